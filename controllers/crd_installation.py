@@ -21,6 +21,7 @@ class CrdInstallation:
     ) -> None:
         self._options = options
         self._client = client
+        self._catalogue = catalogue
         self._run_kinds = list(catalogue.kinds())
         self._stopping = threading.Event()
         pattern = options.crd_pattern
@@ -59,7 +60,12 @@ class CrdInstallation:
             crd_labels=options.crd_labels,
             is_stopping=self._stopping.is_set,
         )
-        done = installer.install(kinds, others=others)
+        try:
+            done = installer.install(kinds, others=others)
+        finally:
+            # Nobody needs the schemas of all kinds again; the process may run for
+            # months.
+            self._catalogue.forget_shapes()
         _log.info(
             "CRDs are in place",
             kinds=len(kinds),

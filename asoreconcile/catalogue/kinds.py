@@ -112,6 +112,12 @@ class _GroupFile:
                 self._spec = Shapes(LazyJson(self._folder.schemas(self._group)))
             return self._spec
 
+    def forget_shapes(self) -> None:
+        with self._lock:
+            self._spec = None
+        self.status.forget()
+        self.tables.forget()
+
 
 @attrs.frozen(eq=False)
 class KindVersion:
@@ -286,6 +292,16 @@ class Catalogue:
         with self._lock:
             made = self._make(kind, gvk)
             return self._versions.setdefault(gvk, made)
+
+    def forget_shapes(self) -> None:
+        """Let go of all schemas and tables that were made so far; who asks for one has
+        it made again. For whoever has just looked at all kinds: they are 6 MB. Any
+        thread.
+        """
+        with self._lock:
+            files = list(self._files.values())
+        for file in files:
+            file.forget_shapes()
 
     def _make(self, kind: Kind, gvk: GroupVersionKind) -> KindVersion:
         file = self._file(self._folder_of[gvk], gvk.group)

@@ -54,6 +54,11 @@ class Shapes:
             known = self._expanded[shape] = self._text(shape)
         return known
 
+    def forget(self) -> None:
+        """Keep no expanded schema: one that is asked for is expanded again."""
+        self._resolved.clear()
+        self._expanded.clear()
+
     def resolve(self, shape: Shape) -> Shape:
         """The shape itself where a name was given."""
         while isinstance(shape, str) and shape.startswith("@"):

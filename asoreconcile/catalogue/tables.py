@@ -113,6 +113,10 @@ class Tables:
             known = self._compiled.setdefault(name, known)
         return known
 
+    def forget(self) -> None:
+        """Keep no compiled table: one that is asked for is compiled again."""
+        self._compiled.clear()
+
     def _compile(self, name: str, raw: JsonObject) -> Table:
         fields = tuple(self._field(name, entry) for entry in raw["fields"])
         return Table(

@@ -1,14 +1,19 @@
 """CRDs installed and brought up to date in a cluster, also by two and interrupted."""
 
 import threading
+from importlib.resources import files
 
 import pytest
 from asocrds import SERVICE, aso_crd
 
+from asoreconcile.catalogue.files import KindFolder
+from asoreconcile.catalogue.kinds import Catalogue
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.crd_coverage import stored_version
+from asoreconcile.controllers.crd_installation import CrdInstallation
 from asoreconcile.controllers.crd_plan import STORED_AS
 from asoreconcile.controllers.crds import BUILD, CrdInstaller
+from asoreconcile.controllers.options import Options
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import ConflictError, ForbiddenError
@@ -66,6 +71,19 @@ def test_missing_ones_are_installed_once(client):
         VERSION: BUILD,
         "team": "net",
     }
+
+
+def test_an_installation_leaves_no_schemas_behind(client):
+    catalogue = Catalogue([KindFolder(files("asoreconcile.controllers") / "kinds")])
+    vnet = catalogue.kind(VNET.group_kind).version()
+    options = Options(crd_pattern="network.azure.com/VirtualNetwork*")
+    before = vnet.table
+
+    CrdInstallation(options, catalogue, client).run()
+
+    assert read(client, VNET)["spec"]["names"]["kind"] == "VirtualNetwork"
+    assert vnet.table == before
+    assert vnet.table is not before
 
 
 def test_aso_s_own_are_left_as_they_are_or_brought_up_to_date(client):

@@ -175,6 +175,25 @@ def test_spec_schemas_are_read_on_demand_only(tmp_path):
         _ = version.spec_schema
 
 
+def test_forgotten_shapes_are_made_again(tmp_path):
+    folder = _folder(tmp_path)
+    catalogue = Catalogue([KindFolder(folder)])
+    version = catalogue.kinds()[0].version()
+    table, schema, status = version.table, version.schema, version.status_shape
+
+    catalogue.forget_shapes()
+
+    assert catalogue.kinds()[0].version() is version
+    assert version.table == table
+    assert version.table is not table
+    assert (version.schema, version.status_shape) == (schema, status)
+    # Nothing is left of the file that they come from.
+    catalogue.forget_shapes()
+    (tmp_path / "schemas" / "demo.json").unlink()
+    with pytest.raises(CatalogueFileError):
+        _ = version.spec_schema
+
+
 def test_a_later_folder_adds_versions_to_a_kind(tmp_path):
     first, second = tmp_path / "a", tmp_path / "b"
     catalogue = Catalogue(
