@@ -115,7 +115,7 @@ class StreamLoop:
         self._stopping.set()
         self._wake()
         # Not by the loop's thread, which may be down.
-        _tell(streams)
+        _report(streams)
 
     def stopped(self) -> StoppedError:
         """What is raised once it is closed."""
@@ -280,7 +280,7 @@ class StreamLoop:
             if stream.has_head and not stream.is_timed and not stream.is_ended:
                 stream.is_timed = True
                 self._set_due(stream, time.monotonic())
-        _tell(news)
+        _report(news)
 
     def _give_up(self) -> None:
         groups, self._groups = self._groups, []
@@ -305,7 +305,7 @@ class StreamLoop:
                 group.close()
 
 
-def _tell(streams: Iterable[LoopStream]) -> None:
+def _report(streams: Iterable[LoopStream]) -> None:
     """Have each read. Raises what one of them raises, once all are told."""
     failure: BaseException | None = None
     for stream in streams:
