@@ -2,15 +2,13 @@
 
 `RuntimeMetrics` holds every family on one registry; make one a process. Series appear
 when a queue, controller or informer asks for its part (`queue`, `controller`,
-`informer`), with the label children bound once: an `inc` on a bound child costs a
-quarter of one through `labels()`. What can be read when scraped is not counted twice:
-depth, ages and sync states come from callbacks, so they are never stale.
+`informer`). What can be read when scraped is not counted twice: depth, ages and sync
+states come from callbacks, so they are never stale.
 
 Thread-safe.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal
 
 import attrs
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -18,25 +16,14 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from asoreconcile.histogram import Histogram, HistogramFamily
+from asoreconcile.reconcile_metrics import ControllerMetrics, ReconcileFamilies
 from asoreconcile.threads import Threads
 
-ReconcileResult = Literal["success", "error", "requeue", "requeue_after"]
-_RESULTS: tuple[ReconcileResult, ...] = (
-    "success",
-    "error",
-    "requeue",
-    "requeue_after",
-)
 _QUEUE_LABELS = ("name", "controller")
 # 1e-8 s times ten, twelve times.
 _QUEUE_BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))
 # client-go's.
 _REQUEST_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
-_RECONCILE_BUCKETS = (
-    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5),
-    *(0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0),
-    *(6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0),
-)
 
 
 @attrs.frozen
@@ -63,20 +50,6 @@ class QueueMetrics:
     work_seconds: Histogram
     expose: Callable[[Callable[[], QueueSnapshot]], None]
     """Give the function that each scrape calls."""
-
-
-@attrs.frozen
-class ControllerMetrics:
-    """One controller's part; every series but `seconds` starts at zero."""
-
-    results: Mapping[ReconcileResult, Counter]
-    errors: Counter
-    terminal_errors: Counter
-    panics: Counter
-    timeouts: Counter
-    seconds: Histogram
-    max_concurrent: Gauge
-    active_workers: Gauge
 
 
 class RuntimeMetrics:
@@ -120,7 +93,7 @@ class RuntimeMetrics:
             ("name",),
             registry=registry,
         )
-        self._controllers = _ControllerFamilies(registry)
+        self._controllers = ReconcileFamilies(registry)
         self._queues = _Queues()
         self._informers = _Informers()
         registry.register(self._queues)
@@ -183,54 +156,6 @@ class RuntimeMetrics:
         """Drop the scrape callbacks of a queue or informer that is gone for good."""
         self._queues.by_name.pop(name, None)
         self._informers.by_kind.pop(name, None)
-
-
-class _ControllerFamilies:
-    def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
-            name = f"controller_runtime_{name}"
-            return Counter(name, text, ("controller", *labels), registry=registry)
-
-        def gauge(name: str, text: str) -> Gauge:
-            name = f"controller_runtime_{name}"
-            return Gauge(name, text, ("controller",), registry=registry)
-
-        self._total = counter(
-            "reconcile_total", "Reconciles by outcome", labels=("result",)
-        )
-        self._errors = counter(
-            "reconcile_errors_total", "Reconciles that failed, terminally or not"
-        )
-        self._terminal = counter(
-            "terminal_reconcile_errors_total", "Reconciles that failed for good"
-        )
-        self._panics = counter(
-            "reconcile_panics_total", "Reconciles that raised what nobody expects"
-        )
-        self._timeouts = counter(
-            "reconcile_timeouts_total", "Reconciles that outlived their deadline"
-        )
-        self._seconds = HistogramFamily(
-            "controller_runtime_reconcile_time_seconds",
-            "Time of one reconcile",
-            ("controller",),
-            buckets=_RECONCILE_BUCKETS,
-            registry=registry,
-        )
-        self._max = gauge("max_concurrent_reconciles", "Most reconciles at once")
-        self._active = gauge("active_workers", "Reconciles running now")
-
-    def of(self, name: str) -> ControllerMetrics:
-        return ControllerMetrics(
-            results={result: self._total.labels(name, result) for result in _RESULTS},
-            errors=self._errors.labels(name),
-            terminal_errors=self._terminal.labels(name),
-            panics=self._panics.labels(name),
-            timeouts=self._timeouts.labels(name),
-            seconds=self._seconds.of(name),
-            max_concurrent=self._max.labels(name),
-            active_workers=self._active.labels(name),
-        )
 
 
 class _Queues(Collector):

@@ -15,8 +15,8 @@ from asoreconcile.errors import (
     TerminalError,
     in_chain,
 )
-from asoreconcile.metrics import ReconcileResult
 from asoreconcile.objects import ObjectKey
+from asoreconcile.reconcile_metrics import ReconcileResult
 from asoreconcile.signatures import check_takes
 
 

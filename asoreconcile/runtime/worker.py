@@ -19,10 +19,10 @@ import attrs
 from asoreconcile.backoff import TokenBucket
 from asoreconcile.clock import Clock
 from asoreconcile.log import Logger
-from asoreconcile.metrics import ControllerMetrics
 from asoreconcile.objects import ObjectKey
 from asoreconcile.queue.workqueue import Item, WorkQueue
 from asoreconcile.reconcile_context import Context, running
+from asoreconcile.reconcile_metrics import ControllerMetrics, FailureCount
 from asoreconcile.runtime.reconciler import (
     Done,
     Outcome,
@@ -206,7 +206,7 @@ class Worker:
             in_flight.since + self._deadline_seconds if self._deadline_seconds else None
         )
         if self._metrics:
-            self._metrics.active_workers.inc()
+            self._metrics.begin()
         try:
             context = self._context(item, reconcile_id, deadline)
             if self._tracing is None:
@@ -216,7 +216,7 @@ class Worker:
         finally:
             self.in_flight.end(in_flight)
             if self._metrics:
-                self._metrics.active_workers.dec()
+                self._metrics.end()
         self._measure(outcome, in_flight.since, deadline)
 
     def _run(self, item: Item[ObjectKey], context: Context) -> Outcome:
@@ -303,18 +303,16 @@ class Worker:
         label = label_of(outcome)
         if metrics is None or label is None:
             return
-        metrics.results[label].inc()
         metrics.seconds.observe(now - since)
+        failures: list[FailureCount] = []
         if deadline is not None and now >= deadline:
-            metrics.timeouts.inc()
+            failures.append("timeouts")
         match outcome:
             case Retry(unexpected=unexpected):
-                metrics.errors.inc()
-                if unexpected:
-                    metrics.panics.inc()
+                failures += ("errors", "panics") if unexpected else ("errors",)
             case Terminal():
-                metrics.errors.inc()
-                metrics.terminal_errors.inc()
+                failures += ("errors", "terminal_errors")
+        metrics.count(label, *failures)
 
 
 def _checked(result: object) -> Result:

@@ -1,7 +1,10 @@
 """The queue's metrics, walked on a clock that stands still."""
 
+import sys
+import threading
+
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, Counter, generate_latest
 
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.queue.workqueue import WorkQueue
@@ -169,3 +172,72 @@ def test_families_are_exposed_by_their_exact_names(clock, registry):
     ):
         assert line in text.splitlines()
     assert 'watch_activity{kind="New"}' not in text
+
+
+def test_a_controller_s_series_are_there_from_the_start_and_count_each_outcome(
+    registry,
+):
+    def value(name, **labels):
+        name = f"controller_runtime_{name}"
+        return registry.get_sample_value(name, {"controller": "vnet", **labels})
+
+    def counted():
+        return {
+            **{one: value("reconcile_total", result=one) for one in results},
+            **{name: value(name) for name in failures},
+        }
+
+    results = ("success", "error", "requeue", "requeue_after")
+    failures = (
+        "reconcile_errors_total",
+        "terminal_reconcile_errors_total",
+        "reconcile_panics_total",
+        "reconcile_timeouts_total",
+    )
+    controller = RuntimeMetrics(registry).controller("vnet")
+    assert set(counted().values()) == {0}
+    controller.count("error", "errors", "panics")
+    controller.count("error", "errors", "terminal_errors", "timeouts")
+    controller.count("success")
+    assert list(counted().values()) == [1, 2, 0, 0, 2, 1, 1, 1]
+    controller.begin()
+    controller.begin()
+    controller.end()
+    controller.max_concurrent = 4
+    assert (value("active_workers"), value("max_concurrent_reconciles")) == (1, 4)
+
+
+def test_a_controller_that_is_made_anew_goes_on_with_its_counts(registry):
+    metrics = RuntimeMetrics(registry)
+    metrics.controller("vnet").count("success")
+    metrics.controller("vnet").count("success")
+    labels = {"controller": "vnet", "result": "success"}
+    assert registry.get_sample_value("controller_runtime_reconcile_total", labels) == 2
+
+
+def test_outcomes_that_many_threads_count_are_all_counted(registry):
+    controller = RuntimeMetrics(registry).controller("vnet")
+
+    def work():
+        for _ in range(500):
+            controller.begin()
+            controller.count("error", "errors")
+            controller.end()
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert controller.read() == (0, {"error": 2000, "errors": 2000})
+
+
+def test_a_family_of_one_s_own_by_a_controller_s_name_is_refused(registry):
+    RuntimeMetrics(registry)
+    with pytest.raises(ValueError, match="Duplicated"):
+        Counter("controller_runtime_reconcile_total", "Mine", registry=registry)
