@@ -129,7 +129,9 @@ class Informer:
         return all(feed.synced for feed in self._feeds)
 
     def start(self) -> None:
-        """Begin to list and watch. Idempotent."""
+        """Begin to list and watch. Idempotent; any thread. Raises RuntimeError if the
+        machine gives no thread; it may be tried again.
+        """
         for feed in self._feeds:
             feed.start()
 

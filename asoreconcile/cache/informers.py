@@ -71,16 +71,17 @@ class Informers:
         """The informer of a kind, made on first use; running if this set runs.
 
         Each selection has a cache of its own. None leaves a selector to the kind's
-        scope, or to the default.
+        scope, or to the default. Raises RuntimeError if the machine gives no thread.
         """
         wanted = _Wanted(resource, metadata_only, label_selector, field_selector)
         with self._lock:
             informer = self._informers.get(wanted)
             if informer is None:
                 informer = self._informers[wanted] = self._made(wanted)
-                # Under the lock: `start` may run beside it, and one of the two has to.
-                if self._started:
-                    informer.start()
+            # Under the lock: `start` may run beside it, and one of the two has to. Also
+            # one that is known: there may have been no thread for it.
+            if self._started:
+                informer.start()
             return informer
 
     def find(

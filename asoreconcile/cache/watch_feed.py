@@ -1,5 +1,6 @@
 """One part of a kind, read into the kind's contents."""
 
+import threading
 from collections.abc import Callable
 
 from asoreconcile.cache.indexer import Indexer
@@ -48,13 +49,17 @@ class WatchFeed:
             streaming=streaming,
         )
         self._indexer = indexer
+        self._lock = threading.Lock()
         self._running: RunningWatch | None = None
 
     def start(self) -> None:
-        """Begin to read; nothing if it does already."""
-        if self._running is None:
-            name = f"watch {self.watch_scope.selection.resource.plural}"
-            self._running = self._runner.start(name, self.reflector)
+        """Begin to read; nothing if it does already. Any thread. Raises RuntimeError if
+        the machine gives no thread; it may be tried again.
+        """
+        with self._lock:
+            if self._running is None:
+                name = f"watch {self.watch_scope.selection.resource.plural}"
+                self._running = self._runner.start(name, self.reflector)
 
     def join(self, timeout_seconds: float) -> bool:
         """Whether it has ended, or never began."""

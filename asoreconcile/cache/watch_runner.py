@@ -71,7 +71,7 @@ class SharedThreads:
         self.workers = WatchWorkers(clock=clock, threads=threads)
 
     def start(self, name: str, reflector: Reflector) -> RunningWatch:
-        """See `WatchRunner`. Where the machine gives no thread it begins later."""
+        """See `WatchRunner`. Raises as `WatchWorkers.start`."""
         return self.workers.start(name, reflector.steps, stopping=reflector.stopping)
 
     def stop(self) -> None:

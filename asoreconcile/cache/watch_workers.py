@@ -47,15 +47,18 @@ class WatchWorkers:
         self._idle = self._starting = 0
         self._numbers = 0
         self._timer: Timer | None = None
-        self._is_stopped = False
+        self._has_timers = self._is_stopped = False
 
     def start(
         self, name: str, make_steps: MakeSteps, *, stopping: threading.Event
     ) -> "WatchTask":
         """Run a watch from now on. make_steps: called again after one that raised.
 
-        stopping: set, and the watch woken, once its steps are to end.
+        stopping: set, and the watch woken, once its steps are to end. Where the machine
+        gives no thread it begins later. Raises RuntimeError, with nothing begun, where
+        it gives none for the clock's timers: no pause would ever end.
         """
+        self._ensure_timers()
         task = WatchTask(
             name,
             make_steps,
@@ -95,6 +98,12 @@ class WatchWorkers:
             if self._lack() and self._workers < WORKERS:
                 self._start_worker()
             self._look_later()
+
+    def _ensure_timers(self) -> None:
+        # The first one of a clock starts its thread, which then stays.
+        if not self._has_timers:
+            self._clock.call_at(self._clock.monotonic(), _nothing).cancel()
+            self._has_timers = True
 
     def _lack(self) -> bool:
         """Whether more is due than there are threads without work. The caller holds the
@@ -166,6 +175,10 @@ class WatchWorkers:
             self._started += 1
             self._running[threading.get_ident()] = (task, self._clock.monotonic())
             return task
+
+
+def _nothing() -> None:
+    """What a timer calls that is only there to be had."""
 
 
 class WatchTask:

@@ -1,12 +1,15 @@
 """Informers over a scripted API: what handlers hear, what readers see, what is asked."""
 
+import threading
+
 import pytest
 from scriptedapi import Page, Script, bookmark, config_map, initial_end
 
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.cache.informer import Informer
+from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.initial_list import StreamingSupport
-from asoreconcile.cache.scope import Scope
+from asoreconcile.cache.scope import CacheOptions, Scope
 from asoreconcile.errors import StoppedError
 from asoreconcile.kube.errors import (
     ExpiredError,
@@ -17,6 +20,7 @@ from asoreconcile.kube.errors import (
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.clock import FakeClock
+from asoreconcile.threads import Threads
 
 
 @pytest.fixture
@@ -283,3 +287,54 @@ def test_d21_answer_after_the_deletion_was_seen_is_not_kept(run):
 def test_stop_wakes_a_quiet_watch(run):
     informer, _, _ = run(Page([], "1"))
     assert informer.stop(5) == []
+
+
+def test_an_informer_for_which_there_was_no_thread_begins_when_asked_for_again():
+    clock = FakeClock()
+    threads = Threads.timed_by(clock)
+    start, refused = threads.start, []
+
+    def scarce(name, target, **options):
+        if not refused:
+            refused.append(name)
+            raise RuntimeError("can't start new thread")
+        return start(name, target, **options)
+
+    threads.start = scarce
+    script = Script(Page([config_map("a", 1)], "1"))
+    options = CacheOptions(streaming=False)
+    informers = Informers(script, options, clock=clock, threads=threads)
+    informers.start()
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        informers.of(CONFIG_MAPS)
+    informer = informers.of(CONFIG_MAPS)
+    assert script.dry.wait(20)
+    assert informer.has_synced()
+    assert informers.stop(5) == []
+
+
+def test_an_informer_that_two_threads_start_reads_once():
+    class Runner:
+        source = None
+
+        def __init__(self):
+            self.started = []
+            self.entered, self.released = threading.Event(), threading.Event()
+
+        def start(self, name, _reflector):
+            self.started.append(name)
+            self.entered.set()
+            assert self.released.wait(20)
+            return self
+
+    runner = Runner()
+    informer = Informer(None, CONFIG_MAPS, clock=FakeClock(), runner=runner)
+    first, second = (threading.Thread(target=informer.start) for _ in range(2))
+    first.start()
+    assert runner.entered.wait(20)
+    second.start()
+    runner.released.set()
+    for thread in (first, second):
+        thread.join(20)
+    informer.start()
+    assert runner.started == ["watch configmaps"]

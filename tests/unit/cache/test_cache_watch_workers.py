@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from asoreconcile.cache.watch_workers import WORKERS, WatchWorkers
+from asoreconcile.clock import SystemClock
 from asoreconcile.errors import StoppedError
 from asoreconcile.steps import completed
 from asoreconcile.testing.clock import FakeClock
@@ -270,6 +271,29 @@ def test_no_thread_to_be_had_is_no_watch_lost(scene, monkeypatch):
         scene.clock.advance(1.0)
     watch.ran()
     assert len(refused) == 3
+
+
+def test_no_thread_for_the_pauses_is_said_before_anything_begins():
+    refused = []
+
+    def scarce(name, target):
+        if not refused:
+            refused.append(name)
+            raise RuntimeError("can't start new thread")
+        threading.Thread(target=target, name=name, daemon=True).start()
+
+    clock = SystemClock(start_thread=scarce)
+    workers = WatchWorkers(clock=clock, threads=Threads())
+    watch = Watch(0.0, 0.0)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        workers.start("watch things", watch.steps, stopping=watch.stopping)
+    assert watch.count == 0
+    watch.task = workers.start("watch things", watch.steps, stopping=watch.stopping)
+    for _ in range(3):
+        watch.ran()
+    watch.stop()
+    assert watch.task.join(WAIT_SECONDS)
+    workers.stop()
 
 
 def test_steps_that_would_wait_are_no_result():
