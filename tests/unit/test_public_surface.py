@@ -136,9 +136,9 @@ def test_import_is_cheap_and_brings_nothing_along(tmp_path):
     program = """
 import sys, time
 before = set(sys.modules)
-begun = time.perf_counter()
+begun = time.thread_time()
 import asoreconcile
-print(time.perf_counter() - begun)
+print(time.thread_time() - begun)
 print(*sorted(set(sys.modules) - before))
 """
     answer = run_without_azure(program, tmp_path)

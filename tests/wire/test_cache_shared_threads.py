@@ -5,6 +5,7 @@ import threading
 import pytest
 from heard import Heard
 from quickclock import QuickClock
+from recordedthreads import RecordedThreads
 
 from asoreconcile.cache.informers import Informers
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
@@ -20,26 +21,25 @@ def make(client, resource, name, **labels):
 
 
 @pytest.fixture
-def informers(client):
-    clock = QuickClock()
-    informers = Informers(client, clock=clock, threads=Threads.timed_by(clock))
+def clock():
+    return QuickClock()
+
+
+@pytest.fixture
+def threads(clock):
+    return RecordedThreads.timed_by(clock)
+
+
+@pytest.fixture
+def informers(client, clock, threads):
+    informers = Informers(client, clock=clock, threads=threads)
     yield informers
     assert informers.stop(WAIT_SECONDS) == []
 
 
-def watching():
-    names = ("watch", "streams")
-    return {one for one in threading.enumerate() if one.name.startswith(names)}
-
-
-def ended(threads):
-    for thread in threads:
-        thread.join(WAIT_SECONDS)
-    return not any(thread.is_alive() for thread in threads)
-
-
-def test_many_watches_need_five_threads_and_end_with_the_informers(client, informers):
-    before = watching()
+def test_many_watches_need_five_threads_and_end_with_the_informers(
+    client, informers, threads
+):
     made = [
         informers.of(CONFIG_MAPS, label_selector=f"of in (all,w{number})")
         for number in range(MANY)
@@ -52,10 +52,9 @@ def test_many_watches_need_five_threads_and_end_with_the_informers(client, infor
     make(client, CONFIG_MAPS, "the-sevenths", of="w7")
     heard[7].until_named("the-sevenths")
     assert all(len(informer.keys()) <= 2 for informer in made)
-    begun = watching() - before
-    assert len(begun) <= 5, begun
+    assert len(threads.started) <= 5, threads.started
     assert informers.stop(WAIT_SECONDS) == []
-    assert ended(begun)
+    assert threads.ended(WAIT_SECONDS)
 
 
 def test_one_informer_stops_and_the_others_go_on(client, informers):

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 from loopreader import WAIT_SECONDS, Reader
+from recordedthreads import RecordedThreads
 from scriptedpeer import Peer
 
 from asoreconcile.errors import StoppedError
@@ -119,10 +120,6 @@ def serving():
         end()
 
 
-def receiving():
-    return {one for one in threading.enumerate() if one.name == "streams"}
-
-
 def test_a_stream_is_read_as_it_comes(serving):
     server, loop = serving()
     reader = Reader(loop).answered()
@@ -147,15 +144,15 @@ def test_a_refusal_is_an_answer_and_its_connection_is_used_again(serving):
 
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "tls"])
 def test_one_thread_receives_a_hundred_streams(serving, secure):
-    server, loop = serving(secure=secure)
-    before = receiving()  # those of other tests, which may be ending
+    threads = RecordedThreads()
+    server, loop = serving(secure=secure, threads=threads)
     readers = [Reader(loop).answered() for _ in range(100)]
     for reader in readers:
         assert reader.read() == b"first"
     server.say(b"news", len(readers))
     for reader in readers:
         assert reader.read() == b"news"
-    assert len(receiving() - before) == 1
+    assert [thread.name for thread in threads.started] == ["streams"]
 
 
 def test_a_stream_that_nobody_reads_holds_up_no_other_and_fills_no_memory(serving):

@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from recordedthreads import RecordedThreads
 
 from asoreconcile.cache.watch_workers import WORKERS, WatchWorkers
 from asoreconcile.clock import SystemClock
@@ -64,7 +65,7 @@ class Watch:
 class Scene:
     def __init__(self):
         self.clock = FakeClock()
-        self.threads = Threads.timed_by(self.clock)
+        self.threads = RecordedThreads.timed_by(self.clock)
         self.workers = WatchWorkers(clock=self.clock, threads=self.threads)
         self.watches = []
 
@@ -88,14 +89,6 @@ def scene():
     scene.end()
 
 
-def working():
-    return {
-        thread
-        for thread in threading.enumerate()
-        if thread.name.startswith("watch-worker-")
-    }
-
-
 def test_a_watch_runs_when_it_is_woken_and_waits_otherwise(scene):
     watch = scene.run(Watch())
     watch.ran()
@@ -106,13 +99,12 @@ def test_a_watch_runs_when_it_is_woken_and_waits_otherwise(scene):
 
 
 def test_three_hundred_watches_need_four_threads(scene):
-    before = working()  # those of other tests, which may be ending
     watches = [scene.run(Watch()) for _ in range(300)]
     for _ in range(3):
         for watch in watches:
             watch.ran()
             watch.wake()
-    assert len(working() - before) <= WORKERS
+    assert len(scene.threads.started) <= WORKERS
 
 
 def test_a_wake_that_comes_while_it_runs_is_not_lost(scene):
@@ -192,7 +184,6 @@ def test_handlers_that_hold_their_watches_hold_up_no_other(scene):
 
 
 def test_threads_that_were_needed_for_a_while_end(scene):
-    before = working()
     release = threading.Event()
     held = [
         scene.run(Watch(meanwhile=lambda: release.wait(WAIT_SECONDS)))
@@ -200,15 +191,15 @@ def test_threads_that_were_needed_for_a_while_end(scene):
     ]
     for _ in range(4):
         scene.clock.advance(1.0)
-    assert len(working() - before) > WORKERS
+    assert len(scene.threads.alive()) > WORKERS
     release.set()
     for watch in held:
         watch.ran()
     for _ in range(2000):
-        if len(working() - before) <= WORKERS:
+        if len(scene.threads.alive()) <= WORKERS:
             break
         threading.Event().wait(0.005)
-    assert len(working() - before) <= WORKERS
+    assert len(scene.threads.alive()) <= WORKERS
 
 
 def test_th10_a_watch_that_dies_is_shown_and_made_again(scene):

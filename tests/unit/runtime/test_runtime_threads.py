@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from recordedthreads import RecordedThreads
 
 import asoreconcile
 from asoreconcile.cache.entry import Entry
@@ -62,12 +63,12 @@ def calls(path):
 
 
 def test_th2_queues_of_a_process_share_one_timer_thread():
-    clock = SystemClock()
-    before = set(threading.enumerate())
+    threads = RecordedThreads()
+    clock = SystemClock(start_thread=threads.start)
     queues = [WorkQueue(str(number), clock=clock) for number in range(5)]
     for queue in queues:
         queue.add_after("key", 3600.0)
-    (timers,) = set(threading.enumerate()) - before
+    (timers,) = threads.started
     assert timers.name == "timers"
     assert timers.daemon
     for queue in queues:

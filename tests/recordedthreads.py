@@ -1,0 +1,26 @@
+"""Threads of one test alone: others of the process come and go as they like."""
+
+from asoreconcile.threads import Threads
+
+
+class RecordedThreads(Threads):
+    """Notes what it starts."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.started = []
+
+    def start(self, name, target, **options):
+        thread = super().start(name, target, **options)
+        self.started.append(thread)
+        return thread
+
+    def alive(self):
+        """Those that have not ended."""
+        return [thread for thread in self.started if thread.is_alive()]
+
+    def ended(self, seconds):
+        """Whether all have ended, within the time each."""
+        for thread in self.started:
+            thread.join(seconds)
+        return not self.alive()
