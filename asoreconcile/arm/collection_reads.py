@@ -9,6 +9,7 @@ ARM's, or answers of Resource Graph (`bulk_sources`). Rules: Q3, Q6-Q9.
 
 import threading
 import zlib
+from collections import OrderedDict
 from collections.abc import Iterator
 from math import inf
 
@@ -95,7 +96,8 @@ class CollectionReads:
         self._max_age_seconds = max_age_seconds
         self._lock = threading.Lock()
         self._collections: dict[_Key, _Collection] = {}
-        self._written: dict[str, float] = {}
+        # The last written at its end: the old ones leave without a look at all.
+        self._written: OrderedDict[str, float] = OrderedDict()
         self._distrusted: set[tuple[str, str]] = set()
         self._under_way: SingleFlight[_Key, None] = SingleFlight()
 
@@ -132,14 +134,15 @@ class CollectionReads:
         started before show neither it nor what it is part of as they are.
         """
         now = self._clock.monotonic()
+        limit = now - self._max_age_seconds - self._source.lag_seconds
         text = ids.key(arm_id)
         with self._lock:
-            if len(self._written) > 1024:
-                limit = now - self._max_age_seconds - self._source.lag_seconds
-                self._written = {i: at for i, at in self._written.items() if at > limit}
+            while self._written and next(iter(self._written.values())) <= limit:
+                self._written.popitem(last=False)
             # Each id above it, and paths that are none, which nobody asks for.
             while text.count("/") > 2:
                 self._written[text] = now
+                self._written.move_to_end(text)
                 text, _, _ = text.rpartition("/")
 
     def distrust(self, arm_id: str, api_version: str) -> None:
