@@ -25,6 +25,9 @@ from asoreconcile.runtime.reconciler import Request
 
 _log = Logger(__name__)
 _CHECK_SECONDS = 0.1
+# Of the time waited so far: three hundred kinds that look ten times a second would be a
+# seventh of a core while an API server makes its caches.
+_CHECK_SHARE = 0.1
 # For kinds that are late already: hundreds may be, where their CRDs are missing.
 _SLOW_CHECK_SECONDS = 1.0
 
@@ -200,4 +203,6 @@ class CacheSync:
         if waited >= self._timeout_seconds and not self._late:
             self._late = True
             _log.warning("Sources have not synced; still waiting", seconds=waited)
-        self._timer.set(now + (_SLOW_CHECK_SECONDS if self._late else _CHECK_SECONDS))
+        pause = max(_CHECK_SECONDS, _CHECK_SHARE * waited)
+        slow = self._late or pause > _SLOW_CHECK_SECONDS
+        self._timer.set(now + (_SLOW_CHECK_SECONDS if slow else pause))

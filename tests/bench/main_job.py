@@ -112,7 +112,8 @@ def wait_until_ready(port, check):
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz"):
                 return time.perf_counter() - began
         except (urllib.error.URLError, ConnectionError):
-            time.sleep(0.02)
+            # Each answer is a look at all kinds, a millisecond of what is measured.
+            time.sleep(0.05)
 
 
 def counted(port, metric):

@@ -1,5 +1,6 @@
 """The controller: sources, workers, outcomes, deadlines, stopping."""
 
+import itertools
 import logging
 import queue as std
 import threading
@@ -167,6 +168,31 @@ def test_ct1_nothing_is_reconciled_before_the_sources_have_synced(make, script, 
     clock.advance(1)
     assert script.seen() == "a"
     assert controller.has_synced
+
+
+def test_ct1_a_source_is_looked_at_at_once_and_less_often_the_longer_it_takes(
+    make, clock
+):
+    looks = []
+
+    class Counted(HandSource):
+        def add_handler(self, handler, *, resync_seconds=0.0):
+            registration = super().add_handler(handler, resync_seconds=resync_seconds)
+            registration.has_synced = lambda: looks.append(clock.monotonic())
+            return registration
+
+    controller = make(sync_timeout_seconds=1000)
+    controller.watch(Watch(Counted()))
+    began = clock.monotonic()
+    controller.start()
+    clock.advance(1)
+    assert 10 <= len(looks) <= 11
+    clock.advance(99)
+    assert len(looks) <= 130
+    # Never later than by a tenth of the time waited, nor by more than a second.
+    for earlier, later in itertools.pairwise(looks):
+        waited = earlier - began
+        assert later - earlier <= min(1.0, max(0.1, waited / 10)) + 1e-6
 
 
 def test_ct1_every_source_must_have_synced(make, clock):
