@@ -62,9 +62,9 @@ class LoopGroup:
         self._failure: Exception | None = None
         # Whether the server speaks HTTP/2; None until its first answer.
         self._is_shared: bool | None = None
-        self._first: LoopStream | None = None
+        self._asked: list[LoopStream] = []
         self._held: list[LoopStream] = []
-        self._held_until = 0.0
+        self._release_at = 0.0
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._want)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
@@ -76,37 +76,56 @@ class LoopGroup:
         return not self.streams and not self._held
 
     def add(self, stream: LoopStream) -> None:
-        """Send its request, or hold it until the first one's answer tells whether there
-        are connections to share. Raises pycurl.error.
+        """Send its request, or hold it until an answer tells whether there are
+        connections to share. Raises pycurl.error.
 
         libcurl would wait by itself (PIPEWAIT), but where there are none it may leave
         who waits until its time is over.
         """
         if self._destination.is_secure and self._is_shared is None:
-            if self._first is not None:
+            if self._held or self._is_asked():
                 self._held.append(stream)
                 return
-            self._first = stream
-            self._held_until = time.monotonic() + _LONGEST_HOLD_SECONDS
+            self._ask([stream], time.monotonic())
         self.send(stream)
 
     def released(self, now: float) -> list[LoopStream]:
-        """Those to be sent now that were held: the first has its answer, failed, or
-        takes long.
+        """Those to be sent now that were held: all, once there was an answer.
+
+        Until then one more as soon as all that were asked have failed, or after a
+        while without a connection: where nobody listens, nothing is gained by all
+        trying at once. As many again as were asked where a connection stands, and the
+        answer takes long.
         """
-        first = self._first
-        if first is None:
+        if not self._held:
             return []
-        if self._is_shared is None and not first.is_ended and now < self._held_until:
-            return []
-        self._first = None
-        held, self._held = self._held, []
-        return held
+        count = 1
+        if self._is_shared is not None:
+            count = len(self._held)
+        elif self._is_asked():
+            if now < self._release_at:
+                return []
+            if any(stream.is_sent for stream in self._asked):
+                count = len(self._asked)
+        released, self._held = self._held[:count], self._held[count:]
+        self._ask(released, now)
+        return released
 
     @property
     def release_at(self) -> float | None:
         """When `released` is to be asked in any case."""
-        return self._held_until if self._held else None
+        if not self._held:
+            return None
+        return self._release_at if self._is_asked() else 0.0
+
+    def _ask(self, streams: list[LoopStream], now: float) -> None:
+        self._asked += streams
+        self._release_at = now + _LONGEST_HOLD_SECONDS
+
+    def _is_asked(self) -> bool:
+        """Whether somebody waits for the answer that tells."""
+        self._asked = [stream for stream in self._asked if not stream.is_ended]
+        return bool(self._asked)
 
     def send(self, stream: LoopStream) -> None:
         """Send its request. Raises pycurl.error."""

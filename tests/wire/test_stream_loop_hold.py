@@ -261,3 +261,43 @@ def test_many_that_were_held_share_a_few_connections(patient):
         for reader in readers:
             assert reader.answered().read() == b"first"
         assert len(peer.connections) == 3
+
+
+def test_a_first_that_takes_long_costs_no_connection_for_each(monkeypatch):
+    monkeypatch.setattr(loop_group, "_LONGEST_HOLD_SECONDS", 0.05)
+
+    def handle(stream):
+        if stream is not stream.connection.peer.streams[0]:
+            stream.answer()
+            stream.send(b"first")
+
+    with h2_serving(handle) as make:
+        peer, loop = make()
+        first = Reader(loop)
+        peer.wait_for_streams(1)
+        readers = [Reader(loop) for _ in range(120)]
+        for reader in readers:
+            assert reader.answered().read() == b"first"
+        assert not first.stream.is_answered()
+        assert len(peer.connections) == 3
+
+
+def test_where_no_connection_comes_about_not_all_try_at_once(make_loop, patient):
+    """The net is down: what is sent is lost, and nobody refuses."""
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        loop = make_loop(url=f"https://127.0.0.1:{deaf.getsockname()[1]}")
+        limits = StreamLimits(connect=0.2, head=60, silence=60)
+        readers = [Reader(loop, limits=limits) for _ in range(3)]
+        others = [Reader(loop) for _ in range(100)]
+        for reader in readers:
+            with pytest.raises(WireError) as caught:
+                reader.answered()
+            assert not caught.value.is_sent
+        settle(loop)
+        settle(loop)
+        assert len(loop._groups[-1]._held) == len(others) - 1
+        for _ in range(4):
+            deaf.accept()[0].close()
+        deaf.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            deaf.accept()
