@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from asoreconcile.clock import Clock
+from asoreconcile.lazy_event import LazyEvent
 
 # As good as for ever: `Clock.wait` wants a number.
 _NO_LIMIT_SECONDS = 365 * 86_400.0
 
 
-class StopSignal(threading.Event):
+class StopSignal(LazyEvent):
     """An event that calls back when it is set. Safe from any thread.
 
     deadline: by when what still runs should be over (`Clock.monotonic` seconds); None

@@ -41,13 +41,18 @@ class ThreadCrash:
     error: str
 
 
+def _wait(event: threading.Event, seconds: float) -> bool:
+    # By its own method: there are events of other making.
+    return event.wait(seconds)
+
+
 class Threads:
     """Starts daemon threads and keeps them going. Safe from any thread."""
 
     def __init__(
         self,
         *,
-        wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
+        wait: Callable[[threading.Event, float], bool] = _wait,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """wait, monotonic: of a `Clock`; by default real time, as a clock's own thread

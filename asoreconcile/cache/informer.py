@@ -5,7 +5,6 @@ CA-5, D21, TH-3.
 """
 
 import random
-import threading
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -29,6 +28,7 @@ from asoreconcile.cache.watch_runner import OwnThreads, WatchRunner
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.kube.resources import ApiResource
+from asoreconcile.lazy_event import LazyEvent
 from asoreconcile.log import Logger
 from asoreconcile.objects import (
     JsonObject,
@@ -76,7 +76,7 @@ class Informer:
         """
         self.resource = resource
         self._clock = clock
-        self._stopped = threading.Event()
+        self._stopped = LazyEvent()
         self._transform = EntryTransform(
             resource,
             metadata_only=metadata_only,

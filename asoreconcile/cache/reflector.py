@@ -35,6 +35,7 @@ from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.kube.errors import ApiError, TransportError, event_error
 from asoreconcile.kube.selection import Selection
+from asoreconcile.lazy_event import LazyEvent
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, resource_version
 from asoreconcile.steps import Stepwise
@@ -91,7 +92,7 @@ class Reflector:
         self._clock = clock
         self._uniform = uniform
         self._streaming = streaming
-        self.stopping = threading.Event()
+        self.stopping = LazyEvent()
         """Set once `stop` was called."""
         self._lock = threading.Lock()
         self._wake: Callable[[], None] = _nobody_waits

@@ -15,6 +15,7 @@ from functools import partial
 
 from asoreconcile.clock import Clock, Timer
 from asoreconcile.errors import StoppedError
+from asoreconcile.lazy_event import LazyEvent
 from asoreconcile.log import Logger
 from asoreconcile.steps import Stepwise
 from asoreconcile.threads import Threads
@@ -211,7 +212,7 @@ class WatchTask:
         self._pause: object | None = None
         self._was_woken = False
         self._timer: Timer | None = None
-        self._over = threading.Event()
+        self._over = LazyEvent()
         # Of whoever runs it.
         self._steps: Stepwise[None] | None = None
         self._crash_pause = _FIRST_PAUSE_SECONDS

@@ -18,6 +18,7 @@ import attrs
 
 from asoreconcile.backoff import TokenBucket
 from asoreconcile.clock import Clock
+from asoreconcile.lazy_event import LazyEvent
 from asoreconcile.log import Logger
 from asoreconcile.objects import ObjectKey
 from asoreconcile.queue.workqueue import Item, WorkQueue
@@ -183,7 +184,7 @@ class Worker:
             clock=clock,
             stuck_after_seconds=deadline_seconds or _STUCK_AFTER_SECONDS,
         )
-        self.closed = threading.Event()
+        self.closed = LazyEvent()
         """Set it to begin nothing more."""
         self.stopping = StopSignal()
         """Set it to have what runs end early."""
