@@ -61,6 +61,7 @@ def shared_dependencies(
         undeclared=settings.undeclared,
         force_put_seconds=settings.force_put_seconds,
         count_sync=SyncMetrics(app.registry).count,
+        predecessor_renewed=lambda: app.predecessor_renewed,
         is_credential=NamedCredentials(kinds),
         objects_with_arm_id=kinds.objects_with_arm_id,
         waiting=waiting,

@@ -43,7 +43,11 @@ from asoreconcile.azure.payload import payload_of
 from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.azure.snapshot import snapshot
 from asoreconcile.azure.sync_mode import SyncMode, sync_mode_of
-from asoreconcile.azure.sync_schedule import is_put_due, seconds_until_sync
+from asoreconcile.azure.sync_schedule import (
+    is_put_due,
+    seconds_until_missed_sync,
+    seconds_until_sync,
+)
 from asoreconcile.azure.type_rules import not_kept
 from asoreconcile.catalogue.body_shape import body_shape
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
@@ -104,9 +108,26 @@ def resumed_period(scope: ReconcileScope, owner: Owner | None) -> Decision | Non
         return None
     if observed.spec != _origin(scope, identify(scope, owner)):
         return None
+    missed = _seconds_until_missed_sync(scope)
+    until = seconds_until_next_sync(scope, was_synced=False)
     return Decision(
-        (CountSync("resumed"),),
-        Succeeded(seconds_until_next_sync(scope, was_synced=False)),
+        (CountSync("resumed"),), Succeeded(until if missed is None else missed)
+    )
+
+
+def _seconds_until_missed_sync(scope: ReconcileScope) -> float | None:
+    """Until a look at an object whose place passed while no process ran; None where
+    none did, or nobody knows.
+    """
+    period = scope.kind.requeue_backoff.sync_period_seconds
+    before = scope.operator.predecessor_renewed()
+    if period is None or before is None:
+        return None
+    return seconds_until_missed_sync(
+        uid_of(scope.obj),
+        period_seconds=period,
+        now=_now(scope),
+        last_alive=before.timestamp(),
     )
 
 

@@ -5,6 +5,7 @@ kind; `ReconcileScope` belongs to one reconcile.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from functools import cached_property
 from typing import Literal, Protocol
 
@@ -135,7 +136,8 @@ class SharedDependencies:
     each resource by a GET of its own. graph_reads: asked before these.
     force_put_seconds: after so long a resource of which Azure does not show all is put,
     whatever it shows; None is never. count_sync: called at each sync that looks first,
-    with what it came to and whether it PUTs.
+    with what it came to and whether it PUTs. predecessor_renewed: until when the
+    process before this one led, None if that is not known.
     """
 
     clock: Clock
@@ -153,6 +155,7 @@ class SharedDependencies:
     undeclared: Undeclared = Undeclared.PUT
     force_put_seconds: float | None = None
     count_sync: Callable[[SyncCause, bool], None] = lambda _cause, _is_put: None
+    predecessor_renewed: Callable[[], datetime | None] = lambda: None
     is_credential: Callable[[ObjectKey], bool] = lambda _: False
     owner_reads: OwnerReads = attrs.field(
         default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)

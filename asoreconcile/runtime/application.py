@@ -9,6 +9,7 @@ Every part is public and works alone: an application only saves the wiring.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from functools import partial
 from typing import Self
 
@@ -270,6 +271,13 @@ class Application(ControllerHost):
     def leads(self) -> bool:
         """Whether this process may write now; always, without a leader election."""
         return self._elector is None or self._elector.leads
+
+    @property
+    def predecessor_renewed(self) -> datetime | None:
+        """Until when another process led before this one, by the Lease; None if none
+        did, and without a leader election. Settled once `leads`.
+        """
+        return self._elector.predecessor_renewed if self._elector else None
 
     def _add_services(self) -> None:
         self.readyz.add("apiServer", self.answers)

@@ -2,15 +2,17 @@
 
 import re
 import urllib.request
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from operation import WAIT_SECONDS, Operation, free_port
 from world import postgres_server, resource_group
 
 from asoreconcile.azure.drift_baseline import OBSERVED
+from asoreconcile.azure.sync_schedule import place_in_period
 from asoreconcile.clock import SystemClock
-from asoreconcile.kube.resources import SECRETS
-from asoreconcile.objects import ObjectKey, annotations
+from asoreconcile.kube.resources import LEASES, NAMESPACES, SECRETS
+from asoreconcile.objects import ObjectKey, annotations, uid_of
 
 GROUPS = 8
 # So long that no object's place in it comes while a test runs.
@@ -26,11 +28,18 @@ def operation(tmp_path):
         yield running
 
 
-def start(operation):
+ELECTION = "--enable-leader-election"
+LEASE = ObjectKey(
+    "azureserviceoperator-system", "controllers-leader-election-azinfra-generated"
+)
+
+
+def start(operation, *arguments):
     """A manager; how many objects it has found in order so far can be asked."""
     port = free_port()
     operation.start_manager(
         *("--metrics-addr", f"127.0.0.1:{port}", "--secure-metrics=false"),
+        *arguments,
         AZURE_SYNC_PERIOD=PERIOD,
     )
 
@@ -52,7 +61,7 @@ def wait_resumed(resumed, count):
     assert found == count
 
 
-def applied(operation):
+def applied(operation, *arguments):
     secret = {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -62,7 +71,7 @@ def applied(operation):
     groups = [resource_group(f"rg{i}", tags={"n": str(i)}) for i in range(GROUPS)]
     server = postgres_server(owner="rg0")
     operation.install(*groups, server)
-    start(operation)
+    start(operation, *arguments)
     operation.apply(secret)
     for obj in (*groups, server):
         operation.apply(obj)
@@ -89,6 +98,31 @@ def test_d11_a_restart_asks_nothing_and_writes_nothing(operation, ended):
     wait_resumed(resumed, len(objs))
     assert asked(operation) == []
     assert [operation.read(obj) for obj in objs] == before
+
+
+def test_d11_what_fell_due_while_nobody_led_is_looked_at(operation):
+    """The Lease says since when: here since just before one object's place."""
+    operation.client.create(NAMESPACES, {"metadata": {"name": LEASE.namespace}})
+    groups, server = applied(operation, ELECTION)
+    operation.manager.end()
+    lease = operation.client.get(LEASES, LEASE)
+    assert lease["spec"]["holderIdentity"] == ""
+    period = float(PERIOD.removesuffix("h")) * 3600
+    place = place_in_period(uid_of(operation.read(groups[2]))) * period
+    now = SystemClock().now().timestamp()
+    due = datetime.fromtimestamp(now - (now - place) % period, UTC)
+    lease["spec"]["renewTime"] = f"{due - timedelta(seconds=1):%Y-%m-%dT%H:%M:%S.%fZ}"
+    operation.client.replace(LEASES, lease)
+    before = operation.read(groups[2])
+    operation.azure.journal.clear()
+    wait_resumed(start(operation, ELECTION), len([*groups, server]))
+    end = SystemClock.monotonic() + WAIT_SECONDS
+    while not (found := asked(operation)):
+        assert SystemClock.monotonic() < end
+    assert [(method, path.rpartition("/")[2]) for method, path in found] == [
+        ("GET", "rg2")
+    ]
+    assert operation.read(groups[2]) == before
 
 
 def test_what_changed_while_nobody_ran_is_sent_and_nothing_else(operation):

@@ -180,6 +180,45 @@ def test_two_processes_look_at_the_same_time_and_write_nothing(world, group):
     assert is_whole_period(apart)
 
 
+def away(world, seconds):
+    """Nobody runs for that long, and then another process does."""
+    last_alive = world.clock.now()
+    world.clock.advance(seconds)
+    world.operator = attrs.evolve(
+        world.operator, predecessor_renewed=lambda: last_alive
+    )
+
+
+def test_a_place_that_passed_while_nobody_ran_is_looked_at_soon(world, group):
+    due = after_restart(world, group)[1].requeue_after_seconds
+    before = world.read(group)
+    away(world, due + 10.0)
+    asked, result = after_restart(world, group)
+    assert asked == []
+    assert result.priority == LOW_PRIORITY
+    assert result.requeue_after_seconds == pytest.approx(due / 2, abs=1.0)
+    world.clock.advance(result.requeue_after_seconds)
+    asked, result = passes_of(world, group)
+    assert asked == ["GET"]
+    assert 0.75 * SYNC_SECONDS <= result.requeue_after_seconds <= 1.25 * SYNC_SECONDS
+    assert world.read(group) == before
+
+
+def test_a_place_that_comes_after_the_start_is_waited_for(world, group):
+    due = after_restart(world, group)[1].requeue_after_seconds
+    away(world, due - 10.0)
+    asked, result = after_restart(world, group)
+    assert asked == []
+    assert result.requeue_after_seconds == pytest.approx(10.0, abs=1.0)
+
+
+def test_without_a_period_no_place_was_missed(world, group):
+    away(world, 10 * SYNC_SECONDS)
+    world.restart()
+    world.kind_of(group).requeue_backoff.sync_period_seconds = None
+    assert passes_of(world, group)[1].requeue_after_seconds is None
+
+
 class _Many:
     """As many objects as that, alike but for namespace and uid."""
 
@@ -192,22 +231,45 @@ class _Many:
         return obj
 
 
-def test_thirty_thousand_objects_after_a_restart_ask_nothing_and_spread(world, group):
-    """No PUT, no read, no write to the cluster; then as many reads in each minute."""
-    kind = world.kind_of(group)
+def minutes_of(world, obj, count):
+    """In which minutes so many objects are looked at, after another process begins."""
     reconciler = ArmReconciler(
         attrs.evolve(world.operator, namespace_annotations=lambda _: {}),
-        world.fresh_kind(group),
-        _Many(world.read(group)),
+        world.fresh_kind(obj),
+        _Many(world.read(obj)),
     )
-    assert kind.version.is_arm
-    world.azure.journal.clear()
-    world.writes.clear()
     minutes = Counter()
-    for index in range(OBJECTS):
+    for index in range(count):
         result = reconciler.reconcile(Request(ObjectKey(f"ns{index}", "rg")))
         assert result.priority == LOW_PRIORITY
         minutes[int(result.requeue_after_seconds // 60)] += 1
+    return minutes
+
+
+def test_what_twenty_minutes_missed_is_spread_over_ten(world, group):
+    """Three times as many at first: those missed, twice as fast, and those that come."""
+    count = 3000
+    away(world, 1200.0)
+    world.azure.journal.clear()
+    minutes = minutes_of(world, group, count)
+    assert world.azure.journal == []
+    even = count / 60
+    early = [minutes[minute] for minute in range(10)]
+    assert sum(early) == pytest.approx(30 * even, rel=0.1)
+    assert max(early) < 2 * 3 * even
+    # Whose place passed comes by it once, and not again within the period.
+    assert sum(minutes[minute] for minute in range(10, 40)) == pytest.approx(
+        30 * even, rel=0.1
+    )
+    assert max(minutes) < 40
+
+
+def test_thirty_thousand_objects_after_a_restart_ask_nothing_and_spread(world, group):
+    """No PUT, no read, no write to the cluster; then as many reads in each minute."""
+    assert world.kind_of(group).version.is_arm
+    world.azure.journal.clear()
+    world.writes.clear()
+    minutes = minutes_of(world, group, OBJECTS)
     assert world.azure.journal == []
     assert world.writes == []
     assert sorted(minutes) == list(range(60))

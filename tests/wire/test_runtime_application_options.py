@@ -4,6 +4,7 @@ import ssl
 import threading
 import urllib.error
 import urllib.request
+from datetime import datetime
 
 import pytest
 from applications import Applications, Noting, until
@@ -11,6 +12,7 @@ from prometheus_client import generate_latest
 
 from asoreconcile import (
     CONFIG_MAPS,
+    LEASES,
     SECRETS,
     CacheOptions,
     ClientOptions,
@@ -165,6 +167,22 @@ def test_le5_other_clients_can_ask_what_ours_asks_before_a_write(application):
     codes.get(timeout=20)
     with pytest.raises(NotLeadingError):
         app.fence()
+
+
+def test_an_application_knows_until_when_the_last_one_led(application):
+    assert application.make().predecessor_renewed is None
+    lease = ObjectKey("kube-public", "in-turn")
+    election = LeaderElectionOptions(lease.name, lease.namespace)
+    first, second = (application.make(leader_election=election) for _ in range(2))
+    codes = application.start(first)
+    until(lambda: first.leads)
+    assert first.predecessor_renewed is None
+    first.stop()
+    codes.get(timeout=20)
+    given_back = second.client.get(LEASES, lease)["spec"]["renewTime"]
+    application.start(second)
+    until(lambda: second.leads)
+    assert second.predecessor_renewed == datetime.fromisoformat(given_back)
 
 
 def test_d21_the_cached_client_reads_what_it_wrote(application):

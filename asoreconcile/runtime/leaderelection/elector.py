@@ -12,6 +12,7 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable
+from datetime import datetime
 from math import inf
 
 import attrs
@@ -142,6 +143,13 @@ class LeaseElector:
     def leads(self) -> bool:
         """Whether this process holds the lease now, by its own clock."""
         return self._fence.holds
+
+    @property
+    def predecessor_renewed(self) -> datetime | None:
+        """When the process that led before was last seen alive, by its own clock; None
+        if none did. Settled once this one leads.
+        """
+        return self._lease_lock.predecessor_renewed
 
     def readiness(self) -> CheckResult:
         """A readiness check that reports and never fails: leader, or whose standby."""

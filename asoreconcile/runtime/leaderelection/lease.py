@@ -109,6 +109,20 @@ def holder_of(lease: JsonObject | None) -> str:
     return str(spec(lease or {}).get("holderIdentity") or "")
 
 
+def renewed_at(lease: JsonObject | None) -> datetime | None:
+    """When a holder was last seen alive, by its own clock; None if nobody says.
+
+    A lease that was given back says when.
+    """
+    text = spec(lease or {}).get("renewTime")
+    try:
+        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    # Without an offset it is no time: whose clock it is cannot be told.
+    return moment if moment is not None and moment.tzinfo is not None else None
+
+
 def decide(
     known: LeaseObservation,
     key: ObjectKey,

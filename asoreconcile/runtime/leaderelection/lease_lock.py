@@ -5,6 +5,7 @@ granted renews the fence. Raises ApiError, TransportError. Rules: LE-3 - LE-6.
 """
 
 import threading
+from datetime import datetime
 from typing import Protocol
 
 from asoreconcile.clock import Clock
@@ -21,6 +22,7 @@ from asoreconcile.runtime.leaderelection.lease import (
     holder_of,
     released,
     renewed,
+    renewed_at,
     seen,
 )
 
@@ -110,10 +112,17 @@ class LeaseLock:
         self._clock = clock
         self._timing = timing
         self._doubtful = True  # whether what is known must be read again
+        self.predecessor_renewed: datetime | None = None
+        """When another process last renewed the lease, or gave it back, by its own
+        clock; None before a look, and where there was none."""
 
     def take(self) -> Follow | None:
         """Read the lease, and take it if it is free; None if it is ours then."""
-        self._observed.observe(self._read())
+        lease = self._read()
+        self._observed.observe(lease)
+        # An earlier try may have written it, whose answer was lost.
+        if not self._observed.is_ours:
+            self.predecessor_renewed = renewed_at(lease)
         answer = self._observed.answer()
         if isinstance(answer, Follow):
             return answer

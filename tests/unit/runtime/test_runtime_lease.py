@@ -13,6 +13,7 @@ from asoreconcile.runtime.leaderelection.lease import (
     WriteLease,
     decide,
     released,
+    renewed_at,
     seen,
 )
 from asoreconcile.testing.clock import FakeClock
@@ -248,3 +249,21 @@ def test_le5_an_end_that_is_asked_for_is_no_expiry(tenure, clock, expiry):
     assert expiry.count == 0
     with pytest.raises(NotLeadingError):
         tenure.check()
+
+
+def test_when_its_holder_was_last_seen():
+    assert renewed_at(lease(renewed="2026-03-01T11:00:00.500000Z")) == WALL - timedelta(
+        minutes=59, seconds=59, microseconds=750_000
+    )
+    given_back = released(lease("me"), "me", wall=WALL)
+    assert renewed_at(given_back) == WALL
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2026-03-01T11:00:00", None, 7])
+def test_a_lease_that_does_not_say_when(text):
+    assert renewed_at(lease(renewed=text)) is None
+
+
+def test_no_lease_says_nothing():
+    assert renewed_at(None) is None
+    assert renewed_at({}) is None

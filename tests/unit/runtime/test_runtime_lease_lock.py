@@ -105,6 +105,36 @@ def test_le3_a_free_lease_is_taken_and_another_s_is_left_alone(lock, leases):
     assert leases.writes == ["me", "other"]
 
 
+def test_when_the_last_leader_was_seen_alive_stays_known(lock, leases, clock):
+    """By its own clock; what this process writes over it does not change it."""
+    assert lock.predecessor_renewed is None
+    lock.take()
+    assert lock.predecessor_renewed is None  # nobody led before
+    leases.write_as("other")
+    last = clock.now()
+    clock.advance(600)
+    assert lock.take() == Follow("other", 615.0)
+    assert lock.predecessor_renewed == last
+    clock.advance(15)
+    assert lock.take() is None
+    clock.advance(2)
+    assert lock.renew()
+    assert lock.predecessor_renewed == last
+
+
+def test_when_the_last_leader_was_seen_survives_a_lost_answer(lock, leases, clock):
+    lock.take()
+    leases.write_as("")
+    last = clock.now()
+    clock.advance(600)
+    leases.after = once(lambda: fail(TransportError("lost")))
+    with pytest.raises(TransportError):
+        lock.take()
+    clock.advance(2)
+    assert lock.take() is None
+    assert lock.predecessor_renewed == last
+
+
 def test_le5_time_counts_from_when_a_renewal_was_asked_for(lock, leases, clock, fence):
     """The answer may have been long on its way."""
     lock.take()
