@@ -25,5 +25,7 @@ class QuickTimers:
 
     def call_at(self, deadline, call):
         now = self._clock.monotonic()
-        self._clock.pauses.append(round(deadline - now, 1))
+        # What is due already is no pause: a watch asks for a timer, to see that it can.
+        if deadline > now:
+            self._clock.pauses.append(round(deadline - now, 1))
         return self._clock.call_at(now, call)
