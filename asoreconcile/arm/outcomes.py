@@ -50,10 +50,13 @@ class PollState:
 
     due: before this moment (`Clock.monotonic` seconds) Azure is not to be asked, not
     even when an event brings a reconcile forward (D4).
+    newest: the monitor as Azure signed it last, where the recorded token has an older
+    signature (L19).
     """
 
     progress: Progress = NO_PROGRESS
     due: float = 0.0
+    newest: Token | None = None
 
 
 @attrs.frozen

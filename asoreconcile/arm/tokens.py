@@ -21,6 +21,10 @@ RESOURCE: TokenType = "GenericResource"
 DELETE: TokenType = "GenericDeleteResponse"
 
 
+# What differs where a poll's answer names the same monitor again.
+_SIGNATURE = frozenset("tcsh")
+
+
 class TokenError(AsoreconcileError):
     """A text that is no token of ours or ASO's; it never quotes the text (R1.14)."""
 
@@ -72,6 +76,27 @@ def dumps(token: Token, *, type_name: str = "") -> str:
     for char, escape in _GO_ESCAPES:
         text = text.replace(char, escape)
     return text
+
+
+def is_signed_anew(before: Token, after: Token) -> bool:
+    """Whether two tokens name one monitor, in the same state or another, and differ in
+    how its URL is signed at most: either can be polled, the newer one for longer.
+    """
+    same_urls = (_unsigned(before.url), _unsigned(before.location)) == (
+        _unsigned(after.url),
+        _unsigned(after.location),
+    )
+    alike = attrs.evolve(
+        after, url=before.url, location=before.location, state=before.state
+    )
+    return same_urls and alike == before
+
+
+def _unsigned(url: str) -> tuple[str, list[str]]:
+    """An address, and its query without what Azure signs it by."""
+    address, _, query = url.partition("?")
+    members = query.split("&")
+    return address, [one for one in members if one.partition("=")[0] not in _SIGNATURE]
 
 
 def concerns(token: Token, arm_id: str, *, deleting: bool) -> bool:

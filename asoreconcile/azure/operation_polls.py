@@ -18,7 +18,7 @@ from asoreconcile.arm.outcomes import (
     ReadResource,
     Restart,
 )
-from asoreconcile.arm.tokens import Token, TokenError, TokenShape, dumps
+from asoreconcile.arm.tokens import Token, TokenError, TokenShape, dumps, is_signed_anew
 from asoreconcile.azure.annotations import (
     DELETE_POLLER,
     LATEST_RECONCILED_GENERATION,
@@ -71,10 +71,19 @@ class Watched:
     now: float
 
     def token(self) -> Token:
-        """The recorded operation.
+        """The recorded operation, with the newest signature that is known (L19).
 
         Raises TokenError for one that is unreadable or another's.
         """
+        token = self.recorded()
+        newest = self.poll.newest
+        # What is recorded decides: another process may have begun another operation.
+        if newest is None or not is_signed_anew(token, newest):
+            return token
+        return attrs.evolve(token, url=newest.url, location=newest.location)
+
+    def recorded(self) -> Token:
+        """The operation as the object's annotation has it. Raises as `token`."""
         return stored_token(self.stored, arm_id=self.arm_id, deleting=self.deleting)
 
 
@@ -171,8 +180,12 @@ def _running(facts: Watched, running: Pending) -> Decision:
     if not facts.deleting:
         effects += _followed(facts, running)
     due = facts.now + running.delay_seconds
-    effects.append(UpdateMemory(poll=PollState(running.progress, due)))
-    if _is_news(facts.token(), running.token):
+    recorded = facts.recorded()
+    is_news = _is_news(recorded, running.token)
+    is_renewed = not is_news and not _is_polled_alike(recorded, running.token)
+    newest = running.token if is_renewed else None
+    effects.append(UpdateMemory(poll=PollState(running.progress, due, newest)))
+    if is_news:
         poller = DELETE_POLLER if facts.deleting else PUT_POLLER
         notes = {POLLER_TOKEN: dumps(running.token), POLLER_ID: poller}
         effects.append(PatchMetadata(notes))
@@ -183,12 +196,17 @@ def _is_news(stored: Token, polled: Token) -> bool:
     """Whether another process would poll otherwise by the newer token.
 
     The last status word alone makes no difference, but that a resource which is polled
-    at itself has been seen (L7).
+    at itself has been seen (L7). Nor does a signature: Azure renews those of some
+    monitors with each answer, and takes the older ones, too.
     """
-    if attrs.evolve(polled, state=stored.state) != stored:
+    if not is_signed_anew(stored, polled):
         return True
     not_seen = stored.shape is TokenShape.BODY and stored.state == "InProgress"
     return not_seen and polled.state != stored.state
+
+
+def _is_polled_alike(one: Token, other: Token) -> bool:
+    return (one.url, one.location) == (other.url, other.location)
 
 
 def _followed(facts: Watched, running: Pending | None) -> list[Effect]:

@@ -6,7 +6,7 @@ from world import World, resource_group, virtual_network
 
 from asoreconcile.arm.tokens import TokenShape, dumps, loads
 from asoreconcile.azure.annotations import OWNER_UID, POLLER_TOKEN, RECONCILE_POLICY
-from asoreconcile.objects import annotations, key_of, labels, owner_references
+from asoreconcile.objects import annotations, key_of, labels, owner_references, uid_of
 
 TYPE = "Microsoft.Network/virtualNetworks"
 OURS, OLD = "2025-03-01", "2020-11-01"
@@ -65,6 +65,30 @@ def test_a_monitor_that_moved_is_followed_after_a_restart(world):
     world.clock.advance(60.0)
     world.run(child)
     assert "-moved" in world.requests("GET", RESULTS)[-1].path
+
+
+def test_l19_the_newest_signature_is_kept_in_memory(world):
+    """Each answer of a group's deletion signs its monitor anew; the recorded one does
+    for another process.
+    """
+    group = world.settled(resource_group())
+    world.delete(group)
+    known = []
+    for _ in range(2):
+        world.clock.advance(world.run(group).requeue_after_seconds)
+        found = world.read(group)
+        memory = world.kind_of(group).memories.of(key_of(found), uid_of(found))
+        known.append((token(world, group).url, memory.poll.newest))
+    (begun_with, none), (recorded, newest) = known
+    assert none is None
+    assert begun_with == recorded != newest.url
+    assert newest.url.partition("?")[0] == recorded.partition("?")[0]
+    before = len(world.requests("GET", RESULTS))
+    world.restart()
+    world.run(group)
+    asked = world.requests("GET", RESULTS)[before:]
+    assert [request.status for request in asked] == [202]
+    assert token(world, group).url == recorded
 
 
 def test_an_object_without_a_recorded_owner_is_not_given_one(world):

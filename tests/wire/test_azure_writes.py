@@ -87,6 +87,27 @@ def test_each_step_of_a_life_that_takes_its_time(world):
     assert (writes, events) == (8, 4)
 
 
+def test_each_step_of_a_life_by_default(world):
+    """Where syncs look first, what a PUT came to is noted beside the status."""
+    in_mode(world, SyncMode.COMPARE)
+    group = resource_group()
+    world.apply(group, marked=False)
+    step = Steps(world, group)
+    life = [step() for _ in range(3)]
+    world.delete(group)
+    life += [step() for _ in range(4)]
+    assert life == [
+        (["claim"], ["CredentialFrom"]),
+        (["note", "status"], ["BeginCreateOrUpdate"]),
+        ([], []),  # a sync
+        (["record", "status"], ["BeginDelete"]),
+        ([], ["MonitorDelete"]),  # Azure signs the monitor anew with each answer
+        ([], []),
+        (["release"], []),
+    ]
+    assert world.read(group) is None
+
+
 def test_each_step_of_a_life_that_is_answered_at_once(world):
     group = resource_group()
     world.apply(group, marked=False)

@@ -214,6 +214,70 @@ def test_a_poll_writes_only_what_another_process_would_poll_by(
     assert any(isinstance(one, PatchMetadata) for one in decided.effects) == is_written
 
 
+SIGNED, RENEWED, MOVED, OTHER_VERSION = (
+    attrs.evolve(GOING, url=f"https://arm.test/op/{rest}")
+    for rest in (
+        "2?api-version=1&t=638&c=MII&s=a&h=b",
+        "2?api-version=1&t=639&c=MIJ&s=c&h=d",
+        "3?api-version=1&t=639&c=MIJ&s=c&h=d",
+        "2?api-version=2&t=638&c=MII&s=a&h=b",
+    )
+)
+
+
+def signed(**changes):
+    return watched(SIGNED, **changes)
+
+
+def polled(facts, token):
+    """The tokens that a poll writes and remembers."""
+    effects = after_poll(facts, Pending(token, 5.0, Progress(polls=2))).effects
+    (memory,) = (one for one in effects if isinstance(one, UpdateMemory))
+    written = [one for one in effects if isinstance(one, PatchMetadata)]
+    return [one.annotations[POLLER_TOKEN] for one in written], memory.poll.newest
+
+
+def test_l19_a_monitor_that_is_signed_anew_is_remembered_and_not_written():
+    assert polled(signed(), RENEWED) == ([], RENEWED)
+    assert polled(signed(), SIGNED) == ([], None)
+    facts = signed(poll=attrs.evolve(POLLED, newest=RENEWED))
+    assert facts.token() == RENEWED
+    assert facts.recorded() == SIGNED
+    assert polled(facts, RENEWED) == ([], RENEWED)  # still not what is recorded
+
+
+@pytest.mark.parametrize("token", [MOVED, OTHER_VERSION], ids=["moved", "version"])
+def test_l19_another_monitor_is_written(token):
+    assert polled(signed(), token) == ([dumps(token)], None)
+    facts = signed(poll=attrs.evolve(POLLED, newest=RENEWED))
+    assert polled(facts, token) == ([dumps(token)], None)
+
+
+@pytest.mark.parametrize("newest", [MOVED, OTHER_VERSION, None])
+def test_what_is_recorded_decides_which_operation_is_polled(newest):
+    """Another process may have begun another one since."""
+    assert signed(poll=attrs.evolve(POLLED, newest=newest)).token() == SIGNED
+
+
+def test_l19_a_location_beside_a_status_monitor_is_renewed_with_it():
+    both = Token(
+        TokenShape.ASYNC,
+        RESOURCE,
+        "https://arm.test/status/1?t=1&s=a",
+        "InProgress",
+        location="https://arm.test/op/1?t=1&s=a",
+        original_url=URL,
+        method="PUT",
+    )
+    newer = attrs.evolve(both, location="https://arm.test/op/1?t=2&s=b", state="Going")
+    facts = watched(both)
+    assert polled(facts, newer) == ([], newer)
+    facts = watched(both, poll=PollState(newest=newer))
+    assert facts.token() == attrs.evolve(both, location=newer.location)
+    elsewhere = attrs.evolve(newer, location="https://arm.test/op/2?t=2&s=b")
+    assert polled(facts, elsewhere) == ([dumps(elsewhere)], None)
+
+
 def test_only_the_first_poll_of_a_delete_is_told():
     first = after_poll(watched(GOING, poll=PollState()), OperationDone(None))
     assert [one.reason for one in first.effects] == ["MonitorDelete"]
