@@ -79,6 +79,7 @@ class H2Connection:
         self.peer, self.connection = peer, connection
         self.lock = threading.RLock()
         self.streams = {}
+        self.ended = threading.Event()
         self.window = self.initial_window = 65_535
 
     def serve(self):
@@ -171,7 +172,7 @@ class H2Peer:
         self.connections, self.streams = [], []
         self.changed = threading.Condition()
         self.ended_streams = threading.Semaphore(0)
-        self.threads = [threading.Thread(target=self.accept)]
+        self.threads = [threading.Thread(target=self.accept, daemon=True)]
         self.threads[0].start()
 
     @property
@@ -184,7 +185,9 @@ class H2Peer:
                 connection, _ = self.listener.accept()
             except OSError:
                 return
-            thread = threading.Thread(target=self.serve, args=(connection,))
+            thread = threading.Thread(
+                target=self.serve, args=(connection,), daemon=True
+            )
             self.threads.append(thread)
             thread.start()
 
@@ -194,7 +197,10 @@ class H2Peer:
             with secured:
                 served = H2Connection(self, secured)
                 self.connections.append(served)
-                served.serve()
+                try:
+                    served.serve()
+                finally:
+                    served.ended.set()
         except OSError:
             connection.close()  # the client went first
 

@@ -64,6 +64,7 @@ class StreamLoop:
         self._streams: set[LoopStream] = set()
         self._posted: deque[Callable[[], None]] = deque()
         self._waker: Waker | None = None
+        self._is_up = False
         self._renewals = 0
         # The loop's thread alone from here on.
         self._selector: selectors.BaseSelector
@@ -112,8 +113,14 @@ class StreamLoop:
         with self._lock:
             self.is_closed = True
             streams = list(self._streams)
+            # The thread closes it, unless it died and is not to come back.
+            waker = None if self._is_up else self._waker
+            if waker is not None:
+                self._waker = None
         self._stopping.set()
         self._wake()
+        if waker is not None:
+            waker.close()
         # Not by the loop's thread, which may be down.
         _report(streams)
 
@@ -146,10 +153,10 @@ class StreamLoop:
         waker = None
         try:
             waker = Waker()
-            self._waker = waker
+            self._waker, self._is_up = waker, True
             self._threads.start(self._name, self._run, stopping=self._stopping)
         except (OSError, RuntimeError) as error:
-            self._waker = None
+            self._waker, self._is_up = None, False
             if waker is not None:
                 waker.close()
             raise WireError(f"not sent: {error}", is_sent=False) from error
@@ -167,11 +174,13 @@ class StreamLoop:
         """The loop's thread. What it raises ends all streams: their readers open them
         again, and the thread is started again.
         """
+        with self._lock:
+            waker = self._waker
+            if waker is None:
+                return  # closed while it was down
+            self._is_up = True
         try:
             with selectors.DefaultSelector() as self._selector:
-                waker = self._waker
-                if waker is None:
-                    raise RuntimeError("the loop has not begun")
                 self._selector.register(waker.reader, selectors.EVENT_READ)
                 while not self._stopping.is_set():
                     self._turn(self._selector, waker)
@@ -289,6 +298,7 @@ class StreamLoop:
         with self._lock:
             streams, self._streams = self._streams, set()
             waker = self._waker
+            self._is_up = False
             if self.is_closed:
                 self._waker = None
         if self.is_closed and waker is not None:

@@ -1,5 +1,7 @@
 """Many informers of one process: on a handful of threads, each on its own account."""
 
+import socket
+import sys
 import threading
 
 import pytest
@@ -8,8 +10,13 @@ from quickclock import QuickClock
 from recordedthreads import RecordedThreads
 
 from asoreconcile.cache.informers import Informers
+from asoreconcile.clock import SystemClock
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 from asoreconcile.threads import Threads
+from asoreconcile.wire.trust import TlsTrust
 
 WAIT_SECONDS = 30
 MANY = 60
@@ -132,3 +139,59 @@ def test_th10_a_watch_whose_thread_would_die_is_made_again(client, monkeypatch):
         assert threads.down() == []
     finally:
         assert informers.stop(WAIT_SECONDS) == []
+
+
+def test_informers_come_and_go_at_any_moment(client, informers, threads):
+    """At a switch interval at which threads change all the time."""
+    heard = Heard(informers.of(SECRETS))
+    informers.start()
+    left, failures = [], []
+
+    def work(number):
+        try:
+            for turn in range(5):
+                informer = informers.of(CONFIG_MAPS, label_selector=f"of=w{number}")
+                registration = informer.add_handler(lambda _event: None)
+                while turn % 2 and not registration.has_synced():
+                    threading.Event().wait(0.001)
+                left.extend(informer.stop(WAIT_SECONDS))
+                informers.discard(informer)
+                make(client, SECRETS, f"of-{number}-{turn}")
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        working = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+        for thread in working:
+            thread.start()
+        for thread in working:
+            thread.join(2 * WAIT_SECONDS)
+    finally:
+        sys.setswitchinterval(before)
+    assert (left, failures) == ([], [])
+    heard.until(lambda events: len({one.key for one in events}) == 30)
+    assert threads.crashes() == {}
+
+
+def test_th9_watches_of_a_server_that_never_answers_stop_at_once():
+    """All but one of them wait for the first to have an answer."""
+    trust = TlsTrust(certificate_authority().pem)
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        deaf.settimeout(WAIT_SECONDS)
+        cluster = ClusterConfig(
+            url=f"https://127.0.0.1:{deaf.getsockname()[1]}",
+            trust=lambda: trust,
+            authorization=str,
+        )
+        client = KubeClient(cluster, user_agent="tests/1")
+        informers = Informers(client, clock=SystemClock())
+        for number in range(20):
+            informers.of(CONFIG_MAPS, label_selector=f"of=w{number}")
+        informers.start()
+        with deaf.accept()[0] as connection:
+            assert connection.recv(1)
+            assert informers.stop(WAIT_SECONDS) == []
+        client.close()

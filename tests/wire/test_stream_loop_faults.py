@@ -104,6 +104,26 @@ def test_a_server_that_allows_fewer_streams_than_there_are(serving):
         assert reader.read() == b"goes on"
 
 
+def test_another_certificate_is_shown_by_further_connections_alone(serving):
+    """The old ones last as long as their streams, and no longer."""
+    shown = [1]
+    peer, loop = serving(loop={"generation": lambda: shown[-1]})
+    before = opened(loop, 60)
+    shown.append(2)
+    after = opened(loop, 60)
+    assert [len(one.streams) for one in peer.connections] == [50, 10, 50, 10]
+    for reader in before:
+        reader.stream.close()
+    first, second, *others = peer.connections
+    for connection in (first, second):
+        assert connection.ended.wait(WAIT_SECONDS)
+    for connection in others:
+        for stream in connection.streams.values():
+            stream.send(b"goes on")
+    for reader in after:
+        assert reader.read() == b"goes on"
+
+
 def test_a_server_that_begins_anew_is_reached_by_all_its_streams(serving):
     peer, loop = serving()
     for reader in opened(loop, 120):
@@ -172,16 +192,16 @@ def test_a_head_without_end_is_an_error_of_its_stream_alone(serving):
 
 
 class Bad:
-    """A reader that cannot be told."""
+    """A reader that cannot be told once something holds."""
 
-    def __init__(self, loop):
-        self.is_well, self.tried = True, threading.Event()
+    def __init__(self, loop, holds):
+        self.holds = holds
+        self.stream = None
         request = WireRequest("GET", "/x", ())
         self.stream = loop.open(request, LIMITS, on_news=self.told)
 
     def told(self):
-        self.tried.set()
-        if not self.is_well:
+        if self.stream is not None and self.holds(self.stream):
             raise RuntimeError("cannot be told")
 
 
@@ -190,29 +210,47 @@ def test_th10_a_reader_that_raises_keeps_none_from_being_told(serving):
     threads = Threads(wait=lambda *_: False)
     peer, loop = serving(loop={"threads": threads})
     before = opened(loop, 30)
-    bad = [Bad(loop) for _ in range(10)]
+    bad = [Bad(loop, lambda stream: stream.received > 5) for _ in range(10)]
     peer.wait_for_streams(40)
     after = opened(loop, 30)
-    for one in bad:
-        assert one.tried.wait(WAIT_SECONDS)
-        one.is_well = False
     peer.streams[30].send(b"what it is told of")
     for reader in [*before, *after]:
         with pytest.raises(WireError, match="the thread of all streams died"):
             reader.read()
     assert Reader(loop).answered().read() == b"first"
     assert threads.crashes()["streams"].error == "RuntimeError"
+    assert any(one.stream.received > 5 for one in bad)
 
 
 def test_th9_a_reader_that_raises_keeps_no_loop_from_being_closed(serving):
     _, loop = serving()
     readers = opened(loop, 10)
-    bad = [Bad(loop) for _ in range(10)]
-    for one in bad:
-        assert one.tried.wait(WAIT_SECONDS)
-        one.is_well = False
+    bad = [Bad(loop, lambda _: loop.is_closed) for _ in range(10)]
     with pytest.raises(RuntimeError, match="cannot be told"):
         loop.close()
+    for one in bad:
+        one.holds = lambda _: False  # or the fixture would be told again
     for reader in readers:
         with pytest.raises(StoppedError):
             reader.read()
+    assert not any(one.stream.is_closed for one in bad)
+
+
+def test_th9_a_loop_that_is_closed_while_it_is_down_leaves_no_descriptor(serving):
+    down = threading.Event()
+
+    def wait(event, _seconds):
+        down.set()
+        return event.wait(WAIT_SECONDS)
+
+    peer, loop = serving(loop={"threads": Threads(wait=wait)})
+    bad = Bad(loop, lambda stream: stream.received > 5)
+    peer.wait_for_streams(1)
+    peer.streams[0].send(b"what it is told of")
+    assert down.wait(WAIT_SECONDS)
+    waker, late = loop._waker, Reader(loop)
+    loop.close()
+    assert (waker.reader.fileno(), loop._waker) == (-1, None)
+    with pytest.raises(StoppedError):
+        late.answered()
+    assert bad.stream.is_ended

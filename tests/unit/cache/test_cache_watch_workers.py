@@ -135,6 +135,20 @@ def test_a_watch_is_never_run_by_two_threads(scene, monkeypatch):
     assert watch.most_at_once == 1
 
 
+def test_watches_that_wake_themselves_starve_no_other(scene):
+    busy = [Watch() for _ in range(2 * WORKERS)]
+    for watch in busy:
+        watch.meanwhile = lambda watch=watch: watch.wake()
+        scene.run(watch)
+    other = scene.run(Watch())
+    for _ in range(5):
+        other.ran()
+        other.wake()
+    for watch in busy:
+        watch.ran()
+        assert watch.most_at_once == 1
+
+
 def test_a_pause_lasts_whoever_wakes_it(scene):
     watch = scene.run(Watch(5.0))
     watch.ran()
