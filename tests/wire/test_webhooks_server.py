@@ -637,6 +637,7 @@ def test_wh8_requests_are_counted_by_path_and_status(make, registry):
 
     assert value("requests_total", code="200") == 0
     assert value("requests_total", code="500") == 0
+    assert value("latency_seconds_count") is None
     with Client(server) as client:
         client.review("/validate?timeout=10s", admission())
     assert value("requests_total", code="200") == 1
