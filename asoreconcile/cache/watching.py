@@ -82,6 +82,7 @@ class OpenWatch:
                     self._check_not_behind(obj)
                     bookmarks.expected = bookmarked = True
                 take(type_, obj)
+                del event, obj  # as `WatchStream.polled` does, and why
                 if bookmarked and inactivity is None:
                     inactivity = self._timer(clock, last_activity)
         # A TransportError too, but one that going on from here would not mend.

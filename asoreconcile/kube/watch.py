@@ -28,7 +28,12 @@ class WatchStream:
         """
         for line in self._stream.lines():
             if line:
-                yield _event(line)
+                event = _event(line)
+                # Who takes the event keeps a text of its own. What is let go of before
+                # leaves its place to that, and not a hole beside it.
+                del line
+                yield event
+                del event
             elif line is None:
                 yield None
 
