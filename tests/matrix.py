@@ -39,7 +39,6 @@ WRITES = (
     "delete group",
     "record group",
     "status group",
-    "record group",
     "release group",
 )
 
