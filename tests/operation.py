@@ -7,6 +7,7 @@ watching the API server, never by time.
 
 import signal
 import socket
+import time
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
@@ -241,24 +242,28 @@ class Operation:
         resource: at which to look, where that is not the version of obj.
         """
         resource, key = resource or resource_for(obj), _key(obj)
-        page = self.client.list_page(Selection(resource, key.namespace))
-        found = next((o for o in page.items if key_of(o) == key), None)
-        if holds(found):
-            return found
-        stream = self.client.watch(
-            Selection(
-                resource, key.namespace, field_selector=f"metadata.name={key.name}"
-            ),
-            resource_version=page.resource_version,
-            timeout_seconds=WAIT_SECONDS,
-        )
-        with closing(stream):
-            for type_, seen in stream:
-                if type_ == "BOOKMARK":
-                    continue
-                found = None if type_ == "DELETED" else seen
-                if holds(found):
-                    return found
+        deadline = time.monotonic() + WAIT_SECONDS
+        found = None
+        # Again and again: a CRD that changes ends the watches of its objects.
+        while (left := deadline - time.monotonic()) > 0:
+            page = self.client.list_page(Selection(resource, key.namespace))
+            found = next((o for o in page.items if key_of(o) == key), None)
+            if holds(found):
+                return found
+            stream = self.client.watch(
+                Selection(
+                    resource, key.namespace, field_selector=f"metadata.name={key.name}"
+                ),
+                resource_version=page.resource_version,
+                timeout_seconds=max(left, 1.0),
+            )
+            with closing(stream):
+                for type_, seen in stream:
+                    if type_ == "BOOKMARK":
+                        continue
+                    found = None if type_ == "DELETED" else seen
+                    if holds(found):
+                        return found
         message = f"waited in vain for {key}: {_ready(found)}\n{self.logs()[-3000:]}"
         raise AssertionError(message)
 
