@@ -108,7 +108,8 @@ class LoopGroup:
             if any(stream.is_sent for stream in self._asked):
                 count = len(self._asked)
         released, self._held = self._held[:count], self._held[count:]
-        self._ask(released, now)
+        if self._is_shared is None:
+            self._ask(released, now)
         return released
 
     @property
@@ -172,6 +173,7 @@ class LoopGroup:
             if stream.has_head:
                 version = curl.getinfo(pycurl.INFO_HTTP_VERSION)
                 self._is_shared = version >= pycurl.CURL_HTTP_VERSION_2_0
+                self._asked = []  # it has been told: they are not kept for as long
                 return
 
     def ended(self) -> list[LoopStream]:
