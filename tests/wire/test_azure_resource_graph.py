@@ -106,7 +106,8 @@ def test_q9_a_hundred_over_ten_groups_below_a_tenth_of_the_gets(world):
         again = world.run_once(objects[number]).requeue_after_seconds
         due[number] = world.clock.monotonic() + again
     requests = asked(world)
-    assert {method for method, _ in requests} == {"GET", "POST"}
+    # Nothing is written; some draws of uids need no GET at all.
+    assert {method for method, _ in requests} <= {"GET", "POST"}
     assert len(requests) / 400 < 0.1
 
 
