@@ -10,6 +10,8 @@ from contextlib import ExitStack
 from functools import cache
 from unittest import mock
 
+import attrs
+
 from asoreconcile.arm import ids
 from asoreconcile.arm.budget import Budget
 from asoreconcile.arm.client import ArmClient
@@ -18,6 +20,7 @@ from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
 from asoreconcile.azure.conditions import find_ready
 from asoreconcile.azure.decisions import IN_PROGRESS_PRIORITY
 from asoreconcile.azure.default_delete import delete_resource
+from asoreconcile.azure.deferred_note import NOTE_PRIORITY
 from asoreconcile.azure.policy import Policy
 from asoreconcile.azure.read_set import InFlightReads
 from asoreconcile.azure.reconcile_scope import KindRuntime, SharedDependencies
@@ -51,7 +54,7 @@ from asoreconcile.objects import (
     key_of,
     uid_of,
 )
-from asoreconcile.reconcile_context import running
+from asoreconcile.reconcile_context import Context, current, running
 from asoreconcile.runtime.reconciler import Request
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
@@ -283,18 +286,21 @@ class World:
     def run(self, obj, *, operator=None, stale=None):
         """One pass over an object; its Result. stale: what a cache still holds.
 
-        The claim of a marked object, a reconcile of its own, and the next are one pass.
+        The claim of a marked object, a reconcile of its own, and the next are one pass;
+        so is the note that is written after Ready.
         """
         if stale is not None:
             return self.run_once(obj, operator=operator, stale=stale)
         was_marked = OPERATOR_NAMESPACE in annotations(self.read(obj) or {})
         result = self.run_once(obj, operator=operator)
         if was_marked and result.priority == IN_PROGRESS_PRIORITY:
-            return self.run_once(obj, operator=operator)
+            result = self.run_once(obj, operator=operator)
+        if self._has_deferred_note(obj):
+            result = self.run_once(obj, operator=operator, priority=NOTE_PRIORITY)
         return result
 
-    def run_once(self, obj, *, operator=None, stale=None):
-        """One reconcile of an object; its Result."""
+    def run_once(self, obj, *, operator=None, stale=None, priority=0):
+        """One reconcile of an object, as the queue had it; its Result."""
         kind = self._kinds[gvk_of(obj).group_kind]
         reader = self.reader(kind)
         if stale is not None:
@@ -305,7 +311,16 @@ class World:
         else:
             outside = self.external[kind.group_kind]
             reconciler = ExternalReconciler(operator, kind, reader, outside)
-        return reconciler.reconcile(Request(_key(obj)))
+        context = current() or Context(self.clock)
+        with running(attrs.evolve(context, priority=priority)):
+            return reconciler.reconcile(Request(_key(obj)))
+
+    def _has_deferred_note(self, obj):
+        present = self.read(obj)
+        if present is None or not self.remembers(obj):
+            return False
+        memories = self.kind_of(obj).memories
+        return memories.of(_key(obj), uid_of(present)).deferred_note is not None
 
     def reader(self, kind):
         return _Reader(lambda key: self._read(kind.resource, key))

@@ -10,6 +10,7 @@ import threading
 import attrs
 
 from asoreconcile.arm.outcomes import PollState
+from asoreconcile.azure.deferred_note import DeferredNote
 from asoreconcile.azure.last_look import LastLook
 from asoreconcile.azure.put_ledger import PutRecord
 from asoreconcile.azure.recent_writes import RecentWrites
@@ -61,6 +62,7 @@ class ObjectMemory:
     was_looked_at: whether this process has looked at it before.
     content: a hash of that Secret's content; "" while none is used.
     last_look: at the resource, for syncs by lists; None after a PUT, until it is read.
+    deferred_note: of the last PUT, to be written after Ready was; None when it is.
     """
 
     uid: str
@@ -79,6 +81,7 @@ class ObjectMemory:
     unknown_values: frozenset[str] = frozenset()
     content: str = ""
     last_look: LastLook | None = None
+    deferred_note: DeferredNote | None = None
 
     def record_failed_operation(self, generation: int) -> None:
         """An operation came to nothing; generation: of the spec that it was made from,

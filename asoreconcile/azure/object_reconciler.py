@@ -26,6 +26,7 @@ from asoreconcile.azure.effects import apply
 from asoreconcile.azure.execute import execute
 from asoreconcile.azure.failure_report import after_failure, shown
 from asoreconcile.azure.failures import facts_of_failure, failure_of
+from asoreconcile.azure.note_writes import after_ready, write_deferred
 from asoreconcile.azure.patch_helper import GoneError, PatchHelper, StaleError
 from asoreconcile.azure.read_set import ReadSet
 from asoreconcile.azure.reconcile_scope import (
@@ -126,7 +127,7 @@ class ObjectReconciler:
 
     def _reconcile(self, scope: ReconcileScope) -> Result:
         try:
-            outcome = self._run(scope)
+            outcome = write_deferred(scope) or self._run(scope)
         except GoneError:
             self._forget(scope.key)
             return self._finish(scope, Stop())
@@ -192,9 +193,8 @@ class ObjectReconciler:
                     resync = self._kind.requeue_backoff.resync(
                         age_seconds=scope.age_seconds
                     )
-                result = self._commit(
-                    scope, Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
-                )
+                result = Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
+                result = self._commit(scope, after_ready(scope, result))
                 # Not before the status is stored: until then a retry must not PUT
                 # again.
                 scope.memory.settled()

@@ -154,6 +154,20 @@ class PatchHelper:
         self.annotate(notes, labelled=labelled)
         self.flush()
 
+    @property
+    def unwritten(self) -> Mapping[str, Mapping[str, str | None]]:
+        """What was collected and is not written yet, by `annotations` and `labels`."""
+        return self._unwritten
+
+    @property
+    def stored(self) -> JsonObject:
+        """The object as the cluster keeps it, as far as this reconcile knows."""
+        return self._kept
+
+    def withhold(self) -> None:
+        """Do not write what was collected: somebody else keeps it for later."""
+        self._unwritten = {}
+
     def write_shared(self, meta: JsonObject) -> None:
         """Write lists that others write too (finalizers, ownerReferences), at once.
 
@@ -260,7 +274,7 @@ class PatchHelper:
         """
         self.flush()
         wanted = self._form.status({**self.obj, "status": self.status})
-        change = merge_patch({"status": self._kept_status}, {"status": wanted})
+        change = merge_patch({"status": status(self._kept)}, {"status": wanted})
         if change is not None:
             self._patch(
                 {"metadata": {"uid": uid_of(self.obj)}, **change}, subresource="status"
@@ -305,7 +319,7 @@ class PatchHelper:
 
     def _take(self, kept: JsonObject) -> None:
         self.obj = self._form.read(kept)
-        self._kept_status = status(kept)
+        self._kept = kept
 
 
 def _differ(before: Mapping[str, str], wanted: Mapping[str, str | None]) -> bool:

@@ -7,8 +7,9 @@ import attrs
 
 from asoreconcile.azure.annotation_values import unknown_values
 from asoreconcile.azure.annotations import RECONCILE_POLICY
-from asoreconcile.azure.decisions import ReconcileOutcome, Stop
+from asoreconcile.azure.decisions import ReconcileOutcome, Stop, Succeeded
 from asoreconcile.azure.execute import execute
+from asoreconcile.azure.note_writes import write_or_defer
 from asoreconcile.azure.object_reconciler import ObjectReader, ObjectReconciler
 from asoreconcile.azure.plan import plan
 from asoreconcile.azure.reconcile_scope import (
@@ -54,6 +55,8 @@ def _run(scope: ReconcileScope) -> ReconcileOutcome:
         )
         decided = attrs.evolve(decided, effects=(*effects, *decided.effects))
     outcome = execute(scope, decided)
-    if not isinstance(outcome, Stop):
+    if isinstance(outcome, Succeeded):
+        write_or_defer(scope)
+    elif not isinstance(outcome, Stop):
         scope.patcher.flush()
     return outcome

@@ -1,0 +1,71 @@
+"""The note of what Azure has: written with what is collected, or after Ready was shown.
+
+See `deferred_note`. Blocking: writes to the cluster.
+"""
+
+import attrs
+
+from asoreconcile import reconcile_context
+from asoreconcile.azure.decisions import ReconcileOutcome, Requeue, Stop
+from asoreconcile.azure.deferred_note import (
+    NOTE_PRIORITY,
+    DeferredNote,
+    deferrable,
+)
+from asoreconcile.azure.drift_baseline import OBSERVED
+from asoreconcile.azure.reconcile_scope import ReconcileScope
+from asoreconcile.objects import annotations
+from asoreconcile.queue.workqueue import LOW_PRIORITY
+from asoreconcile.runtime.reconciler import Result
+
+# What waited for Ready goes first: objects inside this one are claimed by then.
+_DEFERRED_SECONDS = 1.0
+
+
+def write_or_defer(scope: ReconcileScope) -> None:
+    """Write what a reconcile that succeeded has collected, or keep it in memory where
+    Ready would wait for nothing but the note. Raises GoneError, ApiError.
+    """
+    patcher = scope.patcher
+    # One of an earlier reconcile is among what is collected.
+    scope.memory.deferred_note = None
+    text = deferrable(patcher.stored, patcher.unwritten)
+    if text is None:
+        patcher.flush()
+        return
+    patcher.withhold()
+    before = annotations(patcher.stored).get(OBSERVED) or ""
+    scope.memory.deferred_note = DeferredNote(text, before, patcher.generation)
+
+
+def after_ready(scope: ReconcileScope, result: Result) -> Result:
+    """When to look at an object in order again: soon where its note is deferred.
+    result: when it would be without that.
+    """
+    note, after = scope.memory.deferred_note, result.requeue_after_seconds
+    if note is None:
+        return result
+    due = None if after is None else scope.operator.clock.monotonic() + after
+    scope.memory.deferred_note = attrs.evolve(note, due=due)
+    return Result(requeue_after_seconds=_DEFERRED_SECONDS, priority=NOTE_PRIORITY)
+
+
+def write_deferred(scope: ReconcileScope) -> ReconcileOutcome | None:
+    """Write a deferred note, if the look is for that alone. None where there is more to
+    do, whose writes take it along. Raises GoneError, ApiError.
+    """
+    memory, note = scope.memory, scope.memory.deferred_note
+    if note is None:
+        return None
+    if not note.is_awaited(scope.obj):
+        memory.deferred_note = None
+        return None
+    scope.patcher.annotate({OBSERVED: note.text})
+    if not note.is_all(scope.obj, priority=reconcile_context.priority()):
+        return None
+    scope.patcher.flush()
+    memory.deferred_note = None
+    if note.due is None:
+        return Stop()
+    left = max(note.due - scope.operator.clock.monotonic(), 0.0)
+    return Requeue(left, priority=LOW_PRIORITY)
