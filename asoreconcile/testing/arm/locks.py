@@ -16,7 +16,8 @@ def check_locks(resources: Resources, address: ArmAddress, method: str) -> None:
     """Raises RefusedError 409 for what a lock forbids."""
     if address.type == _LOCKS or method not in VERBS:
         return
-    found = [lock for lock in _locks(resources) if _forbids(lock, address, method)]
+    locks = resources.of_type(_LOCKS)
+    found = [lock for lock in locks if _forbids(lock, address, method)]
     if not found:
         return
     scopes = ", ".join(f"'{lock.address.scope}'" for lock in found)
@@ -27,10 +28,6 @@ def check_locks(resources: Resources, address: ArmAddress, method: str) -> None:
         f"following scope(s) are locked: {scopes}. Please remove the lock and try "
         "again.",
     )
-
-
-def _locks(resources: Resources) -> list[ArmResource]:
-    return [r for r in resources if r.address.type == _LOCKS]
 
 
 def _forbids(lock: ArmResource, address: ArmAddress, method: str) -> bool:

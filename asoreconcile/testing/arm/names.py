@@ -35,9 +35,8 @@ def check_name(resources: Resources, address: ArmAddress) -> None:
     if taken is None:
         return
     name = address.name.lower()
-    for resource in resources:
-        other = resource.address
-        if other.type == address.type and other.name.lower() == name:
+    for resource in resources.of_type(address.type):
+        if resource.address.name.lower() == name:
             raise RefusedError(
                 taken.status,
                 taken.code,

@@ -61,6 +61,10 @@ class Resources:
 
     def __init__(self) -> None:
         self._all: dict[str, ArmResource] = {}
+        # The same by the part of the key before the name, and by type: a write asks
+        # for its children and for locks, and must not look at every resource for it.
+        self._by_collection: dict[str, dict[str, ArmResource]] = {}
+        self._by_type: dict[str, dict[str, ArmResource]] = {}
         self._lifetimes: dict[str, int] = {}
 
     def __iter__(self) -> Iterator[ArmResource]:
@@ -72,7 +76,10 @@ class Resources:
 
     def put(self, resource: ArmResource) -> None:
         """Enter a resource, in the place of one that has its id."""
-        self._all[resource.address.key] = resource
+        key = resource.address.key
+        self._all[key] = resource
+        self._by_collection.setdefault(_collection(key), {})[key] = resource
+        self._by_type.setdefault(resource.address.type, {})[key] = resource
 
     def born(self, address: ArmAddress) -> ArmAddress:
         """The address of a resource that is made now, with a life of its own."""
@@ -84,34 +91,32 @@ class Resources:
         """Drop a resource and all below it; returns them."""
         key = id_.lower()
         gone = [k for k in self._all if k == key or k.startswith(key + "/")]
-        return [self._all.pop(k) for k in gone]
+        return [self._drop(k) for k in gone]
+
+    def _drop(self, key: str) -> ArmResource:
+        resource = self._all.pop(key)
+        del self._by_collection[_collection(key)][key]
+        del self._by_type[resource.address.type][key]
+        return resource
+
+    def of_type(self, type_: str) -> list[ArmResource]:
+        """All of a type, which is in lower case, in the order they were made."""
+        return list(self._by_type.get(type_, {}).values())
 
     def children(self, parent: ArmAddress, collection: str) -> list[ArmResource]:
         """The direct children of one collection, in the order they were made."""
         prefix = f"{parent.key}/{collection.lower()}/"
-        return [
-            resource
-            for key, resource in self._all.items()
-            if key.startswith(prefix) and "/" not in key[len(prefix) :]
-        ]
+        return list(self._by_collection.get(prefix, {}).values())
 
     def listed(self, path: str) -> list[ArmResource]:
         """The members of a collection's path, at its scope or anywhere below."""
         prefix = path.lower().rstrip("/") + "/"
-        direct = [
-            r
-            for key, r in self._all.items()
-            if key.startswith(prefix) and "/" not in key[len(prefix) :]
-        ]
+        direct = list(self._by_collection.get(prefix, {}).values())
         at = prefix.rfind("/providers/")
         if direct or at < 0:
             return direct
         scope, type_ = prefix[:at], prefix[at + len("/providers/") : -1]
-        return [
-            r
-            for key, r in self._all.items()
-            if r.address.type == type_ and key.startswith(scope + "/")
-        ]
+        return [r for r in self.of_type(type_) if r.address.key.startswith(scope + "/")]
 
     def users(self, id_: str) -> list[str]:
         """The ids of living resources outside that refer to a resource by its id."""
@@ -135,6 +140,11 @@ def references(value: Any, name: str = "") -> Iterator[str]:
             yield from references(item, name)
     elif isinstance(value, str) and name.lower().endswith("id") and parse(value):
         yield value.lower()
+
+
+def _collection(key: str) -> str:
+    """A key without its name: `.../virtualnetworks/vnet/subnets/`."""
+    return key[: key.rfind("/") + 1]
 
 
 def _within(key: str, outer: str) -> bool:
