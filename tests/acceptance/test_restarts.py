@@ -8,7 +8,7 @@ import pytest
 from operation import WAIT_SECONDS, Operation, free_port
 from world import postgres_server, resource_group
 
-from asoreconcile.azure.drift_baseline import OBSERVED
+from asoreconcile.azure.drift_baseline import OBSERVED, loads
 from asoreconcile.azure.sync_schedule import place_in_period
 from asoreconcile.clock import SystemClock
 from asoreconcile.kube.resources import LEASES, NAMESPACES, SECRETS
@@ -77,7 +77,14 @@ def applied(operation, *arguments):
         operation.apply(obj)
     for obj in (*groups, server):
         operation.wait_ready(obj)
+        operation.wait_for(obj, is_noted)
     return groups, server
+
+
+def is_noted(obj):
+    """Whether the next process can tell what Azure had: a moment after Ready."""
+    note = loads(annotations(obj).get(OBSERVED) or "")
+    return note is not None and note.rest != ""
 
 
 def asked(operation):
