@@ -82,7 +82,7 @@ class World:
         self._extra_sets = tuple(extensions)
         self._kinds = {}
         self.events = []
-        self.writes = []
+        self.writes, self.ended = [], []
         self.woken = []
         self.external = {}  # what kinds without ARM do, by group and kind
 
@@ -251,6 +251,10 @@ class World:
     def record_write(self, obj):
         """Reads are always fresh: there is no cache to tell. Kept for tests to read."""
         self.writes.append(obj)
+
+    def record_deletion(self, key, uid):
+        """As for writes: kept for tests to read."""
+        self.ended.append((key, uid))
 
     def apply(self, obj, *, marked=True):
         """Apply an object server-side; marked: as this operator's own already."""

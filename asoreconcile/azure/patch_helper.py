@@ -33,7 +33,7 @@ from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.create_or_patch import Patcher
 from asoreconcile.kube.errors import InvalidError, NotFoundError, is_another_object
-from asoreconcile.kube.finalizers import has_finalizer
+from asoreconcile.kube.finalizers import has_ended, has_finalizer
 from asoreconcile.kube.patch import merge_patch
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import (
@@ -80,6 +80,9 @@ class WriteCache(Protocol):
         """Show the answer of a write to readers of the cache at once, before
         its event.
         """
+
+    def record_deletion(self, key: ObjectKey, uid: str) -> None:
+        """Hide an object that is gone from readers of the cache, before its event."""
 
 
 class PatchHelper:
@@ -313,7 +316,11 @@ class PatchHelper:
             if is_another_object(error):
                 raise GoneError(f"{self.key} was replaced") from error
             raise
-        self._cache.record_write(answer)
+        if has_ended(answer):
+            # Woken before the event comes, it would be polled and let go once more.
+            self._cache.record_deletion(self.key, uid_of(answer))
+        else:
+            self._cache.record_write(answer)
         self._take(answer)
         self._is_live = True
 

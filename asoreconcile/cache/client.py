@@ -9,14 +9,13 @@ from asoreconcile.cache.informer import Informer, NotCachedError
 from asoreconcile.cache.informers import Informers
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import NotFoundError
+from asoreconcile.kube.finalizers import has_ended, is_held
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.selection import Selection, selection_of
 from asoreconcile.kube.writes import Write, Writes
 from asoreconcile.objects import (
     JsonObject,
     ObjectKey,
-    finalizers,
-    is_deleting,
     key_of,
     metadata,
     spec,
@@ -108,7 +107,7 @@ class CachedClient(Writes):
             # The server tells how they were before: Pods end by their own grace period,
             # and other propagations put a finalizer of the server's on.
             graceful = spec(obj).get("terminationGracePeriodSeconds")
-            if _is_held(obj) or graceful or propagation in _HOLDING:
+            if is_held(obj) or graceful or propagation in _HOLDING:
                 continue
             for informer in self._caches(resource):
                 informer.record_deletion(key_of(obj), uid_of(obj))
@@ -142,18 +141,9 @@ def _is_live(write: Write, answer: JsonObject) -> bool:
     what finalizers or a grace period hold is still there, and it says so. The write
     that takes the last finalizer off ends the object too.
     """
-    if _is_held(answer):
-        return True
-    if is_deleting(answer):
+    if has_ended(answer):
         return False
-    return write.method != "DELETE"
-
-
-def _is_held(obj: JsonObject) -> bool:
-    """Whether something keeps an object for a while once it is deleted."""
-    if finalizers(obj) or spec(obj).get("finalizers"):  # a namespace's are there
-        return True
-    return is_deleting(obj) and bool(metadata(obj).get("deletionGracePeriodSeconds"))
+    return is_held(answer) or write.method != "DELETE"
 
 
 def _deleted_uid(write: Write, answer: JsonObject) -> str:

@@ -1,6 +1,6 @@
 """Finalizers: names that keep a deleted object there until each is taken off. Pure."""
 
-from asoreconcile.objects import JsonObject, finalizers, metadata
+from asoreconcile.objects import JsonObject, finalizers, is_deleting, metadata, spec
 
 
 def has_finalizer(obj: JsonObject, name: str) -> bool:
@@ -28,3 +28,20 @@ def remove_finalizer(obj: JsonObject, name: str) -> bool:
         return False
     metadata(obj)["finalizers"] = [one for one in present if one != name]
     return True
+
+
+def is_held(obj: JsonObject) -> bool:
+    """Whether something keeps an object for a while once it is deleted."""
+    if finalizers(obj) or spec(obj).get("finalizers"):  # a namespace's are there
+        return True
+    return is_deleting(obj) and bool(metadata(obj).get("deletionGracePeriodSeconds"))
+
+
+def has_ended(answer: JsonObject) -> bool:
+    """Whether the write that is answered so was the object's last: it was being
+    deleted, and nothing holds it any more.
+
+    The server ends it with that write, and answers with a resource version that it had
+    before.
+    """
+    return is_deleting(answer) and not is_held(answer)

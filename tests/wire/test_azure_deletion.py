@@ -13,7 +13,7 @@ from asoreconcile.azure.annotations import (
     RESOURCE_ID,
 )
 from asoreconcile.controllers.credential_resolver import GlobalConnection
-from asoreconcile.objects import annotations, finalizers, key_of
+from asoreconcile.objects import annotations, finalizers, key_of, uid_of
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"
@@ -137,6 +137,29 @@ def test_r5_5_trouble_while_polling_keeps_the_finalizer_and_the_token(world, net
         assert finalizers(present) == [FINALIZER]
     assert world.settle(network) is None
     assert deletes(world) == 1
+
+
+def test_d21_an_object_that_was_let_go_is_hidden_from_readers(world, network):
+    """Its last answer is no newer than what the cache has, finalizer and all."""
+    uid = uid_of(world.read(network))
+    world.delete(network)
+    world.run(network)
+    assert world.ended == []
+    assert world.settle(network) is None
+    assert world.ended == [(key_of(network), uid)]
+
+
+def test_d21_an_object_that_another_finalizer_holds_is_still_read(world):
+    obj = virtual_network()
+    obj["metadata"]["finalizers"] = ["example.com/hold"]
+    network = world.settled(obj)
+    world.delete(network)
+    for _ in range(2):
+        world.run(network)
+        world.clock.advance(30.0)
+    assert finalizers(world.read(network)) == ["example.com/hold"]
+    assert world.ended == []
+    assert finalizers(world.writes[-1]) == ["example.com/hold"]
 
 
 def test_h1_a_delete_and_its_polls_are_one_operation(world, network):

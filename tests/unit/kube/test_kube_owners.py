@@ -4,6 +4,7 @@ import pytest
 
 from asoreconcile.kube.finalizers import (
     add_finalizer,
+    has_ended,
     has_finalizer,
     remove_finalizer,
 )
@@ -133,3 +134,24 @@ def test_finalizers_of_a_copy_are_its_own():
     obj = {"metadata": {"name": "a", "finalizers": first}}
     add_finalizer(obj, NAME)
     assert first == ["example.com/other"]
+
+
+GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("meta", "spec", "ended"),
+    [
+        ({}, {}, False),
+        (GOING, {}, True),
+        ({**GOING, "finalizers": []}, {}, True),
+        ({**GOING, "finalizers": [NAME]}, {}, False),
+        (GOING, {"finalizers": ["kubernetes"]}, False),
+        ({**GOING, "deletionGracePeriodSeconds": 0}, {}, True),
+        ({**GOING, "deletionGracePeriodSeconds": 30}, {}, False),
+    ],
+)
+def test_an_object_ends_with_the_write_that_leaves_nothing_to_hold_it(
+    meta, spec, ended
+):
+    assert has_ended({"metadata": meta, "spec": spec}) is ended
