@@ -63,10 +63,8 @@ def group(name):
     }
 
 
-def floor(world):
-    """Seconds that a PUT and a GET of a group take a plain client, as many at a time as
-    there are workers; the first of each thread, which connects, left out.
-    """
+def sign_in(world):
+    """The endpoint of the simulated Azure, and a token for it."""
     settings, trusted = world.settings, str(world.folder / "azure-ca.pem")
     tenant = settings["AZURE_TENANT_ID"]
     audience = settings.get("AZURE_RESOURCE_MANAGER_AUDIENCE", _AUDIENCE).rstrip("/")
@@ -81,13 +79,22 @@ def floor(world):
     answer = requests.post(url, asked, verify=trusted, timeout=LIMIT_SECONDS)
     answer.raise_for_status()
     endpoint = settings["AZURE_RESOURCE_MANAGER_ENDPOINT"].rstrip("/")
-    groups = f"{endpoint}/subscriptions/{settings['AZURE_SUBSCRIPTION_ID']}"
+    return endpoint, answer.json()["access_token"]
+
+
+def floor(world):
+    """Seconds that a PUT and a GET of a group take a plain client, as many at a time as
+    there are workers; the first of each thread, which connects, left out.
+    """
+    trusted = str(world.folder / "azure-ca.pem")
+    endpoint, token = sign_in(world)
+    groups = f"{endpoint}/subscriptions/{world.settings['AZURE_SUBSCRIPTION_ID']}"
     took = []
 
     def ask(worker):
         with requests.Session() as session:
             session.trust_env, session.verify = False, trusted
-            session.headers["Authorization"] = f"Bearer {answer.json()['access_token']}"
+            session.headers["Authorization"] = f"Bearer {token}"
             for number in range(_PAIRS + 1):
                 url = f"{groups}/resourceGroups/floor-{worker}-{number}"
                 began = time.perf_counter()
@@ -118,13 +125,15 @@ def at_once(client, resource, readiness, *, count, answers):
         obj = group(f"rg-{number}")
         client.create(resource, obj)
         created.append(time.perf_counter())
-    readiness.wait_for({key_of(group(f"rg-{n}")) for n in range(count)})
+    keys = {key_of(group(f"rg-{n}")) for n in range(count)}
+    readiness.wait_for(keys)
     free_at, ideal = [0.0] * _WORKERS, []
     for at in created:
         done = max(at, heapq.heappop(free_at)) + answers
         heapq.heappush(free_at, done)
         ideal.append(done)
-    ready = sorted(readiness.at.values())
+    # Not all that is there: what is written after Ready shows the first one again.
+    ready = sorted(readiness.at[key] for key in keys)
     return [real - best for real, best in zip(ready, sorted(ideal), strict=True)]
 
 
