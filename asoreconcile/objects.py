@@ -5,6 +5,7 @@ the object's own data and must not be changed.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -37,6 +38,12 @@ class GroupKind:
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
 
+@lru_cache(maxsize=4096)
+def _shared(group: str, kind: str) -> GroupKind:
+    """One for all who keep it: the caches ask for it with each object."""
+    return GroupKind(group, kind)
+
+
 @attrs.frozen(order=True)
 class GroupVersionKind:
     """A kind at one version."""
@@ -48,7 +55,7 @@ class GroupVersionKind:
     @property
     def group_kind(self) -> GroupKind:
         """The kind without its version."""
-        return GroupKind(self.group, self.kind)
+        return _shared(self.group, self.kind)
 
     @property
     def api_version(self) -> str:

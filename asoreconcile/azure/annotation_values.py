@@ -19,6 +19,8 @@ from asoreconcile.azure.sync_mode import SYNC_MODE
 from asoreconcile.catalogue.suggestions import hint
 
 _MOST_SHOWN = 40
+# Nearly every object's; an empty set of its own takes 216 bytes.
+_NONE: frozenset[str] = frozenset()
 _LOGGED = {
     RECONCILE_POLICY: "Unknown reconcile-policy; using the default",
     SYNC_MODE: "Unknown sync-mode; using the default",
@@ -49,7 +51,7 @@ def unknown_values(
             events.append(EmitEvent("Warning", "UnknownAnnotationValue", sentence))
             events.append(Log("warning", _LOGGED[name], sentence))
     sentences = found.values()
-    remember = UpdateMemory(unknown_values=frozenset(sentences))
+    remember = UpdateMemory(unknown_values=frozenset(sentences) if found else _NONE)
     return *events, remember, AppendToMessages("; ".join(sentences))
 
 

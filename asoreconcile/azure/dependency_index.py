@@ -8,6 +8,8 @@ import threading
 from collections.abc import Mapping
 from enum import Enum
 
+import attrs
+
 from asoreconcile.azure.export_targets import destinations
 from asoreconcile.azure.object_reference import CONFIG_MAP, SECRET, ObjectReference
 from asoreconcile.azure.owner import owner_target
@@ -24,13 +26,23 @@ class Relation(Enum):
     EXPORT = "export"  # a Secret or ConfigMap that the object writes
 
 
+@attrs.frozen
+class _Dependents:
+    """Who depends on a target, and how."""
+
+    target: ObjectReference
+    relations: dict[ObjectReference, Relation] = attrs.field(factory=dict)
+
+
 class DependencyIndex:
     """Edges between objects, readable from both ends. Safe from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._targets: dict[ObjectReference, Mapping[ObjectReference, Relation]] = {}
-        self._dependents: dict[ObjectReference, dict[ObjectReference, Relation]] = {}
+        # Each target is kept once, however many objects name it: with the first of them
+        # it comes, and with the last it goes.
+        self._targets: dict[ObjectReference, tuple[ObjectReference, ...]] = {}
+        self._dependents: dict[ObjectReference, _Dependents] = {}
 
     def update(
         self, dependent: ObjectReference, targets: Mapping[ObjectReference, Relation]
@@ -39,10 +51,12 @@ class DependencyIndex:
         with self._lock:
             # First: what it names no more must not wake it any more.
             self._drop(dependent)
-            for target, relation in targets.items():
-                self._dependents.setdefault(target, {})[dependent] = relation
-            if targets:
-                self._targets[dependent] = targets
+            named = [
+                self._named(dependent, target, relation)
+                for target, relation in targets.items()
+            ]
+            if named:
+                self._targets[dependent] = tuple(named)
 
     def forget_kind(self, group_kind: GroupKind) -> None:
         """A kind is watched no more: drop what its objects depend on."""
@@ -53,7 +67,8 @@ class DependencyIndex:
     def of(self, target: ObjectReference) -> list[tuple[ObjectReference, Relation]]:
         """The objects that depend on a target, and how."""
         with self._lock:
-            return list(self._dependents.get(target, {}).items())
+            found = self._dependents.get(target)
+            return [] if found is None else list(found.relations.items())
 
     def targets(self, dependent: ObjectReference) -> list[ObjectReference]:
         """What an object depends on now: owner, references, Secrets, ConfigMaps, its
@@ -62,10 +77,20 @@ class DependencyIndex:
         with self._lock:
             return list(self._targets.get(dependent, ()))
 
+    def _named(
+        self, dependent: ObjectReference, target: ObjectReference, relation: Relation
+    ) -> ObjectReference:
+        """The target as it is kept. The caller holds the lock."""
+        found = self._dependents.get(target)
+        if found is None:
+            found = self._dependents[target] = _Dependents(target)
+        found.relations[dependent] = relation
+        return found.target
+
     def _drop(self, dependent: ObjectReference) -> None:
         """The caller holds the lock."""
         for target in self._targets.pop(dependent, ()):
-            remaining = self._dependents[target]
+            remaining = self._dependents[target].relations
             del remaining[dependent]
             if not remaining:
                 del self._dependents[target]

@@ -39,6 +39,11 @@ class FailureStreak:
         self.attempts = 0
 
 
+# What every settled object has: once for all of them.
+_NO_POLLS = PollState()
+_NO_ATTEMPTS = RepairAttempts()
+
+
 @attrs.define(eq=False)
 class ObjectMemory:
     """What is known of one object beside what the cluster keeps.
@@ -67,10 +72,10 @@ class ObjectMemory:
 
     uid: str
     accepted: PutRecord | None = None
-    poll: PollState = attrs.field(factory=PollState)
+    poll: PollState = _NO_POLLS
     sub_polls: dict[str, PollState] = attrs.field(factory=dict)
     recent_writes: RecentWrites = attrs.field(factory=RecentWrites)
-    repair_attempts: RepairAttempts = attrs.field(factory=RepairAttempts)
+    repair_attempts: RepairAttempts = _NO_ATTEMPTS
     failures: int = 0
     failed_operations: int = 0
     precondition_failures: int = 0

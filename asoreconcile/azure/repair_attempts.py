@@ -5,8 +5,11 @@ time because somebody else wants it otherwise. A restart forgets: it costs some 
 """
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import attrs
+
+_NONE: Mapping[str, int] = MappingProxyType({})
 
 
 @attrs.frozen
@@ -17,7 +20,7 @@ class RepairAttempts:
     """
 
     pending: frozenset[str] = frozenset()
-    repairs: Mapping[str, int] = attrs.field(factory=dict)
+    repairs: Mapping[str, int] = _NONE
 
     def started(self, found: frozenset[str]) -> "RepairAttempts":
         """The attempts with one more for each of these, which a PUT is to mend now."""

@@ -19,6 +19,8 @@ IndexFunction = Callable[[Entry], Iterable[str]]
 
 # Not ObjectKey: nothing of the store is to be tracked by the garbage collector.
 _Key = tuple[str, str]
+# A set takes 216 bytes, and of most values (a uid, an address) there is one key.
+_Index = dict[str, tuple[_Key] | set[_Key]]
 
 
 class Store:
@@ -27,9 +29,9 @@ class Store:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._rows: dict[_Key, EntryRow] = {}
-        self._namespaces: dict[str, set[_Key]] = {}
+        self._namespaces: _Index = {}
         self._functions: dict[str, IndexFunction] = {}
-        self._indexes: dict[str, dict[str, set[_Key]]] = {}
+        self._indexes: dict[str, _Index] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -121,7 +123,7 @@ class Store:
         old = None if row is None else Entry.of(row)
         self._rows[key] = entry.row
         if old is None:
-            self._namespaces.setdefault(key[0], set()).add(key)
+            _add(self._namespaces, key[0], key)
         for name in self._functions:
             if old is not None:
                 self._unlink(name, key, old)
@@ -142,7 +144,7 @@ class Store:
     def _link(self, name: str, key: _Key, entry: Entry) -> None:
         index = self._indexes[name]
         for value in self.values_of(name, entry):
-            index.setdefault(value, set()).add(key)
+            _add(index, value, key)
 
     def _unlink(self, name: str, key: _Key, entry: Entry) -> None:
         index = self._indexes[name]
@@ -150,12 +152,24 @@ class Store:
             _discard(index, value, key)
 
 
-def _discard(index: dict[str, set[_Key]], value: str, key: _Key) -> None:
-    keys = index.get(value)
-    if keys is not None:
-        keys.discard(key)
-        if not keys:
-            del index[value]
+def _add(index: _Index, value: str, key: _Key) -> None:
+    held = index.get(value)
+    if held is None:
+        index[value] = (key,)
+    elif isinstance(held, set):
+        held.add(key)
+    elif key not in held:
+        index[value] = {*held, key}
+
+
+def _discard(index: _Index, value: str, key: _Key) -> None:
+    held = index.get(value, ())
+    if key not in held:
+        return
+    if isinstance(held, set) and len(held) > 1:
+        held.remove(key)
+    else:
+        del index[value]
 
 
 def _keys(found: Iterable[_Key]) -> list[ObjectKey]:

@@ -39,6 +39,18 @@ def test_gone_object_leaves_nothing_behind():
     assert index._dependents == {}
 
 
+def test_what_many_name_is_kept_once():
+    index = DependencyIndex()
+    for name in "acd":
+        index.update(node("A", name), {node("B", "b"): Relation.OWNER})
+    kept = [index.targets(node("A", name)) for name in "acd"]
+    assert all(one == [node("B", "b")] and one[0] is kept[0][0] for one in kept)
+    # The first that named it goes; the others' stays.
+    index.update(node("A", "a"), {})
+    assert index.targets(node("A", "c")) == [node("B", "b")]
+    assert sorted(d.key.name for d, _ in index.of(node("B", "b"))) == ["c", "d"]
+
+
 def test_a_kind_that_runs_no_more_leaves_nothing_behind():
     """What others depend on stays, though it is of that kind."""
     index = DependencyIndex()

@@ -4,6 +4,7 @@ import pytest
 
 from asoreconcile.arm.outcomes import PollState, Progress
 from asoreconcile.azure.memory import ObjectMemories
+from asoreconcile.azure.repair_attempts import RepairAttempts
 from asoreconcile.objects import ObjectKey
 
 ONE, OTHER = ObjectKey("ns", "one"), ObjectKey("ns", "other")
@@ -25,6 +26,15 @@ def test_another_object_of_the_name_remembers_nothing_of_the_first(memories):
     assert memories.of(ONE, "v").failures == 0
     assert memories.of(ONE, "u").failures == 0
     assert len(memories) == 1
+
+
+def test_what_all_begin_with_is_one_and_stays_so(memories):
+    one, other = memories.of(ONE, "u"), memories.of(OTHER, "u")
+    assert one.repair_attempts is other.repair_attempts
+    assert one.poll is other.poll
+    one.repair_attempts = one.repair_attempts.started(frozenset("a"))
+    assert one.repair_attempts.max_attempts() == 1
+    assert other.repair_attempts == RepairAttempts() == RepairAttempts(repairs={})
 
 
 def test_what_is_forgotten_is_forgotten_whole(memories):

@@ -1,0 +1,63 @@
+"""A store's indexes: values of one key, of many, and of none again."""
+
+import random
+
+import pytest
+
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.store import Store
+from asoreconcile.objects import ObjectKey
+
+KEYS = [ObjectKey(space, name) for space in ("a", "b") for name in ("x", "y", "z")]
+
+
+def entry(key, *values):
+    meta = {"namespace": key.namespace, "name": key.name}
+    return Entry({"metadata": meta | {"labels": dict.fromkeys(values, "")}})
+
+
+@pytest.fixture
+def store():
+    made = Store()
+    made.add_index("label", lambda one: one.labels)
+    return made
+
+
+def test_an_index_says_what_looking_at_each_would(store):
+    chance, there = random.Random(7), {}
+    for _ in range(400):
+        key = chance.choice(KEYS)
+        if chance.random() < 0.6:
+            values = chance.sample("pqr", chance.randrange(4))
+            store.put(entry(key, *values))
+            there[key] = set(values)
+        else:
+            store.remove(key)
+            there.pop(key, None)
+        for value in "pqr":
+            wanted = sorted(k for k, values in there.items() if value in values)
+            assert store.by_index("label", value) == wanted
+        for space in ("a", "b", "c"):
+            wanted = sorted(k for k in there if k.namespace == space)
+            assert store.keys(space) == wanted
+            assert store.by_index("namespace", space) == wanted
+
+
+def test_nothing_is_left_of_a_value_that_none_has(store):
+    for key in KEYS:
+        store.put(entry(key, "p"))
+    for key in KEYS:
+        store.remove(key)
+    assert store._indexes == {"label": {}}
+    assert store._namespaces == {}
+
+
+def test_a_value_that_is_given_twice_holds_the_key_once(store):
+    store.add_index("twice", lambda one: [*one.labels, *one.labels])
+    for key in KEYS[:2]:
+        store.put(entry(key, "p"))
+        store.put(entry(key, "p"))
+    assert store.by_index("twice", "p") == KEYS[:2]
+    for key in KEYS[:2]:
+        store.remove(key)
+    assert store._indexes["twice"] == {}
