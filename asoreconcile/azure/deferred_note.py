@@ -23,6 +23,8 @@ from asoreconcile.queue.workqueue import LOW_PRIORITY
 # Below all that asks for a look, resyncs too: a look of this priority is for the note
 # alone, as the queue keeps the highest of those that a key was queued with (PQ-7).
 NOTE_PRIORITY = LOW_PRIORITY - 1
+# Of all kinds: after many at once the workers stay free for what somebody waits for.
+NOTES_PER_SECOND = 20.0
 
 
 @attrs.frozen

@@ -47,7 +47,8 @@ def after_ready(scope: ReconcileScope, result: Result) -> Result:
         return result
     due = None if after is None else scope.operator.clock.monotonic() + after
     scope.memory.deferred_note = attrs.evolve(note, due=due)
-    return Result(requeue_after_seconds=_DEFERRED_SECONDS, priority=NOTE_PRIORITY)
+    wait = _DEFERRED_SECONDS + scope.operator.note_pace.delay(scope.key)
+    return Result(requeue_after_seconds=wait, priority=NOTE_PRIORITY)
 
 
 def write_deferred(scope: ReconcileScope) -> ReconcileOutcome | None:

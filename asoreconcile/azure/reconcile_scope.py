@@ -19,6 +19,7 @@ from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.decisions import SyncCause
+from asoreconcile.azure.deferred_note import NOTES_PER_SECOND
 from asoreconcile.azure.extension_operations import AnnotationLroStore
 from asoreconcile.azure.graph_reads import GraphReads
 from asoreconcile.azure.last_look import LastLook
@@ -34,6 +35,7 @@ from asoreconcile.azure.references import ReferenceResolver
 from asoreconcile.azure.requeue_backoff import RequeueBackoff
 from asoreconcile.azure.sync_mode import SyncMode, Undeclared
 from asoreconcile.azure.waiting import Waiting
+from asoreconcile.backoff import TokenBucket
 from asoreconcile.cache.unreadable import Unreadable
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.catalogue.storage_codec import SingleVersionCodec, StorageCodec
@@ -133,7 +135,8 @@ class SharedDependencies:
     may stand for it, each with its version: those claimed for it, and those unclaimed
     that are called so. Raises RetryError while some are not listed yet. waiting:
     objects that wait for an older one of the same id. collection_reads: None reads
-    each resource by a GET of its own. graph_reads: asked before these.
+    each resource by a GET of its own. graph_reads: asked before these. note_pace: how
+    fast deferred notes are written.
     force_put_seconds: after so long a resource of which Azure does not show all is put,
     whatever it shows; None is never. count_sync: called at each sync that looks first,
     with what it came to and whether it PUTs. predecessor_renewed: until when the
@@ -159,6 +162,12 @@ class SharedDependencies:
     is_credential: Callable[[ObjectKey], bool] = lambda _: False
     owner_reads: OwnerReads = attrs.field(
         default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)
+    )
+    note_pace: TokenBucket = attrs.field(
+        default=attrs.Factory(
+            lambda self: TokenBucket(NOTES_PER_SECOND, 1, clock=self.clock),
+            takes_self=True,
+        )
     )
     parent_writes: ParentWrites = attrs.field(factory=ParentWrites)
     objects_with_arm_id: Callable[[str], Iterable[tuple[KindVersion, JsonObject]]] = (
