@@ -13,13 +13,10 @@ from asoreconcile.arm.outcomes import (
     Pending,
     PollState,
 )
-from asoreconcile.arm.tokens import dumps
 from asoreconcile.azure.annotations import (
     INPUTS,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
-    POLLER_ID,
-    POLLER_TOKEN,
     PUT_POLLER,
     label_value,
 )
@@ -46,7 +43,7 @@ from asoreconcile.azure.decisions import (
 from asoreconcile.azure.drift import SyncFacts, at_sync
 from asoreconcile.azure.external_deletion import RECREATED, is_recreated, what_to_do
 from asoreconcile.azure.put_ledger import PutRecord
-from asoreconcile.azure.stored_operation import forgotten
+from asoreconcile.azure.resume_token import clear_token, token_annotations
 from asoreconcile.objects import JsonObject
 
 # In a row: so often only a busy neighbour can be the reason.
@@ -163,7 +160,7 @@ def _precondition_failed(error: ArmError, rests_on: str | None) -> bool:
 def _refused(facts: PutAnswer, error: ArmError, *effects: Effect) -> Decision:
     note = SetMetadata(_generation_note(facts.generation))
     failed = Refused(error, "CreateOrUpdate")
-    return Decision((*effects, *forgotten(facts.stored), note), failed)
+    return Decision((*effects, *clear_token(facts.stored), note), failed)
 
 
 def _accepted(facts: PutAnswer, answer: ArmOutcome) -> Decision:
@@ -214,8 +211,7 @@ def _recorded(
 ) -> tuple[Effect, ...]:
     # Dying between Azure's answer and this write costs one identical PUT, no more.
     notes = {
-        POLLER_TOKEN: dumps(running.token),
-        POLLER_ID: PUT_POLLER,
+        **token_annotations(running.token, PUT_POLLER),
         **_generation_note(accepted.generation),
         **accepted.notes,
         INPUTS: accepted.inputs or None,

@@ -13,12 +13,9 @@ from asoreconcile.arm import ids
 from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.arm.errors import ArmError
 from asoreconcile.arm.outcomes import PollState
-from asoreconcile.arm.tokens import dumps
 from asoreconcile.azure.annotations import (
     DELETE_POLLER,
     FINALIZER,
-    POLLER_ID,
-    POLLER_TOKEN,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
@@ -38,7 +35,7 @@ from asoreconcile.azure.decisions import (
     UpdateMemory,
 )
 from asoreconcile.azure.object_reference import ObjectReference
-from asoreconcile.azure.stored_operation import forgotten
+from asoreconcile.azure.resume_token import clear_token, token_annotations
 from asoreconcile.middleware.requests import DeleteResult, ResourceDeleted
 
 _LEFT = "NotDeletedInAzure"
@@ -122,13 +119,13 @@ def after_delete(
     match answer:
         case ArmError():
             # A PUT's operation may still be recorded: not to be polled as this one.
-            return Decision(forgotten(stored), Refused(answer, "Delete"))
+            return Decision(clear_token(stored), Refused(answer, "Delete"))
         case ResourceDeleted():
             return Decision((), RemoveFinalizer())
     effects: list[Effect] = []
     if answer.token is not None:
         due = PollState(answer.progress, now + answer.after_seconds)
-        notes = {POLLER_TOKEN: dumps(answer.token), POLLER_ID: DELETE_POLLER}
+        notes = token_annotations(answer.token, DELETE_POLLER)
         effects += [UpdateMemory(poll=due), PatchMetadata(notes)]
     effects.append(EmitEvent("Normal", "BeginDelete", "Starting delete of resource"))
     return Decision((*effects,), Requeue(answer.after_seconds))

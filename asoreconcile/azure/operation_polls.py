@@ -18,12 +18,10 @@ from asoreconcile.arm.outcomes import (
     ReadResource,
     Restart,
 )
-from asoreconcile.arm.tokens import Token, TokenError, TokenShape, dumps, is_signed_anew
+from asoreconcile.arm.tokens import Token, TokenError, TokenShape, is_signed_anew
 from asoreconcile.azure.annotations import (
     DELETE_POLLER,
     LATEST_RECONCILED_GENERATION,
-    POLLER_ID,
-    POLLER_TOKEN,
     PUT_POLLER,
 )
 from asoreconcile.azure.decisions import (
@@ -45,7 +43,11 @@ from asoreconcile.azure.decisions import (
     UpdateMemory,
 )
 from asoreconcile.azure.put_ledger import PutRecord
-from asoreconcile.azure.stored_operation import forgotten, stored_token
+from asoreconcile.azure.resume_token import (
+    clear_token,
+    recorded_token,
+    token_annotations,
+)
 from asoreconcile.objects import JsonObject
 
 _UNAUTHENTICATED = 401
@@ -84,7 +86,7 @@ class Watched:
 
     def recorded(self) -> Token:
         """The operation as the object's annotation has it. Raises as `token`."""
-        return stored_token(self.stored, arm_id=self.arm_id, deleting=self.deleting)
+        return recorded_token(self.stored, arm_id=self.arm_id, deleting=self.deleting)
 
 
 def before_poll(facts: Watched) -> Decision | None:
@@ -102,7 +104,7 @@ def before_poll(facts: Watched) -> Decision | None:
 
 
 def _unreadable(facts: Watched, error: TokenError) -> Decision:
-    forget = forgotten(facts.stored)
+    forget = clear_token(facts.stored)
     if facts.deleting:
         # The deletion begins anew, which Azure takes as often as it comes.
         log = Log("warning", "Dropping unreadable operation token", str(error))
@@ -166,7 +168,7 @@ def _after(facts: Watched, outcome: ArmOutcome) -> Decision:
         case OperationDone() if facts.deleting:
             return Decision((), RemoveFinalizer())
         case ReadResource() if facts.deleting:
-            return Decision(forgotten(facts.stored), Requeue(outcome.delay_seconds))
+            return Decision(clear_token(facts.stored), Requeue(outcome.delay_seconds))
         case OperationDone() | ReadResource():
             read = Read(Follows.OPERATION, _resource_read(facts, outcome))
             return Decision((*_followed(facts, None),), read)
@@ -187,7 +189,7 @@ def _running(facts: Watched, running: Pending) -> Decision:
     effects.append(UpdateMemory(poll=PollState(running.progress, due, newest)))
     if is_news:
         poller = DELETE_POLLER if facts.deleting else PUT_POLLER
-        notes = {POLLER_TOKEN: dumps(running.token), POLLER_ID: poller}
+        notes = token_annotations(running.token, poller)
         effects.append(PatchMetadata(notes))
     return Decision((*effects,), Requeue(running.delay_seconds))
 
@@ -222,13 +224,13 @@ def _came_to_nothing(facts: Watched) -> tuple[Effect, ...]:
     A PUT's speaks of the spec that it was begun with, not of later edits.
     """
     if facts.deleting:
-        return *forgotten(facts.stored), UpdateMemory(
+        return *clear_token(facts.stored), UpdateMemory(
             failed_operation_generation=facts.generation
         )
     text = facts.stored.get(LATEST_RECONCILED_GENERATION) or ""
     generation_sent = int(text) if text.isdecimal() else facts.generation
     return (
-        *forgotten(facts.stored),
+        *clear_token(facts.stored),
         UpdateMemory(accepted=None, failed_operation_generation=generation_sent),
         SetObservedGeneration(generation_sent),
     )

@@ -33,7 +33,7 @@ from asoreconcile.azure.decisions import (
     Stop,
 )
 from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.stored_operation import forgotten
+from asoreconcile.azure.resume_token import clear_token
 from asoreconcile.kube.finalizers import has_finalizer
 from asoreconcile.objects import (
     JsonObject,
@@ -88,7 +88,7 @@ def _without_leftover(obj: JsonObject) -> tuple[Effect, ...]:
     if not (notes.get(POLLER_TOKEN) or notes.get(POLLER_ID)):
         return ()
     log = Log("warning", "Dropping an operation token that is not ours")
-    return (log, *forgotten(notes))
+    return (log, *clear_token(notes))
 
 
 def _plan_delete(obj: JsonObject, *, policy: Policy, can_delete: bool) -> Decision:

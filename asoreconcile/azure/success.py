@@ -29,7 +29,7 @@ from asoreconcile.azure.decisions import (
 )
 from asoreconcile.azure.external_deletion import RECREATED, is_another, what_to_do
 from asoreconcile.azure.put_ledger import PutRecord
-from asoreconcile.azure.stored_operation import forgotten
+from asoreconcile.azure.resume_token import clear_token
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.middleware.context import SuboperationPending
 from asoreconcile.middleware.requests import NotReady, PostResult, Ready
@@ -158,7 +158,7 @@ def over_for(follows: Follows, stored: Mapping[str, str]) -> tuple[Effect, ...]:
     """An operation that was followed to its end is forgotten."""
     if follows is not Follows.OPERATION:
         return ()
-    return forgotten(stored)
+    return clear_token(stored)
 
 
 def _is_about_the_resource(error: AsoreconcileError) -> bool:

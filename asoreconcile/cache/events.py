@@ -39,7 +39,8 @@ class Deleted:
     """An object that went.
 
     entry: the last state known. observed: False when the deletion fell into a gap of
-    the watch, so that its final state was never seen (IN-4).
+    the watch, so that its final state was never seen (IN-4): client-go's tombstone,
+    `DeletedFinalStateUnknown`.
     """
 
     entry: Entry
