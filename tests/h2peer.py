@@ -234,6 +234,12 @@ def _header(pair):
     return _PLAIN + _text(name) + _text(value)
 
 
+def greet(stream):
+    """Answers a stream with b"first", and leaves it open."""
+    stream.answer()
+    assert stream.send(b"first") == 5
+
+
 @contextmanager
 def h2_serving(usual):
     """Gives what makes (peer, loop): `make(handle=usual, *, loop={}, **of the peer)`.

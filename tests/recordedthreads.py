@@ -1,4 +1,7 @@
-"""Threads of one test alone: others of the process come and go as they like."""
+"""Threads of one test alone: others of the process come and go as they like.
+
+Or none, for the first that ask, as on a machine that has no more.
+"""
 
 from asoreconcile.threads import Threads
 
@@ -24,3 +27,15 @@ class RecordedThreads(Threads):
         for thread in self.started:
             thread.join(seconds)
         return not self.alive()
+
+
+class ScarceThreads(Threads):
+    """Refuses the first that ask for one, as CPython does where the machine has none."""
+
+    refusals = 1
+
+    def start(self, name, target, **options):
+        if self.refusals:
+            self.refusals -= 1
+            raise RuntimeError("can't start new thread")
+        return super().start(name, target, **options)

@@ -4,6 +4,7 @@ Those of the simulated Azure bring `azure`, the server, themselves.
 """
 
 import pytest
+from h2peer import greet, h2_serving
 
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
@@ -37,3 +38,13 @@ def group(azure):
     path = f"/subscriptions/{azure.subscription_id}/resourceGroups/rg"
     azure.seed(path, {"location": "westeurope"})
     return path
+
+
+@pytest.fixture
+def serving_h2():
+    """Makes (peer, loop) over HTTP/2: `serving_h2(handle, **options of the peer)`.
+
+    Without a handle each stream is answered with b"first".
+    """
+    with h2_serving(greet) as make:
+        yield make

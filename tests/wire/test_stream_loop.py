@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 from loopreader import WAIT_SECONDS, Reader
-from recordedthreads import RecordedThreads
+from recordedthreads import RecordedThreads, ScarceThreads
 from scriptedpeer import Peer
 
 from asoreconcile.errors import StoppedError
@@ -311,17 +311,7 @@ def test_no_descriptor_to_be_had_is_an_error_of_the_stream(serving, monkeypatch)
 
 
 def test_no_thread_to_be_had_is_an_error_of_the_stream(serving):
-    threads = Threads()
-    start, refused = threads.start, []
-
-    def scarce(name, target, **options):
-        if not refused:
-            refused.append(name)
-            raise RuntimeError("can't start new thread")
-        return start(name, target, **options)
-
-    threads.start = scarce
-    _, loop = serving(threads=threads)
+    _, loop = serving(threads=ScarceThreads())
     with pytest.raises(WireError, match="can't start new thread"):
         Reader(loop)
     assert Reader(loop, "/short").answered().whole() == b"onetwo"

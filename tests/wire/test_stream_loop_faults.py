@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from h2peer import h2_serving
+from h2peer import greet
 from loopreader import LIMITS, WAIT_SECONDS, Reader
 
 from asoreconcile.errors import StoppedError
@@ -15,18 +15,6 @@ from asoreconcile.wire.request import WireRequest
 _INTERNAL, _REFUSED, _CALM = 2, 7, 11
 
 
-def greet(stream):
-    stream.answer()
-    assert stream.send(b"first") == 5
-
-
-@pytest.fixture
-def serving():
-    """Makes (peer, loop): `serving(handle, **options of the peer)`."""
-    with h2_serving(greet) as make:
-        yield make
-
-
 def opened(loop, count):
     """So many streams, of which each was answered."""
     readers = [Reader(loop) for _ in range(count)]
@@ -35,9 +23,9 @@ def opened(loop, count):
     return readers
 
 
-def test_rf13_all_that_fall_silent_at_once_share_their_next_connections(serving):
+def test_rf13_all_that_fall_silent_at_once_share_their_next_connections(serving_h2):
     """As after an outage of the net: each watch is given up, and opened again."""
-    peer, loop = serving()
+    peer, loop = serving_h2()
     silent = opened(loop, 100)
     assert len(peer.connections) == 2
     for reader in silent:
@@ -51,7 +39,9 @@ def test_rf13_all_that_fall_silent_at_once_share_their_next_connections(serving)
     assert len(peer.connections) == 4
 
 
-def test_streams_that_a_goodbye_leaves_out_are_sent_again_and_the_others_go_on(serving):
+def test_streams_that_a_goodbye_leaves_out_are_sent_again_and_the_others_go_on(
+    serving_h2,
+):
     """What Go's servers say when they end, or to have their load shared anew."""
     waiting = []
 
@@ -61,7 +51,7 @@ def test_streams_that_a_goodbye_leaves_out_are_sent_again_and_the_others_go_on(s
             return
         greet(stream)
 
-    peer, loop = serving(handle)
+    peer, loop = serving_h2(handle)
     served = opened(loop, 2)
     left_out = Reader(loop)
     peer.wait_for_streams(3)
@@ -77,8 +67,8 @@ def test_streams_that_a_goodbye_leaves_out_are_sent_again_and_the_others_go_on(s
 
 
 @pytest.mark.parametrize("code", [_INTERNAL, _REFUSED, _CALM])
-def test_a_stream_that_the_server_resets_ends_alone(serving, code):
-    peer, loop = serving()
+def test_a_stream_that_the_server_resets_ends_alone(serving_h2, code):
+    peer, loop = serving_h2()
     reset, live = opened(loop, 2)
     peer.streams[0].reset(code)
     with pytest.raises(WireError):
@@ -88,9 +78,9 @@ def test_a_stream_that_the_server_resets_ends_alone(serving, code):
     assert len(peer.connections) == 1
 
 
-def test_a_server_that_allows_fewer_streams_than_there_are(serving):
+def test_a_server_that_allows_fewer_streams_than_there_are(serving_h2):
     """Those that are there go on; further ones find other connections."""
-    peer, loop = serving()
+    peer, loop = serving_h2()
     before = opened(loop, 5)
     (first,) = peer.connections
     first.allow(1)
@@ -104,10 +94,10 @@ def test_a_server_that_allows_fewer_streams_than_there_are(serving):
         assert reader.read() == b"goes on"
 
 
-def test_another_certificate_is_shown_by_further_connections_alone(serving):
+def test_another_certificate_is_shown_by_further_connections_alone(serving_h2):
     """The old ones last as long as their streams, and no longer."""
     shown = [1]
-    peer, loop = serving(loop={"generation": lambda: shown[-1]})
+    peer, loop = serving_h2(loop={"generation": lambda: shown[-1]})
     before = opened(loop, 60)
     shown.append(2)
     after = opened(loop, 60)
@@ -124,8 +114,8 @@ def test_another_certificate_is_shown_by_further_connections_alone(serving):
         assert reader.read() == b"goes on"
 
 
-def test_a_server_that_begins_anew_is_reached_by_all_its_streams(serving):
-    peer, loop = serving()
+def test_a_server_that_begins_anew_is_reached_by_all_its_streams(serving_h2):
+    peer, loop = serving_h2()
     for reader in opened(loop, 120):
         assert reader.stream.is_answered()
     old = list(peer.connections)
@@ -142,38 +132,38 @@ def test_a_server_that_begins_anew_is_reached_by_all_its_streams(serving):
     assert len(peer.connections) - len(old) <= 4
 
 
-def test_what_comes_before_the_answer_is_none(serving):
+def test_what_comes_before_the_answer_is_none(serving_h2):
     def handle(stream):
         stream.inform(103)
         stream.inform(100)
         stream.answer((b"content-type", b"application/json"))
         stream.send(b"first")
 
-    _, loop = serving(handle)
+    _, loop = serving_h2(handle)
     reader = Reader(loop).answered()
     assert reader.stream.status == 200
     assert reader.stream.headers() == {"content-type": "application/json"}
     assert reader.read() == b"first"
 
 
-def test_trailers_are_no_part_of_head_or_body(serving):
+def test_trailers_are_no_part_of_head_or_body(serving_h2):
     def handle(stream):
         greet(stream)
         stream.trail((b"x-end", b"yes"))
 
-    _, loop = serving(handle)
+    _, loop = serving_h2(handle)
     reader = Reader(loop).answered()
     assert reader.whole() == b"first"
     assert reader.stream.headers() == {}
 
 
-def test_an_answer_of_a_head_alone_is_whole(serving):
-    _, loop = serving(lambda stream: stream.answer(end=True))
+def test_an_answer_of_a_head_alone_is_whole(serving_h2):
+    _, loop = serving_h2(lambda stream: stream.answer(end=True))
     reader = Reader(loop).answered()
     assert (reader.stream.status, reader.whole()) == (200, b"")
 
 
-def test_a_head_without_end_is_an_error_of_its_stream_alone(serving):
+def test_a_head_without_end_is_an_error_of_its_stream_alone(serving_h2):
     def handle(stream):
         if len(stream.connection.streams) == 2:
             fields = [(b"x-%d" % number, b"v" * 100) for number in range(6000)]
@@ -181,7 +171,7 @@ def test_a_head_without_end_is_an_error_of_its_stream_alone(serving):
         else:
             greet(stream)
 
-    peer, loop = serving(handle)
+    peer, loop = serving_h2(handle)
     (live,) = opened(loop, 1)
     with pytest.raises(WireError):
         Reader(loop).answered()
@@ -205,10 +195,10 @@ class Bad:
             raise RuntimeError("cannot be told")
 
 
-def test_th10_a_reader_that_raises_keeps_none_from_being_told(serving):
+def test_th10_a_reader_that_raises_keeps_none_from_being_told(serving_h2):
     """It is a defect, and ends all streams; yet each reader learns of it."""
     threads = Threads(wait=lambda *_: False)
-    peer, loop = serving(loop={"threads": threads})
+    peer, loop = serving_h2(loop={"threads": threads})
     before = opened(loop, 30)
     bad = [Bad(loop, lambda stream: stream.received > 5) for _ in range(10)]
     peer.wait_for_streams(40)
@@ -222,8 +212,8 @@ def test_th10_a_reader_that_raises_keeps_none_from_being_told(serving):
     assert any(one.stream.received > 5 for one in bad)
 
 
-def test_th9_a_reader_that_raises_keeps_no_loop_from_being_closed(serving):
-    _, loop = serving()
+def test_th9_a_reader_that_raises_keeps_no_loop_from_being_closed(serving_h2):
+    _, loop = serving_h2()
     readers = opened(loop, 10)
     bad = [Bad(loop, lambda _: loop.is_closed) for _ in range(10)]
     with pytest.raises(RuntimeError, match="cannot be told"):
@@ -236,14 +226,14 @@ def test_th9_a_reader_that_raises_keeps_no_loop_from_being_closed(serving):
     assert not any(one.stream.is_closed for one in bad)
 
 
-def test_th9_a_loop_that_is_closed_while_it_is_down_leaves_no_descriptor(serving):
+def test_th9_a_loop_that_is_closed_while_it_is_down_leaves_no_descriptor(serving_h2):
     down = threading.Event()
 
     def wait(event, _seconds):
         down.set()
         return event.wait(WAIT_SECONDS)
 
-    peer, loop = serving(loop={"threads": Threads(wait=wait)})
+    peer, loop = serving_h2(loop={"threads": Threads(wait=wait)})
     bad = Bad(loop, lambda stream: stream.received > 5)
     peer.wait_for_streams(1)
     peer.streams[0].send(b"what it is told of")

@@ -1,7 +1,7 @@
 """Streams over HTTP/2: many to a connection, and none that holds up another."""
 
 import pytest
-from h2peer import h2_serving
+from h2peer import greet
 from loopreader import Reader
 
 from asoreconcile.wire.errors import WireError
@@ -11,20 +11,8 @@ WAIT_SECONDS = 20
 FLOOD = b"x" * 65_536
 
 
-def greet(stream):
-    stream.answer()
-    assert stream.send(b"first") == 5
-
-
-@pytest.fixture
-def serving():
-    """Makes (peer, loop): `serving(handle, **options of the peer)`."""
-    with h2_serving(greet) as make:
-        yield make
-
-
-def test_three_hundred_streams_share_a_few_connections(serving):
-    peer, loop = serving()
+def test_three_hundred_streams_share_a_few_connections(serving_h2):
+    peer, loop = serving_h2()
     readers = [Reader(loop) for _ in range(300)]
     for reader in readers:
         assert reader.answered().read() == b"first"
@@ -35,8 +23,8 @@ def test_three_hundred_streams_share_a_few_connections(serving):
         assert reader.read() == b"news"
 
 
-def test_a_stream_that_nobody_reads_holds_up_none_of_its_connection(serving):
-    peer, loop = serving()
+def test_a_stream_that_nobody_reads_holds_up_none_of_its_connection(serving_h2):
+    peer, loop = serving_h2()
     stalled = Reader(loop).answered()
     live = Reader(loop).answered()
     assert live.read() == b"first"
@@ -63,8 +51,8 @@ def test_a_stream_that_nobody_reads_holds_up_none_of_its_connection(serving):
         taken += len(stalled.read())
 
 
-def test_th9_a_closed_stream_ends_alone(serving):
-    peer, loop = serving()
+def test_th9_a_closed_stream_ends_alone(serving_h2):
+    peer, loop = serving_h2()
     closed, live = Reader(loop).answered(), Reader(loop).answered()
     closed.stream.close()
     assert peer.ended_streams.acquire(timeout=WAIT_SECONDS)
@@ -74,19 +62,19 @@ def test_th9_a_closed_stream_ends_alone(serving):
     assert live.read() == b"second"
 
 
-def test_an_answer_ends_and_the_next_shares_its_connection(serving):
+def test_an_answer_ends_and_the_next_shares_its_connection(serving_h2):
     def handle(stream):
         greet(stream)
         stream.end()
 
-    peer, loop = serving(handle)
+    peer, loop = serving_h2(handle)
     for _ in range(5):
         assert Reader(loop).answered().whole() == b"first"
     assert len(peer.connections) == 1
 
 
-def test_a_connection_that_breaks_ends_its_streams_and_no_other(serving):
-    peer, loop = serving()
+def test_a_connection_that_breaks_ends_its_streams_and_no_other(serving_h2):
+    peer, loop = serving_h2()
     readers = [Reader(loop).answered() for _ in range(60)]
     assert [reader.read() for reader in readers] == [b"first"] * 60
     first, second = peer.connections
@@ -103,15 +91,15 @@ def test_a_connection_that_breaks_ends_its_streams_and_no_other(serving):
     assert 60 - len(broken) == len(second.streams) > 0
 
 
-def test_a_server_that_allows_fewer_streams_gets_fewer(serving):
-    peer, loop = serving(most=10)
+def test_a_server_that_allows_fewer_streams_gets_fewer(serving_h2):
+    peer, loop = serving_h2(most=10)
     readers = [Reader(loop) for _ in range(60)]
     for reader in readers:
         assert reader.answered().read() == b"first"
     assert [len(one.streams) for one in peer.connections] == [10] * 6
 
 
-def test_rf13_after_a_stream_that_fell_silent_another_connection_is_used(serving):
+def test_rf13_after_a_stream_that_fell_silent_another_connection_is_used(serving_h2):
     """The connection may be dead and look alive; its other streams may be well."""
     answered = []
 
@@ -120,7 +108,7 @@ def test_rf13_after_a_stream_that_fell_silent_another_connection_is_used(serving
             greet(stream)
         answered.append(stream)
 
-    peer, loop = serving(handle)
+    peer, loop = serving_h2(handle)
     live = Reader(loop).answered()
     with pytest.raises(WireError, match="timed out"):
         Reader(loop, limits=StreamLimits(connect=10, head=0.1, silence=10)).answered()
@@ -129,8 +117,8 @@ def test_rf13_after_a_stream_that_fell_silent_another_connection_is_used(serving
     assert live.read() == b"first"
 
 
-def test_rf13_a_stream_closed_for_its_silence_leaves_its_connection(serving):
-    peer, loop = serving()
+def test_rf13_a_stream_closed_for_its_silence_leaves_its_connection(serving_h2):
+    peer, loop = serving_h2()
     silent = Reader(loop).answered()
     assert silent.read() == b"first"
     silent.stream.heard -= 60.0

@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from recordedthreads import ScarceThreads
 from scriptedapi import Page, Script, bookmark, config_map, initial_end
 
 from asoreconcile.cache.events import Added, Deleted, Updated
@@ -20,7 +21,6 @@ from asoreconcile.kube.errors import (
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.threads import Threads
 
 
 @pytest.fixture
@@ -291,16 +291,7 @@ def test_stop_wakes_a_quiet_watch(run):
 
 def test_an_informer_for_which_there_was_no_thread_begins_when_asked_for_again():
     clock = FakeClock()
-    threads = Threads.timed_by(clock)
-    start, refused = threads.start, []
-
-    def scarce(name, target, **options):
-        if not refused:
-            refused.append(name)
-            raise RuntimeError("can't start new thread")
-        return start(name, target, **options)
-
-    threads.start = scarce
+    threads = ScarceThreads.timed_by(clock)
     script = Script(Page([config_map("a", 1)], "1"))
     options = CacheOptions(streaming=False)
     informers = Informers(script, options, clock=clock, threads=threads)
