@@ -101,7 +101,7 @@ class Indexer:
                 self.processor.distribute(Deleted(old, observed=False))
 
     def replace(self, state: InitialList, scope: WatchScope, *, initial: bool) -> None:
-        """Take in a relist: deletions that no watch saw first, then what came or changed.
+        """Take in a relist: deletions that no watch saw, then what came or changed.
 
         The order lets handlers free what a deleted object held (a name, an address)
         before another object claims it.

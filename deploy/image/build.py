@@ -26,7 +26,8 @@ CONFIG = {
         "PYTHONUNBUFFERED=1",
         "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt",
         # glibc gives threads up to eight heaps a core, and what one heap has free no
-        # other takes. Ours mostly wait: two are enough, and the peak is 1 to 2 MiB lower.
+        # other takes. Ours mostly wait: two are enough, and the peak is 1 to 2 MiB
+        # lower.
         "MALLOC_ARENA_MAX=2",
     ],
 }

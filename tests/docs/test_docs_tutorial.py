@@ -51,7 +51,7 @@ def commands():
     found = [line for _, _, text in blocks(PAGE, "shell") for line in text.splitlines()]
     assert found[:2] == [
         "python3 -m venv venv",
-        "venv/bin/pip install '.[cli,cel,testing]'",
+        "venv/bin/pip install 'CLONE[cli,cel,testing]'",
     ]
     return found[2:]
 
@@ -74,7 +74,10 @@ def test_each_step_does_what_the_page_says(folder, processes, eventually):
             case "kubectl", ["apply", "-f", file]:
                 step.apply(file)
             case "python", ["controller.py"]:
-                process = subprocess.Popen(words, cwd=folder, env=environment)
+                with (folder / "log").open("w") as log:
+                    process = subprocess.Popen(
+                        words, cwd=folder, env=environment, stderr=log
+                    )
                 processes.append(process)
             case "kubectl", ["get", "websites,configmaps"]:
                 assert eventually(step.page) == {"index.html": TOLD}
@@ -91,6 +94,8 @@ def test_each_step_does_what_the_page_says(folder, processes, eventually):
     tampered = {"data": {"index.html": "tampered"}}
     step.client.patch(CONFIG_MAPS, SHOP, tampered)
     eventually(lambda: step.page() == {"index.html": TOLD})
+    # What it wrote itself is no conflict: the reader would see an error at once.
+    assert "Reconcile failed" not in (folder / "log").read_text()
     step.client.close()
 
 
