@@ -30,11 +30,14 @@ _NAMESPACE = "azureserviceoperator-system"
 
 @attrs.frozen
 class AzureOptions:
-    """How the simulated Azure behaves. latency, lro: seconds."""
+    """How the simulated Azure behaves. latency, lro: seconds. throttle: by Azure's
+    published token buckets.
+    """
 
     latency: float = 0.0
     lro: float = 0.0
     retry_after: int | None = None
+    throttle: bool = False
 
 
 class LocalCluster:
@@ -68,6 +71,7 @@ class LocalCluster:
             *("--latency", str(options.latency), "--lro", str(options.lro)),
             *("--control-token", self._control_token),
             *_given("--retry-after", options.retry_after),
+            *(("--throttle",) if options.throttle else ()),
         )
 
     def __enter__(self) -> Self:

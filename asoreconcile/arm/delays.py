@@ -21,6 +21,14 @@ _MAX_OWN_DELAY_SECONDS = 30.0
 _POLLS_PER_SECOND = 12.5
 _RESERVED_READS = 100.0
 _SPENT_OVER_SECONDS = 10.0
+# All together need no more than one round of polls: none waits longer than until the
+# reads of that round have refilled, and a second's worth for others. First polls may
+# take all that refills: they are as few as the writes and deletes that ARM let go by,
+# 10 a second each in the long run. Later polls of deletions leave a quarter of it to
+# others, later ones of PUTs the half.
+_LEFT_FOR_OTHERS = 25.0
+_FIRST_READS_PER_SECOND = 23.75
+_LATER_READS_PER_SECOND = 18.75
 
 
 def retry_after_seconds(
@@ -70,19 +78,31 @@ def own_delay(polls: int) -> float:
 
 
 def stretched(
-    delay_seconds: float, *, open_operations: int, reads_left: float | None = None
+    delay_seconds: float,
+    *,
+    open_operations: int,
+    reads_left: float | None = None,
+    reads_to_end: int | None = None,
+    is_first: bool = False,
 ) -> float:
     """A poll delay long enough that all open operations share the reads. Rule: T9.
 
     open_operations: running ones of this subscription and identity. reads_left: how
     many reads ARM says this identity may still send; None while it said nothing, and
-    then nothing is short.
+    then nothing is short. reads_to_end: that each needs if it has ended by then, the
+    poll included; None if they are likely to need more. is_first: it was not polled
+    yet. Never shorter than `delay_seconds`.
     """
     if reads_left is None:
         return delay_seconds
     spare = max(reads_left - _RESERVED_READS, 0.0)
     polls_per_second = _POLLS_PER_SECOND + spare / _SPENT_OVER_SECONDS
-    return max(delay_seconds, open_operations / polls_per_second)
+    wait = open_operations / polls_per_second
+    if reads_to_end is not None:
+        rate = _FIRST_READS_PER_SECOND if is_first else _LATER_READS_PER_SECOND
+        lacking = open_operations * reads_to_end + _LEFT_FOR_OTHERS - reads_left
+        wait = min(wait, lacking / rate)
+    return max(delay_seconds, wait)
 
 
 def _number(text: str) -> float | None:

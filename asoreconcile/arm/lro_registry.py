@@ -34,11 +34,14 @@ class LroRegistry:
         delay_seconds: float,
         *,
         reads_left: float | None = None,
+        reads_to_end: int | None = None,
+        is_first: bool = False,
     ) -> float:
         """Note an operation that runs; returns how long to wait before its next poll.
 
         id_: the client request id of its first request. delay_seconds: what it would
         wait if it were the only one. reads_left: what ARM says is left of the budget.
+        reads_to_end, is_first: as of `delays.stretched`.
         """
         with self._lock:
             now = self._clock.monotonic()
@@ -48,7 +51,11 @@ class LroRegistry:
             # reads.
             open_[id_] = now
             delay = stretched(
-                delay_seconds, open_operations=len(open_), reads_left=reads_left
+                delay_seconds,
+                open_operations=len(open_),
+                reads_left=reads_left,
+                reads_to_end=reads_to_end,
+                is_first=is_first,
             )
             open_[id_] = now + delay
             return delay

@@ -8,7 +8,7 @@ from asoreconcile.arm.budget import Budget
 from asoreconcile.arm.ids import subscription_of
 from asoreconcile.arm.metrics import ArmMetrics
 from asoreconcile.arm.outcomes import ArmOutcome, Pending
-from asoreconcile.arm.tokens import Token
+from asoreconcile.arm.tokens import DELETE, Token
 from asoreconcile.log import Logger
 
 _log = Logger(__name__)
@@ -38,6 +38,8 @@ class PollSchedule:
             operation_id,
             outcome.delay_seconds,
             reads_left=self.budget.reads_left(subscription),
+            reads_to_end=_reads_to_end(outcome),
+            is_first=not outcome.progress.polls,
         )
         return attrs.evolve(outcome, delay_seconds=wait)
 
@@ -51,3 +53,12 @@ class PollSchedule:
         )
         if self.metrics is not None:
             self.metrics.troubled(urlsplit(token.url).path)
+
+
+def _reads_to_end(running: Pending) -> int | None:
+    """A deletion's are its poll; a PUT's end is followed by a read of the resource, and
+    one that outlived its first poll may need any number.
+    """
+    if running.token.type == DELETE:
+        return 1
+    return None if running.progress.polls else 2

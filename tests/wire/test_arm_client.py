@@ -643,8 +643,24 @@ def test_t9_polls_wait_longer_the_more_operations_are_open(azure, credential):
     assert running.delay_seconds == 2
     client.poll(running.token, running.progress)
     waits = [client.put(ID, "1", {}).delay_seconds for _ in range(80)]
-    per_second = 12.5 + (250 - 100) / 10
-    assert waits[::79] == pytest.approx([81 / per_second, 160 / per_second])
+    # A poll and a read each, and 25 for others, of which 250 are there.
+    assert waits[:32] == [2] * 32
+    assert waits[-1] == pytest.approx((2 * 160 + 25 - 250) / 23.75)
+    client.close()
+
+
+def test_t9_deletions_need_one_read_each_to_be_seen_to_end(azure, credential):
+    clock = FakeClock()
+    client = connected(credential, clock=clock, budget=Budget(clock))
+    headers = {"Azure-AsyncOperation": MONITOR, "Retry-After": "2"}
+    azure.delete(URL, status=202, headers=headers)
+    left = {"x-ms-ratelimit-remaining-subscription-reads": "50"}
+    azure.get(MONITOR, headers={**left, **headers}, json={"status": "InProgress"})
+    begun = [client.delete(ID, "1") for _ in range(100)]
+    again = client.poll(begun[0].token, begun[0].progress)
+    assert again.delay_seconds == pytest.approx((100 + 25 - 49) / 18.75, rel=0.02)
+    last = client.delete(ID, "1")
+    assert last.delay_seconds == pytest.approx((101 + 25 - 49) / 23.75, rel=0.02)
     client.close()
 
 

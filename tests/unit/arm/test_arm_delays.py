@@ -63,3 +63,37 @@ def test_t9_polls_stretch_only_as_far_as_reads_are_short(left, seconds):
     assert stretched(1, open_operations=500, reads_left=left) == pytest.approx(
         seconds, rel=0.01
     )
+
+
+@pytest.mark.parametrize(
+    ("left", "reads_to_end", "is_first", "seconds"),
+    [
+        # 200 operations and 25 reads for others, less what is left, have to refill.
+        (112, 1, True, 113 / 23.75),
+        (112, 1, False, 113 / 18.75),
+        (200, 1, True, 25 / 23.75),
+        (225, 1, True, 1),
+        (225, 2, True, 200 / 25),  # by what is left it is less than 8.4 s
+        (400, 2, True, 25 / 23.75),
+        (112, None, True, 200 / 13.7),
+        (None, 1, False, 1),
+    ],
+)
+def test_t9_polls_wait_no_longer_than_their_reads_need_to_refill(
+    left, reads_to_end, is_first, seconds
+):
+    wait = stretched(
+        1,
+        open_operations=200,
+        reads_left=left,
+        reads_to_end=reads_to_end,
+        is_first=is_first,
+    )
+    assert wait == pytest.approx(seconds)
+
+
+def test_t9_what_azure_asked_for_is_never_cut_short():
+    wait = stretched(
+        30, open_operations=1, reads_left=250, reads_to_end=1, is_first=True
+    )
+    assert wait == 30

@@ -20,13 +20,24 @@ from asoreconcile.testing.clock import FakeClock
 LRO_SECONDS = 10.0
 WRITES = Bucket("s", OperationClass.WRITES, "Microsoft.Network")
 READS = Bucket("s", OperationClass.READS, "Microsoft.Network")
+DELETES = Bucket("s", OperationClass.DELETES, "Microsoft.Network")
 
 
 class Estate:
-    """Creates, each a write, some polls and a read, as the operator makes them."""
+    """Creates, each a write, some polls and a read, as the operator makes them; and
+    deletions: a read, the DELETE and some polls.
+    """
 
-    def __init__(self, *, processes=1, retry_after_seconds=3.0, sizes=None):
+    def __init__(
+        self,
+        *,
+        processes=1,
+        retry_after_seconds=3.0,
+        lro_seconds=LRO_SECONDS,
+        sizes=None,
+    ):
         self.retry_after_seconds = retry_after_seconds
+        self.lro_seconds = lro_seconds
         self.seconds = []
         self.clock = FakeClock()
         made = [Budget(self.clock, jitter=lambda: 0.5) for _ in range(processes)]
@@ -38,8 +49,14 @@ class Estate:
         self._order = itertools.count()
 
     def create(self, number):
+        return self._run(self._put, number)
+
+    def delete(self, number):
+        return self._run(self._look, number)
+
+    def _run(self, begin, number):
         for name in range(number):
-            self._at(0.0, self._put, next(self._budgets), str(name))
+            self._at(0.0, begin, next(self._budgets), str(name))
         while self._due:
             when, _, step, arguments = heapq.heappop(self._due)
             self.clock.advance(max(when - self.clock.monotonic(), 0.0))
@@ -51,24 +68,38 @@ class Estate:
 
     def _put(self, budget, name):
         self._ask(budget, WRITES)
-        ends = self.clock.monotonic() + LRO_SECONDS
-        wait = self._next_poll(budget, name)
-        self._at(wait, self._poll, budget, name, ends)
+        self._begin(budget, name, deleting=False)
 
-    def _poll(self, budget, name, ends):
+    def _look(self, budget, name):
+        self._ask(budget, READS)
+        self._at(0.0, self._delete, budget, name)
+
+    def _delete(self, budget, name):
+        self._ask(budget, DELETES)
+        self._begin(budget, name, deleting=True)
+
+    def _begin(self, budget, name, *, deleting):
+        ends = self.clock.monotonic() + self.lro_seconds
+        reads = 1 if deleting else 2
+        wait = self._next_poll(budget, name, reads_to_end=reads, is_first=True)
+        self._at(wait, self._poll, budget, name, ends, deleting)
+
+    def _poll(self, budget, name, ends, deleting):
         self._ask(budget, READS)
         if self.clock.monotonic() >= ends:
             budget.operations.ended("s", name)
-            self._at(0.0, self._read, budget)
+            if not deleting:
+                self._at(0.0, self._read, budget)
             self.seconds.append(self.clock.monotonic() - ends)
             return
-        wait = self._next_poll(budget, name)
-        self._at(wait, self._poll, budget, name, ends)
+        reads = 1 if deleting else None
+        wait = self._next_poll(budget, name, reads_to_end=reads, is_first=False)
+        self._at(wait, self._poll, budget, name, ends, deleting)
 
-    def _next_poll(self, budget, name):
+    def _next_poll(self, budget, name, **known):
         left = budget.reads_left("s")
         asked = self.retry_after_seconds
-        return budget.operations.running("s", name, asked, reads_left=left)
+        return budget.operations.running("s", name, asked, reads_left=left, **known)
 
     def _read(self, budget):
         self._ask(budget, READS)
@@ -119,6 +150,23 @@ def test_t9_operations_of_a_burst_are_seen_to_end_as_soon_as_reads_allow(
     sizes = {**PUBLISHED, "reads": Size(reads, 25)}
     estate = Estate(retry_after_seconds=1.0, sizes=sizes)
     estate.create(200)
+    late = sorted(estate.seconds)
+    assert late[100] <= median
+    assert late[-1] <= last
+    assert estate.refused == 0
+
+
+@pytest.mark.parametrize(
+    ("lro_seconds", "asked", "median", "last"),
+    [(1.0, 1.0, 3.5, 7.0), (10.0, 10.0, 0.0, 0.0), (10.0, 1.0, 5.0, 9.0)],
+    ids=["T9-short", "T9-as-told", "T9-longer-than-told"],
+)
+def test_t9_deletions_of_a_burst_are_seen_to_end_as_soon_as_reads_refill(
+    lro_seconds, asked, median, last
+):
+    """200 need 400 reads, of which 250 are there: 6 s to refill the rest."""
+    estate = Estate(lro_seconds=lro_seconds, retry_after_seconds=asked)
+    estate.delete(200)
     late = sorted(estate.seconds)
     assert late[100] <= median
     assert late[-1] <= last
