@@ -3,10 +3,12 @@
 import gc
 import logging
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -222,6 +224,9 @@ def manager(
     Exit codes: 0 after a clean stop, 1 when something failed or the leader's lease was
     lost, 2 for bad usage.
     """  # noqa: D301 - click's mark for "do not wrap" is this very character
+    # Until `run` sees to it: a container's first process, which this one is, misses a
+    # signal that nobody handles, and would be killed when the pod's grace is over.
+    click.get_current_context().with_resource(_ending_when_asked())
     # Imported here: --help must not pay for the Azure and Kubernetes libraries.
     with _uncollected():
         import prometheus_client
@@ -295,6 +300,21 @@ def manager(
     except AsoreconcileError as error:
         raise click.ClickException(str(error)) from error
     sys.exit(code)
+
+
+@contextmanager
+def _ending_when_asked() -> Iterator[None]:
+    """SIGTERM ends it with 0: nothing has been started that must be stopped."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        sys.exit(0)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        # None: set by code that is not Python's.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ Every part is public and works alone: an application only saves the wiring.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from functools import partial
 from typing import Self
@@ -30,6 +30,7 @@ from asoreconcile.runtime.options import ClientOptions
 from asoreconcile.runtime.process_endpoints import EndpointOptions, ProcessEndpoints
 from asoreconcile.runtime.process_parts import ProcessParts
 from asoreconcile.runtime.runnable import RunnableGroup, RunnableHooks
+from asoreconcile.runtime.signals import stop_signals
 from asoreconcile.runtime.startup import StartUp
 from asoreconcile.runtime.webhook_servers import WebhookServers
 from asoreconcile.tracing import Tracing
@@ -144,6 +145,7 @@ class Application(ControllerHost):
             grace_seconds=grace_seconds,
             caches_ready=lambda: self._process.synced().ok,
         )
+        self._grace_seconds = grace_seconds
         self._startup = StartUp(clock, self.manager.stopping)
         self._webhook_servers = WebhookServers(
             self.manager, self._process, self.registry, clock=clock
@@ -230,14 +232,18 @@ class Application(ControllerHost):
     def run(self, *, signals: bool = True) -> int:
         """Start everything, block until stopped, stop everything; the exit code.
 
-        signals: SIGINT and SIGTERM stop it; main thread only. Raises what a step of
+        signals: SIGINT and SIGTERM stop it, from the first step of `before_start` on;
+        main thread only. Raises what a step of
         `before_start` raises. Rules: MG-1, MG-4, MG-6.
         """
-        try:
-            self._startup.run()
-            return self.manager.run(signals=signals)
-        finally:
-            self.close()
+        # From the first step on: a container's first process is not ended by a signal
+        # that nobody handles, it misses it.
+        with stop_signals(self.stop) if signals else nullcontext():
+            try:
+                self._startup.run()
+                return self.manager.run()
+            finally:
+                self.close()
 
     @contextmanager
     def running(self) -> Iterator[Self]:
@@ -258,6 +264,7 @@ class Application(ControllerHost):
     def stop(self) -> None:
         """Ask `run` to end. Does not wait."""
         self.manager.stop()
+        self._startup.stop(self._grace_seconds)
 
     @property
     def fence(self) -> Fence | None:

@@ -4,6 +4,7 @@ An `Application` is one, of the cluster that it lives in; `Application.cluster` 
 more. Rules: CA-1, CA-2, CL-3, CL-7.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
@@ -113,6 +114,7 @@ class Cluster:
         self.answers = ApiServerAnswers(self._probe, self._informers.held_up)
         """A readiness check that reports and never fails: when the server last
         answered."""
+        self._made_in = os.getpid()
         self._closing: list[Callable[[], None]] = [self.client.close]
 
     @cached_property
@@ -259,8 +261,12 @@ class Cluster:
 
     def close(self) -> None:
         """Close the clients, and call what `on_close` was given. An application does so
-        at its end. Idempotent.
+        at its end. Idempotent; does nothing in a process that was forked since.
         """
+        # Connections and listeners are shared with the process that was forked: to say
+        # goodbye here would end them there.
+        if self._made_in != os.getpid():
+            return
         closing, self._closing = self._closing, []
         with ExitStack() as stack:
             # The last first, and all of them, whatever one of them raises.

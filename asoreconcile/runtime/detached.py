@@ -3,6 +3,7 @@
 And waiting until it is ready.
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,9 +22,10 @@ def detached(name: str, run: Callable[[], int], manager: Manager) -> Iterator[No
     """Run, and stop at the end of the block. run: blocks; its answer is the exit code.
 
     Blocks at the end until all has stopped. Raises RuntimeError if the exit code is not
-    0.
+    0. A process that was forked within the block leaves it at once: nothing runs there.
     """
     codes: list[int] = []
+    runs_in = os.getpid()
     ended = threading.Event()
 
     def run_whole() -> None:
@@ -36,8 +38,11 @@ def detached(name: str, run: Callable[[], int], manager: Manager) -> Iterator[No
     try:
         yield
     finally:
-        manager.stop()
-        ended.wait()
+        if runs_in == os.getpid():
+            manager.stop()
+            ended.wait()
+    if runs_in != os.getpid():
+        return
     if codes != [0]:
         raise RuntimeError(f"{name} ended badly: {manager.failure!r}")
 

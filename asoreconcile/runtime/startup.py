@@ -8,10 +8,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Event
 
+from asoreconcile import reconcile_context
 from asoreconcile.clock import Clock
 from asoreconcile.errors import StoppedError
 from asoreconcile.kube.retrying import START_UP, is_passing
 from asoreconcile.retry import retry
+from asoreconcile.stop_signal import StopSignal
 
 
 class StartUp:
@@ -21,6 +23,7 @@ class StartUp:
         """stopping: set once the process is to stop; ends the pauses."""
         self._clock = clock
         self._stopping = stopping
+        self._stop = StopSignal()
         self._steps: list[tuple[str, Callable[[], None]]] = []
 
     def add(self, name: str, step: Callable[[], None]) -> None:
@@ -34,8 +37,11 @@ class StartUp:
         """
         # A stop is no failure: the manager, which is asked to run next, ends at once
         # and answers 0.
-        with suppress(StoppedError):
+        context = reconcile_context.Context(self._clock, stop=self._stop)
+        with suppress(StoppedError), reconcile_context.running(context):
             for name, step in self._steps:
+                if self._stopping.is_set():
+                    return
                 retry(
                     step,
                     backoff=START_UP,
@@ -44,3 +50,9 @@ class StartUp:
                     stop=self._stopping,
                     what=name,
                 )
+
+    def stop(self, grace_seconds: float) -> None:
+        """Have what a step asks of the API server end at once, a write within seconds.
+        Any thread; does not wait.
+        """
+        self._stop.stop(self._clock.monotonic() + grace_seconds)

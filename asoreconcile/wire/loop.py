@@ -10,6 +10,7 @@ A stream that is not read is paused, and its connection goes on with the others'
 
 import heapq
 import itertools
+import os
 import selectors
 import threading
 import time
@@ -26,7 +27,7 @@ from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.handle import SocketOption
 from asoreconcile.wire.loop_group import LoopGroup, Terms
 from asoreconcile.wire.loop_stream import LoopStream, StreamLimits
-from asoreconcile.wire.pool import closed
+from asoreconcile.wire.pool import check_process, closed
 from asoreconcile.wire.request import WireRequest
 from asoreconcile.wire.trust import TlsTrust
 from asoreconcile.wire.waker import Waker
@@ -59,6 +60,7 @@ class StreamLoop:
         self._threads = threads
         self._name = name
         self.is_closed = False
+        self._made_in = os.getpid()
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._streams: set[LoopStream] = set()
@@ -83,8 +85,10 @@ class StreamLoop:
         """Ask for an answer; does not wait for it. on_news: see `LoopStream`.
 
         Raises StoppedError once closed, WireError where the machine has no thread or
-        descriptor, and what `trust` and `generation` raise.
+        descriptor, and what `trust` and `generation` raise; RuntimeError in a process
+        that was forked since: the thread is not there.
         """
+        check_process(self._made_in)
         stream = LoopStream(request, limits, host=self, on_news=on_news)
         stream.renewals = self._renewals
         terms = Terms(self._trust(), (stream.renewals, self._generation()))
@@ -109,7 +113,11 @@ class StreamLoop:
             self._renewals += self._renewals == stream.renewals
 
     def close(self) -> None:
-        """End all streams, and open no more. Idempotent."""
+        """End all streams, and open no more. Idempotent; does nothing in a process that
+        was forked since.
+        """
+        if self._made_in != os.getpid():
+            return
         with self._lock:
             self.is_closed = True
             streams = list(self._streams)

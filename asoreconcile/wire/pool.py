@@ -4,6 +4,7 @@ A handle is one thread's at a time. The one that was used last is used next, so 
 the others grow old; who has not been used for a while is given up.
 """
 
+import os
 import threading
 import time
 import weakref
@@ -62,6 +63,7 @@ class HandlePool:
         self._idle: list[tuple[CurlHandle, float]] = []
         self._busy: weakref.WeakSet[CurlHandle] = weakref.WeakSet()
         self._is_closed = False
+        self._made_in = os.getpid()
         self._renewals = 0
 
     def exchange(
@@ -75,7 +77,7 @@ class HandlePool:
         """One answer, whole; blocks, within the call's time.
 
         Raises WireError; StoppedError once closed, or where the call was cut off; what
-        the fence raises.
+        the fence raises; RuntimeError in a process that was forked since.
         """
         transfer, _, _ = self._started(
             request, call, patience, max_bytes, is_enough=lambda _: False
@@ -144,7 +146,11 @@ class HandlePool:
             self._renewals += 1
 
     def close(self) -> None:
-        """Cut every connection, idle or not, and open no more. Idempotent."""
+        """Cut every connection, idle or not, and open no more. Idempotent; does nothing
+        in a process that was forked since.
+        """
+        if self._made_in != os.getpid():
+            return
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
@@ -158,6 +164,9 @@ class HandlePool:
         return self._renewals, self._generation()
 
     def _taken(self) -> CurlHandle:
+        # Two processes that write to one connection break it for both, and a lock that
+        # another thread held at the fork is never given back here.
+        check_process(self._made_in)
         current = self._now()
         outdated: list[CurlHandle] = []
         found: CurlHandle | None = None
@@ -219,6 +228,15 @@ class HandlePool:
                 old.append(self._idle.pop(0)[0])
         for one in old:
             one.close()
+
+
+def check_process(made_in: int) -> None:
+    """Raises RuntimeError in a process other than the one with this id."""
+    if made_in != os.getpid():
+        raise RuntimeError(
+            "this client belongs to the process that this one was forked from: make "
+            "one here"
+        )
 
 
 def closed() -> StoppedError:

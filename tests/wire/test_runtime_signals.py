@@ -1,5 +1,6 @@
 """A manager in a process of its own, stopped by real signals."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -90,3 +91,57 @@ def test_mg6_a_process_may_run_again_and_gets_its_signals_back(start):
             process.send_signal(signal.SIGTERM)
         assert process.stdout.readline() == said
     assert process.wait(20) == 0
+
+
+STARTING = """
+import sys
+from asoreconcile.kube.cluster import ClusterConfig
+from asoreconcile.runtime.application import Application
+
+NOWHERE = ClusterConfig("http://127.0.0.1:1", None, authorization=lambda: "")
+app = Application("tests", cluster=NOWHERE)
+app.on_close(lambda: print("closed", flush=True))
+
+def step():
+    print("started", flush=True)
+    app.manager.stopping.wait(60)
+
+app.before_start("wait", step)
+app.before_start("never", lambda: print("another step", flush=True))
+sys.exit(app.run())
+"""
+
+
+def test_mg6_a_signal_during_a_step_before_the_start_is_a_stop_too(start):
+    process = start(program=STARTING)
+    process.send_signal(signal.SIGTERM)
+    assert process.stdout.readline() == "closed\n"
+    assert process.wait(20) == 0
+
+
+def test_mg6_the_operator_heeds_a_signal_before_anything_is_started(tmp_path):
+    """Where it stands is known: it reads a kubeconfig that does not come."""
+    kubeconfig = tmp_path / "kubeconfig"
+    os.mkfifo(kubeconfig)
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "asoreconcile.cmd.asoreconcile",
+            "manager",
+            "--kubeconfig",
+            str(kubeconfig),
+        ],
+        env={**os.environ, "POD_NAMESPACE": "default"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        with kubeconfig.open("w"):  # blocks until it reads
+            process.send_signal(signal.SIGTERM)
+            _, said = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0
+    assert "Traceback" not in said

@@ -5,6 +5,7 @@ import threading
 import pytest
 from quickclock import QuickClock
 
+from asoreconcile import reconcile_context
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import ForbiddenError, TransportError
 from asoreconcile.runtime.application import Application
@@ -97,3 +98,18 @@ def test_what_fails_to_close_leaves_nothing_open():
     with pytest.raises(OSError, match="gone already"):
         app.close()
     assert closed == ["mine"]
+
+
+def test_th9_a_stop_cuts_short_what_a_step_asks():
+    reached = []
+    app = Application("tests", cluster=NOWHERE)
+
+    def step():
+        app.stop()
+        reconcile_context.check()  # as each call of a client does
+        reached.append("asked on")
+
+    app.before_start("ask", step)
+    app.before_start("never", lambda: reached.append("another step"))
+    assert app.run(signals=False) == 0
+    assert reached == []
