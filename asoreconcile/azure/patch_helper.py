@@ -19,7 +19,7 @@ from typing import Protocol
 
 import attrs
 
-from asoreconcile import reconcile_context
+from asoreconcile import jsontext, reconcile_context
 from asoreconcile.azure.annotations import FINALIZER
 from asoreconcile.azure.conditions import (
     ReadyCondition,
@@ -277,7 +277,11 @@ class PatchHelper:
         """
         self.flush()
         wanted = self._form.status({**self.obj, "status": self.status})
-        change = merge_patch({"status": status(self._kept)}, {"status": wanted})
+        stored = status(self._kept)
+        # Nearly always nothing differs, which the texts say ten times as fast.
+        if jsontext.dumps(stored) == jsontext.dumps(wanted):
+            return
+        change = merge_patch({"status": stored}, {"status": wanted})
         if change is not None:
             self._patch(
                 {"metadata": {"uid": uid_of(self.obj)}, **change}, subresource="status"
