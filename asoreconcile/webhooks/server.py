@@ -217,7 +217,7 @@ class WebhookServer:
         if route is None:
             return ServerResponse(404, b"no webhook at this path\n")
         deadline = self._clock.monotonic() + _timeout_seconds(query)
-        with self._measured(path, route):
+        with self._measured(route):
             body = reviewed(route, request, deadline=deadline)
             return ServerResponse(200, body, "application/json")
 
@@ -254,20 +254,20 @@ class WebhookServer:
         return route.max_bytes if route else 0
 
     @contextmanager
-    def _measured(self, path: str, route: Route) -> Iterator[None]:
+    def _measured(self, route: Route) -> Iterator[None]:
         metrics = route.metrics
-        if metrics is None or self._metrics is None:
+        if metrics is None:
             yield
             return
         # Until the answer is there: an exception becomes a 500 in the listener.
         status, began = 500, self._clock.monotonic()
         try:
-            with metrics.in_flight.track_inprogress():
+            with metrics.in_flight():
                 yield
             status = 200
         finally:
             metrics.seconds.observe(self._clock.monotonic() - began)
-            self._metrics.answered(path, status)
+            metrics.answered(status)
 
 
 def _check_chain(chain: Sequence[Callable[..., object]], what: str) -> None:

@@ -26,7 +26,7 @@ from main_job import (
     report,
     wait_until_ready,
 )
-from settled_estate import GROUP, MEMBERS, SettledEstate
+from settled_estate import GROUP, MEMBERS, SettledEstate, is_noted
 
 from asoreconcile.cmd.local_cluster import AzureOptions, LocalCluster
 from asoreconcile.controllers.catalogue import builtin
@@ -93,6 +93,13 @@ def settle(client):
         client.create(seed.resource, seed.manifest(owner))
     following.wait(lambda ready: len(ready) == len(seeds) and all(ready))
     following.stop()
+    # What a restart reads is written after Ready was shown.
+    deadline = time.monotonic() + _LIMIT_SECONDS
+    while not all(is_noted(client, seed) for seed in seeds):
+        if time.monotonic() > deadline:
+            message = f"not noted after {_LIMIT_SECONDS:g} s"
+            raise click.ClickException(message)
+        time.sleep(0.1)
 
 
 def start(world, environment, objects, seconds, labels):

@@ -100,6 +100,13 @@ MEMBERS = (
 _TEN = 10
 
 
+def is_noted(client, seed):
+    """Whether an operator has noted what the seed's PUT came to."""
+    obj = client.get(seed.resource, ObjectKey(_NAMESPACE, seed.name))
+    note = loads(annotations(obj).get(OBSERVED, ""))
+    return note is not None and bool(note.rest)
+
+
 @attrs.frozen
 class _Template:
     """A settled object, as text without what the server writes, and whose it is."""

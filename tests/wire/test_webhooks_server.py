@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 from cryptography import x509
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, generate_latest
 from quickclock import QuickClock
 
 from asoreconcile.certificates import Authority
@@ -628,21 +628,44 @@ def test_a_certificate_whose_key_comes_later_is_waited_for(folder, tmp_path):
 
 
 def test_wh8_requests_are_counted_by_path_and_status(make, registry):
-    server = make()
-    server.validate("/validate", lambda _: Denied("no"))
+    server, meanwhile = make(), []
 
     def value(name, **labels):
         labels = {"webhook": "/validate", **labels}
         return registry.get_sample_value(f"controller_runtime_webhook_{name}", labels)
 
+    def decide(_):
+        meanwhile.append(value("requests_in_flight"))
+        return Denied("no")
+
+    server.validate("/validate", decide)
+    assert value("requests_in_flight") == 0
     assert value("requests_total", code="200") == 0
     assert value("requests_total", code="500") == 0
     assert value("latency_seconds_count") is None
     with Client(server) as client:
         client.review("/validate?timeout=10s", admission())
+    assert meanwhile == [1]
     assert value("requests_total", code="200") == 1
+    assert value("requests_total", code="500") == 0
     assert value("requests_in_flight") == 0
     assert value("latency_seconds_count") == 1
+
+
+def test_wh8_the_paths_families_are_one_of_each_name():
+    registry = CollectorRegistry()
+    metrics = WebhookMetrics(registry)
+    with pytest.raises(ValueError, match="Duplicated"):
+        WebhookMetrics(registry)
+    part = metrics.path("/a", converts=True)
+    assert metrics.path("/a", converts=True) is part
+    metrics.answered("/a", 200)
+    metrics.answered("/a", 418)
+    shown = generate_latest(registry).decode()
+    for code, count in (("200", 1.0), ("418", 1.0), ("500", 0.0)):
+        name = "controller_runtime_webhook_requests_total"
+        assert f'{name}{{code="{code}",webhook="/a"}} {count}' in shown
+    assert 'webhook_requests_in_flight{webhook="/a"} 0.0' in shown
 
 
 def test_wh8_it_knows_whether_it_can_be_reached(make):
