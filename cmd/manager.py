@@ -212,7 +212,7 @@ def manager(
     and leaves CRDs alone, whatever the options say: another operator of the cluster
     sees to both; webhooks does only that, and reconciles nothing). POD_NAMESPACE is
     required. Settings that Azure Service Operator does not have: ASORECONCILE_SYNC_MODE
-    (put; compare, report), ASORECONCILE_BULK_READS (list;
+    (compare; put, report), ASORECONCILE_BULK_READS (list;
     graph, off),
     ASORECONCILE_EXTENSIONS.
 
