@@ -12,6 +12,7 @@ from typing import Protocol
 
 from asoreconcile.clock import Clock
 
+# Nobody forgets a key whose object went while it failed: it goes by itself (RL-2).
 _TTL_SECONDS = 3600.0
 # 2**64 times any base is past every cap; more would overflow a float.
 _MAX_DOUBLINGS = 64

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 _log = logging.getLogger(__name__)
+# Sweeping goes over the whole heap: not for a handful of cancelled timers.
 _SLACK = 64
 
 

@@ -18,4 +18,6 @@ Fence = Callable[[], None]
 """Raises if the request must not be sent. Called often: it must not block."""
 
 READS = ("GET", "HEAD")
+# A lease outlasts its holder's last write by so much (15 s less 10 s): what no peer has
+# acknowledged by then must never arrive.
 UNDELIVERED_SECONDS = 5.0

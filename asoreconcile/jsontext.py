@@ -27,6 +27,7 @@ MOST_LEVELS = 10_000
 
 JSONDecodeError = orjson.JSONDecodeError
 
+# What orjson itself takes: levels that it writes, and that it reads.
 _ORJSON_WRITES = 254
 _ORJSON_READS = 1024
 _ROOM = _ORJSON_WRITES - LEVELS

@@ -26,6 +26,7 @@ _log = Logger(__name__)
 
 _FIRST_PAUSE_SECONDS = 1.0
 _LAST_PAUSE_SECONDS = 30.0
+# A thread that lived for so long fails for a new reason: its pauses begin anew.
 _SOUND_AFTER_SECONDS = 60.0
 
 

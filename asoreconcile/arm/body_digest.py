@@ -8,6 +8,7 @@ from asoreconcile.objects import JsonObject
 
 # Who wrote a resource and when: no status shows it, and some lists have none.
 _NOT_COMPARED = frozenset({"systemData"})
+# 64 bits: it is compared with the one before of the same resource alone.
 _SIZE = 8
 
 

@@ -31,6 +31,7 @@ _log = Logger(__name__)
 _READS_A_PAGE = 2
 # Azure may learn to list what it refused to, and a group may shrink.
 _ASKED_AGAIN_AFTER_SECONDS = 86_400.0
+# The oldest lists give way: their resources are read one by one until the next list.
 _MAX_KEPT_BYTES = 32 * 1024 * 1024
 # Beyond so many a query over all groups is shorter than their names.
 _MOST_GROUPS = 200

@@ -12,6 +12,7 @@ from asoreconcile.clock import Clock
 
 # An object may be held back for a while; longer, and nobody watches its operation.
 _FORGOTTEN_SECONDS = 900.0
+# Sweeping goes over all operations of all subscriptions: not at each poll.
 _SWEEP_SECONDS = 60.0
 
 

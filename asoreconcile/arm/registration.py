@@ -21,6 +21,7 @@ _QUOTED = re.compile(r"'([^']+)'")
 _NAMESPACE = re.compile(r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+")
 # Azure takes minutes; asked again sooner it would say the same.
 _AGAIN_SECONDS = 600.0
+# No answer, or a passing refusal: it may be had in a moment.
 _AFTER_TROUBLE_SECONDS = 30.0
 
 Post = Callable[[str, str], object]

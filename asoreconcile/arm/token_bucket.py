@@ -16,6 +16,8 @@ _PACE_AFTER_REFUSAL = 0.8
 # T6: a throttled answer without Retry-After.
 _FIRST_PAUSE_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 60.0
+# For so long after a refusal requests go out slower: at the old rate ARM might refuse
+# again.
 _RAMP_SECONDS = 60.0
 # A worker may be busy when a waiter's time has come.
 _LATE_SECONDS = 2.0

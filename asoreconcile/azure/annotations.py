@@ -36,6 +36,7 @@ OWNER_GROUP_KIND = _PREFIX + "owner-group-kind"
 OWNER_UID = _PREFIX + "owner-uid"
 LAST_RECONCILED_VERSION = _PREFIX + "last-reconciled-version"
 
+# Kubernetes' own limit; a longer value has the whole write refused.
 _MAX_LABEL_LENGTH = 63
 
 

@@ -26,6 +26,8 @@ def is_absent(ctx: ReconcileContext) -> bool:
         if "Get" not in ctx.version.operations:
             return not ctx.arm.head(ctx.arm_id, ctx.version.api_version)
         return ctx.raw_get() is None
+    # In doubt the DELETE is sent, which does no harm where nothing is; to take the
+    # resource for gone would leave it behind for ever.
     except (ArmError, ArmTransportError) as error:
         ctx.log.info("Cannot tell whether the resource exists", reason=str(error))
         return False

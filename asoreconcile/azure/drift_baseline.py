@@ -25,6 +25,7 @@ _VERSION = 2
 # Cut, as the annotation is stored and watched with every object; two that collide would
 # cost one PUT too few, until the spec or Azure changes again.
 _PUT_DIGITS = 32
+# Compared within one object alone, where there are a handful.
 _DIFFERENCE_DIGITS = 12
 # Elements without an identity are named by their position, which means nothing.
 _POSITION = re.compile(r"\[\d+\]")

@@ -22,6 +22,7 @@ from asoreconcile.objects import (
 
 EXPORTED = OWN_PREFIX + "exported-secrets"
 ROTATE = OWN_PREFIX + "rotate-secrets"
+# 128 bits, and an annotation that stays short.
 _DIGITS = 32
 
 

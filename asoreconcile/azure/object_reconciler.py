@@ -131,6 +131,7 @@ class ObjectReconciler:
         except GoneError:
             self._forget(scope.key)
             return self._finish(scope, Stop())
+        # The newer object is in the cache by now: what found it has put it there.
         except StaleError:
             return Result(requeue_after_seconds=AT_ONCE_SECONDS)
         except SuboperationPending as pending:
@@ -138,6 +139,8 @@ class ObjectReconciler:
             return self._commit(
                 scope, Result(requeue_after_seconds=pending.after_seconds)
             )
+        # The object has changed, or we stop: a condition would be refused, or never
+        # read.
         except (ConflictError, StoppedError):
             raise
         except RetryError as error:

@@ -68,6 +68,9 @@ class OwnerReads:
         return body
 
     def _young(self, key: _Key) -> _Read | None:
+        # Without the lock: the dict is replaced when it is pruned, never changed under
+        # a reader but by whole entries. Who misses one that is just coming looks again
+        # (`read`).
         read = self._reads.get(key)
         return read if read is not None and self._is_young(read) else None
 

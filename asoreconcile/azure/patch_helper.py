@@ -283,6 +283,9 @@ class PatchHelper:
             return
         change = merge_patch({"status": stored}, {"status": wanted})
         if change is not None:
+            # On the uid, not the version: the status is ours alone, and an edit of the
+            # spec in between must not cost what Azure said. The generation in it says
+            # what it is of.
             self._patch(
                 {"metadata": {"uid": uid_of(self.obj)}, **change}, subresource="status"
             )

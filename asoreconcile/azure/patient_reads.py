@@ -18,6 +18,7 @@ from asoreconcile.objects import JsonObject
 
 T = TypeVar("T")
 
+# With pauses of 1, 2, 4 and 8 s: a person waits for the command.
 _ATTEMPTS = 5
 _BACKOFF = tenacity.wait_exponential(multiplier=1.0, max=30.0)
 

@@ -18,6 +18,7 @@ from asoreconcile.objects import JsonObject
 
 def digest(arm_id: str, api_version: str, body: JsonObject) -> bytes:
     """A fingerprint of a PUT, equal for equal requests whatever the key order."""
+    # Azure takes an id in any case: however it is written, it is the same request.
     hasher = hashlib.sha256(f"{arm_id.lower()}?{api_version}\n".encode())
     hasher.update(jsontext.dumps(body, sort_keys=True))
     return hasher.digest()

@@ -12,6 +12,7 @@ from asoreconcile.azure.memory import ObjectMemory
 
 # ASO's, as its users know them (R4.1).
 _CAP_SECONDS = {RetryClass.FAST: 30.0, RetryClass.SLOW: 180.0}
+# For who has switched syncs off: what only a change can mend is looked at all the same.
 _VERY_SLOW_SECONDS = 3600.0
 _JITTER = 0.25
 _DOUBLINGS = 10  # 2**10 s is past every cap

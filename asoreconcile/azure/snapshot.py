@@ -17,6 +17,7 @@ from asoreconcile.objects import JsonObject, dig
 
 # Changes with what is written below: a snapshot of another making says nothing.
 _MAKING = "1"
+# Compared with the one before of the same object alone.
 _DIGITS = 12
 # Elements of lists are told apart by the first of these.
 _NAMES = ("name", "id")

@@ -8,6 +8,7 @@ evenly however they came about.
 import hashlib
 import math
 
+# More bits than a float has: places are spread as evenly as they can be.
 _DIGEST_BYTES = 8
 _NEARER = 0.25
 # How many times faster than usual missed places are worked off. Together with those

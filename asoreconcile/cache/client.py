@@ -22,6 +22,8 @@ from asoreconcile.objects import (
     uid_of,
 )
 
+# For these the server puts a finalizer on first: the object stays to be seen for a
+# while.
 _HOLDING = ("Foreground", "Orphan")
 
 

@@ -220,6 +220,8 @@ class Reflector:
                 self._take_state(state)
                 self._bookmarks.expected = True  # it has just sent one
                 return attrs.evolve(watch, taken=1, since=state.version)
+        # GeneratorExit too: who is stopped between two steps leaves nobody else to
+        # close it.
         except BaseException:
             self._close(watch)
             raise
@@ -264,6 +266,7 @@ class Reflector:
     def _opened(self, steps: Stepwise[_C]) -> Stepwise[_C]:
         """What the steps open, held for `stop` to close. Raises StoppedError."""
         try:
+            # Not `yield from`: a stop is to be seen between two steps.
             while True:
                 try:
                     pause = next(steps)

@@ -18,6 +18,8 @@ from asoreconcile.objects import JsonObject, key_of, uid_of
 EventType = Literal["Normal", "Warning"]
 EventIdentity = tuple[str, ...]
 
+# As client-go's caches. The least recent goes first, and is then written as a new
+# event.
 _REMEMBERED = 4096
 # client-go's: at once 25 of a flow, then one in five minutes, and ten different
 # messages within ten minutes are combined.

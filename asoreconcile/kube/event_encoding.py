@@ -11,6 +11,7 @@ from asoreconcile.kube.event_correlator import EventRecord, Series
 from asoreconcile.kube.resources import EVENTS, ApiResource
 from asoreconcile.objects import JsonObject, key_of, resource_version, uid_of
 
+# The API server refuses longer ones, and the event would be lost.
 _MAX_MESSAGE = 1024
 
 EVENT_SERIES = ApiResource("events.k8s.io", "v1", "events", "Event")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from asoreconcile.clock import Clock
 
 GATHER_SECONDS = 0.1
+# Beyond that events are dropped: whoever records one is a reconcile, and must not wait.
 _QUEUED = 1000
 
 EventTask = Callable[[], None]
@@ -74,6 +75,8 @@ class EventQueue:
     def flush(self, timeout_seconds: float) -> bool:
         """Have all tasks run now, and wait for them; False when time ran out."""
         with self._changed:
+            # A count: two may flush at once, and the first to be done must not end the
+            # other's.
             self._flushes += 1
             self._changed.notify_all()
             self._changed.wait_for(

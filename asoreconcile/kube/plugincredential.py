@@ -22,6 +22,7 @@ from asoreconcile.wire.trust import checked_pair
 
 _log = Logger(__name__)
 
+# Time for a plug-in that is slow, or fails once, before requests are refused.
 _EARLY = timedelta(seconds=120)
 _EARLY_PART = 5  # of a short life: a fifth before its end
 # Many threads are refused together: one run is for all of them.

@@ -15,6 +15,7 @@ START_UP = Backoff(
 pauses of 0.5, 1, 2, 4 and 4 seconds, with jitter 13.8 s together at most.
 """
 
+# As client-go.
 MAX_RETRIES = 10
 # A worker waits here. Beyond this its object goes back into the queue instead, with
 # what the server asked for in the error.

@@ -12,6 +12,7 @@ from asoreconcile.log import Logger
 
 _log = Logger(__name__)
 
+# As client-go.
 _FRESH_SECONDS = 60.0
 
 

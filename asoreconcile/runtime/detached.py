@@ -14,6 +14,7 @@ from asoreconcile.runtime.health import HealthChecks
 from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.worker_pool import start_daemon
 
+# For tests mostly, whose every start waits here.
 _PAUSE_SECONDS = 0.02
 
 

@@ -39,6 +39,7 @@ SUBJECT_ACCESS_REVIEWS = ApiResource(
 
 Answer = TypeVar("Answer")
 
+# A scraper waits: Prometheus gives up after ten seconds unless told otherwise.
 _REVIEW_SECONDS = 10.0
 # controller-runtime's times. What is refused is asked again sooner: a role or an
 # account may have been made a moment ago.

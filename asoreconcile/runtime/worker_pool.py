@@ -19,6 +19,7 @@ _log = Logger(__name__)
 
 # A fixed time: the limiter may be what has failed.
 _AGAIN_SECONDS = 30.0
+# Nothing says when the machine has threads again.
 _RETRY_SECONDS = 1.0
 
 Key = TypeVar("Key", bound=Hashable)
@@ -109,6 +110,8 @@ class WorkerPool(Generic[Key]):
 
     def scale_up(self) -> None:
         """Start workers for the ready keys that none is there to take."""
+        # Without the lock first: this is called with each key that no idle worker
+        # takes.
         if not self._has_room():
             return  # a worker that leaves looks again, after it is out of the count
         with self._lock:

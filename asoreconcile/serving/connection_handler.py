@@ -28,9 +28,11 @@ _log = Logger(__name__)
 # controller-runtime's servers allow.
 READ_SECONDS = 32.0
 _IDLE_SECONDS = 90.0
+# A client that goes on sending for longer is not waiting for the answer.
 _LINGER_SECONDS = 2.0
 _HEAD_BYTES = 1 << 20
 _PIECE_BYTES = 1 << 14  # of TLS: one is sent, or waited for, as a whole
+# As Python's own `http.client` has them.
 _MOST_HEADERS = 100
 _LINE_BYTES = 1 << 16
 # Not `//`: the base class makes one slash of two, so that no path names a host.

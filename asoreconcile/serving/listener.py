@@ -30,6 +30,8 @@ _HANDSHAKE_SECONDS = 10.0
 _MAX_CONNECTIONS = 512
 # For probes: a port that is full of slow clients must not have the pod restarted.
 _RESERVE = 16
+# As Go's servers: while no descriptor or thread is to be had, each try costs next to
+# nothing, and the first one often succeeds.
 _FIRST_PAUSE_SECONDS = 0.005
 _LAST_PAUSE_SECONDS = 1.0
 # The listening socket itself is of no more use.

@@ -144,6 +144,7 @@ def _inject_once(
     found = parts(changed)
     ours = [part for part in found if address.is_named_by(part)]
     version = resource_version(obj)
+    # A caBundle in what another server answers would break that server's webhook.
     if not ours:
         return (Trust.FOREIGN if found else Trust.ABSENT), version
     for part in ours:

@@ -28,6 +28,8 @@ from asoreconcile.webhooks.bundle import (
 )
 
 _AUTHORITY_NAME = "asoreconcile webhooks"
+# Callers have to be told of another authority, and of another certificate not: so the
+# authority lives ten times as long.
 _AUTHORITY_DAYS = 3650.0
 _CERTIFICATE_DAYS = 365.0
 # As cert-manager: a third of its life is left in which renewing may go wrong.

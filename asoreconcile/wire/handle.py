@@ -25,6 +25,7 @@ from asoreconcile.wire.transfer import Transfer
 from asoreconcile.wire.trust import TlsTrust
 
 _USER_TIMEOUT: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)  # Linux
+# poll(2) takes a C int of milliseconds: without an end it would overflow.
 _LONGEST_WAIT_SECONDS = 3600.0
 _POLLED = {
     pycurl.POLL_IN: select.POLLIN,

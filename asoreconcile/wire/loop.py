@@ -32,6 +32,7 @@ from asoreconcile.wire.request import WireRequest
 from asoreconcile.wire.trust import TlsTrust
 from asoreconcile.wire.waker import Waker
 
+# As in `wire.handle`.
 _LONGEST_WAIT_SECONDS = 3600.0
 # Less than a reader's patience with a watch (`cache.watching`).
 _SUSPICIOUS_SECONDS = 30.0

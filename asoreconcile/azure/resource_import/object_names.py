@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from asoreconcile.arm import ids
 from asoreconcile.objects import GroupKind
 
+# Kubernetes' own limit of a name.
 _MAX_LENGTH = 253
 _SUFFIX_LENGTH = 6
 _REFUSED = re.compile(r"[^a-z0-9]+")

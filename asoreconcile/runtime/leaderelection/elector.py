@@ -117,6 +117,8 @@ class LeaseElector:
 
     def stop(self, timeout_seconds: float, *, release: bool) -> list[str]:
         """End; give the lease back only if asked to. Rules: LE-6, LE-7."""
+        # First: no write but the lease's own goes out any more, whatever time the rest
+        # takes.
         running = self._fence.end()
         self._show(leads=False)
         if running and release:
@@ -179,6 +181,7 @@ class LeaseElector:
         except StoppedError:
             pass  # by `stop`
         except BaseException:
+            # Nobody renews the lease any more, so it will be another's soon.
             if self._fence.holds or self._has_led:
                 self._fence.end()
                 self._notify_lost("leader election broke")
@@ -310,6 +313,8 @@ def lease_elector(
         clock=clock,
         metrics=metrics,
         read_seconds=options.timing.request_seconds,
+        # A retry inside would use up the time in which the lease has to be renewed: the
+        # elector's next try is its retry, with what is known by then.
         max_retries=0,
     )
     if not options.namespace:

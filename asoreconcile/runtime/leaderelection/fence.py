@@ -31,6 +31,8 @@ class LeaseFence:
     def extend(self, until: float) -> bool:
         """Begin it, or go on with it; False if it has ended, which is for good."""
         with self._lock:
+            # An answer that comes late extends nothing: another process may lead by
+            # then.
             if self._ended or self._is_over():
                 return False
             self._until = until
