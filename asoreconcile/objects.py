@@ -14,6 +14,7 @@ import orjson
 from asoreconcile import jsontext
 
 JsonObject = dict[str, Any]
+_DIGITS = 4300
 
 
 @attrs.frozen(order=True)
@@ -81,9 +82,13 @@ def metadata(obj: JsonObject) -> JsonObject:
 
 
 def key_of(obj: JsonObject) -> ObjectKey:
-    """Namespace and name; each "" where the object has none."""
+    """Namespace and name; each "" where the object has none, or what is no text."""
     meta = metadata(obj)
-    return ObjectKey(meta.get("namespace") or "", meta.get("name") or "")
+    namespace, name = meta.get("namespace"), meta.get("name")
+    return ObjectKey(
+        namespace if isinstance(namespace, str) else "",
+        name if isinstance(name, str) else "",
+    )
 
 
 def gvk_of(obj: JsonObject) -> GroupVersionKind:
@@ -94,21 +99,24 @@ def gvk_of(obj: JsonObject) -> GroupVersionKind:
 
 def uid_of(obj: JsonObject) -> str:
     """`metadata.uid`; "" before the server has given one."""
-    return metadata(obj).get("uid") or ""
+    uid = metadata(obj).get("uid")
+    return uid if isinstance(uid, str) else ""
 
 
 def resource_version(obj: JsonObject) -> str:
     """`metadata.resourceVersion`: opaque, to be compared for equality alone; "" if
     none.
     """
-    return metadata(obj).get("resourceVersion") or ""
+    version = metadata(obj).get("resourceVersion")
+    return version if isinstance(version, str) else ""
 
 
 def version_number(version: str) -> int:
     """A resource version as a number, to be compared with others of its kind; 0 when it
     is none. Servers promise this order (KEP-5504).
     """
-    return int(version) if version.isdecimal() else 0
+    # Python reads no number of more than 4,300 digits, and no server has such a one.
+    return int(version) if version.isdecimal() and len(version) < _DIGITS else 0
 
 
 def generation(obj: JsonObject) -> int:

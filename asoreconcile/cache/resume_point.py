@@ -3,6 +3,8 @@
 Rules: RF-2, RF-10.
 """
 
+from asoreconcile.objects import version_number
+
 AT_HAND = "0"
 """Any state that the server has at hand."""
 NEWEST = ""
@@ -45,5 +47,5 @@ class ResumePoint:
 def is_before(version: str, other: str) -> bool:
     """Whether a version is older: a bookmark that was overtaken takes nothing back."""
     if version.isdecimal() and other.isdecimal():
-        return int(version) < int(other)
+        return version_number(version) < version_number(other)
     return False

@@ -53,7 +53,7 @@ class EntryTransform:
         # them.
         meta.pop("managedFields", None)
         notes = meta.get("annotations")
-        if notes and _LAST_APPLIED in notes:
+        if isinstance(notes, dict) and _LAST_APPLIED in notes:
             del notes[_LAST_APPLIED]
         try:
             if self.transform is not None:
@@ -61,6 +61,13 @@ class EntryTransform:
         except Exception as error:  # any transform, any object
             raise BadObjectError(f"the transform of {meta['name']}: {error}") from error
         try:
-            return Entry(obj)
+            entry = Entry(obj)
         except Exception as error:  # nothing that a server should send, or a transform
             raise BadObjectError(f"no entry of {meta['name']}: {error}") from error
+        # Everybody takes them for text, some to look something up by; the namespace was
+        # seen to be one.
+        texts: tuple[object, ...] = entry.row[1:4]
+        name, uid, version = texts
+        if isinstance(name, str) and isinstance(uid, str) and isinstance(version, str):
+            return entry
+        raise BadObjectError(f"the name, uid or version of {name} is no text")

@@ -15,6 +15,7 @@ from asoreconcile.objects import (
     generation,
     key_of,
     metadata,
+    resource_version,
     status,
     uid_of,
 )
@@ -60,11 +61,17 @@ class Unreadable:
 def known_of(obj: JsonObject, resource: ApiResource) -> JsonObject:
     """What any object says of itself at places that every object has."""
     # No spec: it may be what is broken, and its values are not for events.
-    conditions = status(obj).get("conditions")
+    conditions, key = status(obj).get("conditions"), key_of(obj)
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
-        "metadata": {k: v for k, v in metadata(obj).items() if k != "managedFields"},
+        "metadata": {
+            **{k: v for k, v in metadata(obj).items() if k != "managedFields"},
+            "namespace": key.namespace,
+            "name": key.name,
+            "uid": uid_of(obj),
+            "resourceVersion": resource_version(obj),
+        },
         "status": {"conditions": conditions} if isinstance(conditions, list) else {},
     }
 

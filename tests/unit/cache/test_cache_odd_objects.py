@@ -1,0 +1,125 @@
+"""Objects with metadata of types that no API has: each is one object's trouble (IN-10).
+
+An aggregated API server is a program of anybody's; what it gets wrong with one object must
+keep no other out of the cache.
+"""
+
+import copy
+
+import pytest
+from scriptedapi import Page, Script, config_map, initial_end
+
+from asoreconcile.cache.informer import Informer
+from asoreconcile.cache.initial_list import StreamingSupport
+from asoreconcile.cache.resume_point import ResumePoint
+from asoreconcile.cache.scope import Scope
+from asoreconcile.kube.resources import CONFIG_MAPS
+from asoreconcile.objects import key_of, version_number
+from asoreconcile.testing.clock import FakeClock
+
+ODD = [7, True, 1.5, [], [7], {"a": 7}]
+FIELDS = ["namespace", "name", "uid", "resourceVersion", "annotations", "labels"]
+CASES = [
+    (field, value)
+    for field in FIELDS
+    for value in ODD
+    # An empty list says what is not there at all, and a mapping of numbers is a mapping.
+    if value != [] or field in ("namespace", "name")
+]
+
+
+class QuietClock(FakeClock):
+    """Counts pauses: a kind that is tried again has had one."""
+
+    def __init__(self):
+        super().__init__()
+        self.pauses = 0
+
+    def wait(self, event, timeout_seconds):
+        self.pauses += 1
+        self.advance(timeout_seconds)
+        return event.is_set()
+
+
+def odd(field, value):
+    obj = config_map("odd", 4)
+    obj["metadata"][field] = value
+    return obj
+
+
+@pytest.fixture
+def read():
+    """An informer that has read a script to its end, its clock, and its reports."""
+    started = []
+
+    def run(*steps, streaming=True):
+        script, clock, reports = Script(*copy.deepcopy(steps)), QuietClock(), []
+        script.support = StreamingSupport(expected=streaming)
+        informer = Informer(
+            script,
+            CONFIG_MAPS,
+            Scope(),
+            clock=clock,
+            uniform=lambda low, _high: low,
+            streaming=script.support,
+            report=reports.append,
+        )
+        started.append(informer)
+        informer.start()
+        assert script.dry.wait(10), script.calls
+        return informer, clock, reports
+
+    yield run
+    for informer in started:
+        assert informer.stop(10) == []
+
+
+def names(informer):
+    return sorted(obj["metadata"]["name"] for obj in informer.list())
+
+
+def check(informer, clock, reports):
+    assert [name for name in names(informer) if name != "odd"] == ["after", "before"]
+    assert clock.pauses == 0, "nothing was tried again"
+    for report in reports:
+        # What is made of it, an event for one, is made as of any other.
+        meta = report.known["metadata"]
+        texts = [meta[one] for one in ("namespace", "name", "uid", "resourceVersion")]
+        assert all(isinstance(text, str) for text in texts)
+        assert key_of(report.known) == report.key
+
+
+@pytest.mark.parametrize(("field", "value"), CASES)
+@pytest.mark.parametrize("type_", ["ADDED", "DELETED"])
+def test_in10_an_odd_event_holds_up_no_other(read, type_, field, value):
+    check(
+        *read(
+            [
+                ("ADDED", config_map("before", 1)),
+                initial_end(3),
+                (type_, odd(field, value)),
+                ("ADDED", config_map("after", 5)),
+            ]
+        )
+    )
+
+
+@pytest.mark.parametrize(("field", "value"), CASES)
+@pytest.mark.parametrize("streaming", [True, False])
+def test_in10_an_odd_object_of_the_state_holds_up_no_other(
+    read, streaming, field, value
+):
+    objs = [config_map("before", 1), odd(field, value), config_map("after", 2)]
+    if streaming:
+        state = [*(("ADDED", obj) for obj in objs), initial_end(5)]
+    else:
+        state = Page(objs, "5")
+    check(*read(state, streaming=streaming))
+
+
+def test_rf10_a_version_of_more_digits_than_python_reads_is_no_number():
+    long = "9" * 5000
+    assert version_number(long) == 0
+    point = ResumePoint()
+    point.begin("5")
+    assert not point.advance(long), "older than what was read, as far as anybody knows"
