@@ -9,7 +9,7 @@ from kubernetes import client
 from kubernetes.config import kube_config
 
 from asoreconcile.kube.errors import KubeCredentialError
-from asoreconcile.kube.plugin import Credential
+from asoreconcile.kube.exec_plugin import Credential
 
 
 class ProvidedCredential:

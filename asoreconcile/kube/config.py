@@ -14,7 +14,7 @@ from pathlib import Path
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.kube.client_certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
-from asoreconcile.kube.tokens import TokenFile
+from asoreconcile.kube.token_file import TokenFile
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 

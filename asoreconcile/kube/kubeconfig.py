@@ -22,10 +22,10 @@ from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.client_certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
+from asoreconcile.kube.exec_authenticator import ExecAuthenticator
+from asoreconcile.kube.exec_plugin import Credential, exec_plugin
 from asoreconcile.kube.impersonation import impersonation_headers
-from asoreconcile.kube.plugin import Credential, plugin
-from asoreconcile.kube.plugincredential import PluginCredential
-from asoreconcile.kube.tokens import TokenFile
+from asoreconcile.kube.token_file import TokenFile
 from asoreconcile.objects import JsonObject
 from asoreconcile.wire.trust import TlsTrust
 
@@ -98,14 +98,16 @@ def _load(paths: str, *, clock: Clock) -> ClusterConfig:
     # A token goes before a plug-in, as with kubectl.
     if (run := user.value.get("exec")) and not user.value.get("token"):
         folders = {"folder": user.folder, "cluster_folder": cluster.folder}
-        return _with_plugin(config, plugin(run, cluster.value, **folders).run, clock)
+        return _with_plugin(
+            config, exec_plugin(run, cluster.value, **folders).run, clock
+        )
     return config
 
 
 def _with_plugin(
     config: ClusterConfig, run: Callable[[], Credential], clock: Clock
 ) -> ClusterConfig:
-    renewed = PluginCredential(run, clock=clock)
+    renewed = ExecAuthenticator(run, clock=clock)
     of_files = config.generation
     return attrs.evolve(
         config,
@@ -116,7 +118,7 @@ def _with_plugin(
     )
 
 
-def _showing(renewed: PluginCredential, trust: Callable[[], TlsTrust]) -> TlsTrust:
+def _showing(renewed: ExecAuthenticator, trust: Callable[[], TlsTrust]) -> TlsTrust:
     of_files = trust()
     return attrs.evolve(of_files, pair=renewed.pair or of_files.pair)
 

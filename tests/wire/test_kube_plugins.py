@@ -23,8 +23,8 @@ from asoreconcile.kube.errors import (
     TransportError,
     UnauthorizedError,
 )
-from asoreconcile.kube.plugin import Credential, Plugin
-from asoreconcile.kube.plugincredential import PluginCredential
+from asoreconcile.kube.exec_authenticator import ExecAuthenticator
+from asoreconcile.kube.exec_plugin import Credential, ExecPlugin
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import HttpResponse, HttpServer
@@ -200,7 +200,7 @@ def runs(clock):
 
 def test_cl9_a_good_credential_waits_for_no_plugin(runs, clock):
     """The leader's lease is renewed while the program hangs."""
-    credential = PluginCredential(runs, clock=clock)
+    credential = ExecAuthenticator(runs, clock=clock)
     runs.go.clear()
     clock.advance(500)
     for _ in range(3):
@@ -216,7 +216,7 @@ def test_cl9_a_good_credential_waits_for_no_plugin(runs, clock):
 
 
 def test_cl9_all_who_have_none_share_one_run(runs, clock):
-    credential = PluginCredential(runs, clock=clock)
+    credential = ExecAuthenticator(runs, clock=clock)
     runs.begun.clear()
     runs.go.clear()
     clock.advance(601)
@@ -236,7 +236,7 @@ def test_cl9_all_who_have_none_share_one_run(runs, clock):
 
 
 def test_cl9_a_failure_is_told_and_tried_again_later(runs, clock):
-    credential = PluginCredential(runs, clock=clock)
+    credential = ExecAuthenticator(runs, clock=clock)
     runs.fails = True
     clock.advance(601)
     for _ in range(3):
@@ -254,7 +254,9 @@ def hangs(program, seconds):
         "kind": "ExecCredential",
         "spec": {"interactive": False},
     }
-    return Plugin([str(program.path)], {"KEY": "very-secret"}, info, seconds=seconds)
+    return ExecPlugin(
+        [str(program.path)], {"KEY": "very-secret"}, info, seconds=seconds
+    )
 
 
 def test_a_plugin_that_hangs_is_ended_with_what_it_started(program, tmp_path):

@@ -50,7 +50,7 @@ class Credential:
 
 
 @attrs.frozen
-class Plugin:
+class ExecPlugin:
     """A program to run. Make it with `plugin`."""
 
     command: Sequence[str] = attrs.field(repr=False)
@@ -111,9 +111,9 @@ class Plugin:
         return f": {text[-_MAX_STDERR:]}" if text else ""
 
 
-def plugin(
+def exec_plugin(
     entry: JsonObject, cluster: JsonObject, *, folder: Path, cluster_folder: Path
-) -> Plugin:
+) -> ExecPlugin:
     """The program of a user's `exec`. Raises KubeConfigError.
 
     cluster: the context's, for programs that ask for it. folder, cluster_folder: of
@@ -135,7 +135,7 @@ def plugin(
     spec: JsonObject = {"interactive": terminal}
     if entry.get("provideClusterInfo"):
         spec["cluster"] = _cluster_info(cluster, cluster_folder)
-    return Plugin(
+    return ExecPlugin(
         command=(shutil.which(command) or command, *map(str, entry.get("args") or ())),
         environment={
             str(item["name"]): str(item["value"]) for item in entry.get("env") or ()

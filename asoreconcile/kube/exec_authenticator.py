@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 from asoreconcile.clock import Clock
 from asoreconcile.kube.errors import KubeCredentialError
-from asoreconcile.kube.plugin import Credential
+from asoreconcile.kube.exec_plugin import Credential
 from asoreconcile.log import Logger
 from asoreconcile.single_flight import PatienceError, SingleFlight
 from asoreconcile.wire.trust import checked_pair
@@ -31,7 +31,7 @@ _PATIENCE_SECONDS = 60.0
 _RENEWAL = "renewal"
 
 
-class PluginCredential:
+class ExecAuthenticator:
     """What a plug-in gave last. Safe from any thread."""
 
     def __init__(
@@ -40,7 +40,7 @@ class PluginCredential:
         *,
         clock: Clock,
     ) -> None:
-        """run: `Plugin.run`.
+        """run: `ExecPlugin.run`.
 
         Runs it for the first time. Raises CredentialError.
         """
