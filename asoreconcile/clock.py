@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Protocol
 
 _log = logging.getLogger(__name__)
@@ -80,6 +81,12 @@ class SystemClock:
         """
         return self._timers.add(deadline, call)
 
+    def close(self) -> None:
+        """Drop the timers, and have their thread end; does not wait. A timer that is
+        added later starts it anew.
+        """
+        self._timers.close()
+
 
 class _TimerThread:
     """A heap of deadlines and one daemon thread, started by the first timer.
@@ -96,7 +103,8 @@ class _TimerThread:
         self._heap: list[tuple[float, int, _Entry]] = []
         self._cancelled = 0
         self._order = itertools.count()
-        self._started = False
+        # Of the thread that is to run; another ends when it looks.
+        self._running: object | None = None
 
     def add(self, deadline: float, call: Callable[[], None]) -> Timer:
         if math.isnan(deadline):
@@ -104,13 +112,22 @@ class _TimerThread:
             raise ValueError("a timer's deadline is not a number")
         entry = _Entry(self, call)
         with self._changed:
-            if not self._started:
-                self._start_thread("timers", self._run)
-                self._started = True
+            if self._running is None:
+                running = object()
+                self._start_thread("timers", partial(self._run, running))
+                self._running = running
             heapq.heappush(self._heap, (deadline, next(self._order), entry))
             if self._heap[0][2] is entry:
                 self._changed.notify()
         return entry
+
+    def close(self) -> None:
+        with self._changed:
+            self._running = None
+            dropped, self._heap, self._cancelled = self._heap, [], 0
+            for _, _, entry in dropped:
+                entry.call = None
+            self._changed.notify_all()
 
     def cancel(self, entry: "_Entry") -> None:
         with self._changed:
@@ -123,17 +140,17 @@ class _TimerThread:
                 heapq.heapify(self._heap)
                 self._cancelled = 0
 
-    def _run(self) -> None:
-        while True:
-            call = self._next_due()
+    def _run(self, running: object) -> None:
+        while (call := self._next_due(running)) is not None:
             try:
                 call()
             except BaseException:  # noqa: BLE001 - one bad call must not end all timers
                 _log.exception("Timer call failed")
 
-    def _next_due(self) -> Callable[[], None]:
+    def _next_due(self, running: object) -> Callable[[], None] | None:
+        """Blocks until there is one; None: the thread is to end."""
         with self._changed:
-            while True:
+            while self._running is running:
                 if not self._heap:
                     self._changed.wait()
                     continue
@@ -150,6 +167,7 @@ class _TimerThread:
                 heapq.heappop(self._heap)
                 call, entry.call = entry.call, None
                 return call
+            return None
 
 
 def _start_daemon(name: str, target: Callable[[], None]) -> None:

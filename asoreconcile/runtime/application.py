@@ -133,6 +133,8 @@ class Application(ControllerHost):
             fence=self.fence,
             show=self._process.informers.add,
         )
+        # Last of all: what is closed before may use timers. A process goes on after it.
+        self._closing.insert(0, parts.close)
         self.on_close(self._process.close)
         metrics.expose_server_probe(
             lambda: self._probe.seconds_since_answer, lambda: self._probe.renewed

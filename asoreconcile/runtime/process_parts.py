@@ -1,5 +1,6 @@
 """What everything in one process is made with: its clock, its threads, its metrics."""
 
+from collections.abc import Callable
 from typing import Self
 
 import attrs
@@ -16,11 +17,13 @@ class ProcessParts:
 
     threads: where all that runs for as long as the process does is started, and started
     again if it dies. metrics: their registry is what `/metrics` shows.
+    close: ends the timers of a clock that was made here, and does not wait.
     """
 
     clock: Clock
     threads: Threads
     metrics: RuntimeMetrics
+    close: Callable[[], None] = lambda: None
 
     @classmethod
     def of(cls, clock: Clock | None) -> Self:
@@ -32,5 +35,8 @@ class ProcessParts:
         ProcessCollector(registry=registry)
         metrics = RuntimeMetrics(registry)
         metrics.threads(threads)
+        if clock is not None:
+            return cls(clock, threads, metrics)
         # Its timers run on a thread that is started again like all others.
-        return cls(clock or SystemClock(start_thread=threads.start), threads, metrics)
+        own = SystemClock(start_thread=threads.start)
+        return cls(own, threads, metrics, own.close)

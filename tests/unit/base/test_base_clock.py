@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
+from recordedthreads import RecordedThreads
 
 from asoreconcile.clock import SystemClock
 
@@ -156,3 +157,34 @@ def test_a_thread_that_could_not_be_started_is_started_for_the_next_timer(
     over = threading.Event()
     in_seconds(clock, 0.0, over.set)
     assert over.wait(PATIENCE)
+
+
+def test_th1_a_clock_that_is_closed_leaves_no_timer_and_no_thread():
+    threads, rung = RecordedThreads(), threading.Event()
+    clock = SystemClock(start_thread=threads.start)
+    forgotten = in_seconds(clock, LONG, rung.set)
+    clock.close()
+    assert threads.ended(PATIENCE)
+    assert heap(clock) == []
+    forgotten.cancel()
+    assert not rung.is_set()
+
+
+def test_th1_a_timer_after_the_close_has_a_thread_again():
+    threads, rung = RecordedThreads(), threading.Event()
+    clock = SystemClock(start_thread=threads.start)
+    in_seconds(clock, LONG, rung.set)
+    clock.close()
+    clock.close()
+    in_seconds(clock, 0.0, rung.set)
+    assert rung.wait(PATIENCE)
+    clock.close()
+    assert threads.ended(PATIENCE)
+    assert len(threads.started) == 2
+
+
+def test_th1_a_timer_that_rings_may_close_its_clock():
+    threads = RecordedThreads()
+    clock = SystemClock(start_thread=threads.start)
+    in_seconds(clock, 0.0, clock.close)
+    assert threads.ended(PATIENCE)
