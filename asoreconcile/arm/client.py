@@ -111,6 +111,8 @@ class ArmClient:
 
         scope: `https://graph.microsoft.com/.default`. Raises as `TokenCache.get`.
         """
+        # Two threads may each make one. The first is kept, and an empty cache costs
+        # nothing.
         made = TokenCache(self._credential, scope, clock=self._clock)
         return self._tokens.setdefault(scope, made).get().token
 

@@ -161,6 +161,8 @@ class Actions:
         references = owner_references(obj)
         if decided := claim.restored_owner(labels(obj), references, owner):
             return decided
+        # Nothing more is read for an object that the process before left in order:
+        # thousands come by here at a start.
         if accepted is None and (resumed := resumed_period(scope, owner)):
             return resumed
         if decided := run_prechecks(scope, owner):
@@ -200,6 +202,8 @@ class Actions:
         scope = self._scope
         # As late as can be: for an object that went meanwhile nothing may be made (D2).
         scope.patcher.confirm()
+        # Also where Azure refuses it: whose credential that was is what a person asks
+        # then.
         for effect in begin.credential_used(
             scope.connection.source, before=scope.memory.credential
         ):
@@ -235,6 +239,8 @@ class Actions:
         headers = {"If-Match": rests_on} if rests_on else {}
         parent_writes = scope.operator.parent_writes
         with ExitStack() as stack:
+            # The body rests on what was read, and that has no ETag: only turns keep it
+            # true.
             if rests_on == "" and self._reading is not None:
                 stack.enter_context(parent_writes.exclusive(self._reading))
             stack.enter_context(parent_writes.writing(put.arm_id))
@@ -257,6 +263,8 @@ class Actions:
             return decided
         progress = watched.poll.progress
         outcome = scope.connection.client.poll(watched.token(), progress)
+        # Its end is a write of Azure's own: a list that was begun before may show less
+        # (Q8).
         if not isinstance(outcome, Pending):
             note_write(scope)
         self._look_at_inputs(outcome)

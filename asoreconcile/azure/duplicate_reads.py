@@ -35,6 +35,7 @@ def holder(scope: ReconcileScope, arm_id: str) -> ObjectReference | None:
         # It may have gone before the waiting object was recorded: look once more.
         scope.operator.waiting.note(me, found)
         found = _oldest(scope, arm_id)
+    # Also where none was found before: it may have waited in an earlier reconcile.
     if found is None:
         scope.operator.waiting.forget(me)
     return found

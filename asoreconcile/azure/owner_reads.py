@@ -60,6 +60,7 @@ class OwnerReads:
         body = client.get(arm_id, key[2])
         now = self._clock.monotonic()
         with self._lock:
+            # Only then: most clusters have fewer owners than that in two seconds.
             if len(self._reads) >= _KEPT:
                 self._reads = {
                     k: read for k, read in self._reads.items() if self._is_young(read)

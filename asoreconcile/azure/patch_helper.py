@@ -196,6 +196,7 @@ class PatchHelper:
         if self._is_live:
             return
         try:
+            # From the server: the cache may be behind, and that is what is in question.
             live = self._client.get(self._resource, self.key)
         except NotFoundError as error:
             raise GoneError(f"{self.key} is gone") from error

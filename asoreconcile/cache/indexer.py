@@ -118,6 +118,7 @@ class Indexer:
 
     def advance(self, version: str, scope: WatchScope) -> None:
         """Advance to the version of a bookmark."""
+        # Without the lock of events: a bookmark changes no entry and calls no handler.
         self._overlay.advance(version, namespace=scope.namespace)
 
     def _distribute(self, old: Entry | None, entry: Entry, *, initial: bool) -> None:

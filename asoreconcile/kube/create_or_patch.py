@@ -155,6 +155,7 @@ def patch_object(
     writes = [("", patch)] if patch else []
     if states:
         writes.append(("status", {"status": status}))
+    # The object ends with its last finalizer, and its status with it.
     if is_deleting(before) and finalizers(before) and not finalizers(after):
         writes.reverse()
     written = before

@@ -157,6 +157,7 @@ class EventRecorder:
         """
         if self._serieses is not None:
             self._queue.put(lambda: self._finish_series(math.inf), always=True)
+        # Before it is told to stop: the writer has to be there for the flush.
         flushed = self._thread is None or self.flush(timeout_seconds)
         self._stopping.set()
         self._queue.stop()

@@ -199,6 +199,7 @@ class RestClient:
     def _accepted(self, begin: Callable[[], Stepwise[Stream]]) -> Stepwise[Stream]:
         """The answer, if it is none that refuses."""
         stream = yield from begin()
+        # Once: a credential that is new and refused is not for another try.
         if stream.status == 401 and self._transport.renew_credential(stream.asked_as):
             stream.close()
             stream = yield from begin()

@@ -261,6 +261,8 @@ class WorkQueue(Generic[Key]):
             deadline = None
             if max(ready_at, not_before) > now:
                 deadline = self._state.delayed.earliest()
+        # Without the lock: a timer may need a thread first, and `on_ready` starts
+        # workers.
         if deadline is not None:
             self._timer.set(deadline)
         if unclaimed and self._on_ready is not None:

@@ -99,6 +99,8 @@ class EventSources:
     def add(self, watch: Watch) -> None:
         """Let a source's events in, at once if it is open."""
 
+        # On the watch's thread: it enqueues and returns. What a handler costs, all of
+        # the kind's handlers wait for.
         def on_event(event: Event) -> None:
             for request in watch.requests(event):
                 self._queue.add(request.key, priority=priority_of(event))

@@ -45,6 +45,7 @@ def respond(
         return rejected(review.uid, status(400, "BadRequest", str(error)))
     except Exception as error:  # noqa: BLE001 - one review's failure stays its own
         _log.exception("Conversion failed unexpectedly")
+        # Counted apart: a refusal is an answer, this is a defect.
         on_broken()
         message = f"the conversion broke: {type(error).__name__}"
         return rejected(review.uid, status(500, "InternalError", message))

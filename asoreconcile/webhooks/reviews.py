@@ -14,6 +14,7 @@ from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.errors import ApiError
 from asoreconcile.objects import JsonObject
 
+# It ends up in the API server's answer to its user, and in its audit log.
 _MAX_MESSAGE = 2048
 
 

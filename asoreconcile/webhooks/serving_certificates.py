@@ -110,6 +110,8 @@ class SelfSignedCertificate:
 
     def __init__(self, name: str, *, clock: Clock) -> None:
         """name: of the authority that signs it."""
+        # Here: what makes certificates takes 13 MiB to load, and most processes make
+        # none.
         from asoreconcile.certificates import Authority
 
         now = clock.now()
