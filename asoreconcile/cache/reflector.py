@@ -313,7 +313,8 @@ class Reflector:
             _log.warning("Skipping watch event of an unknown type", type=type_)
         if self._resume_point.advance(version) and type_ == "BOOKMARK":
             self._sink.advance(version)
-        self._active()
+        self.last_activity = self._clock.monotonic()
+        self.last_error = ""
 
     def _close(self, watch: OpenWatch) -> None:
         watch.stream.close()

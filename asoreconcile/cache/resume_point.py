@@ -3,8 +3,6 @@
 Rules: RF-2, RF-10.
 """
 
-from asoreconcile.objects import version_number
-
 AT_HAND = "0"
 """Any state that the server has at hand."""
 NEWEST = ""
@@ -46,6 +44,9 @@ class ResumePoint:
 
 def is_before(version: str, other: str) -> bool:
     """Whether a version is older: a bookmark that was overtaken takes nothing back."""
-    if version.isdecimal() and other.isdecimal():
-        return version_number(version) < version_number(other)
-    return False
+    if not (version.isdecimal() and other.isdecimal()):
+        return False
+    # As numbers, of which none begins with a zero. Each event comes by here.
+    if len(version) == len(other):
+        return version < other
+    return len(version) < len(other)

@@ -92,10 +92,11 @@ class WatchScope:
 
     selection: Selection
     others: frozenset[str] = frozenset()
+    namespace: str | None = attrs.field(init=False)
+    """The watched namespace; None: all of the cluster except `others`."""
 
-    @property
-    def namespace(self) -> str | None:
-        """The watched namespace; None: all of the cluster except `others`."""
+    @namespace.default
+    def _selected(self) -> str | None:
         return self.selection.namespace
 
     def covers(self, namespace: str) -> bool:
