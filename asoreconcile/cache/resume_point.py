@@ -3,6 +3,8 @@
 Rules: RF-2, RF-10.
 """
 
+from asoreconcile.objects import version_number
+
 AT_HAND = "0"
 """Any state that the server has at hand."""
 NEWEST = ""
@@ -46,7 +48,7 @@ def is_before(version: str, other: str) -> bool:
     """Whether a version is older: a bookmark that was overtaken takes nothing back."""
     if not (version.isdecimal() and other.isdecimal()):
         return False
-    # As numbers, of which none begins with a zero. Each event comes by here.
+    # Of numbers with as many digits the text decides. Each event comes by here.
     if len(version) == len(other):
         return version < other
-    return len(version) < len(other)
+    return version_number(version) < version_number(other)
