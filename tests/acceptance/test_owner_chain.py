@@ -136,7 +136,7 @@ def running(operation, clock):
     trust = {"REQUESTS_CA_BUNDLE": environment["REQUESTS_CA_BUNDLE"]}
     with (
         mock.patch.dict(os.environ, trust),
-        mock.patch("asoreconcile.runtime.manager.stop_signals", nullcontext),
+        mock.patch("asoreconcile.runtime.application.stop_signals", nullcontext),
     ):
         operator = azure_operator.AzureOperator(
             settings.from_environment(environment),
