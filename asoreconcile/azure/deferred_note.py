@@ -23,8 +23,9 @@ from asoreconcile.queue.workqueue import LOW_PRIORITY
 # Below all that asks for a look, resyncs too: a look of this priority is for the note
 # alone, as the queue keeps the highest of those that a key was queued with (PQ-7).
 NOTE_PRIORITY = LOW_PRIORITY - 1
-# Of all kinds: after many at once the workers stay free for what somebody waits for.
-NOTES_PER_SECOND = 20.0
+# Of all kinds: as fast as Azure takes the writes of a principal for long, so that notes
+# keep up with what is made, and hardly disturb what somebody waits for.
+NOTES_PER_SECOND = 10.0
 
 
 @attrs.frozen

@@ -111,9 +111,12 @@ def resolve_owner(
     # Some owners are made under one id and own by another: the alias of a subscription.
     arm_id = notes.get(CHILD_ID_OVERRIDE) or notes.get(RESOURCE_ID) or ""
     if not arm_id:
+        # In the words of `require_ready`: a child's status is not written again when
+        # its owner gets an id, and is still not Ready.
         raise ConditionError(
-            f"owner {group_kind.kind} {name!r} has no Azure resource id yet: see its "
-            "Ready condition",
+            _why_unready(owner)
+            or f"owner {group_kind.kind} {name!r} has no Azure resource id yet: see "
+            "its Ready condition",
             reason="ReferenceNotFound",
             retry=RetryClass.FAST,
         )
@@ -126,15 +129,20 @@ def require_ready(owner: Owner | None) -> None:
 
     Raises ConditionError `WaitingForOwner`. Rules: R1.5, R1.6.
     """
-    if owner is None or owner.obj is None or is_ready(owner.obj):
-        return
-    who = f"owner {owner.obj.get('kind')} {key_of(owner.obj).name!r}"
-    ready = find_ready(status(owner.obj).get("conditions")) or {}
+    reason = _why_unready(owner.obj) if owner is not None and owner.obj else ""
+    if reason:
+        raise waiting(reason)
+
+
+def _why_unready(owner: JsonObject) -> str:
+    """What a child that waits for it says; "" for one that is Ready."""
+    if is_ready(owner):
+        return ""
+    who = f"owner {owner.get('kind')} {key_of(owner).name!r}"
+    ready = find_ready(status(owner).get("conditions")) or {}
     if ready.get("severity") in {"Warning", "Error"}:
-        raise waiting(
-            f"{who} is not Ready ({ready.get('reason')}): see its Ready condition"
-        )
-    raise waiting(f"{who} is not Ready yet: it is waited for")
+        return f"{who} is not Ready ({ready.get('reason')}): see its Ready condition"
+    return f"{who} is not Ready yet: it is waited for"
 
 
 def waiting(message: str, *, retry: RetryClass = RetryClass.FAST) -> ConditionError:

@@ -70,12 +70,13 @@ class Entry:
     A view of a row: made when asked for, for the moment.
     """
 
-    __slots__ = ("row",)
+    __slots__ = ("_annotations", "row")
 
     def __init__(self, obj: JsonObject) -> None:
         """Take an object's content; `obj` is not kept."""
         meta = obj["metadata"]
         read = meta.get
+        self._annotations: Mapping[str, str] | None = None
         self.row: EntryRow = (
             intern(read("namespace") or ""),
             meta["name"],
@@ -94,6 +95,7 @@ class Entry:
     def of(cls, row: EntryRow) -> Self:
         """A view of a row, which is not copied."""
         entry = cls.__new__(cls)
+        entry._annotations = None  # noqa: SLF001 - of our own class
         entry.row = row
         return entry
 
@@ -135,7 +137,10 @@ class Entry:
     @property
     def annotations(self) -> Mapping[str, str]:
         """The annotations; read-only. No parsing of the object. Rule: TH-5."""
-        return _mapping(self.row[8])
+        # Kept while somebody looks: an event's indexes and handlers ask a dozen times.
+        if self._annotations is None:
+            self._annotations = _mapping(self.row[8])
+        return self._annotations
 
     @property
     def owners(self) -> tuple[OwnerReference, ...]:

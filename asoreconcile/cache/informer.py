@@ -33,7 +33,6 @@ from asoreconcile.log import Logger
 from asoreconcile.objects import (
     JsonObject,
     ObjectKey,
-    copy_json,
     key_of,
     version_number,
 )
@@ -211,9 +210,7 @@ class Informer:
         if not self._watches(key_of(obj).namespace):
             return
         try:
-            # A copy, as the transform changes what it gets, and the object is the
-            # caller's.
-            entry = self._transform.entry(copy_json(obj))
+            entry = self._transform.entry_of_copy(obj)
         except BadObjectError as error:  # the write is done; the watch will report it
             _log.info("Not keeping the answer of a write", reason=str(error))
         else:

@@ -65,7 +65,7 @@ class Store:
             self._functions[name] = function
             self._indexes[name] = {}
             for key, row in self._rows.items():
-                self._link(name, key, Entry.of(row))
+                self._relink(name, key, None, Entry.of(row))
 
     def values_of(self, name: str, entry: Entry) -> Collection[str]:
         """What an index gives an entry; KeyError for no index.
@@ -125,9 +125,7 @@ class Store:
         if old is None:
             _add(self._namespaces, key[0], key)
         for name in self._functions:
-            if old is not None:
-                self._unlink(name, key, old)
-            self._link(name, key, entry)
+            self._relink(name, key, old, entry)
         return old
 
     def _remove(self, key: _Key) -> Entry | None:
@@ -138,18 +136,22 @@ class Store:
         old = Entry.of(row)
         _discard(self._namespaces, key[0], key)
         for name in self._functions:
-            self._unlink(name, key, old)
+            self._relink(name, key, old, None)
         return old
 
-    def _link(self, name: str, key: _Key, entry: Entry) -> None:
+    def _relink(
+        self, name: str, key: _Key, old: Entry | None, new: Entry | None
+    ) -> None:
+        """Index what a key holds now, and no longer what it held."""
+        before = self.values_of(name, old) if old is not None else ()
+        after = self.values_of(name, new) if new is not None else ()
+        if before == after:  # as of most changes
+            return
         index = self._indexes[name]
-        for value in self.values_of(name, entry):
-            _add(index, value, key)
-
-    def _unlink(self, name: str, key: _Key, entry: Entry) -> None:
-        index = self._indexes[name]
-        for value in self.values_of(name, entry):
+        for value in before:
             _discard(index, value, key)
+        for value in after:
+            _add(index, value, key)
 
 
 def _add(index: _Index, value: str, key: _Key) -> None:

@@ -7,7 +7,7 @@ from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.scope import Transform
 from asoreconcile.cache.unreadable import BadObjectError
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import JsonObject
+from asoreconcile.objects import JsonObject, copy_json
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _PARTIAL = "PartialObjectMetadata"
@@ -31,6 +31,18 @@ class EntryTransform:
     @_expected.default
     def _expected_kind(self) -> str:
         return _PARTIAL if self.metadata_only else self.resource.kind
+
+    def entry_of_copy(self, obj: JsonObject) -> Entry:
+        """As `entry`, of an object that stays as it is."""
+        if self.transform is not None:  # it may change anything
+            return self.entry(copy_json(obj))
+        copied, meta = {**obj}, obj.get("metadata")
+        if isinstance(meta, dict):
+            copied["metadata"] = meta = {**meta}
+            notes = meta.get("annotations")
+            if isinstance(notes, dict):
+                meta["annotations"] = {**notes}
+        return self.entry(copied)
 
     def entry(self, obj: JsonObject) -> Entry:
         """An entry of an object, which is changed: without what nobody reads from a

@@ -51,9 +51,8 @@ def test_an_owner_that_fails_is_named_with_its_reason(world):
     group, child = resource_group(), virtual_network()
     world.apply(group)
     world.apply(child)
-    assert said(world, child) == (
-        "owner ResourceGroup 'rg' has no Azure resource id yet: see its Ready condition"
-    )
+    waits = "owner ResourceGroup 'rg' is not Ready yet: it is waited for"
+    assert said(world, child) == waits
     refuse(world, 403, path="resourceGroups", code="AuthorizationFailed", message="No.")
     world.run(group)
     assert said(world, child) == (

@@ -75,8 +75,8 @@ def test_notes_of_many_at_once_are_spread(world, group):
         world.apply(obj)
         world.run_once(obj)
     asked_for = [world.run_once(obj).requeue_after_seconds for obj in others]
-    assert asked_for == pytest.approx([1.05, 1.10, 1.15])
-    world.clock.advance(1.15)
+    assert asked_for == pytest.approx([1.1, 1.2, 1.3])
+    world.clock.advance(1.3)
     assert [look(world, obj).priority for obj in others] == [LOW_PRIORITY] * 3
 
 

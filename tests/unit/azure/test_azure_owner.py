@@ -88,6 +88,11 @@ def test_owner_of_a_kind_without_crd_says_so():
 
 
 def test_owner_without_arm_id_is_not_usable_yet():
+    with pytest.raises(ConditionError, match="is not Ready yet: it is waited for"):
+        resolve_owner(NETWORK, network({"name": "rg"}), known(group(ready="False")))
+
+
+def test_owner_that_is_ready_without_arm_id_is_not_usable_yet():
     with pytest.raises(ConditionError, match="no Azure resource id yet"):
         resolve_owner(NETWORK, network({"name": "rg"}), known(group()))
 
