@@ -12,16 +12,17 @@ import ipaddress
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from contextvars import ContextVar
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
+from contextvars import ContextVar, Token
 from typing import Any
 
 from asoreconcile import reconcile_context
-from asoreconcile.clock import Timer
+from asoreconcile.clock import Clock, Timer
 from asoreconcile.errors import StoppedError
 from asoreconcile.reconcile_context import Context
 from asoreconcile.single_flight import SingleFlight
+from asoreconcile.stop_signal import StopSignal
 
 # After a stop a healthy server still answers; one that hangs must not keep the lease
 # from the next leader.
@@ -41,11 +42,12 @@ _CALL: ContextVar["Call | None"] = ContextVar("asoreconcile_call", default=None)
 class Call:
     """A call under way. One thread makes it; any thread may cut it off.
 
-    seconds: all that it has; None without a limit.
+    seconds: all that it has; None without a limit. is_read: as of `limited`.
     """
 
-    def __init__(self, seconds: float | None) -> None:
+    def __init__(self, seconds: float | None, *, is_read: bool = True) -> None:
         self.seconds = seconds
+        self.is_read = is_read
         self._until = None if seconds is None else time.monotonic() + seconds
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
@@ -75,6 +77,12 @@ class Call:
         if left is None or seconds is None:
             return seconds if left is None else max(left, _GRAIN_SECONDS)
         return max(min(left, seconds), _GRAIN_SECONDS)
+
+    def covers(self, seconds: float | None, *, is_read: bool) -> bool:
+        """Whether one inside it would end no sooner, and be cut off by the same."""
+        left = self.left
+        is_shorter = left is None or seconds is None or left <= seconds
+        return self.is_read == is_read and is_shorter
 
     def go_on_for(self, seconds: float | None) -> None:
         """From now on another limit: for an answer that is read as it arrives.
@@ -114,35 +122,62 @@ class Call:
         return f"timed out after {self.seconds:.1f} s" if self.is_over else ""
 
 
-@contextmanager
-def limited(seconds: float | None, *, is_read: bool) -> Iterator[Call]:
+def limited(
+    seconds: float | None, *, is_read: bool, outlives: bool = False
+) -> AbstractContextManager[Call]:
     """Within the block all connections of this thread heed one limit.
 
     seconds: of the caller's own; less if the reconcile, or a call around this one, has
-    less left. is_read: it changes nothing, so that a stop may cut it off.
+    less left. is_read: it changes nothing, so that a stop may cut it off. outlives: the
+    call goes on after the block, with a limit that is no other's.
     Raises DeadlineError or StoppedError, before anything is done, when the reconcile
     has no time left.
     """
-    context, outer = reconcile_context.current(), _CALL.get()
-    if context is not None and context.seconds_left == 0:
-        context.check()
-    limits = [
-        limit
-        for limit in (
-            seconds,
-            context.seconds_left if context else None,
-            outer.left if outer else None,
-        )
-        if limit is not None
-    ]
-    call = Call(min(limits, default=None))
-    reset = _CALL.set(call)
-    waits = nullcontext() if is_read else reconcile_context.finishing()
-    try:
-        with waits, _cut_by_stop(call, context, is_read=is_read):
-            yield call
-    finally:
-        _CALL.reset(reset)
+    return _Limited(seconds, is_read=is_read, outlives=outlives)
+
+
+class _Limited:
+    """The block of `limited`. No generator: each request passes here."""
+
+    __slots__ = ("_cut", "_is_read", "_outlives", "_seconds", "_token", "_write")
+
+    def __init__(self, seconds: float | None, *, is_read: bool, outlives: bool) -> None:
+        self._seconds, self._is_read, self._outlives = seconds, is_read, outlives
+        self._token: Token[Call | None] | None = None
+        self._write: Token[Context | None] | None = None
+        self._cut: _CutByStop | None = None
+
+    def __enter__(self) -> Call:
+        context, outer = reconcile_context.current(), _CALL.get()
+        left = None if context is None else context.seconds_left
+        if context is not None and left == 0:
+            context.check()
+        seconds, is_read = self._seconds, self._is_read
+        # One limit, and one who cuts, for a request and the sending of it.
+        if (
+            outer is not None
+            and not self._outlives
+            and outer.covers(seconds, is_read=is_read)
+        ):
+            return outer
+        limits = (seconds, left, None if outer is None else outer.left)
+        shortest = min((one for one in limits if one is not None), default=None)
+        call = Call(shortest, is_read=is_read)
+        if context is not None and context.stop is not None:
+            self._cut = _CutByStop(call, context.clock, context.stop)
+        if not is_read:
+            self._write = reconcile_context.begin_write()
+        self._token = _CALL.set(call)
+        return call
+
+    def __exit__(self, *_: object) -> None:
+        if self._token is None:  # the call around this one goes on
+            return
+        if self._write is not None:
+            reconcile_context.end_write(self._write)
+        if self._cut is not None:
+            self._cut.end()
+        _CALL.reset(self._token)
 
 
 def current() -> Call | None:
@@ -157,33 +192,39 @@ def cut(connected: socket.socket) -> None:
         socket.socket.shutdown(connected, socket.SHUT_RDWR)
 
 
-@contextmanager
-def _cut_by_stop(
-    call: Call, context: Context | None, *, is_read: bool
-) -> Iterator[None]:
-    stop = context.stop if context else None
-    if context is None or stop is None:
-        yield
-        return
-    clock, timers, lock = context.clock, list[Timer](), threading.Lock()
+class _CutByStop:
+    """Cuts a call off once its controller stops, and the call's time is over."""
 
-    def set_timer() -> None:
+    __slots__ = ("_call", "_clock", "_lock", "_stop", "_timers")
+
+    def __init__(self, call: Call, clock: Clock, stop: StopSignal) -> None:
+        self._call, self._clock, self._stop = call, clock, stop
+        self._lock = threading.Lock()
+        self._timers: list[Timer] = []
+        stop.add(self, self._set_timer)
+
+    def end(self) -> None:
+        """The call is over."""
+        self._stop.remove(self)
+        with self._lock:
+            self._cancel()
+
+    def _set_timer(self) -> None:
         # Asked again may give more time: the timer is set anew with each call.
+        stop, clock = self._stop, self._clock
         ends = [] if stop.deadline is None else [stop.deadline]
-        if is_read:
+        if self._call.is_read:
             ends.append(clock.monotonic() + READ_SECONDS_AFTER_STOP)
-        with lock:
-            for timer in timers:
-                timer.cancel()
-            timers[:] = [clock.call_at(min(ends), call.cut_off)] if ends else []
+        with self._lock:
+            self._cancel()
+            if ends:
+                self._timers.append(clock.call_at(min(ends), self._call.cut_off))
 
-    try:
-        with stop.calling(set_timer):
-            yield
-    finally:
-        with lock:
-            for timer in timers:
-                timer.cancel()
+    def _cancel(self) -> None:
+        """Caller holds the lock."""
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
 
 
 def open_socket(

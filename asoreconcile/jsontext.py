@@ -70,9 +70,10 @@ def loads(text: bytes | str) -> Any:
     """A document, its deep parts sealed. Raises JSONDecodeError."""
     body = text.encode() if isinstance(text, str) else text
     found = loads_plain(body)
-    if len(body) <= LEVELS or shallow_text(found) is not None:
+    # With so few brackets it cannot be deep; else writing it again tells.
+    if len(body) <= LEVELS or _brackets(body) <= LEVELS:
         return found
-    return _sealed(body)
+    return found if shallow_text(found) is not None else _sealed(body)
 
 
 def loads_plain(text: bytes) -> Any:

@@ -7,7 +7,7 @@ Rules: CT-6, CT-9, TH-9.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import Any
 
 import attrs
@@ -191,21 +191,32 @@ def _is_set(signal: StopSignal | None) -> bool:
     return signal is not None and signal.is_set()
 
 
-@contextmanager
-def finishing() -> Iterator[None]:
-    """Within the block a stop ends no wait at once: it has until the stop's own end.
+def begin_write() -> Token[Context | None] | None:
+    """From now on a stop ends no wait at once: it has until the stop's own end.
 
-    For writes: without their answer nobody knows what was done.
+    For writes: without their answer nobody knows what was done. Returns what
+    `end_write` takes; None outside a reconcile.
     """
     context = _CURRENT.get()
     if context is None:
-        yield
-        return
-    token = _CURRENT.set(attrs.evolve(context, heeds_stop=False))
+        return None
+    return _CURRENT.set(attrs.evolve(context, heeds_stop=False))
+
+
+def end_write(begun: Token[Context | None] | None) -> None:
+    """A stop is heeded as before `begin_write`."""
+    if begun is not None:
+        _CURRENT.reset(begun)
+
+
+@contextmanager
+def finishing() -> Iterator[None]:
+    """Within the block as between `begin_write` and `end_write`."""
+    begun = begin_write()
     try:
         yield
     finally:
-        _CURRENT.reset(token)
+        end_write(begun)
 
 
 @contextmanager

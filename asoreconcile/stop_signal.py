@@ -47,22 +47,34 @@ class StopSignal(LazyEvent):
         for call in calls:
             call()
 
-    @contextmanager
-    def calling(self, call: Callable[[], None]) -> Iterator[None]:
-        """Within the block: what to call when the signal is set, or if it is already.
+    def add(self, key: object, call: Callable[[], None]) -> None:
+        """Until `remove(key)`: what to call when the signal is set, or now if it is.
 
         It may be called twice, from any thread: it must be short and must not raise.
         """
-        key = object()
         with self._calls_lock:
             self._calls[key] = call
         try:
             if self.is_set():
                 call()
+        except BaseException:
+            self.remove(key)
+            raise
+
+    def remove(self, key: object) -> None:
+        """Call what was added under the key no more, but for a call that has begun."""
+        with self._calls_lock:
+            del self._calls[key]
+
+    @contextmanager
+    def calling(self, call: Callable[[], None]) -> Iterator[None]:
+        """Within the block as by `add`."""
+        key = object()
+        self.add(key, call)
+        try:
             yield
         finally:
-            with self._calls_lock:
-                del self._calls[key]
+            self.remove(key)
 
 
 def wait_for_any(

@@ -137,7 +137,7 @@ class Transport:
         """
         head_seconds = self._head_seconds(read_seconds, whole_seconds)
         request, asked_as = self._request("GET", target, headers, None)
-        with limited(head_seconds, is_read=True) as call:
+        with limited(head_seconds, is_read=True, outlives=True) as call:
             try:
                 opened = self._pool.stream(
                     request,
