@@ -141,7 +141,14 @@ class ObjectReconciler:
             )
         # The object has changed, or we stop: a condition would be refused, or never
         # read.
-        except (ConflictError, StoppedError):
+        except ConflictError:
+            raise
+        except StoppedError:
+            scope.log.warning(
+                "Stopped in the middle of a reconcile: the next process begins it anew,"
+                " and repeats a write of which nothing is recorded",
+                armId=scope.arm_id,
+            )
             raise
         except RetryError as error:
             return self._finish(scope, Requeue(error.after_seconds))

@@ -30,7 +30,7 @@ from asoreconcile.azure.conditions import (
 from asoreconcile.azure.status_size import MAX_OBJECT_BYTES, fitted, json_size
 from asoreconcile.catalogue.storage_codec import StorageCodec
 from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.kube.create_or_patch import Patcher
 from asoreconcile.kube.errors import InvalidError, NotFoundError, is_another_object
 from asoreconcile.kube.finalizers import has_ended, has_finalizer
@@ -315,9 +315,7 @@ class PatchHelper:
     def _patch(self, body: JsonObject, *, subresource: str = "") -> None:
         try:
             with reconcile_context.allowance(_RECORD_SECONDS):
-                answer = self._client.patch(
-                    self._resource, self.key, body, subresource=subresource
-                )
+                answer = self._send(body, subresource)
         except NotFoundError as error:
             raise GoneError(f"{self.key} is gone") from error
         except InvalidError as error:
@@ -331,6 +329,25 @@ class PatchHelper:
             self._cache.record_write(answer)
         self._take(answer)
         self._is_live = True
+
+    def _send(self, body: JsonObject, subresource: str) -> JsonObject:
+        """The PATCH; once more where a stop broke it off, and there is time.
+
+        What a reconcile has done is forgotten with the process. A connection that died
+        without a word must not cost the operation's token: the next one may be sound,
+        and to write the same twice does no harm.
+        """
+        try:
+            with reconcile_context.half_of_stop():
+                return self._client.patch(
+                    self._resource, self.key, body, subresource=subresource
+                )
+        except StoppedError:
+            if reconcile_context.seconds_left() == 0:
+                raise
+        return self._client.patch(
+            self._resource, self.key, body, subresource=subresource
+        )
 
     def _take(self, kept: JsonObject) -> None:
         self.obj = self._form.read(kept)

@@ -31,6 +31,9 @@ from asoreconcile.runtime.worker_pool import start_daemon
 _log = Logger(__name__)
 
 GRACE_SECONDS = 25.0  # pods usually get 30 s
+# Of a stop's time, for giving the lease back: an event that is not written, or a probe
+# that is not answered, must not keep the next leader waiting.
+_SHARE_OF_LEASE = 1 / 16
 
 
 class ManagerError(AsoreconcileError):
@@ -301,20 +304,23 @@ class Manager:
             self._phase = _Phase.STOPPING
         # First of all: what is held back must not start into a process that stops.
         self._after_caches.close()
-        self._deadline = self._clock.monotonic() + self._grace_seconds
+        end = self._clock.monotonic() + self._grace_seconds
+        reserved = self._grace_seconds * _SHARE_OF_LEASE if self._elector else 0.0
         still_running: list[str] = []
         writing = False
         for group in STOP_ORDER:
+            # While something writes, the lease cannot be given back.
+            writes = group is RunnableGroup.LEADER
+            self._deadline = end if writes else end - reserved
             left = self._stop_group(self._started[group])
-            if group is RunnableGroup.LEADER and not self._wait(self._settled):
+            if writes and not self._wait(self._settled):
                 left.append("leaders (starting)")
-            if group is RunnableGroup.LEADER and not self._wait(
-                self._after_caches.settled
-            ):
+            if writes and not self._wait(self._after_caches.settled):
                 left.append("services (starting)")
             # Only what writes keeps the lease: a server that hangs harms no successor.
-            writing = writing or (group is RunnableGroup.LEADER and bool(left))
+            writing = writing or (writes and bool(left))
             still_running += left
+        self._deadline = end
         if self._elector is not None:
             # Given back while something still writes, the lease would let two write at
             # once.

@@ -199,6 +199,20 @@ def test_le10_a_standby_leads_at_once_when_the_lease_is_given_back(candidate, re
         one.elector.check()
 
 
+def test_le10_a_renewal_that_hangs_leaves_time_to_give_the_lease_back(
+    candidate, client, cluster
+):
+    one = candidate("one").lead()
+    hanging = cluster.faults.hold(method="PUT", path=ONE_LEASE, times=1)
+    assert hanging.wait_arrived(20)
+    # The renewal alone would take 24 s.
+    assert one.elector.stop(12, release=True) == []
+    assert holder_of(client.get(LEASES, KEY)) == ""
+    hanging.release()  # it comes too late to take the lease back
+    candidate("two").lead()
+    assert holder_of(client.get(LEASES, KEY)) == "two"
+
+
 def test_le10_a_crashed_leader_is_followed_when_its_lease_is_over(
     candidate, renewals, quick
 ):

@@ -17,6 +17,7 @@ from math import inf
 
 import attrs
 
+from asoreconcile import reconcile_context
 from asoreconcile.cache.events import Deleted, Event, Updated
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.scope import Scope
@@ -38,12 +39,15 @@ from asoreconcile.runtime.leaderelection.lease import (
 )
 from asoreconcile.runtime.leaderelection.lease_lock import LeaseLock, ObservedLease
 from asoreconcile.runtime.worker_pool import StartThread, start_daemon
+from asoreconcile.stop_signal import StopSignal
 from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 
 # As controller-runtime: time for a process that lost the lease to end by itself.
 _TOLERANCE_SECONDS = 20.0
+# Of a stop's time: a renewal that hangs must leave some for giving the lease back.
+_SHARE_OF_RENEWAL = 0.25
 
 
 class LeaseElector:
@@ -97,7 +101,7 @@ class LeaseElector:
         self._last_error = ""
         self._has_led = False
         self._wake = threading.Event()
-        self._stopping = threading.Event()
+        self._stopping = StopSignal()
         self._ended = threading.Event()
         self._ended.set()
         self._release_until = -inf
@@ -123,10 +127,14 @@ class LeaseElector:
         self._show(leads=False)
         if running and release:
             budget = min(timeout_seconds, self._timing.renew_deadline_seconds)
-            self._release_until = self._clock.monotonic() + budget
+            now = self._clock.monotonic()
+            self._release_until = now + budget
+            # Whether the last renewal came through is of no matter any more: the lease
+            # is read before it is given back.
+            self._stopping.stop(now + budget * _SHARE_OF_RENEWAL)
         else:
             self._client.close()  # cuts off a request under way
-        self._stopping.set()
+            self._stopping.stop()
         self._wake.set()
         self._informer.ask_to_stop()
         ended = self._clock.wait(self._ended, timeout_seconds)
@@ -247,14 +255,19 @@ class LeaseElector:
         # Not on this thread: starting all that leads takes time, and renewals go on.
         self._start_thread("leading", self._on_elected)
         self._wake.clear()
+        cut_off = reconcile_context.Context(self._clock, stop=self._stopping)
         while not self._stopping.is_set():
             self._wait(self._timing.retry_seconds)
             if self._stopping.is_set() or not self._fence.holds:
                 return
             try:
-                if not self._lease_lock.renew() and self._fence.end():
+                with reconcile_context.running(cut_off):
+                    is_ours = self._lease_lock.renew()
+                if not is_ours and self._fence.end():
                     holder = self._observed.holder or "nobody"
                     self._notify_lost(f"the lease is held by {holder}")
+            except StoppedError:
+                return
             except (ApiError, TransportError) as error:
                 _log.warning("Lease was not renewed", error=str(error))
 

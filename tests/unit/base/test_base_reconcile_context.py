@@ -116,6 +116,31 @@ def test_an_allowance_does_not_outlast_a_stop(clock):
         assert reconcile_context.seconds_left() == 3.0
 
 
+def test_th9_a_first_try_leaves_half_of_the_stop_s_time(clock):
+    stop = StopSignal()
+    with running(Context(clock, deadline=60.0, stop=stop)):
+        with reconcile_context.half_of_stop():
+            assert reconcile_context.seconds_left() == 60.0
+            stop.stop(8.0)
+            assert reconcile_context.seconds_left() == 4.0
+            stop.stop(10.0)  # asked again, for more time
+            assert reconcile_context.seconds_left() == 5.0
+        assert reconcile_context.seconds_left() == 10.0
+        clock.advance(4)
+        with reconcile_context.half_of_stop():
+            assert reconcile_context.seconds_left() == 3.0
+
+
+@pytest.mark.parametrize("stop", [None, StopSignal()], ids=["none", "without an end"])
+def test_half_of_no_time_is_none(clock, stop):
+    with running(Context(clock, stop=stop)), reconcile_context.half_of_stop():
+        if stop is not None:
+            stop.stop()
+        assert reconcile_context.seconds_left() is None
+    with reconcile_context.half_of_stop():
+        assert reconcile_context.current() is None
+
+
 def test_a_block_can_belong_to_no_reconcile(clock):
     with running(Context(clock, "id", deadline=0.0)):
         with running(None):

@@ -44,9 +44,9 @@ class Recorded:
             raise self.error
 
     def stop(self, timeout_seconds):
+        self.timeout_seconds = timeout_seconds
         self.on_stop()
         self.journal.note(f"stop {self.name}")
-        self.timeout_seconds = timeout_seconds
         return self.left
 
 
@@ -68,6 +68,7 @@ class HandElector:
         self.ready.set()
 
     def stop(self, timeout_seconds, *, release):
+        self.timeout_seconds = timeout_seconds
         self.journal.note("released" if release else "kept the lease")
         return []
 
@@ -394,6 +395,24 @@ def test_mg4_one_budget_covers_the_whole_stop(clock, journal):
     manager.stop()
     running.exit_code()
     assert (slow.timeout_seconds, late.timeout_seconds) == (25, 15)
+
+
+@pytest.mark.parametrize("group", list(RunnableGroup), ids=lambda group: group.name)
+def test_mg4_what_hangs_leaves_time_to_give_the_lease_back(clock, journal, group):
+    """But what writes: while it does, the lease is not given back."""
+    elector = HandElector(journal)
+    manager = Manager(clock=clock, elector=elector, grace_seconds=16)
+    slow = Recorded("slow", journal)
+    slow.on_stop = lambda: clock.advance(manager._remaining())
+    manager.add(slow, group=group)
+    running = Running(manager)
+    elector.ready.wait(10)
+    elector.elected()
+    journal.wait_for("start slow")
+    manager.stop()
+    assert running.exit_code() == 0
+    left = 0 if group is RunnableGroup.LEADER else 1
+    assert (slow.timeout_seconds, elector.timeout_seconds) == (16 - left, left)
 
 
 def test_mg4_a_service_that_hangs_is_reported_and_the_others_stop(journal):
