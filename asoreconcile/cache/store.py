@@ -6,7 +6,7 @@ Rules: IN-1, IN-11, TH-4.
 """
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from asoreconcile.cache.entry import Entry, EntryRow
 from asoreconcile.log import Logger
@@ -21,6 +21,8 @@ IndexFunction = Callable[[Entry], Iterable[str]]
 _Key = tuple[str, str]
 # A set takes 216 bytes, and of most values (a uid, an address) there is one key.
 _Index = dict[str, tuple[_Key] | set[_Key]]
+_NOTHING: Mapping[str, Collection[str]] = {}
+_MOST_RECENT = 256
 
 
 class Store:
@@ -32,6 +34,9 @@ class Store:
         self._namespaces: _Index = {}
         self._functions: dict[str, IndexFunction] = {}
         self._indexes: dict[str, _Index] = {}
+        # What was changed of late is changed again soon, by who reconciles it: its
+        # values need not be asked for again to be taken out.
+        self._recent: dict[_Key, tuple[EntryRow, Mapping[str, Collection[str]]]] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -63,9 +68,12 @@ class Store:
         """Index what is there and all that comes; replaces an index of that name."""
         with self._lock:
             self._functions[name] = function
-            self._indexes[name] = {}
+            index: _Index = {}
             for key, row in self._rows.items():
-                self._relink(name, key, None, Entry.of(row))
+                for value in self.values_of(name, Entry.of(row)):
+                    _add(index, value, key)
+            self._indexes[name] = index
+            self._recent.clear()
 
     def values_of(self, name: str, entry: Entry) -> Collection[str]:
         """What an index gives an entry; KeyError for no index.
@@ -124,8 +132,7 @@ class Store:
         self._rows[key] = entry.row
         if old is None:
             _add(self._namespaces, key[0], key)
-        for name in self._functions:
-            self._relink(name, key, old, entry)
+        self._index(key, old, entry)
         return old
 
     def _remove(self, key: _Key) -> Entry | None:
@@ -135,23 +142,33 @@ class Store:
             return None
         old = Entry.of(row)
         _discard(self._namespaces, key[0], key)
-        for name in self._functions:
-            self._relink(name, key, old, None)
+        self._index(key, old, None)
         return old
 
-    def _relink(
-        self, name: str, key: _Key, old: Entry | None, new: Entry | None
-    ) -> None:
-        """Index what a key holds now, and no longer what it held."""
-        before = self.values_of(name, old) if old is not None else ()
-        after = self.values_of(name, new) if new is not None else ()
-        if before == after:  # as of most changes
+    def _index(self, key: _Key, old: Entry | None, new: Entry | None) -> None:
+        """Find a key under what it holds now, and no longer under what it held."""
+        if not self._functions:
             return
-        index = self._indexes[name]
-        for value in before:
-            _discard(index, value, key)
-        for value in after:
-            _add(index, value, key)
+        row, before = self._recent.pop(key, (None, _NOTHING))
+        if old is not None and row is not old.row:
+            before = self._all_values_of(old)
+        after = _NOTHING
+        if new is not None:
+            after = self._all_values_of(new)
+            self._recent[key] = (new.row, after)
+            if len(self._recent) > _MOST_RECENT:
+                del self._recent[next(iter(self._recent))]
+        for name, index in self._indexes.items():
+            had, has = before.get(name, ()), after.get(name, ())
+            if had == has:  # as of most changes
+                continue
+            for value in had:
+                _discard(index, value, key)
+            for value in has:
+                _add(index, value, key)
+
+    def _all_values_of(self, entry: Entry) -> Mapping[str, Collection[str]]:
+        return {name: self.values_of(name, entry) for name in self._functions}
 
 
 def _add(index: _Index, value: str, key: _Key) -> None:

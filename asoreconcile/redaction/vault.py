@@ -29,6 +29,9 @@ _MAX_PIECES = 60_000
 _MAX_SHORT = 256
 # More places than this to look at in one text: hide all of it.
 _MAX_PLACES = 20_000
+# Reasons and messages of conditions; longer texts are seldom the same.
+_MAX_AGAIN = 120
+_MAX_SHOWN = 1000
 # Of one piece: patterns that share it, and places of it within one pattern.
 _MAX_SHARING = 32
 _MAX_REPEATED = 2
@@ -62,6 +65,9 @@ class _Scope:
     @property
     def is_empty(self) -> bool:
         return not self.index and self.short_pattern is None
+
+    def knows(self, value: str) -> bool:
+        return value in (self._short if len(value) < SHORT else self._values)
 
     def know(self, value: str) -> None:
         known = self._short if len(value) < SHORT else self._values
@@ -109,6 +115,9 @@ class Vault:
         self._own = _Scope()
         self._scopes: dict[str, _Scope] = {}
         self._pieces = 0  # of all namespaces
+        # Of texts that are said again and again, with what is known now: replaced when
+        # more is. Who has looked with less puts what was found into the old one.
+        self._shown: dict[tuple[str | None, str], str] = {}
 
     def know(self, value: str, *, namespace: str = "") -> None:
         """Hide a value from now on; again and again is free.
@@ -119,13 +128,17 @@ class Vault:
         if not value:
             return
         with self._lock:
+            scope = self._scopes.get(namespace) if namespace else self._own
+            is_news = scope is None or not scope.knows(value)
             if namespace:
                 self._know_of(namespace, value)
-                return
-            own = self._own
-            own.know(value)
-            while own.pieces > _MAX_OWN_PIECES:
-                own.forget_oldest()
+            else:
+                own = self._own
+                own.know(value)
+                while own.pieces > _MAX_OWN_PIECES:
+                    own.forget_oldest()
+            if is_news:
+                self._shown = {}
 
     def redact(self, text: str, *, namespace: str | None = "") -> str:
         """The text with `***` for what is known; cut at MAX_TEXT characters.
@@ -134,6 +147,19 @@ class Vault:
         about any, and nobody reads it who may not know of all of them. Values below
         SHORT characters of other namespaces stay then.
         """
+        if len(text) > _MAX_AGAIN:
+            return self._redacted(text, namespace)
+        shown, asked = self._shown, (namespace, text)
+        known = shown.get(asked)
+        if known is None:
+            known = self._redacted(text, namespace)
+            if len(shown) < _MAX_SHOWN:
+                shown[asked] = known
+            else:
+                self._shown = {}
+        return known
+
+    def _redacted(self, text: str, namespace: str | None) -> str:
         if len(text) > MAX_TEXT:
             text = text[:MAX_TEXT] + "..."
         own = [self._own]
@@ -154,6 +180,7 @@ class Vault:
         """Forget all values. For tests."""
         with self._lock:
             self._own, self._scopes, self._pieces = _Scope(), {}, 0
+            self._shown = {}
 
     def _know_of(self, namespace: str, value: str) -> None:
         """Caller holds the lock."""

@@ -14,7 +14,7 @@ from quotedforms import core, quoted_forms
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.log import JsonFormatter, Logger, TextFormatter, bound
 from asoreconcile.redaction import HIDDEN, MAX_TEXT, Vault, know, redact
-from asoreconcile.redaction.vault import _MAX_OWN_PIECES, _MAX_PIECES
+from asoreconcile.redaction.vault import _MAX_OWN_PIECES, _MAX_PIECES, _MAX_SHOWN
 
 SECRETS = [
     "canary-7f3e9a1b-password",
@@ -183,6 +183,27 @@ def test_a_long_text_is_cut(vault):
 def test_what_is_known_is_in_no_repr(vault):
     vault.know("something-9-to-hide")
     assert "something" not in repr(vault) + repr(vault._own)
+
+
+def test_a_text_that_was_shown_hides_what_is_known_since(vault):
+    text = "signed in with correct-horse-battery"
+    for _ in range(2):
+        assert vault.redact(text, namespace="n") == text
+    vault.know("correct-horse-battery", namespace="n")
+    for _ in range(2):
+        assert HIDDEN in vault.redact(text, namespace="n")
+        assert vault.redact(text, namespace="other") == text
+        assert HIDDEN in vault.redact(text, namespace=None)
+    vault.know("signed in with")
+    assert "signed" not in vault.redact(text, namespace="other")
+
+
+def test_texts_that_are_said_again_are_kept_within_bounds(vault):
+    vault.know("correct-horse-battery")
+    for number in range(3 * _MAX_SHOWN):
+        text = f"{number} correct-horse-battery"
+        assert vault.redact(text) == f"{number} {HIDDEN}"
+        assert len(vault._shown) <= _MAX_SHOWN
 
 
 def test_many_threads_know_and_redact_at_once(vault):

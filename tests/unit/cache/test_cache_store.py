@@ -23,9 +23,13 @@ def store():
     return made
 
 
-def test_an_index_says_what_looking_at_each_would(store):
+@pytest.mark.parametrize("most_recent", [256, 2, 0])
+def test_an_index_says_what_looking_at_each_would(store, monkeypatch, most_recent):
+    monkeypatch.setattr("asoreconcile.cache.store._MOST_RECENT", most_recent)
     chance, there = random.Random(7), {}
-    for _ in range(400):
+    for step in range(400):
+        if step == 200:  # a second one, over what is there
+            store.add_index("late", lambda one: one.labels)
         key = chance.choice(KEYS)
         if chance.random() < 0.6:
             values = chance.sample("pqr", chance.randrange(4))
@@ -37,6 +41,8 @@ def test_an_index_says_what_looking_at_each_would(store):
         for value in "pqr":
             wanted = sorted(k for k, values in there.items() if value in values)
             assert store.by_index("label", value) == wanted
+            if step >= 200:
+                assert store.by_index("late", value) == wanted
         for space in ("a", "b", "c"):
             wanted = sorted(k for k in there if k.namespace == space)
             assert store.keys(space) == wanted
