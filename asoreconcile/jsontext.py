@@ -18,6 +18,8 @@ from typing import Any
 
 import orjson
 
+from asoreconcile import foreign_json
+
 LEVELS = 100
 """How deep plain values are nested at most. Far more than anybody writes by hand, and
 few enough for six frames a level in Python's thousand.
@@ -73,21 +75,40 @@ def loads(text: bytes | str) -> Any:
     # With so few brackets it cannot be deep; else writing it again tells.
     if len(body) <= LEVELS or _brackets(body) <= LEVELS:
         return found
-    return found if shallow_text(found) is not None else _sealed(body)
+    if shallow_text(found) is not None:
+        return found
+    return _sealed(foreign_json.mended(body))
 
 
 def loads_plain(text: bytes) -> Any:
     """As `loads`, but up to 1,024 levels may be plain: at orjson's full speed, for who
-    has the depth looked at later (`cache.entry`). Raises JSONDecodeError.
+    has the depth looked at later (`cache.entry`). Half characters and bytes that are
+    no UTF-8 are read as Go reads them. Raises JSONDecodeError.
     """
     try:
         return orjson.loads(text)
     except JSONDecodeError:
         if not isinstance(text, bytes):
             raise  # as orjson: what is no text is no JSON
+        mended = foreign_json.mended(text)
+        if mended != text:
+            return loads_plain(mended)
         if text.count(b"{") + text.count(b"[") < _ORJSON_READS:
             raise
         return _sealed(text)
+
+
+def loads_foreign(text: bytes) -> Any:
+    """As `loads_plain`, with a `NoNumber` where a number is none. Raises
+    JSONDecodeError.
+    """
+    try:
+        return loads_plain(text)
+    except JSONDecodeError as refused:
+        try:
+            return foreign_json.loads_lenient(text)
+        except JSONDecodeError:
+            raise refused from None
 
 
 def settled(value: Any) -> Any:

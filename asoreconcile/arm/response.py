@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile import jsontext
+from asoreconcile import foreign_json, jsontext
 from asoreconcile.objects import JsonObject
 
 # What only ARM says, and Microsoft Graph ("request-id"). Further ids are set by us
@@ -96,16 +96,16 @@ class ArmResponse:
         return self.headers.get(name, "").strip()
 
     def _lenient_document(self) -> Any:
-        # A byte order mark, NaN, and half a character are no reason to lose an answer;
-        # but what is read here must be fit to be written as a status.
+        # A byte order mark and NaN are no reason to lose an answer; but what is read
+        # here must be fit to be written as a status.
         try:
             found = json.loads(
-                self.content.decode("utf-8-sig"),
+                foreign_json.mended(self.content).decode("utf-8-sig"),
                 parse_constant=_no_number,
                 parse_float=_finite,
             )
             text = json.dumps(found, ensure_ascii=False)
-            return jsontext.loads(text.encode("utf-8", "replace"))
+            return jsontext.loads(text)
         except (ValueError, RecursionError) as error:
             raise BrokenBodyError(
                 f"the body of {len(self.content)} bytes is not JSON{PERHAPS_A_PROXY}"

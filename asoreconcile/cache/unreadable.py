@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
+from asoreconcile import jsontext
 from asoreconcile.cache.entry import Entry
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.events import EventRecorder
@@ -62,18 +63,33 @@ def known_of(obj: JsonObject, resource: ApiResource) -> JsonObject:
     """What any object says of itself at places that every object has."""
     # No spec: it may be what is broken, and its values are not for events.
     conditions, key = status(obj).get("conditions"), key_of(obj)
-    return {
+    known: JsonObject = {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
         "metadata": {
-            **{k: v for k, v in metadata(obj).items() if k != "managedFields"},
             "namespace": key.namespace,
             "name": key.name,
             "uid": uid_of(obj),
             "resourceVersion": resource_version(obj),
         },
+    }
+    more = {
+        "metadata": {
+            **{k: v for k, v in metadata(obj).items() if k != "managedFields"},
+            **known["metadata"],
+        },
         "status": {"conditions": conditions} if isinstance(conditions, list) else {},
     }
+    return known | (more if _is_json(more) else {"status": {}})
+
+
+def _is_json(value: JsonObject) -> bool:
+    """Whether it can be written, in an event or a condition (`NoNumber`)."""
+    try:
+        jsontext.dumps(value)
+    except TypeError:
+        return False
+    return True
 
 
 ReportUnreadable = Callable[[Unreadable], None]

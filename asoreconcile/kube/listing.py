@@ -7,17 +7,19 @@ end has come in, and is the caller's alone.
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from asoreconcile import jsontext
 from asoreconcile.kube.answer_stream import Stream
 from asoreconcile.kube.errors import DecodeError
-from asoreconcile.objects import JsonObject
+from asoreconcile.objects import JsonObject, metadata
 
 _ITEMS = b'"items":['
 # How the first object begins, up to its first word that may be its own:
 # {"metadata":{" or {"apiVersion":"v1","kind"
 _BEGINNING = re.compile(rb'\s*(\{"\w+":(?:\{"|"[^"\\]*","\w+"))')
 _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*("?)|[\[\]{}]', re.DOTALL)
+_COMMA = re.compile(rb"\s*,\s*")
 # An object with more such places inside is read sign by sign.
 _MAX_GUESSES = 8
 
@@ -62,8 +64,9 @@ class Listing:
             yield from splitter.whole()
         document = _document(head + splitter.rest)
         # The last object, whose end only the list's end shows.
-        yield from document.get("items") or []
-        meta = document.get("metadata") or {}
+        for item in _items(document):
+            yield _checked(item)
+        meta = metadata(document)
         self.resource_version = str(meta.get("resourceVersion") or "")
         self.continue_token = str(meta.get("continue") or "")
 
@@ -77,8 +80,8 @@ class _Splitter:
 
     A place that looks like it may be inside an object. No part of a JSON object is a
     whole one, so a piece that can be decoded ends where the object does. An object may
-    be made of nothing but such places: after a few of them its brackets are counted,
-    so that it costs no more than its length.
+    be made of nothing but such places, or be no JSON: after a few of them its brackets
+    are counted, so that it costs no more than its length, and none of those after it.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -100,16 +103,25 @@ class _Splitter:
             self._between = b"}," + beginning[1]
         rest, between = self.rest, self._between
         start = 0
-        while (at := rest.find(between, self._looked)) >= 0:
-            self._looked = at + 1
-            if self._guesses >= _MAX_GUESSES and at + 1 < self._end(start):
-                continue
-            try:
-                found = jsontext.loads_plain(rest[start : at + 1])
-            except jsontext.JSONDecodeError:
-                self._guesses += 1
-                continue
-            start = at + 2
+        while True:
+            if self._guesses < _MAX_GUESSES:
+                at = rest.find(between, self._looked)
+                if at < 0:
+                    break
+                self._looked = at + 1
+                try:
+                    found = jsontext.loads_plain(rest[start : at + 1])
+                except jsontext.JSONDecodeError:
+                    self._guesses += 1
+                    continue
+                start = at + 2
+            else:
+                end = self._end(start)  # behind `rest`, where no comma is, if unknown
+                after = _COMMA.match(rest, end)
+                if after is None:
+                    break  # the list's end, or what tells is still to come
+                found = _checked(_decoded(rest[start:end]))
+                self._looked = start = after.end()
             self._guesses = self._counted = self._depth = 0
             yield found
         # Half of the next place may be in already.
@@ -136,11 +148,32 @@ class _Splitter:
         return len(self.rest) + 1
 
 
+def _items(document: JsonObject) -> list[Any]:
+    # Without the word it is something else, such as a Status or a proxy's `{}`: to take
+    # that for an empty list would tell everybody that all objects are gone.
+    items = document.get("items", "")
+    if items is None:
+        return []
+    if not isinstance(items, list):
+        raise DecodeError("the answer is no list: it has no items")
+    return items
+
+
+def _checked(item: Any) -> JsonObject:
+    if not isinstance(item, dict):
+        raise DecodeError("the answer is no list of objects")
+    return item
+
+
 def _document(text: bytes) -> JsonObject:
-    try:
-        document = jsontext.loads_plain(text)
-    except jsontext.JSONDecodeError:
-        document = None
+    document = _decoded(text)
     if not isinstance(document, dict):
         raise DecodeError("the answer is no list")
     return document
+
+
+def _decoded(text: bytes) -> Any:
+    try:
+        return jsontext.loads_foreign(text)
+    except jsontext.JSONDecodeError as error:
+        raise DecodeError(f"the answer is no list: {error}") from error

@@ -44,7 +44,10 @@ class WatchStream:
 
 def _event(line: bytes) -> tuple[str, JsonObject]:
     try:
-        event = jsontext.loads_plain(line)
+        try:
+            event = jsontext.loads_plain(line)
+        except jsontext.JSONDecodeError:
+            event = jsontext.loads_foreign(line)
         type_, obj = event["type"], event["object"]
     except (jsontext.JSONDecodeError, KeyError, TypeError) as error:
         raise DecodeError(f"a watch line is no event: {error}") from error

@@ -111,7 +111,9 @@ class Server:
         answer = self._pool.request(
             method, self._address(path, query), body=sent, headers=stated
         )
-        given = Answer(answer.status, answer.headers, answer.data.decode())
+        # Not every byte that a server passes on is UTF-8.
+        text = answer.data.decode("utf-8", "surrogateescape")
+        given = Answer(answer.status, answer.headers, text)
         if self._journal is not None:
             self._journal.append((f"{method} {self._address(path, query)}", given))
         return given

@@ -26,7 +26,7 @@ from asoreconcile.kube.errors import (
 from asoreconcile.kube.events import EventRecorder
 from asoreconcile.kube.finalizers import add_finalizer, remove_finalizer
 from asoreconcile.kube.owners import set_owner
-from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS
+from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS, ApiResource
 from asoreconcile.kube.selection import ListOptions, Selection
 from asoreconcile.objects import GroupKind, ObjectKey, resource_version
 from asoreconcile.wire.trust import TlsTrust
@@ -100,6 +100,52 @@ def test_rf11_informer_follows_a_kind(
         heard.until_named("m1")
         assert isinstance(heard.events[-1], Deleted)
         assert [key.name for key in informer.keys(None)] == ["m0", "m2"]
+    finally:
+        assert informer.stop(20) == []
+
+
+REVISIONS = ApiResource("apps", "v1", "controllerrevisions", "ControllerRevision")
+
+
+@pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "listed"])
+def test_rf9_raw_parts_that_are_no_json_are_read_as_go_reads_them(
+    client: KubeClient, server: Server, namespace: str, streaming: bool
+):
+    """kube-apiserver keeps `data` of this kind byte for byte, and sends it so."""
+    path = f"/apis/apps/v1/namespaces/{namespace}/controllerrevisions"
+    if server.get(path).status == 404:
+        pytest.skip("the embedded server does not know the kind")
+    odd = [rb'"\ud800"', b'"x\xffy"', b'{"\\udc00":"\\ud83d\\ude00"}']
+
+    def revise(name: str, data: bytes) -> None:
+        meta = b'"metadata":{"name":"%s"},"revision":1' % name.encode()
+        body = (
+            b'{"apiVersion":"apps/v1","kind":"ControllerRevision",%s,"data":{"v":%s}}'
+        )
+        server.post(path, body % (meta, data)).expect(201)
+
+    for number, data in enumerate(odd):
+        revise(f"r{number}", data)
+    informer = Informer(
+        client,
+        REVISIONS,
+        Scope([namespace]),
+        clock=SystemClock(),
+        streaming=StreamingSupport(expected=streaming),
+    )
+    heard = Heard(informer)
+    informer.start()
+    try:
+        heard.until_synced()
+        for number, data in enumerate(odd, start=len(odd)):
+            revise(f"r{number}", data)
+        heard.until_named(f"r{2 * len(odd) - 1}")
+        expected = ["\ufffd", "x\ufffdy", {"\ufffd": "\U0001f600"}]
+        found = {obj["metadata"]["name"]: obj["data"]["v"] for obj in informer.list()}
+        assert [found[f"r{number}"] for number in range(6)] == expected * 2
+        for number, data in enumerate(expected):
+            key = ObjectKey(namespace, f"r{number}")
+            assert client.get(REVISIONS, key)["data"] == {"v": data}
     finally:
         assert informer.stop(20) == []
 

@@ -5,14 +5,17 @@ keep no other out of the cache.
 """
 
 import copy
+import json
 
 import pytest
 from scriptedapi import Page, Script, config_map, initial_end
 
+from asoreconcile import jsontext
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.resume_point import ResumePoint
 from asoreconcile.cache.scope import Scope
+from asoreconcile.foreign_json import NoNumber
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.objects import key_of, version_number
 from asoreconcile.testing.clock import FakeClock
@@ -123,3 +126,36 @@ def test_rf10_a_version_of_more_digits_than_python_reads_is_no_number():
     point = ResumePoint()
     point.begin("5")
     assert not point.advance(long), "older than what was read, as far as anybody knows"
+
+
+def no_number(place):
+    obj = config_map("odd", 4)
+    if place == "metadata":
+        obj["metadata"]["generation"] = NoNumber("1e999")
+    elif place == "status":
+        obj["status"] = {"conditions": [{"observedGeneration": NoNumber("nan")}]}
+    else:
+        obj["data"] = {"a": [NoNumber("-inf")]}
+    return obj
+
+
+@pytest.mark.parametrize("place", ["metadata", "status", "data"])
+@pytest.mark.parametrize("streaming", [True, False])
+def test_in10_a_number_that_is_none_holds_up_no_other(read, streaming, place):
+    """Before, and after the state; what is reported can be written all the same."""
+    objs = [config_map("before", 1), no_number(place)]
+    if streaming:
+        state = [*(("ADDED", obj) for obj in objs), initial_end(5)]
+    else:
+        state = Page(objs, "5")
+    steps = [state, [("ADDED", config_map("after", 6)), ("MODIFIED", no_number(place))]]
+    if streaming:
+        steps = [[*state, *steps[1]]]
+    informer, clock, reports = read(*steps, streaming=streaming)
+    check(informer, clock, reports)
+    assert [str(report.key) for report in reports] == ["n/odd"]
+    for report in reports:
+        assert "NoNumber" in report.why
+        assert json.loads(jsontext.dumps(report.known))["kind"] == "ConfigMap"
+        assert isinstance(report.known["status"], dict)
+    assert "odd" not in names(informer)

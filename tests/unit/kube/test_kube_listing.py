@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from asoreconcile import jsontext
+from asoreconcile.foreign_json import NoNumber
 from asoreconcile.kube.errors import DecodeError
 from asoreconcile.kube.listing import Listing
 
@@ -173,3 +174,77 @@ def test_an_object_made_of_what_looks_like_ends_costs_no_more_than_its_length(
     names = [one["metadata"]["name"] for one in found]
     assert names == ["t1", "t2", "t3", "t2", "t4"]
     assert sum(read) < 3 * len(text)
+
+
+def broken(text):
+    """Where `text` stands raw in the second of forty objects."""
+    items = [custom(number) for number in range(40)]
+    items[1]["spec"] = {"raw": "HERE"}
+    return items, lambda around: orjson.dumps(around(items)).replace(b'"HERE"', text)
+
+
+@pytest.mark.parametrize("sizes", [1, 700, 1 << 20])
+@pytest.mark.parametrize("around", [tail, head], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [(rb'"\ud800"', "\ufffd"), (b'"x\xff"', "x\ufffd"), (b"1e999", NoNumber("inf"))],
+    ids=["half", "no-utf8", "no-number"],
+)
+def test_rf9_an_object_that_is_no_json_holds_up_no_other(around, sizes, text, read):
+    items, write = broken(text)
+    items[1]["spec"] = {"raw": "HERE"}
+    listing = Listing(Stream(write(around), lambda: sizes))
+    items_read = list(listing)
+    items[1]["spec"] = {"raw": read}
+    assert items_read == items
+    assert listing.resource_version == "9"
+
+
+@pytest.mark.parametrize("text", [rb'"\ud800"', b"1e999", b"tru", b"[" * 20_000])
+def test_rf9_an_object_that_is_no_json_costs_its_length(monkeypatch, text):
+    """However many objects come after it: counted are the bytes that are decoded."""
+    decoded, loads = 0, orjson.loads
+
+    def counted(what):
+        nonlocal decoded
+        decoded += len(what)
+        return loads(what)
+
+    monkeypatch.setattr(orjson, "loads", counted)
+    items = [{**custom(number), "spec": {"text": "x" * 500}} for number in range(2000)]
+    items[1]["spec"] = {"raw": "HERE"}
+    whole = orjson.dumps(head(items)).replace(b'"HERE"', text)
+    listing = Listing(Stream(whole, lambda: 16 << 10))
+    if text in (b"tru", b"[" * 20_000):
+        # Nothing of the object in the error: it may be a Secret.
+        with pytest.raises(DecodeError, match=r"^the answer is no list: .{5,90}$"):
+            list(listing)
+    else:
+        assert len(list(listing)) == 2000
+    assert decoded < 4 * len(whole)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"kind": "Status", "status": "Success"},
+        {"items": {}, "metadata": META},
+        {"items": "none"},
+        {"items": 0},
+        {"items": [None]},
+        {"items": [custom(1), None, custom(2)]},
+        {"items": [custom(1), 5]},
+        {"items": [custom(1), *[[custom(2)]] * 9, custom(3)]},
+    ],
+)
+def test_a_document_that_is_no_list_of_objects_is_no_empty_list(document):
+    with pytest.raises(DecodeError, match="the answer is no list"):
+        list(Listing(Stream(orjson.dumps(document), lambda: 40)))
+
+
+@pytest.mark.parametrize("meta", [5, [], None, "x", {"resourceVersion": None}])
+def test_a_list_without_a_version_has_none(meta):
+    listing = Listing(Stream(orjson.dumps({"items": [], "metadata": meta}), lambda: 9))
+    assert list(listing) == []
+    assert (listing.resource_version, listing.continue_token) == ("", "")

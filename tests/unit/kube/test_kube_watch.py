@@ -2,6 +2,7 @@
 
 import pytest
 
+from asoreconcile.foreign_json import NoNumber
 from asoreconcile.kube.errors import DecodeError
 from asoreconcile.kube.watch import WatchStream
 
@@ -35,3 +36,18 @@ def test_empty_lines_between_events_say_nothing():
 def test_a_line_that_is_no_event_is_garbled(line):
     with pytest.raises(DecodeError):
         next(iter(WatchStream(Lines(line))))
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [(rb'"\ud800"', "\ufffd"), (b'"x\xff"', "x\ufffd"), (b"1e999", NoNumber("inf"))],
+    ids=["half", "no-utf8", "no-number"],
+)
+def test_rf9_an_event_that_is_no_json_ends_no_watch(text, read):
+    event = b'{"type": "ADDED", "object": {"metadata": {"name": "a"}, "data": %s}}'
+    found = [*WatchStream(Lines(event % text, event % b'"next"'))]
+    meta = {"name": "a"}
+    assert found == [
+        ("ADDED", {"metadata": meta, "data": read}),
+        ("ADDED", {"metadata": meta, "data": "next"}),
+    ]
