@@ -203,20 +203,20 @@ def begin_write() -> Token[Context | None] | None:
     return _CURRENT.set(attrs.evolve(context, heeds_stop=False))
 
 
-def end_write(begun: Token[Context | None] | None) -> None:
+def end_write(token: Token[Context | None] | None) -> None:
     """A stop is heeded as before `begin_write`."""
-    if begun is not None:
-        _CURRENT.reset(begun)
+    if token is not None:
+        _CURRENT.reset(token)
 
 
 @contextmanager
 def finishing() -> Iterator[None]:
     """Within the block as between `begin_write` and `end_write`."""
-    begun = begin_write()
+    token = begin_write()
     try:
         yield
     finally:
-        end_write(begun)
+        end_write(token)
 
 
 @contextmanager
