@@ -29,11 +29,15 @@ MOST_LEVELS = 10_000
 
 JSONDecodeError = orjson.JSONDecodeError
 
-# What orjson itself takes: levels that it writes, and that it reads.
+# How many levels orjson itself writes, and what it says of more than it reads (1,024).
 _ORJSON_WRITES = 254
-_ORJSON_READS = 1024
+_TOO_DEEP = re.compile("depth|recursion", re.IGNORECASE)
 _ROOM = _ORJSON_WRITES - LEVELS
-_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+# Possessive, as `re` else remembers each sign of a string to come back to. The quote
+# may be missing: to look for a string again inside of one without an end would take
+# the square of its length.
+_TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)|[\[\]{}]', re.DOTALL)
+_OPENING, _CLOSING = (ord(b"{"), ord(b"[")), (ord(b"}"), ord(b"]"))
 
 
 class DeepJson:
@@ -87,13 +91,14 @@ def loads_plain(text: bytes) -> Any:
     """
     try:
         return orjson.loads(text)
-    except JSONDecodeError:
+    except JSONDecodeError as error:
         if not isinstance(text, bytes):
             raise  # as orjson: what is no text is no JSON
         mended = foreign_json.mended(text)
         if mended != text:
             return loads_plain(mended)
-        if text.count(b"{") + text.count(b"[") < _ORJSON_READS:
+        # Whatever else is wrong with it, another look would not mend.
+        if not _TOO_DEEP.search(error.msg):
             raise
         return _sealed(text)
 
@@ -279,13 +284,13 @@ def seal(text: bytes, replace: Callable[[bytes], bytes], *, levels: int) -> byte
     """JSON text with each part beyond so many levels replaced by another value's text.
 
     Parts come from the inside out, so that each is nested `levels` deep at most.
-    Raises DepthError, and what `replace` raises.
+    Raises JSONDecodeError, and what `replace` raises.
     """
     layers: list[list[bytes]] = [[]]
     depth = copied = 0
     for token in _TOKENS.finditer(text):
-        sign = token[0]
-        if sign in (b"{", b"["):
+        sign = text[token.start()]
+        if sign in _OPENING:
             depth += 1
             if depth > MOST_LEVELS:
                 raise DepthError("exceeded max depth", "", token.start())
@@ -293,13 +298,15 @@ def seal(text: bytes, replace: Callable[[bytes], bytes], *, levels: int) -> byte
                 layers[-1].append(text[copied : token.start()])
                 layers.append([])
                 copied = token.start()
-        elif sign in (b"}", b"]"):
+        elif sign in _CLOSING:
             if depth % levels == 1 and depth > 1:
                 layers[-1].append(text[copied : token.end()])
                 part = b"".join(layers.pop())
                 layers[-1].append(replace(part))
                 copied = token.end()
             depth -= 1
+        elif not token[1]:
+            raise JSONDecodeError("a string has no end", "", token.start())
     layers[-1].append(text[copied:])
     return b"".join(piece for layer in layers for piece in layer)
 
@@ -308,27 +315,49 @@ def _sealed(text: bytes) -> Any:
     """A document of JSON text, each part beyond LEVELS sealed. Raises JSONDecodeError.
 
     A part that was read stands as a mark in what is around it, which no text can hold
-    by chance or on purpose.
+    by chance or on purpose. It is put in there once, at the end: a part would else be
+    written again for each hundred levels around it.
     """
-    mark, parts = uuid.uuid4().hex, list[DeepJson]()
+    mark, parts = uuid.uuid4().hex.encode(), list[bytes]()
 
     def replace(part: bytes) -> bytes:
-        read = _read(part, mark, parts)
-        parts.append(DeepJson(dumps(read, sort_keys=True)))
-        return b'"%s%d"' % (mark.encode(), len(parts) - 1)
+        read = orjson.loads(part)
+        parts.append(orjson.dumps(read, option=orjson.OPT_SORT_KEYS))
+        return b'"%s%d"' % (mark, len(parts) - 1)
 
-    return _read(seal(text, replace, levels=LEVELS), mark, parts)
+    found = orjson.loads(seal(text, replace, levels=LEVELS))
+    _put_in(found, mark.decode(), _Parts(parts, re.compile(b'"%s(\\d+)"' % mark)))
+    return found
 
 
-def _read(text: bytes, mark: str, parts: list[DeepJson]) -> Any:
-    """Text of few levels, with the parts in the places of their marks."""
-    found = orjson.loads(text)
+class _Parts:
+    """Texts by number, in which others of them are marked."""
+
+    def __init__(self, texts: list[bytes], marked: re.Pattern[bytes]) -> None:
+        self._texts = texts
+        self._marked = marked
+
+    def whole(self, number: int) -> DeepJson:
+        """One of them with all that is in it."""
+        pieces, todo = list[bytes](), list[bytes | int]([number])
+        while todo:
+            here = todo.pop()
+            if isinstance(here, bytes):
+                pieces.append(here)
+                continue
+            # By turns: text, and the number of what follows it.
+            split = self._marked.split(self._texts[here])
+            todo += [int(one) if at % 2 else one for at, one in enumerate(split)][::-1]
+        return DeepJson(b"".join(pieces))
+
+
+def _put_in(found: Any, mark: str, parts: _Parts) -> None:
+    """Put the parts into a document of few levels, in the places of their marks."""
     level = [found]
     while level:
         for here in level:
             members = here.items() if isinstance(here, dict) else enumerate(here)
             for name, value in list(members):
                 if isinstance(value, str) and value.startswith(mark):
-                    here[name] = parts[int(value.removeprefix(mark))]
+                    here[name] = parts.whole(int(value.removeprefix(mark)))
         level = [inner for outer in level for inner in _containers(outer)]
-    return found

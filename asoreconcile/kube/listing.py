@@ -18,7 +18,8 @@ _ITEMS = b'"items":['
 # How the first object begins, up to its first word that may be its own:
 # {"metadata":{" or {"apiVersion":"v1","kind"
 _BEGINNING = re.compile(rb'\s*(\{"\w+":(?:\{"|"[^"\\]*","\w+"))')
-_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*("?)|[\[\]{}]', re.DOTALL)
+# Possessive, as `re` else remembers each sign of a string to come back to.
+_TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)|[\[\]{}]', re.DOTALL)
 _COMMA = re.compile(rb"\s*,\s*")
 # An object with more such places inside is read sign by sign.
 _MAX_GUESSES = 8

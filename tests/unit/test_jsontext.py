@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import subprocess
+import sys
 import threading
 
 import orjson
@@ -185,3 +187,86 @@ def test_threads_do_not_see_each_others_values(monkeypatch):
     for thread in threads:
         thread.join()
     assert found == [True] * 4
+
+
+_READ_AT_ONCE = """
+import re
+from pathlib import Path
+from asoreconcile import jsontext
+from asoreconcile.kube.listing import Listing
+
+class Stream:
+    def chunks(self):
+        yield text
+
+piece = {piece!r}
+inner = b'"' + piece * (1_500_000 // len(piece)) + b'"'
+def most():
+    said = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", said)[1]) // 1024
+if {levels}:
+    text = b"[" * {levels} + inner + b"]" * {levels}
+    before = most()
+    jsontext.loads(text)
+else:
+    parts = b",".join([b'{{"metadata":{{}}}}'] * 20)
+    one = b'{{"metadata":{{"name":"a"}},"list":[%s,%s]}}' % (parts, inner)
+    text = b'{{"metadata":{{}},"items":[' + one + b"," + one + b"]}}"
+    before = most()
+    assert sum(1 for _ in Listing(Stream())) == 2
+print(most() - before)
+"""
+
+
+@pytest.mark.parametrize("levels", [0, 300, 1100, 10_000])
+@pytest.mark.parametrize("piece", [b"x", rb"\n"], ids=["plain", "escaped"])
+def test_somebodys_megabyte_does_not_fill_the_memory_of_who_reads_it(levels, piece):
+    """It is written anew at no level, and no sign of it remembered. `re`'s memory is
+    seen from outside alone, so a process of its own reads. 0 levels: an object of a
+    list, whose end is counted out.
+    """
+    asked = _READ_AT_ONCE.format(levels=levels, piece=piece)
+    ran = subprocess.run(
+        [sys.executable, "-c", asked], check=True, capture_output=True, text=True
+    )
+    assert int(ran.stdout) < 50, "MiB for 1.5"
+
+
+def test_parts_within_parts_are_whole_again_names_in_order():
+    inner = {"z": 1, "a": ["x", {"b": None}]}
+    value = inner
+    for number in range(450):
+        value = {"z": [value, number], "a": f'"{number}', "m": [[{}], inner]}
+    text = jsontext.dumps(value)
+    found = jsontext.loads(text)
+    assert jsontext.dumps(found, sort_keys=True) == jsontext.dumps(
+        value, sort_keys=True
+    )
+    level, sealed = [found], []
+    while level:
+        level = [
+            one
+            for outer in level
+            for one in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(one, dict | list | DeepJson)
+        ]
+        sealed += [one for one in level if isinstance(one, DeepJson)]
+        level = [one for one in level if not isinstance(one, DeepJson)]
+    # Of 902 levels all below the hundredth are in there, sealed again once opened.
+    (part,) = {one for one in sealed if len(one.text) > len(text) // 2}
+    assert plain_levels(part.opened()) == LEVELS
+    assert part == jsontext.loads_plain(part.text)
+
+
+@pytest.mark.parametrize("more", [rb"\"", rb"\\\"x", b"x"])
+def test_a_string_without_an_end_is_looked_through_once(more):
+    """Looked for again at each quote inside, it would take hours."""
+    for text in (b"[" * 1100 + b'"' + more * 500_000, b"[" * 1100 + b'"\\'):
+        with pytest.raises(jsontext.JSONDecodeError):
+            jsontext.loads(text)
+
+
+def test_text_with_many_brackets_that_is_no_json_is_read_once(monkeypatch):
+    monkeypatch.setattr(jsontext, "seal", None)
+    with pytest.raises(jsontext.JSONDecodeError, match="expected 'true'"):
+        jsontext.loads(b"[" + b"[]," * 10_000 + b"tru]")
