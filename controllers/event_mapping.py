@@ -7,7 +7,7 @@ and never blocking.
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Protocol
+from typing import Literal, Protocol
 
 from asoreconcile.azure import policy
 from asoreconcile.azure.annotations import POLLER_TOKEN, RECONCILE_POLICY, RESOURCE_ID
@@ -89,9 +89,10 @@ class EventMapping:
                 if old.generation != new.generation or old.uid != new.uid:
                     self._index(form, node, new)
                 # The cheap question first: most objects are named by nobody, and
-                # `_signals` parses the status.
-                if self._dependents.of(node) and _signals(old) != _signals(new):
-                    self._wake_waiting(node, new)
+                # `_news_of` parses the status.
+                news = self._dependents.of(node) and _news_of(old, new)
+                if news:
+                    self._wake_waiting(node, new, news)
             case Deleted():
                 self._wake_leaving(node)
                 self._dependents.update(node, {})
@@ -155,10 +156,13 @@ class EventMapping:
             return
         self._dependents.update(node, targets_of(form.version(obj), obj))
 
-    def _wake_waiting(self, target: ObjectReference, now: Entry) -> None:
+    def _wake_waiting(
+        self, target: ObjectReference, now: Entry, news: "_News" = "whole"
+    ) -> None:
+        """now: the target as it is. news: what its change is to who names it."""
         for node, relation in self._dependents.of(target):
             entry = self._kinds.entry(node)
-            if entry is not None and _waits(entry, relation):
+            if entry is not None and _waits(entry, relation, news):
                 self._wake(node, target, now.resource_version)
 
     def _wake_younger(self, older: ObjectReference, version: str) -> None:
@@ -194,11 +198,27 @@ class EventMapping:
         self._kinds.wake(node, changed, version)
 
 
-def _waits(entry: Entry, relation: Relation) -> bool:
+# What a change of an object is to those that name it: all that they wait for may be
+# there now, or its Azure id alone.
+_News = Literal["whole", "id"]
+
+
+def _news_of(old: Entry, new: Entry) -> _News | None:
+    """None: it helps nobody on; that the object is Ready no more does not, either."""
+    if old.uid != new.uid:
+        return "whole"
+    has_id = old.annotations.get(RESOURCE_ID) != new.annotations.get(RESOURCE_ID)
+    was_ready, is_now = is_ready(old.load()), is_ready(new.load())
+    if is_now and (has_id or not was_ready):
+        return "whole"
+    return "id" if has_id else None
+
+
+def _waits(entry: Entry, relation: Relation, news: _News) -> bool:
     """Whether a change of what an object names can help it on.
 
     Not while an operation runs: Azure says when to ask about that. And what waits for
-    its owner is helped on by its owner alone.
+    its owner is helped on by its owner alone, and not before that is Ready.
     """
     if POLLER_TOKEN in entry.annotations:
         return False
@@ -209,7 +229,9 @@ def _waits(entry: Entry, relation: Relation) -> bool:
         # Of an older spec: its reconcile of the new one may be finding something
         # missing.
         return (ready.get("observedGeneration") or 0) < entry.generation
-    return relation is Relation.OWNER or ready.get("reason") != "WaitingForOwner"
+    if ready.get("reason") != "WaitingForOwner":
+        return True
+    return relation is Relation.OWNER and news == "whole"
 
 
 def _may_let_go(event: Event) -> bool:
@@ -237,8 +259,3 @@ def _version_now(event: Event) -> str:
             return entry.resource_version
         case Deleted():
             return ""
-
-
-def _signals(entry: Entry) -> tuple[str, str | None, bool]:
-    """What dependents can see of an object."""
-    return entry.uid, entry.annotations.get(RESOURCE_ID), is_ready(entry.load())

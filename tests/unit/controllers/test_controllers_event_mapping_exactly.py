@@ -172,8 +172,14 @@ CHANGES = {
     "owner gets its id": (
         "rg",
         {"annotations": {RESOURCE_ID: "/subscriptions/s/resourceGroups/rg"}},
+        {"fails", "reads", "reads-map"},
+    ),
+    "owner gets its id, and is Ready": (
+        "rg",
+        {"annotations": {RESOURCE_ID: "/s"}, "ready": "True"},
         {"waits", "fails", "reads", "reads-map"},
     ),
+    "owner is Ready no more": ("other", {"ready": "False"}, set()),
     "owner is another object": (
         "rg",
         {"uid": "new"},
