@@ -27,7 +27,6 @@ from asoreconcile.runtime.runnable import RunnableGroup
 from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
-_STOP_THREADS = 16
 # Idle workers need a moment to leave; more would hold up other kinds.
 _LEAVE_SECONDS = 0.2
 
@@ -162,13 +161,16 @@ class Lifecycle:
                 *(kind.controller for kind in self._kinds.running().values()),
                 *(leaving.controller for leaving in self._leaving),
             ]
-        if not controllers:
-            return []
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(min(_STOP_THREADS, len(controllers))) as pool:
-            left = list(pool.map(lambda one: one.stop(timeout_seconds), controllers))
-        return [line for lines in left for line in lines]
+        # Without threads, which the machine may have none of: all are asked first, so
+        # that one that hangs takes nobody else's time.
+        deadline = self._clock.monotonic() + timeout_seconds
+        for one in controllers:
+            one.ask_to_stop(timeout_seconds)
+        left: list[str] = []
+        for one in controllers:
+            remaining = max(0.0, deadline - self._clock.monotonic())
+            left += one.wait_until_ended(remaining)
+        return left
 
     def _try(self, step: Callable[[RunningKind], None], kind: RunningKind) -> str:
         """Why a kind could not be started, or "". Caller holds the lock."""

@@ -137,10 +137,16 @@ class Controller:
         what still runs then, as `controller namespace/name (12.3 s)`. May be called
         again, to wait for longer.
         """
+        self.ask_to_stop(timeout_seconds)
+        return self.wait_until_ended(timeout_seconds)
+
+    def ask_to_stop(self, timeout_seconds: float) -> None:
+        """As `stop`, but for the wait: `wait_until_ended` is to follow, of all that are
+        stopped together.
+        """
         spent = self._clock.monotonic() + timeout_seconds * _SHARE_OF_CALLS
         self.retire()
         self._worker.stopping.stop(spent)
-        return self.wait_until_ended(timeout_seconds)
 
     def retire(self) -> None:
         """Start nothing more; what runs comes to its own end, undisturbed.

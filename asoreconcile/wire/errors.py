@@ -1,10 +1,11 @@
-"""Why there is no answer. Pure."""
+"""Why there is no answer. Pure, but for a look at what the process is short of."""
 
 import re
 
 import pycurl
 
 from asoreconcile.errors import AsoreconcileError
+from asoreconcile.wire.shortage import shortage
 
 _LOST = frozenset(
     {
@@ -43,6 +44,13 @@ class WireError(AsoreconcileError):
         self.is_untrusted = is_untrusted
 
 
+def not_sent(error: Exception) -> WireError:
+    """Where a request ended before it began: for want of a descriptor, a thread or
+    memory.
+    """
+    return WireError(f"not sent: {_explained(str(error))}", is_sent=False)
+
+
 def wire_error(code: int, text: str, *, is_sent: bool) -> WireError:
     """What libcurl says, in its own words. code: a `CURLcode`."""
     is_untrusted = code == pycurl.E_PEER_FAILED_VERIFICATION
@@ -51,9 +59,19 @@ def wire_error(code: int, text: str, *, is_sent: bool) -> WireError:
     is_lost = is_sent and code in _LOST
     if is_lost:
         text = f"Connection aborted: {_OPENSSL.sub('', text)}"
+    if not is_sent:
+        text = _explained(text)
     return WireError(
         text or f"libcurl's error {code}",
         is_sent=is_sent,
         is_lost=is_lost,
         is_untrusted=is_untrusted,
     )
+
+
+def _explained(text: str) -> str:
+    """With what the machine is short of, unless the text says so."""
+    short_of = shortage()
+    if not short_of or short_of.partition(":")[0] in text:
+        return text
+    return f"{text}; {short_of}" if text else short_of

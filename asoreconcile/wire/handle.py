@@ -7,6 +7,7 @@ and a fence is asked after the wait and before what was waited for. The socket i
 here: within the call's time, and in reach of who cuts it off (`call_limit`).
 """
 
+import os
 import select
 import socket
 import threading
@@ -282,13 +283,14 @@ class CurlHandle:
         host, port = self._destination.first_hop
         what = "the proxy " if self._destination.proxy is not None else ""
         try:
-            return open_socket(
+            connected = open_socket(
                 host,
                 port,
                 call=self._call,
                 seconds=self._patience.connect,
                 options=self._socket_options,
             )
+            _require_a_spare(connected)
         except OSError as error:
             reason = self._call.explain()
             if not reason:
@@ -296,6 +298,7 @@ class CurlHandle:
             raise WireError(
                 f"cannot connect to {what}{host}: {reason or error}", is_sent=False
             ) from error
+        return connected
 
     def _forget_socket(self) -> None:
         with self._lock:
@@ -315,6 +318,17 @@ class CurlHandle:
         value = int(UNDELIVERED_SECONDS * 1000) if wanted else self._usual_timeout
         ours.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, value)
         self._is_impatient = wanted
+
+
+def _require_a_spare(connected: socket.socket) -> None:
+    """Raises OSError if there is no descriptor for the copy that libcurl takes: it
+    would say that the server cannot be reached.
+    """
+    try:
+        os.close(os.dup(connected.fileno()))
+    except OSError:
+        connected.close()
+        raise
 
 
 def _is_connected(*_: object) -> object:

@@ -23,7 +23,7 @@ import pycurl
 from asoreconcile.errors import StoppedError
 from asoreconcile.threads import Threads
 from asoreconcile.wire.destination import Destination
-from asoreconcile.wire.errors import WireError
+from asoreconcile.wire.errors import WireError, not_sent
 from asoreconcile.wire.handle import SocketOption
 from asoreconcile.wire.loop_group import LoopGroup, Terms
 from asoreconcile.wire.loop_stream import LoopStream, StreamLimits
@@ -168,7 +168,7 @@ class StreamLoop:
             self._waker, self._is_up = None, False
             if waker is not None:
                 waker.close()
-            raise WireError(f"not sent: {error}", is_sent=False) from error
+            raise not_sent(error) from error
 
     def _post(self, call: Callable[[], None]) -> None:
         self._posted.append(call)
@@ -241,7 +241,7 @@ class StreamLoop:
         try:
             how(stream)
         except (pycurl.error, OSError) as error:
-            self._fail(stream, WireError(f"not sent: {error}", is_sent=False))
+            self._fail(stream, not_sent(error))
 
     def _group(self, terms: Terms) -> LoopGroup:
         if not self._groups or self._groups[-1].terms != terms:

@@ -1,6 +1,5 @@
 """Streams that may share connections: what libcurl knows of them."""
 
-import os
 import selectors
 import socket
 import time
@@ -257,7 +256,14 @@ class LoopGroup:
 
     def _set_socket(self, descriptor: int, _purpose: int) -> int:
         """libcurl's: a socket that is about to be connected."""
-        with socket.socket(fileno=os.dup(descriptor)) as ours:
+        # Not of a copy: where there is no descriptor for it, the other streams must go
+        # on.
+        theirs = socket.socket(fileno=descriptor)
+        try:
             for option in self._socket_options:
-                ours.setsockopt(*option)
+                theirs.setsockopt(*option)
+        except OSError:
+            return int(pycurl.SOCKOPT_ERROR)
+        finally:
+            theirs.detach()
         return int(pycurl.SOCKOPT_OK)

@@ -10,11 +10,13 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 
+import pycurl
+
 from asoreconcile.call_limit import Call
 from asoreconcile.errors import StoppedError
 from asoreconcile.fencing import Fence
 from asoreconcile.wire.destination import Destination
-from asoreconcile.wire.errors import WireError
+from asoreconcile.wire.errors import WireError, not_sent
 from asoreconcile.wire.handle import CurlHandle, Patience, SocketOption
 from asoreconcile.wire.request import WireAnswer, WireRequest
 from asoreconcile.wire.stream import WireStream
@@ -185,13 +187,18 @@ class HandlePool:
         return found or self._new()
 
     def _new(self) -> CurlHandle:
-        handle = CurlHandle(
-            self._destination,
-            self._trust(),
-            socket_options=self._socket_options,
-            before_connecting=self._connecting,
-            accept_encoding=self._accept_encoding,
-        )
+        """Raises WireError where the machine gives no more."""
+        trust = self._trust()
+        try:
+            handle = CurlHandle(
+                self._destination,
+                trust,
+                socket_options=self._socket_options,
+                before_connecting=self._connecting,
+                accept_encoding=self._accept_encoding,
+            )
+        except pycurl.error as error:
+            raise not_sent(error) from error
         handle.generation = self._now()
         with self._lock:
             self._busy.add(handle)

@@ -1,16 +1,14 @@
 """Streams that one thread receives: however many, and whatever one of them does."""
 
 import errno
-import os
-import resource
 import socket
 import sys
 import threading
-from contextlib import contextmanager
 
 import pytest
 from loopreader import WAIT_SECONDS, Reader
 from recordedthreads import RecordedThreads, ScarceThreads
+from scarcedescriptors import exhausted_descriptors
 from scriptedpeer import Peer
 
 from asoreconcile.errors import StoppedError
@@ -323,30 +321,26 @@ def test_sockets_run_out_under_the_loop(serving):
     live = Reader(loop).answered()
     assert live.read() == b"first"
     with exhausted_descriptors():
-        with pytest.raises(WireError):
+        with pytest.raises(WireError, match=r"Errno 24.*ulimit"):
             Reader(loop, "/short").answered()
         server.say(b"more", 1)
         assert live.read() == b"more"
     assert Reader(loop, "/short").answered().whole() == b"onetwo"
 
 
-@contextmanager
-def exhausted_descriptors():
-    """None is left; the limit is lowered so that few are needed for it."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    held = []
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
-        while True:
-            try:
-                held.append(os.dup(0))
-            except OSError:
-                break
-        yield
-    finally:
-        for descriptor in held:
-            os.close(descriptor)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+def test_the_last_descriptor_is_enough_for_a_stream(serving):
+    """Options are set without a copy of it: for want of one, all others would end."""
+    threads = RecordedThreads()
+    options = ((socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),)
+    server, loop = serving(threads=threads, socket_options=options)
+    live = Reader(loop).answered()
+    assert live.read() == b"first"
+    with exhausted_descriptors(spare=1):
+        late = Reader(loop, "/short")
+        server.say(b"more", 1)
+        assert live.read() == b"more"
+    assert late.answered().whole() == b"onetwo"
+    assert threads.crashes() == {}
 
 
 def test_th10_a_loop_that_dies_ends_its_streams_and_is_started_again(

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
 import pytest
+from scarcedescriptors import exhausted_descriptors
 from scriptedpeer import Peer
 
 from asoreconcile.call_limit import limited
@@ -85,6 +86,19 @@ def test_h4_no_password_file_and_no_proxy_of_the_environment_is_used(
     with talking_to(answers(OK)) as (pool, peer):
         assert ask(pool).status == 200
         assert b"uthorization" not in peer.requests[0]
+
+
+@pytest.mark.parametrize("spare", [0, 1, 2])
+def test_no_descriptor_is_an_error_that_says_so(spare):
+    """Whichever step it is that finds none: libcurl's own, the socket, its copy."""
+    with talking_to(answers(OK)) as (pool, _):
+        with (
+            exhausted_descriptors(spare=spare),
+            pytest.raises(WireError, match="Errno 24") as caught,
+        ):
+            ask(pool, "PUT", body=b"{}")
+        assert not caught.value.is_sent
+        assert ask(pool).status == 200
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "x", ""])

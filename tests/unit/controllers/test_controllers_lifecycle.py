@@ -252,6 +252,24 @@ def test_a_stop_names_what_still_runs_of_a_former_controller(world):
     first.set()
 
 
+def test_mg4_all_stop_where_the_machine_has_no_thread(world, monkeypatch):
+    """And are asked before one of them is waited for, which may hang."""
+    world.lifecycle.start()
+    world.lifecycle.begin([VNET.version(NEW), SUBNET.version()])
+    hanging = [world.passes.started.get(timeout=PATIENCE) for _ in range(2)]
+
+    def refuse(_thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert len(world.lifecycle.stop(0)) == 2
+    ended = [kind.controller for kind in world.kinds.running().values()]
+    for one in hanging:
+        one.set()
+    assert [one.wait_until_ended(PATIENCE) for one in ended] == [[], []]
+    assert world.passes.cut_off == 2
+
+
 def test_a_hand_over_is_waited_for_also_where_no_thread_was_to_be_had(
     world, monkeypatch
 ):
