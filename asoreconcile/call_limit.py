@@ -8,7 +8,9 @@ connection under whoever waits for a read; a write has until the stop's own end,
 its answer says what was done. Rules: D9, TH-9, RF-13.
 """
 
+import errno
 import ipaddress
+import os
 import socket
 import threading
 import time
@@ -36,6 +38,7 @@ _Address = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
 _RESOLVING: SingleFlight[tuple[str, int], Sequence[_Address]] = SingleFlight(
     own_thread=True, name="resolve-name"
 )
+os.register_at_fork(after_in_child=_RESOLVING.forget_all)
 _CALL: ContextVar["Call | None"] = ContextVar("asoreconcile_call", default=None)
 
 
@@ -292,5 +295,8 @@ def _addresses(host: str, port: int, connecting: Call) -> Sequence[_Address]:
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        return _RESOLVING.do((host, port), resolve, at_most_seconds=connecting.left)
+        try:
+            return _RESOLVING.do((host, port), resolve, at_most_seconds=connecting.left)
+        except RuntimeError as error:  # as CPython says it where there is no thread
+            raise OSError(errno.EAGAIN, f"cannot look the name up: {error}") from error
     return resolve()

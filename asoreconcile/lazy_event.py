@@ -4,9 +4,19 @@ A `threading.Event` is a condition, two locks and a queue of those that wait: 1 
 controller and its watch have five, which nobody waits for before they end.
 """
 
+import os
 import threading
 
 _MAKING = threading.Lock()
+
+
+def _after_fork() -> None:
+    """Held by another thread at the fork, it would never be given back here."""
+    global _MAKING  # noqa: PLW0603 - the one lock of the process
+    _MAKING = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class LazyEvent(threading.Event):

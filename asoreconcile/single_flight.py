@@ -47,6 +47,13 @@ class SingleFlight(Generic[K, T]):
         self._lock = threading.Lock()
         self._flights: dict[K, _Flight[T]] = {}
 
+    def forget_all(self) -> None:
+        """Begin anew, in a process that was just forked: the calls under way are made
+        by threads that are not here.
+        """
+        self._lock = threading.Lock()
+        self._flights = {}
+
     def do(
         self,
         key: K,

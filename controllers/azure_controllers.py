@@ -19,6 +19,7 @@ from asoreconcile.controllers.lifecycle import Lifecycle
 from asoreconcile.controllers.settings import Settings
 from asoreconcile.controllers.webhooks import Webhooks
 from asoreconcile.deferred import Deferred
+from asoreconcile.expressions.api import Expressions
 from asoreconcile.middleware.metrics import ExtensionMetrics
 from asoreconcile.objects import GroupKind
 from asoreconcile.runtime.application import Application
@@ -36,6 +37,7 @@ def azure_controllers(
     catalogue: Catalogue,
     kinds: KindRegistry,
     webhooks: Webhooks | None,
+    expressions: Expressions,
 ) -> Lifecycle:
     """extension_names: of the sets to load beside those of the settings. kinds: is
     filled. Raises AsoreconcileError for a credential or a set that cannot be used.
@@ -63,6 +65,7 @@ def azure_controllers(
             connections=connections,
             metrics=metrics,
             waiting=waiting,
+            expressions=expressions,
         )
 
     def external() -> "Mapping[GroupKind, ExternalResource]":

@@ -48,7 +48,8 @@ class AzureOperator:
         self._catalogue = catalogue = builtin()
         self._kinds = KindRegistry()
         self._app = app = self._make_application(clock)
-        shared_expressions().metrics = ExpressionMetrics(app.registry)
+        metrics = ExpressionMetrics(app.registry)
+        self._expressions = shared_expressions().counted_by(metrics)
         # First: what comes after it finds the CRDs installed.
         installation = CrdInstallation(options, catalogue, app.client)
         installation.setup_with(app)
@@ -104,6 +105,7 @@ class AzureOperator:
             self._catalogue,
             secret=ObjectKey(self._settings.pod_namespace, SERVING_SECRET),
             crds=self._definitions.targets,
+            expressions=self._expressions,
         )
         self._crds.add_handler(lambda _: webhooks.changed())
         probe = ConversionProbe(app.client, self._kinds.running, clock=app.clock)
@@ -121,6 +123,7 @@ class AzureOperator:
                 catalogue=self._catalogue,
                 kinds=self._kinds,
                 webhooks=webhooks,
+                expressions=self._expressions,
             )
         watcher = CrdWatcher(
             app.client,

@@ -12,6 +12,7 @@ from asoreconcile.controllers.credential_watcher import NamedCredentials
 from asoreconcile.controllers.kind_registry import KindRegistry
 from asoreconcile.controllers.namespace_annotations import NamespaceAnnotations
 from asoreconcile.controllers.settings import Settings
+from asoreconcile.expressions.api import Expressions
 from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.kube.resources import NAMESPACES
 from asoreconcile.middleware.chain import Extensions, LinkMetrics
@@ -35,6 +36,7 @@ def shared_dependencies(
     connections: ConnectionResolver,
     metrics: LinkMetrics,
     waiting: Waiting,
+    expressions: Expressions,
 ) -> SharedDependencies:
     """extension_names: of the sets to load beside ours. Raises AsoreconcileError for a
     set that cannot be used.
@@ -62,6 +64,7 @@ def shared_dependencies(
         force_put_seconds=settings.force_put_seconds,
         count_sync=SyncMetrics(app.registry).count,
         predecessor_renewed=lambda: app.predecessor_renewed,
+        expressions=lambda: expressions,
         is_credential=NamedCredentials(kinds),
         objects_with_arm_id=kinds.objects_with_arm_id,
         waiting=waiting,

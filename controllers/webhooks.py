@@ -6,6 +6,7 @@ wildcards, and per kind at the paths that Azure Service Operator's configuration
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -31,7 +32,7 @@ from asoreconcile.catalogue.webhookclient import (
 )
 from asoreconcile.controllers.admission import Admission
 from asoreconcile.errors import AsoreconcileError
-from asoreconcile.expressions.api import shared
+from asoreconcile.expressions.api import Expressions
 from asoreconcile.expressions.fair_share import EngineBusyError
 from asoreconcile.expressions.process import EngineMissingError
 from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, dig, gvk_of
@@ -170,16 +171,20 @@ class Webhooks:
         *,
         secret: ObjectKey,
         crds: Callable[[], Iterable[WebhookTarget]],
+        expressions: Expressions,
     ) -> None:
         """secret: keeps a certificate of our own making. crds: the CRDs that we
-        convert for. Listens nowhere yet. Raises ListenError, WebhookOptionsError.
+        convert for. expressions: by which those of exports are checked. Listens nowhere
+        yet. Raises ListenError, WebhookOptionsError.
         """
         self.certificates = certificates(
             app, options, secret=secret, targets=lambda: (*_CONFIGURATIONS, *crds())
         )
         self.server = app.webhooks(options.address, certificates=self.certificates)
         self._catalogue = catalogue
-        self._admission = Admission(catalogue, expression_problems)
+        self._admission = Admission(
+            catalogue, partial(expression_problems, expressions)
+        )
         self._answered: set[str] = set()
         self.server.convert(CONVERT_PATH, converter(catalogue))
         self.server.validate(VALIDATE_PATH, self._admission.validate)
@@ -204,7 +209,9 @@ class Webhooks:
                 self.server.mutate(webhook_path("mutate", gvk), self._admission.mutate)
 
 
-def expression_problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
+def expression_problems(
+    expressions: Expressions, version: KindVersion, obj: JsonObject
+) -> list[Problem]:
     """What is wrong with an object's export expressions; none evaluated.
 
     Those of a namespace that has too many of them to look at now are let in: the
@@ -218,7 +225,7 @@ def expression_problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
     from asoreconcile.azure.export_expressions import ExportExpressions
 
     try:
-        return ExportExpressions(shared(), version, obj).problems()
+        return ExportExpressions(expressions, version, obj).problems()
     except EngineMissingError as error:
         return [Problem("spec.operatorSpec", str(error))]
     except EngineBusyError:

@@ -26,7 +26,6 @@ from asoreconcile.azure.export_targets import destinations
 from asoreconcile.azure.export_writer import write
 from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.catalogue.reserved import is_reserved
-from asoreconcile.expressions.api import shared
 from asoreconcile.expressions.process import EngineMissingError
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
@@ -114,7 +113,8 @@ def checked_expressions(scope: ReconcileScope, obj: JsonObject) -> ExportExpress
     Costs nothing when there are none. Raises ConditionError as `export` does, naming
     every mistake; nothing is evaluated, and Azure is not asked.
     """
-    computed = ExportExpressions(shared(), scope.version, obj)
+    expressions = scope.operator.expressions()
+    computed = ExportExpressions(expressions, scope.version, obj)
     try:
         problems = computed.problems()
     except EngineMissingError as error:

@@ -40,6 +40,7 @@ from asoreconcile.cache.unreadable import Unreadable
 from asoreconcile.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.catalogue.storage_codec import SingleVersionCodec, StorageCodec
 from asoreconcile.clock import Clock
+from asoreconcile.expressions.api import Expressions, shared
 from asoreconcile.graph.client import GraphClient
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import ApiResource
@@ -140,7 +141,8 @@ class SharedDependencies:
     force_put_seconds: after so long a resource of which Azure does not show all is put,
     whatever it shows; None is never. count_sync: called at each sync that looks first,
     with what it came to and whether it PUTs. predecessor_renewed: until when the
-    process before this one led, None if that is not known.
+    process before this one led, None if that is not known. expressions: those that
+    exports are computed by.
     """
 
     clock: Clock
@@ -159,6 +161,7 @@ class SharedDependencies:
     force_put_seconds: float | None = None
     count_sync: Callable[[SyncCause, bool], None] = lambda _cause, _is_put: None
     predecessor_renewed: Callable[[], datetime | None] = lambda: None
+    expressions: Callable[[], Expressions] = shared
     is_credential: Callable[[ObjectKey], bool] = lambda _: False
     owner_reads: OwnerReads = attrs.field(
         default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)

@@ -10,10 +10,12 @@ of work at most for an answer, and 10 s for its turn.
 """
 
 import atexit
+import copy
 import hashlib
+import os
 from collections.abc import Hashable, Mapping
 from functools import cache, lru_cache
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Self
 
 import attrs
 
@@ -88,11 +90,18 @@ class Expressions:
 
     def __init__(self, engine: Asks, *, clock: Clock) -> None:
         self._engine = engine
-        self.metrics: ExpressionMetrics | None = None
-        """Set it to have the engine's work counted."""
+        self._metrics: ExpressionMetrics | None = None
         self._kind = lru_cache(maxsize=1024)(_kind)
         self._checked = Recent[tuple[Typed, str], Checked | ExpressionError](1024)
         self._limits = Limits(clock)
+
+    def counted_by(self, metrics: ExpressionMetrics) -> Self:
+        """The same engine, and what is known of expressions; the work that is asked for
+        here is counted in these families, and in no others.
+        """
+        counted = copy.copy(self)
+        counted._metrics = metrics  # noqa: SLF001 - of this class
+        return counted
 
     def check(self, version: Typed, text: str, *, namespace: str = "") -> Checked:
         """Compile an expression. namespace: of who wrote it.
@@ -154,10 +163,10 @@ class Expressions:
                 answer = self._engine.ask(request, namespace=namespace)
         except EngineLimitError as error:
             answer = {"limit": str(error)}
-        if self.metrics is not None and "work" in answer:
+        if self._metrics is not None and "work" in answer:
             gvk = version.gvk
             resource = f"{gvk.api_version}, Kind={gvk.kind}"
-            self.metrics.answered(resource, Work(*answer["work"]))
+            self._metrics.answered(resource, Work(*answer["work"]))
         if "limit" in answer:
             self._limits.reached(key, answer["limit"])
             raise ExpressionLimitError(answer["limit"])
@@ -180,9 +189,15 @@ def _kind(version: Typed) -> str:
     return f"{version.gvk} {digest}"
 
 
-@cache
 def shared() -> Expressions:
-    """The expressions of this process; an engine starts with the first of them."""
+    """The expressions of this process; an engine starts with the first of them. A
+    forked one has its own.
+    """
+    return _of_process(os.getpid())
+
+
+@cache
+def _of_process(_pid: int) -> Expressions:
     clock = SystemClock()
     engine = EnginePool(clock=clock)
     atexit.register(engine.close)

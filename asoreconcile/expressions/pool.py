@@ -1,5 +1,6 @@
 """Several engine processes behind one door, shared fairly by the namespaces."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -35,14 +36,22 @@ class EnginePool:
         processes: int = PROCESSES,
     ) -> None:
         self._clock = clock
+        self._made_in = os.getpid()
         self._engines: Sequence[EngineClient] = [make() for _ in range(processes)]
         self._fair_share = FairShare(self._engines, clock=clock)
 
     def ask(self, request: JsonObject, *, namespace: str) -> JsonObject:
         """One request's answer. namespace: whose time it takes.
 
-        Raises EngineMissingError, EngineLimitError, EngineBusyError.
+        Raises EngineMissingError, EngineLimitError, EngineBusyError; RuntimeError in a
+        process that was forked since: two that ask over one channel get each other's
+        answers.
         """
+        if self._made_in != os.getpid():
+            raise RuntimeError(
+                "these engines belong to the process that this one was forked from:"
+                " make some here"
+            )
         number, engine = self._fair_share.acquire(namespace)
         began = self._clock.monotonic()
         try:
@@ -52,6 +61,11 @@ class EnginePool:
             self._fair_share.release(number, namespace, seconds)
 
     def close(self) -> None:
-        """End the processes; a later request starts one again."""
+        """End the processes; a later request starts one again. Does nothing in a
+        process that was forked since: they are not its own, and a lock that another
+        thread held at the fork is never given back there.
+        """
+        if self._made_in != os.getpid():
+            return
         for engine in self._engines:
             engine.close()

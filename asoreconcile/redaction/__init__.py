@@ -19,11 +19,18 @@ MAX_TEXT characters, and one in which almost everything looks like a secret is h
 whole. Safe from any thread; never blocks for long. Depends on nothing else of ours.
 """
 
+import os
+
 from asoreconcile.redaction.vault import HIDDEN, MAX_TEXT, Vault
 
 __all__ = ["HIDDEN", "MAX_TEXT", "Vault", "forget_all", "know", "redact"]
 
 _VAULT = Vault()
+# A forked process logs too: what another thread held at the fork would be held there
+# for ever, and half written.
+os.register_at_fork(
+    before=_VAULT.hold, after_in_parent=_VAULT.let_go, after_in_child=_VAULT.let_go
+)
 
 know = _VAULT.know
 redact = _VAULT.redact

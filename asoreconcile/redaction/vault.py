@@ -119,6 +119,14 @@ class Vault:
         # more is. Who has looked with less puts what was found into the old one.
         self._shown: dict[tuple[str | None, str], str] = {}
 
+    def hold(self) -> None:
+        """Have nobody change anything until `let_go`: for the moment of a fork."""
+        self._lock.acquire()
+
+    def let_go(self) -> None:
+        """After `hold`."""
+        self._lock.release()
+
     def know(self, value: str, *, namespace: str = "") -> None:
         """Hide a value from now on; again and again is free.
 

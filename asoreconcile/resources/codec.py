@@ -5,6 +5,7 @@ type, and names the field where something else stands; what the class does not n
 kept (`kept_fields`). Writing what was read gives what was read, to the letter.
 """
 
+import os
 import threading
 from typing import Any, Generic, TypeVar
 
@@ -66,6 +67,15 @@ class Codec(Generic[T]):
 
 _CODECS: dict[type, Codec[Any]] = {}
 _LOCK = threading.RLock()
+
+
+def _after_fork() -> None:
+    """Held by another thread at the fork, it would never be given back here."""
+    global _LOCK  # noqa: PLW0603 - the one lock of the process
+    _LOCK = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def codec_of(kind: type[T]) -> Codec[T]:

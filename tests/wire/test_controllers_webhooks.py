@@ -25,6 +25,7 @@ from asoreconcile.controllers.webhooks import (
     Webhooks,
     converter,
 )
+from asoreconcile.expressions.api import shared
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.config import load
@@ -434,7 +435,9 @@ def make(app):
         options = WebhookOptions(
             "127.0.0.1:0", cert_dir=folder, url="https://127.0.0.1:9443"
         )
-        return Webhooks(app, options, builtin(), secret=SECRET, crds=crds)
+        return Webhooks(
+            app, options, builtin(), secret=SECRET, crds=crds, expressions=shared()
+        )
 
     return build
 

@@ -5,10 +5,9 @@ from click.testing import CliRunner
 
 from asoreconcile.catalogue.problems import Problem
 from asoreconcile.cmd.manager import manager
-from asoreconcile.controllers import webhooks
 from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.controllers.webhooks import expression_problems
-from asoreconcile.expressions.api import Expressions
+from asoreconcile.expressions.api import Expressions, shared
 from asoreconcile.expressions.fair_share import EngineBusyError
 from asoreconcile.expressions.process import EngineMissingError
 from asoreconcile.objects import GroupKind
@@ -24,7 +23,7 @@ def test_expressions_are_checked_with_a_write():
         one = {"name": "out", "key": "k", "value": value}
         spec = {"operatorSpec": {"configMapExpressions": [one]}}
         obj = {"metadata": {"name": "x"}, "spec": spec}
-        return [p.path for p in expression_problems(VNET, obj)]
+        return [p.path for p in expression_problems(shared(), VNET, obj)]
 
     assert wrong("self.metadata.name") == []
     assert wrong("self.metadata.nam") == [
@@ -40,37 +39,33 @@ class NoEngine:
 
 
 @pytest.mark.parametrize("field", ["secretExpressions", "configMapExpressions"])
-def test_where_no_engine_starts_expressions_are_refused_with_what_to_install(
-    monkeypatch, field
-):
+def test_where_no_engine_starts_expressions_are_refused_with_what_to_install(field):
     """Let in, they would export nothing."""
-    monkeypatch.setattr(
-        webhooks, "shared", lambda: Expressions(NoEngine(), clock=FakeClock())
-    )
+    missing = Expressions(NoEngine(), clock=FakeClock())
     one = {"name": "out", "key": "k", "value": "self.metadata.name"}
     obj = {"metadata": {"name": "x"}, "spec": {"operatorSpec": {field: [one]}}}
 
-    assert expression_problems(VNET, obj) == [
+    assert expression_problems(missing, VNET, obj) == [
         Problem("spec.operatorSpec", "install asoreconcile[cel]")
     ]
 
 
-def test_expressions_that_have_to_wait_are_left_to_the_reconciler(monkeypatch):
+def test_expressions_that_have_to_wait_are_left_to_the_reconciler():
     class Busy:
         def ask(self, request, *, namespace):
             raise EngineBusyError
 
-    monkeypatch.setattr(
-        webhooks, "shared", lambda: Expressions(Busy(), clock=FakeClock())
-    )
+    busy = Expressions(Busy(), clock=FakeClock())
     one = {"name": "out", "key": "k", "value": "self.metadata.name"}
     spec = {"operatorSpec": {"secretExpressions": [one]}}
-    assert expression_problems(VNET, {"metadata": {"name": "x"}, "spec": spec}) == []
+    obj = {"metadata": {"name": "x"}, "spec": spec}
+    assert expression_problems(busy, VNET, obj) == []
 
 
 @pytest.mark.parametrize("spec", [{}, {"operatorSpec": {}}, {"operatorSpec": []}])
 def test_without_expressions_no_engine_is_asked(spec):
-    assert expression_problems(VNET, {"metadata": {"name": "x"}, "spec": spec}) == []
+    obj = {"metadata": {"name": "x"}, "spec": spec}
+    assert expression_problems(shared(), VNET, obj) == []
 
 
 def test_all_versions_need_somebody_who_converts():

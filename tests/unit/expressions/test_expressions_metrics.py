@@ -26,7 +26,7 @@ def expressions():
 
 def test_the_caches_and_the_compiler_are_counted(expressions):
     registry = CollectorRegistry()
-    expressions.metrics = ExpressionMetrics(registry)
+    expressions = expressions.counted_by(ExpressionMetrics(registry))
 
     def counted():
         names = ("env_cache_hits", "env_cache_misses")
@@ -48,3 +48,22 @@ def test_the_caches_and_the_compiler_are_counted(expressions):
         expressions.check(version, "self.spec.nosuch")
     # What does not compile is not kept.
     assert counted() == [3, 1, 2, 2, 2]
+
+
+def test_each_operator_of_a_process_counts_what_it_asks(expressions):
+    """And takes nothing from another, though the engine and what it knows are one."""
+    registries = [CollectorRegistry(), CollectorRegistry()]
+    first, second = (expressions.counted_by(ExpressionMetrics(r)) for r in registries)
+
+    def misses():
+        name = "cel_program_cache_misses_total"
+        labels = {"resource": RESOURCE}
+        return [r.get_sample_value(name, labels) or 0 for r in registries]
+
+    version = builtin().version(GVK)
+    first.check(version, "self.spec.location")
+    assert misses() == [1, 0]
+    second.check(version, "self.metadata.name")
+    assert misses() == [1, 1]
+    second.check(version, "self.spec.location")  # the first has had it compiled
+    assert misses() == [1, 1]
