@@ -133,12 +133,14 @@ def is_deleting(obj: JsonObject) -> bool:
 
 def annotations(obj: JsonObject) -> Mapping[str, str]:
     """`metadata.annotations`, not a copy; empty if there are none."""
-    return metadata(obj).get("annotations") or {}
+    value = metadata(obj).get("annotations")
+    return value if isinstance(value, dict) else {}
 
 
 def labels(obj: JsonObject) -> Mapping[str, str]:
     """`metadata.labels`, not a copy; empty if there are none."""
-    return metadata(obj).get("labels") or {}
+    value = metadata(obj).get("labels")
+    return value if isinstance(value, dict) else {}
 
 
 def finalizers(obj: JsonObject) -> list[str]:

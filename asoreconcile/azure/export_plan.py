@@ -140,7 +140,7 @@ def invalid(
     resource: ApiResource, target: ExportTarget, error: InvalidError
 ) -> ConditionError:
     """What the API server refuses; its own words quote values, so only where."""
-    fields = {str(cause.get("field")) for cause in error.details.get("causes") or ()}
+    fields = {str(cause.get("field")) for cause in error.causes}
     where = f" at {', '.join(sorted(fields))}" if fields else ""
     return refused(
         f"the API server refuses {resource.kind} {target.name!r}{where}: mend it"

@@ -14,6 +14,7 @@ from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.source import SteppedPage, SteppedSource
 from asoreconcile.clock import Clock, Timer
 from asoreconcile.kube.errors import ExpiredError, event_error
+from asoreconcile.kube.listing import Pages
 from asoreconcile.kube.selection import NEWEST, ListOptions, Selection
 from asoreconcile.objects import JsonObject, annotations, key_of, resource_version
 from asoreconcile.steps import Stepwise
@@ -76,8 +77,10 @@ def listed(
                 entries.append(made)
         return page
 
+    pages = Pages()
     last = yield from read(ListOptions(no_older_than, _PAGE, ""))
     while token := last.continue_token:
+        pages.check_next(token)
         try:
             # A continued list is at the version it began with.
             last = yield from read(ListOptions(None, _PAGE, token))

@@ -14,8 +14,8 @@ from asoreconcile.backoff import RateLimiter
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.cluster import ClusterConfig
-from asoreconcile.kube.errors import NotFoundError
-from asoreconcile.kube.listing import Listing
+from asoreconcile.kube.errors import DecodeError, NotFoundError
+from asoreconcile.kube.listing import Listing, Pages, items_of, place_of
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.rest_client import RequestMetrics, RestClient
 from asoreconcile.kube.retrying import MAX_RETRIES
@@ -30,7 +30,7 @@ from asoreconcile.kube.streams import WATCH_GRACE_SECONDS, KubeStreams, watch_qu
 from asoreconcile.kube.transport import READ_SECONDS, Transport
 from asoreconcile.kube.watch import WatchStream
 from asoreconcile.kube.writes import Write, Writes, delete_options
-from asoreconcile.objects import JsonObject, ObjectKey
+from asoreconcile.objects import JsonObject, ObjectKey, metadata
 from asoreconcile.threads import Threads
 
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
@@ -147,13 +147,16 @@ class KubeClient(Writes):
                 "dryRun": "All" if dry_run else "",
                 "fieldValidation": defaults.field_validation,
             }
-        return self._exchange.document(
+        answer = self._exchange.document(
             write.method,
             self._path(write.resource, write.key, write.subresource),
             query=query,
             body=body,
             content_type=write.content_type,
         )
+        if write.method in ("PATCH", "PUT"):
+            _check_named(answer, write.key)
+        return answer
 
     def delete_all(
         self,
@@ -178,7 +181,10 @@ class KubeClient(Writes):
         answer = self._exchange.document(
             "DELETE", path, query=selection.selectors, body=options
         )
-        return answer.get("items") or []
+        # It is done, whatever the answer looks like.
+        items = answer.get("items")
+        found = items if isinstance(items, list) else []
+        return [obj for obj in found if isinstance(obj, dict)]
 
     def get(
         self,
@@ -192,11 +198,13 @@ class KubeClient(Writes):
         # The path without a name is the list's, and a list is no object.
         if not key.name:
             raise ValueError("an object has a name; `list_page` reads all")
-        return self._exchange.document(
+        answer = self._exchange.document(
             "GET",
             self._path(resource, key, subresource),
             accept=Selection(resource, metadata_only=metadata_only).accepts(),
         )
+        _check_named(answer, key)
+        return answer
 
     def read(self, path: str, *, accept: str = JSON) -> JsonObject:
         """Any document of the API: discovery, version."""
@@ -216,12 +224,7 @@ class KubeClient(Writes):
             query={**selection.selectors, **place.query},
             accept=selection.accepts(listed=True),
         )
-        meta = document.get("metadata") or {}
-        return Page(
-            document.get("items") or [],
-            str(meta.get("resourceVersion") or ""),
-            str(meta.get("continue") or ""),
-        )
+        return Page(items_of(document), *place_of(document))
 
     def listing(
         self, what: ApiResource | Selection, place: ListOptions = NEWEST
@@ -248,7 +251,7 @@ class KubeClient(Writes):
         All pages are of one moment. Raises ExpiredError when the server has forgotten
         that moment, some minutes after the first page. apiVersion and kind are set.
         """
-        resource, token = selection_of(what).resource, ""
+        resource, token, pages = selection_of(what).resource, "", Pages()
         kind = {"apiVersion": resource.api_version, "kind": resource.kind}
         while True:
             page = self.list_page(
@@ -259,6 +262,7 @@ class KubeClient(Writes):
             token = page.continue_token
             if not token:
                 return
+            pages.check_next(token)
 
     def watch(
         self,
@@ -327,6 +331,14 @@ class KubeClient(Writes):
     def _path_all(self, selection: Selection) -> str:
         namespace = selection.namespace or self._defaults.namespace
         return self._path(selection.resource, ObjectKey(namespace, ""))
+
+
+def _check_named(answer: JsonObject, key: ObjectKey) -> None:
+    """Raises DecodeError for another than the object that was asked for, as a Status
+    or a proxy's `{}`: its finalizers, say, would be none.
+    """
+    if metadata(answer).get("name") != key.name:
+        raise DecodeError(f"the answer is not the object {key}")
 
 
 def _is_segment(name: str) -> bool:

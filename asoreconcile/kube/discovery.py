@@ -9,7 +9,7 @@ from typing import Protocol
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import GroupKind, GroupVersionKind, JsonObject
+from asoreconcile.objects import GroupKind, GroupVersionKind, JsonObject, dig
 
 
 class UnknownKindError(AsoreconcileError):
@@ -74,10 +74,13 @@ class Discovery:
 
     def _read_versions(self, group: str) -> list[str]:
         if not group:
-            return [str(one) for one in self._client.read("/api").get("versions") or []]
+            versions = self._client.read("/api").get("versions")
+            return [str(one) for one in versions] if isinstance(versions, list) else []
         document = self._client.read(f"/apis/{group}")
-        preferred = (document.get("preferredVersion") or {}).get("version")
-        versions = [str(one["version"]) for one in document.get("versions") or []]
+        preferred = dig(document, "preferredVersion.version")
+        versions = [
+            str(one["version"]) for one in _entries(document, "versions", "version")
+        ]
         # The server's own order for the others: newest and most stable first.
         return sorted(versions, key=lambda version: version != preferred)
 
@@ -98,7 +101,7 @@ class Discovery:
                 str(one["kind"]),
                 namespaced=bool(one.get("namespaced")),
             )
-            for one in document.get("resources") or []
+            for one in _entries(document, "resources", "name", "kind")
             # "pods/status" is no kind, nor is the Scale of "deployments/scale".
             if "/" not in one["name"]
         }
@@ -107,3 +110,15 @@ class Discovery:
         self._versions.pop(group, None)
         for known in [one for one in self._kinds if one[0] == group]:
             del self._kinds[known]
+
+
+def _entries(document: JsonObject, field: str, *names: str) -> list[JsonObject]:
+    """The objects in a list that say all that is asked of them: aggregated servers are
+    programs of anybody's.
+    """
+    found = document.get(field)
+    return [
+        one
+        for one in (found if isinstance(found, list) else [])
+        if isinstance(one, dict) and all(isinstance(one.get(n), str) for n in names)
+    ]

@@ -14,6 +14,7 @@ AsoreconcileError
     └── TooManyRequestsError  429
 """
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -23,6 +24,8 @@ from asoreconcile.objects import JsonObject
 from asoreconcile.redaction import redact
 
 _MAX_TEXT = 2048
+# Whoever asks for more, such as a proxy that means milliseconds, is asked once then.
+_MOST_RETRY_AFTER_SECONDS = 600.0
 # etcd's server, and the gRPC of the API server's client to it.
 _TOO_LARGE = re.compile(r"request is too large|message larger than max", re.IGNORECASE)
 
@@ -50,7 +53,8 @@ class ApiError(AsoreconcileError):
     """The API server answered with a failure.
 
     status: HTTP status. reason: the Status object's, such as `NotFound`. details: its
-    `details`. retry_after_seconds: what the server asked for, or None.
+    `details`. retry_after_seconds: what the server asked for, from 0 to ten minutes,
+    or None.
     """
 
     def __init__(
@@ -68,6 +72,13 @@ class ApiError(AsoreconcileError):
         self.reason = reason
         self.details = details or {}
         self.retry_after_seconds = retry_after_seconds
+
+    @property
+    def causes(self) -> list[JsonObject]:
+        """The details' `causes`, those of them that are objects."""
+        causes = self.details.get("causes")
+        found = causes if isinstance(causes, list) else []
+        return [cause for cause in found if isinstance(cause, dict)]
 
 
 class NotFoundError(ApiError):
@@ -142,8 +153,7 @@ def is_another_object(error: ApiError) -> bool:
     """Whether a patch was refused for its `metadata.uid`: another object has the name
     now. The API server calls that a change of an immutable field, not a conflict.
     """
-    causes = error.details.get("causes") or ()
-    return any(cause.get("field") == "metadata.uid" for cause in causes)
+    return any(cause.get("field") == "metadata.uid" for cause in error.causes)
 
 
 def is_too_large(error: ApiError) -> bool:
@@ -162,10 +172,8 @@ def is_resource_version_too_large(error: ApiError) -> bool:
 
     Replicas lag behind each other. Rule: RF-2.
     """
-    causes = error.details.get("causes")
     return error.status == 504 and any(
-        isinstance(cause, dict) and cause.get("reason") == "ResourceVersionTooLarge"
-        for cause in (causes if isinstance(causes, list) else ())
+        cause.get("reason") == "ResourceVersionTooLarge" for cause in error.causes
     )
 
 
@@ -194,6 +202,9 @@ def _retry_after(headers: Mapping[str, str], details: JsonObject) -> float | Non
     try:
         # kube-apiserver sends seconds. A date, which HTTP allows too, counts as
         # nothing.
-        return float(stated) if stated is not None else None
-    except ValueError:
+        seconds = float(stated if stated is not None else "")
+    except (ValueError, TypeError, OverflowError):
         return None
+    if math.isnan(seconds):
+        return None
+    return min(max(0.0, seconds), _MOST_RETRY_AFTER_SECONDS)

@@ -65,11 +65,8 @@ class Listing:
             yield from splitter.whole()
         document = _document(head + splitter.rest)
         # The last object, whose end only the list's end shows.
-        for item in _items(document):
-            yield _checked(item)
-        meta = metadata(document)
-        self.resource_version = str(meta.get("resourceVersion") or "")
-        self.continue_token = str(meta.get("continue") or "")
+        yield from items_of(document)
+        self.resource_version, self.continue_token = place_of(document)
 
     def close(self) -> None:
         """End it; a reader blocked in it wakes up. Idempotent, from any thread."""
@@ -149,7 +146,8 @@ class _Splitter:
         return len(self.rest) + 1
 
 
-def _items(document: JsonObject) -> list[Any]:
+def items_of(document: JsonObject) -> list[JsonObject]:
+    """The objects of a list. Raises DecodeError for what is no list of objects."""
     # Without the word it is something else, such as a Status or a proxy's `{}`: to take
     # that for an empty list would tell everybody that all objects are gone.
     items = document.get("items", "")
@@ -157,7 +155,32 @@ def _items(document: JsonObject) -> list[Any]:
         return []
     if not isinstance(items, list):
         raise DecodeError("the answer is no list: it has no items")
-    return items
+    return [_checked(item) for item in items]
+
+
+def place_of(document: JsonObject) -> tuple[str, str]:
+    """A list's version, and what asks for its next page; each "" if there is none."""
+    meta = metadata(document)
+    version, token = meta.get("resourceVersion"), meta.get("continue")
+    return (
+        version if isinstance(version, str) else "",
+        token if isinstance(token, str) else "",
+    )
+
+
+class Pages:
+    """The pages of one list that were asked for, by their tokens."""
+
+    def __init__(self) -> None:
+        self._tokens = set[str]()
+
+    def check_next(self, token: str) -> None:
+        """Raises DecodeError for a page that was asked for before: the list would have
+        no end.
+        """
+        if token in self._tokens:
+            raise DecodeError("the answer is no list: its pages go in a circle")
+        self._tokens.add(token)
 
 
 def _checked(item: Any) -> JsonObject:

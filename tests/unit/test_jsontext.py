@@ -209,7 +209,7 @@ if {levels}:
     before = most()
     jsontext.loads(text)
 else:
-    parts = b",".join([b'{{"metadata":{{}}}}'] * 20)
+    parts = b",".join([b'{{"metadata":{{"a":1}}}}'] * 20)
     one = b'{{"metadata":{{"name":"a"}},"list":[%s,%s]}}' % (parts, inner)
     text = b'{{"metadata":{{}},"items":[' + one + b"," + one + b"]}}"
     before = most()
