@@ -198,18 +198,20 @@ def cut(connected: socket.socket) -> None:
 class _CutByStop:
     """Cuts a call off once its controller stops, and the call's time is over."""
 
-    __slots__ = ("_call", "_clock", "_lock", "_stop", "_timers")
+    __slots__ = ("_call", "_clock", "_is_over", "_lock", "_stop", "_timers")
 
     def __init__(self, call: Call, clock: Clock, stop: StopSignal) -> None:
         self._call, self._clock, self._stop = call, clock, stop
         self._lock = threading.Lock()
         self._timers: list[Timer] = []
+        self._is_over = False
         stop.add(self, self._set_timer)
 
     def end(self) -> None:
         """The call is over."""
         self._stop.remove(self)
         with self._lock:
+            self._is_over = True
             self._cancel()
 
     def _set_timer(self) -> None:
@@ -220,7 +222,8 @@ class _CutByStop:
             ends.append(clock.monotonic() + READ_SECONDS_AFTER_STOP)
         with self._lock:
             self._cancel()
-            if ends:
+            # A stop that comes at this moment may still be calling.
+            if ends and not self._is_over:
                 self._timers.append(clock.call_at(min(ends), self._call.cut_off))
 
     def _cancel(self) -> None:
