@@ -3,6 +3,8 @@
 Most failures are born as a ConditionError; what others become is decided here, once.
 """
 
+import errno
+
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.arm_errors import read_failed, unreachable
@@ -12,6 +14,7 @@ from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.catalogue.conversion import KindConversionError
 from asoreconcile.catalogue.paths import PathError
 from asoreconcile.catalogue.payload import SpecError
+from asoreconcile.errors import in_chain
 from asoreconcile.kube.errors import ApiError, TransportError
 from asoreconcile.objects import ObjectKey, generation, is_deleting, spec
 from asoreconcile.reconcile_context import DeadlineError
@@ -20,6 +23,8 @@ from asoreconcile.redaction import redact
 # The verdicts of the Kubernetes API that a person has to know; any other is trouble of
 # the moment, or a race that the next reconcile wins.
 _VERDICTS = frozenset({400, 403, 405, 413, 422})
+_SHORT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+_NO_THREAD = "can't start new thread"
 
 
 def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None:
@@ -45,6 +50,12 @@ def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None
                 "the reconcile has used up its time; the next one begins anew",
                 reason="UnknownError",
             )
+        case _ if short_of := _shortage(error):
+            return ConditionError(
+                f"the operator's process is short of what it needs ({short_of}): see"
+                " its limits; it tries again",
+                reason="UnknownError",
+            )
         case _:
             # The caller is handling it, so that the record has its stack.
             scope.log.exception("Reconcile failed unexpectedly")  # noqa: LOG004
@@ -52,6 +63,15 @@ def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None
                 f"internal error ({type(error).__name__}): see the operator's log",
                 reason="Failed",
             )
+
+
+def _shortage(error: Exception) -> str:
+    """What the machine refused, in its words; "" if it was something else."""
+    refused = in_chain(error, OSError)
+    if isinstance(refused, OSError) and refused.errno in _SHORT_OF:
+        return f"[Errno {refused.errno}] {refused.strerror}"
+    # CPython has no class of its own for it.
+    return _NO_THREAD if _NO_THREAD in str(error) else ""
 
 
 def facts_of_failure(

@@ -1,5 +1,7 @@
 """What the documents promise those who write checks and those who wait for them."""
 
+import errno
+
 import pytest
 from world import World, resource_group, virtual_network
 
@@ -117,8 +119,18 @@ def test_a_check_is_given_all_that_it_needs(world, network, spy):
     [
         (lambda _: NotReady("not yet"), "PostReconciliationFailure", "not yet"),
         (raising(ValueError("secret text")), "Failed", "internal error (ValueError)"),
+        (
+            raising(OSError(errno.EMFILE, "Too many open files", "secret text")),
+            "UnknownError",
+            "the operator's process is short of what it needs ([Errno 24] Too many",
+        ),
+        (
+            raising(RuntimeError("can't start new thread")),
+            "UnknownError",
+            "the operator's process is short of what it needs (can't start new thread)",
+        ),
     ],
-    ids=["failure", "error"],
+    ids=["failure", "error", "descriptors", "threads"],
 )
 def test_a_check_that_fails_keeps_ready_false(
     world, network, spy, answer, reason, message

@@ -1,4 +1,4 @@
-"""The operator on a machine that has no descriptors left for it, for a while.
+"""The operator on a machine that has no descriptors or threads left, for a while.
 
 It says what it is short of, loses nothing, and goes on by itself.
 """
@@ -79,4 +79,33 @@ def test_a_start_with_too_few_descriptors_is_completed_once_there_are_more(opera
     with few_descriptors(manager.pid, 14):
         wait_for_word(operation, SHORT)
     operation.wait_ready(resource_group())
+    ends_well(operation)
+
+
+# Python runs it at its start, where it is on the path.
+SCARCE = """
+import os, threading
+
+start = threading.Thread.start
+
+def refused(thread):
+    if os.path.exists(os.environ["NO_THREADS"]):
+        raise RuntimeError("can't start new thread")
+    start(thread)
+
+threading.Thread.start = refused
+"""
+
+
+def test_th8_without_threads_objects_wait_and_a_stop_is_clean(operation, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(SCARCE)
+    short = tmp_path / "short"
+    operation.start_manager(*ELECTION, PYTHONPATH=str(tmp_path), NO_THREADS=str(short))
+    wait_for_word(operation, '"Leading"')
+    short.touch()
+    operation.apply(resource_group())
+    wait_for_word(operation, "can't start new thread")
+    short.unlink()
+    operation.wait_ready(resource_group())
+    short.touch()
     ends_well(operation)

@@ -10,6 +10,7 @@ import orjson
 import pytest
 from leasetimes import at_once, short_timing
 from prometheus_client import CollectorRegistry
+from recordedthreads import ScarceThreads
 
 from asoreconcile.clock import SystemClock
 from asoreconcile.kube.client import KubeClient
@@ -25,6 +26,7 @@ from asoreconcile.runtime.leaderelection.lease import (
     LeaseTiming,
     holder_of,
 )
+from asoreconcile.runtime.worker_pool import start_daemon
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import HttpResponse
 from asoreconcile.testing.kube import KubeServer
@@ -211,6 +213,64 @@ def test_le10_a_renewal_that_hangs_leaves_time_to_give_the_lease_back(
     hanging.release()  # it comes too late to take the lease back
     candidate("two").lead()
     assert holder_of(client.get(LEASES, KEY)) == "two"
+
+
+@pytest.fixture
+def scarce(config):
+    """Makes (elector, queue of what it says), with threads that may be refused."""
+    made = []
+
+    def build(start_thread=start_daemon, *, threads=None, timing=PATIENT):
+        elector = LeaseElector(
+            KubeClient(config, user_agent="scarce", max_retries=0),
+            LeaderElectionOptions(KEY.name, KEY.namespace, "scarce", timing),
+            clock=SystemClock(),
+            start_thread=start_thread,
+            threads=threads,
+        )
+        made.append(elector)
+        return elector, Queue()
+
+    yield build
+    for one in made:
+        one.stop(5, release=False)
+
+
+def say(told):
+    return {"elected": lambda: told.put("elected"), "lost": lambda: told.put("lost")}
+
+
+def test_le5_a_leader_begins_once_there_is_a_thread_for_it(scarce, renewals):
+    refusals = [1, 2, 3]
+
+    def start(name, target):
+        if refusals:
+            refusals.pop()
+            raise RuntimeError("can't start new thread")
+        start_daemon(name, target)
+
+    elector, told = scarce(start)
+    elector.start(**say(told))
+    assert told.get(timeout=20) == "elected"
+    wait_renewed(renewals, 3)
+    assert (elector.leads, refusals) == (True, [])
+
+
+def test_le5_who_finds_no_thread_to_lead_leaves_it_to_others(scarce, quick):
+    def refuse(_name, _target):
+        raise RuntimeError("can't start new thread")
+
+    elector, told = scarce(refuse, timing=quick)
+    elector.start(**say(told))
+    assert told.get(timeout=at_once(quick)) == "lost"
+    assert not elector.leads
+
+
+def test_le6_an_election_that_could_not_begin_holds_up_no_stop(scarce):
+    elector, told = scarce(threads=ScarceThreads())
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        elector.start(**say(told))
+    assert elector.stop(60, release=True) == []
 
 
 def test_le10_a_crashed_leader_is_followed_when_its_lease_is_over(

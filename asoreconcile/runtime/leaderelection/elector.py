@@ -116,8 +116,12 @@ class LeaseElector:
         self._show(leads=False)
         self._ended.clear()
         self._informer.add_handler(self._on_event)
-        self._informer.start()
-        self._threads.start(self.name, self._run, stopping=self._stopping)
+        try:
+            self._informer.start()
+            self._threads.start(self.name, self._run, stopping=self._stopping)
+        except BaseException:
+            self._ended.set()  # nothing of it runs that `stop` could wait for
+            raise
 
     def stop(self, timeout_seconds: float, *, release: bool) -> list[str]:
         """End; give the lease back only if asked to. Rules: LE-6, LE-7."""
@@ -252,8 +256,8 @@ class LeaseElector:
         self._show(leads=True)
         # Who leads knows the lease from its own writes; the watch is for standbys.
         self._informer.ask_to_stop()
-        # Not on this thread: starting all that leads takes time, and renewals go on.
-        self._start_thread("leading", self._on_elected)
+        has_begun = self._begin()
+        give_up = self._clock.monotonic() + self._timing.renew_deadline_seconds
         self._wake.clear()
         cut_off = reconcile_context.Context(self._clock, stop=self._stopping)
         while not self._stopping.is_set():
@@ -270,6 +274,23 @@ class LeaseElector:
                 return
             except (ApiError, TransportError) as error:
                 _log.warning("Lease was not renewed", error=str(error))
+            if not has_begun:
+                has_begun = self._begin(last=self._clock.monotonic() >= give_up)
+
+    def _begin(self, *, last: bool = False) -> bool:
+        """Have all that leads started; whether there was a thread for it.
+
+        Not on this thread: that takes time, and renewals go on. last: raises
+        RuntimeError where there was none: another process may have what this one lacks.
+        """
+        try:
+            self._start_thread("leading", self._on_elected)
+        except RuntimeError as error:
+            if last:
+                raise
+            _log.warning("Leading, with no thread to begin; trying", error=str(error))
+            return False
+        return True
 
     def _release(self) -> None:
         """For as long as there is time. Rule: LE-6."""
