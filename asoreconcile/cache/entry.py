@@ -71,12 +71,12 @@ class Entry:
     """
 
     __slots__ = ("_annotations", "row")
+    _annotations: Mapping[str, str]
 
     def __init__(self, obj: JsonObject) -> None:
         """Take an object's content; `obj` is not kept."""
         meta = obj["metadata"]
         read = meta.get
-        self._annotations: Mapping[str, str] | None = None
         self.row: EntryRow = (
             intern(read("namespace") or ""),
             meta["name"],
@@ -95,7 +95,6 @@ class Entry:
     def of(cls, row: EntryRow) -> Self:
         """A view of a row, which is not copied."""
         entry = cls.__new__(cls)
-        entry._annotations = None  # noqa: SLF001 - of our own class
         entry.row = row
         return entry
 
@@ -138,9 +137,12 @@ class Entry:
     def annotations(self) -> Mapping[str, str]:
         """The annotations; read-only. No parsing of the object. Rule: TH-5."""
         # Kept while somebody looks: an event's indexes and handlers ask a dozen times.
-        if self._annotations is None:
-            self._annotations = _mapping(self.row[8])
-        return self._annotations
+        # Not there before: most entries are made, kept and never asked.
+        try:
+            return self._annotations
+        except AttributeError:
+            self._annotations = made = _mapping(self.row[8])
+            return made
 
     @property
     def owners(self) -> tuple[OwnerReference, ...]:

@@ -132,7 +132,8 @@ class Store:
         self._rows[key] = entry.row
         if old is None:
             _add(self._namespaces, key[0], key)
-        self._index(key, old, entry)
+        if self._functions:
+            self._index(key, old, entry)
         return old
 
     def _remove(self, key: _Key) -> Entry | None:
@@ -142,13 +143,12 @@ class Store:
             return None
         old = Entry.of(row)
         _discard(self._namespaces, key[0], key)
-        self._index(key, old, None)
+        if self._functions:
+            self._index(key, old, None)
         return old
 
     def _index(self, key: _Key, old: Entry | None, new: Entry | None) -> None:
         """Find a key under what it holds now, and no longer under what it held."""
-        if not self._functions:
-            return
         row, before = self._recent.pop(key, (None, _NOTHING))
         if old is not None and row is not old.row:
             before = self._all_values_of(old)
