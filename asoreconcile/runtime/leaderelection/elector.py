@@ -256,7 +256,7 @@ class LeaseElector:
         self._show(leads=True)
         # Who leads knows the lease from its own writes; the watch is for standbys.
         self._informer.ask_to_stop()
-        is_told = self._tell_elected()
+        is_reported = self._report_elected()
         give_up = self._clock.monotonic() + self._timing.renew_deadline_seconds
         self._wake.clear()
         cut_off = reconcile_context.Context(self._clock, stop=self._stopping)
@@ -274,10 +274,12 @@ class LeaseElector:
                 return
             except (ApiError, TransportError) as error:
                 _log.warning("Lease was not renewed", error=str(error))
-            if not is_told:
-                is_told = self._tell_elected(last=self._clock.monotonic() >= give_up)
+            if not is_reported:
+                is_reported = self._report_elected(
+                    last=self._clock.monotonic() >= give_up
+                )
 
-    def _tell_elected(self, *, last: bool = False) -> bool:
+    def _report_elected(self, *, last: bool = False) -> bool:
         """Have all that leads started; whether there was a thread for it.
 
         Not on this thread: that takes time, and renewals go on. last: raises
