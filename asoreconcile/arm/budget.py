@@ -22,6 +22,8 @@ from asoreconcile.clock import Clock
 from asoreconcile.errors import RetryError
 
 _PREFIX = "x-ms-ratelimit-remaining-"
+# No limit of ARM's is anywhere near.
+_DIGITS = 15
 # Each resource that was refused has a gate: idle ones are swept out beyond this.
 _FEW_GATES = 256
 
@@ -178,8 +180,9 @@ def remaining_of(headers: Mapping[str, str]) -> dict[str, float]:
         if name.startswith(_PREFIX):
             limit = name.removeprefix(_PREFIX)
             for policy, text in _entries(value):
-                if text.strip().isdigit():
-                    found[f"{limit}/{policy}" if policy else limit] = float(text)
+                number = text.strip()
+                if number.isdecimal() and len(number) <= _DIGITS:
+                    found[f"{limit}/{policy}" if policy else limit] = float(number)
     return found
 
 

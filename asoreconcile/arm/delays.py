@@ -13,6 +13,9 @@ from asoreconcile.arm.response import parsed_date
 # operation whose server has only misjudged it.
 MIN_DELAY_SECONDS = 1.0
 MAX_DELAY_SECONDS = 600.0
+# ARM counts by the hour at most: what asks for more means milliseconds, or another
+# century, and would end all work of a subscription.
+_MOST_ASKED_SECONDS = 3600.0
 _MAX_OWN_DELAY_SECONDS = 30.0
 # ARM refills 25 reads a second and principal; polls may always take half of it, as
 # each operation that ends is followed by a read of its resource (T2, T9). Of what ARM
@@ -34,12 +37,17 @@ _LATER_READS_PER_SECOND = 18.75
 def retry_after_seconds(
     headers: Mapping[str, str], *, now: datetime | None = None
 ) -> float | None:
-    """What `retry-after` asks for, in seconds from 0; None without one.
+    """What `retry-after` asks for, in seconds from 0 to an hour; None without one.
 
     headers: keys lower-case. Seconds (also with a fraction) or an HTTP date, which is
     measured against the answer's own `date`, else `now`. `retry-after-ms` and
     `x-ms-retry-after-ms` win over it. Garbage and negatives count as absent.
     """
+    asked = _asked_seconds(headers, now=now)
+    return None if asked is None else min(asked, _MOST_ASKED_SECONDS)
+
+
+def _asked_seconds(headers: Mapping[str, str], *, now: datetime | None) -> float | None:
     for name in ("retry-after-ms", "x-ms-retry-after-ms"):
         milliseconds = _number(headers.get(name, ""))
         if milliseconds is not None:

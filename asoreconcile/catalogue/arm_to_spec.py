@@ -11,10 +11,14 @@ from typing import Any, assert_never
 import attrs
 
 from asoreconcile.arm import ids
+from asoreconcile.catalogue.field_types import is_int64
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.problems import schema_problems
 from asoreconcile.catalogue.tables import NAME_FIELD, Field, Path, Table
 from asoreconcile.objects import JsonObject, copy_json
+
+# Of the largest integer that the API server takes.
+_DIGITS = 19
 
 _NOT_TAKEN = object()
 _UNTYPED = "x-kubernetes-preserve-unknown-fields"
@@ -246,11 +250,11 @@ def _spelled(schema: JsonObject, given: Any) -> Any:
             if isinstance(allowed, str) and allowed.casefold() == given.casefold():
                 return allowed
         # Providers answer some numbers as texts, and the other way round below.
-        if given.isdigit() and schema.get("type") == "integer":
-            return int(given)
+        if given.isdecimal() and schema.get("type") == "integer":
+            return int(given) if len(given) < _DIGITS else given
     if isinstance(given, bool):
         return given
-    if isinstance(given, float) and given.is_integer():
+    if isinstance(given, float) and is_int64(given):
         given = int(given)
     if isinstance(given, int) and schema.get("type") == "string":
         return str(given)

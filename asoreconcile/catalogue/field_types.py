@@ -5,6 +5,12 @@ from typing import Any
 from asoreconcile.objects import JsonObject
 
 ANY = "x-kubernetes-preserve-unknown-fields"
+_INTEGERS = 2**63
+
+
+def is_int64(value: float) -> bool:
+    """Whether the API server takes a number, int or float, for an integer."""
+    return -_INTEGERS <= value < _INTEGERS and value == int(value)
 
 
 def fits(schema: JsonObject, value: Any) -> bool:
@@ -28,7 +34,7 @@ def fits(schema: JsonObject, value: Any) -> bool:
             return isinstance(value, int | float) and not isinstance(value, bool)
         case "integer":
             # JSON has one sort of numbers: to the API server 3.0 is a whole one.
-            whole = isinstance(value, float) and value.is_integer()
-            return whole or (isinstance(value, int) and not isinstance(value, bool))
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            return is_number and is_int64(value)
         case _:
             return False

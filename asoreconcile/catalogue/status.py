@@ -8,6 +8,7 @@ dropped, read-only secrets among it.
 from collections.abc import Iterator
 from typing import Any
 
+from asoreconcile.catalogue.field_types import is_int64
 from asoreconcile.catalogue.kinds import KindVersion
 from asoreconcile.catalogue.shapes import Shape, Shapes
 from asoreconcile.objects import JsonObject, copy_json
@@ -65,11 +66,11 @@ def _keyworded(shapes: Shapes, shape: JsonObject, value: Any) -> Any:
 
 
 def _scalar(kind: str, value: Any) -> Any:
-    if kind == "integer" and isinstance(value, float) and value.is_integer():
-        return int(value)
     # In Python a bool is an int, and the API server would refuse `true` for a number.
     if isinstance(value, bool) and kind != "boolean":
         return _ABSENT
+    if kind == "integer" and isinstance(value, int | float):
+        return int(value) if is_int64(value) else _ABSENT
     return value if isinstance(value, _TYPES[kind]) else _ABSENT
 
 

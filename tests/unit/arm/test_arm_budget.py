@@ -147,6 +147,23 @@ def test_t3_rate_headers_reach_the_gauge():
             {},
             id="T3-garbage",
         ),
+        *(
+            pytest.param(
+                {
+                    "x-ms-ratelimit-remaining-subscription-writes": odd,
+                    "x-ms-ratelimit-remaining-resource": f"A;{odd},B;7",
+                },
+                {"resource/B": 7},
+                id=f"T3-odd-{name}",
+            )
+            for name, odd in {
+                "superscript": "\xb2",
+                "negative": "-1",
+                "nan": "nan",
+                "huge": "9" * 400,
+                "empty": "",
+            }.items()
+        ),
         pytest.param({"content-type": "1"}, {}, id="T3-other"),
     ],
 )

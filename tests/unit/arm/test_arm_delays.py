@@ -25,6 +25,8 @@ NOW = datetime(2026, 10, 21, 7, 28, 0, tzinfo=UTC)
         pytest.param("", None, id="L17-empty"),
         pytest.param("Wed, 21 Oct 2026 07:29:00 GMT", 60, id="L17-date"),
         pytest.param("Wed, 21 Oct 2020 07:28:00 GMT", 0, id="L17-past"),
+        pytest.param("1e9", 3600, id="L17-another-century"),
+        pytest.param("Fri, 31 Dec 9999 23:59:59 GMT", 3600, id="L17-the-last-date"),
         pytest.param("Wed, 99 Oct 2026 07:28:00 GMT", None, id="L17-broken-date"),
     ],
 )

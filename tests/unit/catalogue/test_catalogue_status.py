@@ -192,3 +192,14 @@ def test_recorded_answers_give_statuses_the_schema_accepts():
                 assert result.get("id", body["id"]) == body["id"]
                 mapped += 1
     assert mapped > 1500
+
+
+@pytest.mark.parametrize("odd", [1e300, -1e300, 2**63, -(2**63) - 1, 2**64 - 1, 1.5])
+def test_a_number_that_is_no_integer_of_the_api_servers_is_left_out(odd):
+    """A status with one could not be written, or would be refused each time."""
+    body = {"id": "/x", "properties": {"flowTimeoutInMinutes": odd}}
+    assert status(VNET, body) == {"id": "/x"}
+    for whole in (4.0, 2**63 - 1, -(2**63)):
+        body["properties"]["flowTimeoutInMinutes"] = whole
+        found = status(VNET, body)["flowTimeoutInMinutes"]
+        assert (found, type(found)) == (whole, int)
