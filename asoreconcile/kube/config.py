@@ -52,6 +52,7 @@ def in_cluster(
     try:
         token = TokenFile(service_account / "token", clock=clock)
         certificates = ClientCertificates(authority=service_account / "ca.crt")
+        namespace = _namespace(service_account / "namespace")
     except (OSError, ValueError) as error:
         raise KubeConfigError(f"the pod's service account: {error}") from error
     return ClusterConfig(
@@ -59,7 +60,7 @@ def in_cluster(
         trust=certificates.trust,
         authorization=token.authorization,
         renew=token.renew,
-        namespace=_namespace(service_account / "namespace"),
+        namespace=namespace,
     )
 
 
@@ -74,5 +75,5 @@ def _in_cluster(service_account: Path) -> bool:
 def _namespace(path: Path) -> str:
     try:
         return path.read_text("utf-8").strip() or "default"
-    except OSError:
-        return "default"  # it is there in any pod, but nothing hangs on it
+    except FileNotFoundError:
+        return "default"  # it is there in any pod

@@ -162,6 +162,15 @@ def test_broken_service_account_names_the_matter(account, name, content):
         load(service_account=account)
 
 
+def test_a_namespace_that_cannot_be_read_is_not_taken_for_the_default_one(account):
+    """A lease in another namespace would let two lead."""
+    (account / "namespace").unlink()
+    assert load(service_account=account).namespace == "default"
+    (account / "namespace").mkdir()
+    with pytest.raises(KubeConfigError, match="service account"):
+        load(service_account=account)
+
+
 def test_service_account_needs_both_variables(account, monkeypatch):
     monkeypatch.delenv("KUBERNETES_SERVICE_PORT")
     with pytest.raises(KubeConfigError, match="_PORT is not set"):

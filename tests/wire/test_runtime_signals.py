@@ -1,11 +1,18 @@
 """A manager in a process of its own, stopped by real signals."""
 
+import http.client
 import os
 import signal
+import socket
+import ssl
 import subprocess
 import sys
+from contextlib import closing
 
+import orjson
 import pytest
+
+from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 PROGRAM = """
 import sys, threading
@@ -52,6 +59,7 @@ def start():
     def run(*arguments, program=PROGRAM):
         process = subprocess.Popen(
             [sys.executable, "-c", program, *arguments],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -63,6 +71,7 @@ def start():
     for process in processes:
         process.kill()
         process.wait()
+        process.stdin.close()
         process.stdout.close()
 
 
@@ -145,3 +154,67 @@ def test_mg6_the_operator_heeds_a_signal_before_anything_is_started(tmp_path):
         process.wait()
     assert process.returncode == 0
     assert "Traceback" not in said
+
+
+REVIEWING = """
+import sys
+from pathlib import Path
+from asoreconcile.kube.cluster import ClusterConfig
+from asoreconcile.runtime.application import Application
+from asoreconcile.webhooks.admission import Allowed
+from asoreconcile.webhooks.serving_certificates import FileCertificates
+
+NOWHERE = ClusterConfig("http://127.0.0.1:1", None, authorization=lambda: "")
+app = Application("tests", cluster=NOWHERE, grace_seconds=60)
+certificates = FileCertificates(Path(sys.argv[1]))
+server = app.webhooks("127.0.0.1:0", certificates=certificates)
+
+def decide(request):
+    print("inside", flush=True)
+    sys.stdin.readline()
+    return Allowed()
+
+server.validate("/validate", decide)
+app.when_leading("say where", lambda: print(server.port, flush=True))
+print("started", flush=True)
+sys.exit(app.run())
+"""
+
+
+def is_refused(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=20).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+def test_mg4_a_review_under_way_is_answered_and_no_further_one_is_taken(
+    start, tmp_path
+):
+    authority = certificate_authority()
+    pair = authority.issue(["127.0.0.1"])
+    for name, pem in zip(("tls.crt", "tls.key"), pair, strict=True):
+        (tmp_path / name).write_bytes(pem)
+    process = start(str(tmp_path), program=REVIEWING)
+    port = int(process.stdout.readline())
+    context = ssl.create_default_context(cadata=authority.pem.decode())
+    kind = {"group": "demo.example.com", "version": "v1", "kind": "Widget"}
+    review = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {"uid": "u", "kind": kind, "operation": "CREATE", "object": {}},
+    }
+    connection = http.client.HTTPSConnection("127.0.0.1", port, context=context)
+    with closing(connection):
+        headers = {"Content-Type": "application/json"}
+        connection.request("POST", "/validate", orjson.dumps(review), headers)
+        assert process.stdout.readline() == "inside\n"
+        process.send_signal(signal.SIGTERM)
+        while not is_refused(port):
+            assert process.poll() is None
+        process.stdin.write("\n")
+        process.stdin.flush()
+        answer = orjson.loads(connection.getresponse().read())
+    assert answer["response"]["allowed"] is True
+    assert process.wait(20) == 0

@@ -3,7 +3,9 @@
 import pytest
 from h2peer import greet
 from loopreader import Reader
+from recordedthreads import RecordedThreads
 
+from asoreconcile.errors import StoppedError
 from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.loop_stream import StreamLimits
 
@@ -127,3 +129,15 @@ def test_rf13_a_stream_closed_for_its_silence_leaves_its_connection(serving_h2):
     Reader(loop).answered().stream.close()  # after a moment: of that no harm is thought
     assert Reader(loop).answered().read() == b"first"
     assert [len(one.streams) for one in peer.connections] == [1, 3]
+
+
+def test_th9_a_loop_is_closed_while_its_first_stream_is_unanswered(serving_h2):
+    threads = RecordedThreads()
+    peer, loop = serving_h2(lambda _stream: None, loop={"threads": threads})
+    readers = [Reader(loop) for _ in range(3)]
+    peer.wait_for_streams(1)
+    loop.close()
+    for reader in readers:
+        with pytest.raises(StoppedError):
+            reader.answered()
+    assert threads.ended(20)
