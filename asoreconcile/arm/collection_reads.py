@@ -75,6 +75,12 @@ class _Collection:
     groups: set[str] = attrs.field(factory=set)
     entries: dict[str, bytes] = attrs.field(factory=dict)
 
+    def is_worth_it(self) -> bool:
+        """Whether as many ask as pay for a list, or the last one spared as many."""
+        if self.started is not None:
+            return self.paid >= _READS_A_PAGE * self.pages
+        return self.asked > _READS_A_PAGE * self.pages
+
     def size_bytes(self) -> int:
         return sum(map(len, self.entries.values()))
 
@@ -134,10 +140,12 @@ class CollectionReads:
         """A resource was written just now, or its operation ended: lists that were
         started before show neither it nor what it is part of as they are.
         """
-        now = self._clock.monotonic()
-        limit = now - self._max_age_seconds - self._source.lag_seconds
         text = ids.key(arm_id)
         with self._lock:
+            # Read here: what is above two resources must not go back to the time of
+            # the one that was written first.
+            now = self._clock.monotonic()
+            limit = now - self._max_age_seconds - self._source.lag_seconds
             while self._written and next(iter(self._written.values())) <= limit:
                 self._written.popitem(last=False)
             # Each id above it, and paths that are none, which nobody asks for.
@@ -171,13 +179,13 @@ class CollectionReads:
             known.groups.add(group)
             if known.refused_until > now or self._is_young(known, now):
                 return False
-            if known.started is not None and known.paid >= _READS_A_PAGE * known.pages:
+            if known.started is not None and known.is_worth_it():
                 return True
             if known.started is not None or now - known.since > self._max_age_seconds:
                 known.started, known.asked, known.since = None, 0, now
                 known.entries = {}
             known.asked += 1
-            return known.asked > _READS_A_PAGE * known.pages
+            return known.is_worth_it()
 
     def _is_young(self, known: _Collection, now: float) -> bool:
         return known.started is not None and now - known.started < self._max_age_seconds
@@ -186,8 +194,11 @@ class CollectionReads:
         started = self._clock.monotonic()
         with self._lock:
             known = self._collections.setdefault(key, _Collection(since=started))
-            if self._is_young(known, started):
-                return  # another list ended since this thread looked
+            # Another list ended since this thread looked: it is there, or was refused,
+            # or too long, or the type is not listed any more.
+            is_settled = self._is_young(known, started) or known.refused_until > started
+            if is_settled or not known.is_worth_it():
+                return
             affordable = max(1, max(known.asked, known.paid) // _READS_A_PAGE)
             is_narrowed = known.is_narrowed and len(known.groups) <= _MOST_GROUPS
             groups = frozenset(known.groups)
@@ -222,6 +233,8 @@ class CollectionReads:
             self._refuse(key, _ASKED_AGAIN_AFTER_SECONDS)
             return
         with self._lock:
+            if (key.arm_type, key.api_version) in self._distrusted:
+                return  # since it was begun: nobody may go by it, or ever drops it
             self._collections[key] = _Collection(
                 since=started,
                 started=started,

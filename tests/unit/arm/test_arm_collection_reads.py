@@ -1,7 +1,11 @@
 """What lists remember of writes, without a server."""
 
+import pytest
+
 from asoreconcile.arm.collection_reads import CollectionReads
 from asoreconcile.arm.collections import collection_of
+from asoreconcile.arm.error_body import ErrorBody
+from asoreconcile.arm.errors import ArmError
 from asoreconcile.testing.clock import FakeClock
 
 GROUP = "/subscriptions/1/resourceGroups/g"
@@ -59,3 +63,61 @@ def test_q6_what_is_written_again_is_remembered_from_then_on():
     clock.advance(2.0)
     reads.wrote(f"{GROUP}/providers/Microsoft.Network/virtualNetworks/n")
     assert account(1).lower() in reads._written
+
+
+class Overtaken:
+    """Calls under way; between the first one's look and its call, another's is over."""
+
+    def __init__(self, inner, overtake):
+        self._inner = inner
+        self._overtake = [overtake]
+
+    def do(self, key, call):
+        if self._overtake:
+            self._overtake.pop()()
+        return self._inner.do(key, call)
+
+
+class CountedLists(Lists):
+    """What each list is, in turn: an error that ends it, or its pages."""
+
+    def __init__(self, *answers):
+        self._answers = [*answers]
+        self.asked = 0
+
+    def pages(self, _client, _wanted):
+        self.asked += 1
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        yield from answer
+
+
+def test_q7_a_type_that_is_distrusted_while_it_is_listed_is_read_by_get():
+    clock = FakeClock()
+
+    class Distrusted(Lists):
+        def pages(self, client, wanted):
+            yield from super().pages(client, wanted)
+            reads.distrust(account(0), "2023-01-01")
+
+    reads = CollectionReads(clock, max_age_seconds=60.0, source=Distrusted())
+    assert [shown(reads, number) for number in range(5)] == [False] * 5
+    assert reads._collections == {}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ArmError(ErrorBody("AuthorizationFailed", "No."), status=403),
+        ArmError(ErrorBody("ServiceUnavailable", "Later."), status=503),
+        [[{"id": account(number)}] for number in range(4)],
+    ],
+    ids=["refused", "down", "too long"],
+)
+def test_q6_who_looked_before_a_list_came_to_nothing_makes_no_other(answer):
+    lists = CountedLists(answer, *[answer] * 3)
+    reads = CollectionReads(FakeClock(), max_age_seconds=60.0, source=lists)
+    reads._under_way = Overtaken(reads._under_way, lambda: shown(reads, 3))
+    assert [shown(reads, number) for number in range(3)] == [False] * 3
+    assert lists.asked == 1

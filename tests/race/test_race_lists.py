@@ -1,0 +1,75 @@
+"""Lists that many syncs share, and writes meanwhile."""
+
+import itertools
+
+from interleaving import Interleaving, seeds
+
+from asoreconcile.arm.collection_reads import CollectionReads
+from asoreconcile.arm.collections import collection_of
+
+PARENT = "/subscriptions/1/resourceGroups/g/providers/Microsoft.Sql/servers/s"
+
+
+class Ticking:
+    """A clock of which no two readings are the same."""
+
+    def __init__(self):
+        self._ticks = itertools.count(1.0)
+
+    def monotonic(self):
+        return next(self._ticks)
+
+
+class Servers:
+    """A source of lists; each shows one server, and what was written below it so far.
+
+    noted: of that, what the writer has said to the lists.
+    """
+
+    name = "lists"
+    lag_seconds = 0.0
+    can_narrow = False
+
+    def __init__(self):
+        self.written, self.noted = [], []
+
+    def address(self, arm_id):
+        return collection_of(arm_id)
+
+    def pages(self, _client, _wanted):
+        yield [{"id": PARENT, "written": [*self.written]}]
+
+
+def test_q8_no_list_shows_a_parent_as_it_was_before_a_write_below_it():
+    shown = 0
+    for seed in seeds(25, kept=(3, 7)):
+        interleaving = Interleaving(seed, every=4)
+        with interleaving.locks():
+            clock, servers = Ticking(), Servers()
+            reads = CollectionReads(clock, max_age_seconds=8.0, source=servers)
+
+        def write(name, clock=clock, servers=servers, reads=reads):
+            for number in range(6):
+                began = clock.monotonic()
+                servers.written.append(f"{name}{number}")
+                reads.wrote(f"{PARENT}/databases/{name}{number}")
+                servers.noted.append((f"{name}{number}", began))
+                # Whoever interrupted it: the time of the last that was noted, or later.
+                last = max(began for _, began in servers.noted)
+                assert reads._written[PARENT.lower()] > last
+
+        def sync(servers=servers, reads=reads):
+            nonlocal shown
+            for _ in range(40):
+                noted = {name for name, _ in servers.noted}
+                found = reads.entry(
+                    None, PARENT, "2021-11-01", credential="one", seen_at=-1.0
+                )
+                if found is not None:
+                    shown += 1
+                    assert noted <= {*found.body["written"]}
+
+        interleaving.run(
+            lambda write=write: write("a"), lambda write=write: write("b"), sync
+        )
+    assert shown
