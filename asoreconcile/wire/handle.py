@@ -290,7 +290,7 @@ class CurlHandle:
                 seconds=self._patience.connect,
                 options=self._socket_options,
             )
-            _require_a_spare(connected)
+            _require_spares(connected)
         except OSError as error:
             reason = self._call.explain()
             if not reason:
@@ -320,15 +320,20 @@ class CurlHandle:
         self._is_impatient = wanted
 
 
-def _require_a_spare(connected: socket.socket) -> None:
-    """Raises OSError if there is no descriptor for the copy that libcurl takes: it
-    would say that the server cannot be reached.
+def _require_spares(connected: socket.socket) -> None:
+    """Raises OSError if there are no descriptors for what libcurl opens next, a copy of
+    the socket and the file of authorities: it would blame the server, or the file.
     """
+    spares: list[int] = []
     try:
-        os.close(os.dup(connected.fileno()))
+        for _ in range(2):
+            spares.append(os.dup(connected.fileno()))
     except OSError:
         connected.close()
         raise
+    finally:
+        for spare in spares:
+            os.close(spare)
 
 
 def _is_connected(*_: object) -> object:

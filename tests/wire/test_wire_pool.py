@@ -88,9 +88,11 @@ def test_h4_no_password_file_and_no_proxy_of_the_environment_is_used(
         assert b"uthorization" not in peer.requests[0]
 
 
-@pytest.mark.parametrize("spare", [0, 1, 2])
+@pytest.mark.parametrize("spare", range(4))
 def test_no_descriptor_is_an_error_that_says_so(spare):
-    """Whichever step it is that finds none: libcurl's own, the socket, its copy."""
+    """Whichever step it is that finds none: libcurl's own, the socket, its copy, the
+    file of authorities.
+    """
     with talking_to(answers(OK)) as (pool, _):
         with (
             exhausted_descriptors(spare=spare),
