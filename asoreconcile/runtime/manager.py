@@ -11,6 +11,7 @@ from enum import Enum
 from functools import partial
 from typing import Protocol
 
+from asoreconcile import reconcile_context
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.kube.retrying import START_UP, is_passing
@@ -27,6 +28,7 @@ from asoreconcile.runtime.runnable import (
 )
 from asoreconcile.runtime.signals import stop_signals
 from asoreconcile.runtime.worker_pool import start_daemon
+from asoreconcile.stop_signal import StopSignal
 
 _log = Logger(__name__)
 
@@ -34,6 +36,8 @@ GRACE_SECONDS = 25.0  # pods usually get 30 s
 # Of a stop's time, for giving the lease back: an event that is not written, or a probe
 # that is not answered, must not keep the next leader waiting.
 _SHARE_OF_LEASE = 1 / 16
+# Of a stop's time, for what is being started when it begins, as for reconciles.
+_SHARE_OF_STARTS = 0.9
 
 
 class ManagerError(AsoreconcileError):
@@ -97,12 +101,16 @@ class Manager:
         self._names: set[str] = set()
         self._phase = _Phase.NEW
         self._stop = threading.Event()
+        # What is being started then asks the API server for no longer than this allows.
+        self._starts = StopSignal()
+        self._end: float | None = None
         # A stop has to wait for an election that comes through at that very moment:
         # what is half started would never be stopped.
         self._settled = threading.Event()  # no leader is being started
         self._settled.set()
         self._after_caches = AfterCaches(clock, caches_ready, self._start_one)
         self._early: set[int] = set()
+        self._context = reconcile_context.Context(clock, stop=self._starts)
         self._deadline = 0.0
         self._lost = False
         self._over = threading.Event()
@@ -173,7 +181,7 @@ class Manager:
         """Ask `run` to stop. Does not wait. Idempotent; before `run` it runs out of
         work at once.
         """
-        self._stop.set()
+        self._ask_to_stop(self._grace_seconds)
 
     @property
     def stopping(self) -> threading.Event:
@@ -249,14 +257,15 @@ class Manager:
             # Before it starts: one that fails half-way is stopped as well.
             self._started[group].append(service)
         try:
-            retry(
-                service.start,
-                backoff=START_UP,
-                when=is_passing,
-                clock=self._clock,
-                stop=self._stop,
-                what=f"start {_name(service)}",
-            )
+            with reconcile_context.running(self._context):
+                retry(
+                    service.start,
+                    backoff=START_UP,
+                    when=is_passing,
+                    clock=self._clock,
+                    stop=self._stop,
+                    what=f"start {_name(service)}",
+                )
         except StoppedError:
             return False
         except Exception as error:  # noqa: BLE001 - becomes the manager's failure
@@ -289,6 +298,7 @@ class Manager:
         # A stop may be waiting for the leaders: no time is left for that now.
         with self._lock:
             over = self._over
+        self._ask_to_stop(0.0)
         self._fail(LeadershipLostError("leader election lost"))
         over.set()
 
@@ -296,7 +306,19 @@ class Manager:
         with self._lock:
             if self.failure is None:
                 self.failure = error
-        self._stop.set()
+        self._ask_to_stop(self._grace_seconds)
+
+    def _ask_to_stop(self, grace_seconds: float) -> None:
+        """Have `run` go on to the end, which is so far away; the first time counts."""
+        now = self._clock.monotonic()
+        with self._lock:
+            if self._end is not None:
+                return
+            self._end = now + grace_seconds
+        try:
+            self._starts.stop(now + grace_seconds * _SHARE_OF_STARTS)
+        finally:
+            self._stop.set()  # whatever becomes of those that are to be cut off
 
     def _shut_down(self) -> list[str]:
         """Stop in order within the budget; returns what still runs."""
@@ -304,7 +326,7 @@ class Manager:
             self._phase = _Phase.STOPPING
         # First of all: what is held back must not start into a process that stops.
         self._after_caches.close()
-        end = self._clock.monotonic() + self._grace_seconds
+        end = self._end or 0.0
         reserved = self._grace_seconds * _SHARE_OF_LEASE if self._elector else 0.0
         still_running: list[str] = []
         writing = False

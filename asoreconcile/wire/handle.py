@@ -28,6 +28,8 @@ from asoreconcile.wire.trust import TlsTrust
 _USER_TIMEOUT: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)  # Linux
 # poll(2) takes a C int of milliseconds: without an end it would overflow.
 _LONGEST_WAIT_SECONDS = 3600.0
+# Descriptors that libcurl needs beside the socket to connect.
+_SPARES = 2
 _POLLED = {
     pycurl.POLL_IN: select.POLLIN,
     pycurl.POLL_OUT: select.POLLOUT,
@@ -326,7 +328,7 @@ def _require_spares(connected: socket.socket) -> None:
     """
     spares: list[int] = []
     try:
-        for _ in range(2):
+        while len(spares) < _SPARES:
             spares.append(os.dup(connected.fileno()))
     except OSError:
         connected.close()

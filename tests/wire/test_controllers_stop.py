@@ -5,7 +5,7 @@ and the next process sends nothing to Azure again that was known to have been ac
 """
 
 import pytest
-from operation import WAIT_SECONDS, Operation
+from operation import WAIT_SECONDS, Operation, free_port
 from world import resource_group, virtual_network
 
 from asoreconcile.azure.annotations import POLLER_TOKEN
@@ -29,9 +29,9 @@ BROKEN_OFF = (
 class Stopped(Operation):
     """A leading manager that is asked to end while requests are held."""
 
-    def lead(self):
+    def lead(self, *arguments):
         self.start_manager(
-            "--enable-leader-election", f"--grace-seconds={GRACE_SECONDS}"
+            "--enable-leader-election", f"--grace-seconds={GRACE_SECONDS}", *arguments
         )
 
     def stopped(self):
@@ -164,3 +164,24 @@ def test_mg4_a_stream_that_is_never_answered(operation, path):
     arrived(stream)
     assert operation.stopped() == 0
     assert "Traceback" not in operation.logs()
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/secrets"), ("PATCH", "customresourcedefinitions")],
+    ids=["the certificate of webhooks", "the CRDs, as the leader"],
+)
+def test_mg4_a_write_of_the_start_that_is_not_answered(operation, method, path):
+    """The next start begins with it; nobody waits longer than the grace."""
+    write = operation.cluster.faults.hold(method=method, path=path)
+    port = free_port()
+    operation.lead(
+        f"--webhook-port={port}",
+        f"--webhook-url=https://127.0.0.1:{port}",
+        "--crd-pattern=resources.azure.com/*",
+    )
+    arrived(write)
+    assert operation.stopped() == 0
+    assert "Traceback" not in operation.logs()
+    leases = operation.client.list_page(LEASES).items
+    assert [holder_of(lease) for lease in leases] in ([], [""])

@@ -5,11 +5,13 @@ import threading
 import pytest
 from quickclock import QuickClock
 
+from asoreconcile import reconcile_context
 from asoreconcile.clock import SystemClock
 from asoreconcile.errors import StoppedError
 from asoreconcile.kube.errors import ApiError, TransportError
 from asoreconcile.runtime.manager import LeadershipLostError, Manager, ManagerError
 from asoreconcile.runtime.runnable import RunnableFunc, RunnableGroup, RunnableHooks
+from asoreconcile.stop_signal import StopSignal
 from asoreconcile.testing.clock import FakeClock
 
 
@@ -395,6 +397,46 @@ def test_mg4_one_budget_covers_the_whole_stop(clock, journal):
     manager.stop()
     running.exit_code()
     assert (slow.timeout_seconds, late.timeout_seconds) == (25, 15)
+
+
+def test_th9_a_stop_cuts_short_what_a_start_asks(journal):
+    """Its requests heed the stop as those of a reconcile do."""
+    manager = Manager(clock=SystemClock(), grace_seconds=60)
+    starting = Recorded("starting", journal)
+
+    def start():
+        journal.note("start starting")
+        reconcile_context.wait(StopSignal())
+
+    starting.start = start
+    manager.add(starting, group=RunnableGroup.WEBHOOKS)
+    never = Recorded("never", journal)
+    manager.add(never, group=RunnableGroup.CACHES)
+    running = Running(manager)
+    journal.wait_for("start starting")
+    manager.stop()
+    assert running.exit_code() == 0
+    assert journal.lines == ["start starting", "stop starting"]
+
+
+def test_mg4_what_a_start_takes_counts_as_the_stop_s_time(clock, journal):
+    manager = Manager(clock=clock, grace_seconds=20)
+    slow = Recorded("slow", journal)
+
+    def start():
+        journal.note("start slow")
+        assert manager.stopping.wait(10)
+        assert reconcile_context.seconds_left() == 18
+        clock.advance(15)
+        raise StoppedError
+
+    slow.start = start
+    manager.add(slow, group=RunnableGroup.WEBHOOKS)
+    running = Running(manager)
+    journal.wait_for("start slow")
+    manager.stop()
+    assert running.exit_code() == 0
+    assert slow.timeout_seconds == 5
 
 
 @pytest.mark.parametrize("group", list(RunnableGroup), ids=lambda group: group.name)
