@@ -81,7 +81,9 @@ class Context:
         if self.is_stopping or (is_late and self._is_stopped):
             raise StoppedError("the controller is stopping")
         if is_late:
-            raise DeadlineError("the reconcile took longer than it may")
+            raise DeadlineError(
+                "the reconcile reached its deadline_seconds: it is tried again"
+            )
 
 
 _CURRENT: ContextVar[Context | None] = ContextVar("asoreconcile_context", default=None)

@@ -36,7 +36,7 @@ class RemainingGauge(Protocol):
     """Where readings of the remaining budget go, such as a metric."""
 
     def __call__(self, bucket: Bucket, limit: str, remaining: float) -> None:
-        """limit: the header's last words, such as `subscription-reads`."""
+        """limit: the end of the header's name, such as `subscription-reads`."""
 
 
 class Budget:
@@ -66,7 +66,7 @@ class Budget:
         """Return if a request may go now; else raise ThrottledError (T7, T8).
 
         background: for a sync that nobody waits for; others go first.
-        Who was let in says `leave` in the end, whatever came of it.
+        Each request that was let in has to call `leave` once, whatever came of it.
         """
         with self._lock:
             now = self._clock.monotonic()
@@ -83,7 +83,7 @@ class Budget:
                 for gate in gates.values():
                     gate.enter(now)
                 return
-        # Places in the queue are spread already; this only keeps them from a beat.
+        # Places in the queue are spread already; this keeps retries out of step.
         spread = min(wait, 1.0) * 0.2 * self._jitter()
         raise ThrottledError(f"Azure throttles {longest}", after_seconds=wait + spread)
 

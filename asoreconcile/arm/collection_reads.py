@@ -297,7 +297,7 @@ class CollectionReads:
 
 
 def _packed(page: list[JsonObject]) -> Iterator[tuple[str, bytes]]:
-    """Entries as small as can be: most lists hold more than is asked for."""
+    """Entries, compressed: most lists hold more than is asked for."""
     for body in page:
         id_ = body.get("id")
         if isinstance(id_, str):

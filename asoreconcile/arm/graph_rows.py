@@ -98,7 +98,9 @@ class GraphRows:
         with self._lock:
             wait = self._closed_until.get(credential, 0.0) - self._clock.monotonic()
         if wait > 0:
-            raise NotAnsweredError("its quota is used up", after_seconds=wait)
+            raise NotAnsweredError(
+                "the quota of Azure Resource Graph is used up", after_seconds=wait
+            )
         try:
             answer, headers = client.query(RESOURCE_GRAPH, API_VERSION, asked)
         except RetryError as held:

@@ -134,7 +134,7 @@ def loads(text: str, *, type_name: str = "") -> Token:
         case str(other) if other and other == type_name:
             type_ = RESOURCE
         case _:
-            raise TokenError("the poller token is of a foreign type")
+            raise TokenError("the poller token is of a type that ASO does not write")
     inner = document.get("token")
     if not isinstance(inner, dict):
         raise TokenError("the poller token has no member 'token'")
@@ -185,7 +185,7 @@ def _token(type_: TokenType, inner: dict[str, Any]) -> Token:
         return _url_token(TokenShape.LOCATION, type_, inner)
     if "oplocURL" in inner:
         return _status_token(TokenShape.OPERATION_LOCATION, type_, inner, "oplocURL")
-    raise TokenError("the poller token has an unknown shape")
+    raise TokenError("the poller token has none of the forms that ASO writes")
 
 
 def _url_token(shape: TokenShape, type_: TokenType, inner: dict[str, Any]) -> Token:

@@ -70,7 +70,8 @@ class ParentWrites:
             if reading.is_stale:
                 is_busy = reading.key in self._writes
                 raise RetryError(
-                    "a child was written since its parent was read",
+                    f"a child was written since {reading.key} was read: the parent is "
+                    "read again before its PUT",
                     after_seconds=_BUSY_SECONDS if is_busy else AT_ONCE_SECONDS,
                 )
             reading.is_writing = True
@@ -91,7 +92,8 @@ class ParentWrites:
             readings = [r for key in parents for r in self._readings.get(key, ())]
             if any(reading.is_writing for reading in readings):
                 raise RetryError(
-                    "the parent is being written", after_seconds=_BUSY_SECONDS
+                    f"not sent: a PUT of the parent of {arm_id} is under way",
+                    after_seconds=_BUSY_SECONDS,
                 )
             # What they have read of their children is about to be untrue.
             for reading in readings:

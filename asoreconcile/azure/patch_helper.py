@@ -210,7 +210,7 @@ class PatchHelper:
             or is_deleting(live)
             or not has_finalizer(live, FINALIZER)
         ):
-            raise StaleError(f"{self.key} has changed")
+            raise StaleError(f"{self.key} has changed since it was read")
         self._is_live = True
 
     def set_ready(self, ready: ReadyCondition, *, reason_aware: bool = False) -> None:

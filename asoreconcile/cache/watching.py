@@ -110,4 +110,8 @@ class OpenWatch:
 
     def _check_not_behind(self, bookmark: JsonObject) -> None:
         if is_before(resource_version(bookmark), self.since):
-            raise BehindError("the server is behind what it told before")
+            raise BehindError(
+                f"the server is at version {resource_version(bookmark)}, and "
+                f"{self.since} was seen already: another replica answers, or "
+                "etcd was restored"
+            )

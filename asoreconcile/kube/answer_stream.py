@@ -86,7 +86,10 @@ class Stream:
                     held.append(piece[start:])
                     held_bytes += len(piece) - start
                 if held_bytes > _MAX_LINE_BYTES:
-                    raise TransportError("a line of the answer is too long")
+                    raise TransportError(
+                        "a line of the answer has more than "
+                        f"{_MAX_LINE_BYTES >> 20} MiB: is it the API server's?"
+                    )
         if held_bytes and self._ended:
             raise TransportError("the stream ended inside a line")
 
@@ -135,7 +138,9 @@ def check_plain(what: str, headers: Mapping[str, str]) -> None:
     """
     packed = headers.get("content-encoding", PLAIN)
     if packed != PLAIN:
-        raise TransportError(f"{what}: the answer is packed as {packed[:40]}, unasked")
+        raise TransportError(
+            f"{what}: the answer is packed as {packed[:40]}, unasked: is it a proxy's?"
+        )
 
 
 def wire_failure(what: str, error: WireError) -> TransportError:

@@ -50,7 +50,9 @@ class Discovery:
                 self._forget(kind.group)
                 found = self._find(kind)
         if found is None:
-            raise UnknownKindError(f"the server does not serve {kind}")
+            raise UnknownKindError(
+                f"the server does not serve {kind}: its CRD is not there, or not yet"
+            )
         return found
 
     def _find(self, kind: GroupKind | GroupVersionKind) -> ApiResource | None:

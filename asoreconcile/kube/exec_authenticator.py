@@ -91,7 +91,10 @@ class ExecAuthenticator:
         try:
             self._flights.do(_RENEWAL, self._renewal, at_most_seconds=_PATIENCE_SECONDS)
         except PatienceError:
-            raise KubeCredentialError("the credential plug-in goes on and on") from None
+            raise KubeCredentialError(
+                f"the credential plug-in did not end in {_PATIENCE_SECONDS:g} s: run "
+                "it by hand to see what it waits for"
+            ) from None
 
     def _renew_meanwhile(self) -> None:
         with self._lock:

@@ -61,7 +61,7 @@ class ExecPlugin:
 
     @property
     def name(self) -> str:
-        """For people: the arguments may hold secrets."""
+        """What messages call it: without arguments, which may hold secrets."""
         return Path(self.command[0]).name
 
     def run(self) -> Credential:
@@ -103,7 +103,7 @@ class ExecPlugin:
         return output
 
     def _stderr_tail(self, stderr: bytes | None) -> str:
-        """Its last words, without the values that it was given to use."""
+        """The end of its stderr, with the values of its environment hidden."""
         text = (stderr or b"").decode("utf-8", "replace").strip()
         # Whole and of any length: a vault of values takes the short ones for words.
         for value in self.environment.values():
@@ -194,7 +194,7 @@ def _credential(name: str, output: bytes, version: str) -> Credential:
 
 
 def _end(process: "subprocess.Popen[bytes]", *, alone: bool) -> None:
-    """Nothing of it is left, whatever it has started."""
+    """Kill it; alone: in a process group of its own, which ends as a whole."""
     with suppress(ProcessLookupError):
         if alone:
             os.killpg(process.pid, signal.SIGKILL)

@@ -43,8 +43,7 @@ def load(paths: str, *, clock: Clock) -> ClusterConfig:
         return _load(paths, clock=clock)
     except Exception as error:  # noqa: BLE001 - malformed files fail it in any way
         raise KubeConfigError(
-            f"no cluster configuration in {paths} ({_reason(error)}): set KUBECONFIG, "
-            "or run in a cluster"
+            f"no cluster configuration in {paths}: {_reason(error)}"
         ) from None  # what is malformed may hold keys
 
 
@@ -62,7 +61,9 @@ def _load(paths: str, *, clock: Clock) -> ClusterConfig:
     context, user, cluster = _current(paths)
     url = cluster.text("server").rstrip("/")
     if not url:
-        raise KubeConfigError("the cluster names no server")
+        raise KubeConfigError(
+            "the cluster names no server: set clusters[].cluster.server"
+        )
     secure = urlsplit(url).scheme == "https"
     certificates = _certificates(user, cluster) if secure else None
     config = ClusterConfig(
@@ -159,17 +160,21 @@ def _current(paths: str) -> tuple[_Entry, _Entry, _Entry]:
     """The current context, its user and its cluster. Raises KubeConfigError."""
     files = list(_files(paths))
     if not files:
-        raise KubeConfigError("no such file")
+        raise KubeConfigError("no such file: set KUBECONFIG, or run in a cluster")
     named = (config.get("current-context") for config, _ in files)
     name = next((str(one) for one in named if one), "")
     if not name:
-        raise KubeConfigError("no current-context")
+        raise KubeConfigError("no current-context: run kubectl config use-context NAME")
     context = _entry(files, "context", name)
     if context is None:
-        raise KubeConfigError(f"there is no context {name}")
+        raise KubeConfigError(
+            f"there is no context {name}: see kubectl config get-contexts"
+        )
     cluster = _entry(files, "cluster", context.text("cluster"))
     if cluster is None:
-        raise KubeConfigError(f"there is no cluster {context.text('cluster')}")
+        raise KubeConfigError(
+            f"there is no cluster {context.text('cluster')}, which context {name} names"
+        )
     user = _entry(files, "user", context.text("user"))
     return context, user or _Entry(), cluster
 

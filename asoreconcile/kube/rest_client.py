@@ -299,7 +299,10 @@ class RestClient:
             return
         left = reconcile_context.seconds_left()
         if left is not None and pause > left:
-            raise TransportError(f"not sent: its turn comes in {pause:.1f} s only")
+            raise TransportError(
+                f"not sent: the client's rate limit (qps) allows it in {pause:.1f} s, "
+                f"and the reconcile has {left:.1f} s left"
+            )
         if self._wait(method, pause):
             self._check_open()
             reconcile_context.check()

@@ -56,5 +56,7 @@ class TokenFile:
     def _read(self) -> str:
         token = self._path.read_text("ascii").strip()
         if not token:
-            raise ValueError(f"{self._path} is empty")
+            raise ValueError(
+                f"{self._path} is empty: a service account's token is expected"
+            )
         return f"Bearer {token}"

@@ -194,7 +194,10 @@ class ReconcileContext:
         if self.stop is not None and self.stop.is_set():
             raise StoppedError("the operator is stopping")
         if self.deadline is not None and self.clock.monotonic() >= self.deadline:
-            raise RetryError("the pass took longer than it may", after_seconds=1.0)
+            raise RetryError(
+                "the reconcile reached its deadline: it is tried again",
+                after_seconds=1.0,
+            )
 
     def raw_get(self) -> JsonObject | None:
         """The resource as Azure has it now, at this object's api-version.

@@ -18,7 +18,7 @@ from asoreconcile.serving.listener import Listener, ListenError
 from asoreconcile.serving.messages import ServerRequest, ServerResponse
 
 OFF = ("", "0")
-"""Addresses that mean: nowhere."""
+"""Addresses that switch the server off."""
 
 
 @attrs.frozen

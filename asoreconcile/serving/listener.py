@@ -178,7 +178,10 @@ class _Server(socketserver.ThreadingTCPServer):
                 pause = 0.0
 
     def _accept_one(self) -> None:
-        """Raises what keeps it from being served; it is closed then."""
+        """Accept one connection, and close it again if it cannot be served.
+
+        Raises what kept it from being served.
+        """
         connection, client = self.socket.accept()
         if not self._limiter.add(connection):
             connection.close()

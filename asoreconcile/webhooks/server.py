@@ -50,7 +50,7 @@ from asoreconcile.webhooks.routes import (
 from asoreconcile.webhooks.serving_certificates import ServingCertificates
 
 OFF = ("", "0")
-"""Addresses that mean: nowhere."""
+"""Addresses that switch the server off."""
 
 # Over HTTP/1.1 so many reviews are answered at once: this, times the length of a
 # review, bounds the memory they take.

@@ -107,8 +107,8 @@ class StreamLoop:
             self._renewals += 1
 
     def _leave(self, stream: LoopStream) -> None:
-        """As `renew`, unless that was done since the stream was opened: many fall
-        silent at once, and are to share what they go on with.
+        """As `renew`, unless that was done since the stream was opened: streams that
+        fall silent together share one new connection.
         """
         with self._lock:
             self._renewals += self._renewals == stream.renewals

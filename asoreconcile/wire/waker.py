@@ -22,7 +22,9 @@ class Waker:
                 self._writer.send(b"\0")
 
     def heard(self) -> None:
-        """Before what was posted is looked at."""
+        """Drain `reader`. Call it before reading what was posted: the other way round
+        a post between the two would wake nobody.
+        """
         with suppress(OSError):
             self.reader.recv(4096)
         self._is_set = False

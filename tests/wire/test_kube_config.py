@@ -396,9 +396,9 @@ def test_paths_start_at_the_file_that_names_them(server, tmp_path):
 @pytest.mark.parametrize(
     ("part", "changes", "says"),
     [
-        ("cluster", {"server": None}, "the cluster names no server"),
+        ("cluster", {"server": None}, "the cluster names no server: set clusters"),
         ("cluster", {"server": 7}, "server must be text"),
-        ("context", {"cluster": "other"}, "there is no cluster other"),
+        ("context", {"cluster": "other"}, "no cluster other, which context .* names"),
         ("cluster", {"certificate-authority-data": "%"}, "is no base64"),
         (
             "cluster",

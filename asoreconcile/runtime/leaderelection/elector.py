@@ -280,7 +280,7 @@ class LeaseElector:
                 )
 
     def _report_elected(self, *, last: bool = False) -> bool:
-        """Have all that leads started; whether there was a thread for it.
+        """Start what only the leader runs; whether there was a thread for it.
 
         Not on this thread: that takes time, and renewals go on. last: raises
         RuntimeError where there was none: another process may have what this one lacks.
@@ -295,7 +295,7 @@ class LeaseElector:
         return True
 
     def _release(self) -> None:
-        """For as long as there is time. Rule: LE-6."""
+        """Release the lease, trying again until `_release_until`. Rule: LE-6."""
         while self._clock.monotonic() < self._release_until:
             try:
                 if self._lease_lock.release():
