@@ -49,7 +49,7 @@ def parse(
     if not isinstance(document, dict) or document.get("kind") != kind:
         raise ReviewError(f"the document is no {kind}", code=400)
     api_version = document.get("apiVersion")
-    if api_version not in api_versions:
+    if not isinstance(api_version, str) or api_version not in api_versions:
         known = " or ".join(sorted(api_versions))
         raise ReviewError(f"the {kind} is not {known}", code=400)
     request = document.get("request")

@@ -287,6 +287,68 @@ def test_what_is_malformed_is_answered_by_a_review(
     assert message in review["response"]["status"]["message"]
 
 
+ODD = [None, True, 7, 1.5, "text", [], [None], [7], {}, {"a": []}]
+
+
+def refusal(answer):
+    """The message of an answer that refuses: a review's, or a plain text's."""
+    status, body = answer
+    if status != 200:
+        assert 400 <= status < 500, body
+        return body.decode()
+    response = orjson.loads(body)["response"]
+    said = response.get("status") or response["result"]
+    return said.get("message", "")
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["apiVersion", "kind", "request"]
+    + [
+        f"request.{name}"
+        for name in (
+            *("uid", "kind", "resource", "operation", "namespace", "name", "object"),
+            *("oldObject", "dryRun", "userInfo", "options", "subResource"),
+            *("desiredAPIVersion", "objects"),
+        )
+    ],
+)
+@pytest.mark.parametrize("path", ["/validate", "/mutate", "/convert"])
+def test_wh3_a_review_of_odd_parts_breaks_nothing(make, registry, path, field):
+    server = make()
+    server.validate("/validate", lambda _: Allowed())
+    server.mutate("/mutate", lambda request: request.obj)
+    server.convert("/convert", to_version)
+    whole = conversion(widget("a")) if path == "/convert" else admission()
+    with Client(server) as client:
+        for odd in ODD:
+            review = {**whole, "request": dict(whole["request"])}
+            *outer, name = field.split(".")
+            (review["request"] if outer else review)[name] = odd
+            assert "broke" not in refusal(client.post(path, review)), odd
+    assert not registry.get_sample_value("controller_runtime_webhook_panics_total")
+
+
+@pytest.mark.parametrize("path", ["/validate", "/convert"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 200_000 + b"]" * 200_000,
+        b'{"request":' * 200_000 + b"1" + b"}" * 200_000,
+        b"[" * 1100 + b'"' + rb"\"" * 1_000_000,
+        b"[" + b"[]," * 1_000_000,
+    ],
+    ids=["lists", "objects", "string-without-end", "cut"],
+)
+def test_wh3_what_is_deep_or_cut_is_refused_at_once(make, path, body):
+    """Anybody who reaches the port may send it."""
+    server = make()
+    server.validate("/validate", lambda _: Allowed())
+    server.convert("/convert", to_version)
+    with Client(server) as client:
+        assert "the review is no JSON" in refusal(client.post(path, body))
+
+
 # --- admission ------------------------------------------------------------------------
 
 

@@ -159,3 +159,32 @@ def test_in10_a_number_that_is_none_holds_up_no_other(read, streaming, place):
         assert json.loads(jsontext.dumps(report.known))["kind"] == "ConfigMap"
         assert isinstance(report.known["status"], dict)
     assert "odd" not in names(informer)
+
+
+@pytest.mark.parametrize("value", [None, *ODD])
+def test_rf5_an_odd_bookmark_ends_no_watch(read, value):
+    bookmarks = [
+        ("BOOKMARK", {"metadata": {"resourceVersion": "5", "annotations": value}}),
+        ("BOOKMARK", {"metadata": {"resourceVersion": value}}),
+        ("BOOKMARK", {"metadata": value}),
+    ]
+    state = [("ADDED", config_map("before", 1)), *bookmarks, initial_end(5)]
+    check(*read([*state, *bookmarks, ("ADDED", config_map("after", 6))]))
+
+
+@pytest.mark.parametrize("value", [None, *ODD])
+@pytest.mark.parametrize("field", ["code", "reason", "message", "details", "causes"])
+def test_rf2_an_odd_error_event_is_an_error_as_any(read, caplog, field, value):
+    """The state is asked for again, after one pause at most, and nothing is broken."""
+    base = {"kind": "Status", "code": 504, "details": {"retryAfterSeconds": 1}}
+    if field == "causes":
+        base["details"] = {"causes": value, "retryAfterSeconds": value}
+    else:
+        base[field] = value
+    objs = [("ADDED", config_map(name, 1)) for name in ("before", "after")]
+    informer, clock, _ = read(
+        [objs[0], initial_end(3), ("ERROR", base)], [*objs, initial_end(5)]
+    )
+    assert names(informer) == ["after", "before"]
+    assert clock.pauses <= 1
+    assert [record for record in caplog.records if record.exc_info] == []
