@@ -23,13 +23,15 @@ class InformerRegistry:
             if informer in self._labels:
                 return False
             label = self._labels[informer] = self._label(informer, cluster)
-        self._synced.watch(label, informer.has_synced, lambda: informer.last_error)
-        self._metrics.informer(
-            label,
-            has_synced=informer.has_synced,
-            idle_seconds=informer.seconds_since_activity,
-            unreadable=lambda: len(informer.unreadable),
-        )
+            # Under the lock, here and below: another thread may give the label on, and
+            # who took it away last would take it from its next owner.
+            self._synced.watch(label, informer.has_synced, lambda: informer.last_error)
+            self._metrics.informer(
+                label,
+                has_synced=informer.has_synced,
+                idle_seconds=informer.seconds_since_activity,
+                unreadable=lambda: len(informer.unreadable),
+            )
         return True
 
     def by_label(self) -> dict[str, Informer]:
@@ -41,9 +43,9 @@ class InformerRegistry:
         """Show an informer no more. Idempotent."""
         with self._lock:
             label = self._labels.pop(informer, None)
-        if label is not None:
-            self._synced.forget(label)
-            self._metrics.forget(label)
+            if label is not None:
+                self._synced.forget(label)
+                self._metrics.forget(label)
 
     def _label(self, informer: Informer, cluster: str) -> str:
         """The kind, numbered from the second informer of one kind on."""

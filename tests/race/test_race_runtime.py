@@ -13,6 +13,8 @@ from asoreconcile.cache.indexer import Indexer
 from asoreconcile.cache.scope import watch_scopes
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.queue.workqueue import WorkQueue
+from asoreconcile.runtime.health import CachesSynced
+from asoreconcile.runtime.informer_registry import InformerRegistry
 from asoreconcile.runtime.leaderelection.fence import LeaseFence, NotLeadingError
 from asoreconcile.runtime.sources import CacheSync
 from asoreconcile.runtime.worker_pool import WorkerPool, start_daemon
@@ -24,6 +26,29 @@ from asoreconcile.testing.clock import FakeClock
 def entry(version):
     meta = {"namespace": "n", "name": "a", "uid": "u", "resourceVersion": str(version)}
     return Entry({"metadata": meta})
+
+
+class Shown:
+    """What an informer is to those who show it; and, as metrics, which are shown."""
+
+    resource = CONFIG_MAPS
+    last_error = "never listed"
+    unreadable = ()
+
+    def __init__(self):
+        self.labels = {}
+
+    def has_synced(self):
+        return False
+
+    def seconds_since_activity(self):
+        return None
+
+    def informer(self, label, *, has_synced, **_):
+        self.labels[label] = has_synced
+
+    def forget(self, label):
+        self.labels.pop(label, None)
 
 
 class LateClock(FakeClock):
@@ -68,6 +93,29 @@ def test_in7_a_handler_that_comes_or_goes_meanwhile_misses_nothing_in_between():
             if versions:
                 wanted = [*range(versions[0], versions[-1] + 1)]
                 assert versions == wanted, f"seed {seed}"
+
+
+def test_in7_an_informer_is_shown_until_it_is_released_whoever_comes_after_it():
+    for seed in seeds(25, kept=(5, 6, 7)):
+        interleaving = Interleaving(seed, every=30)
+        metrics = Shown()
+        with interleaving.locks():
+            ready = CachesSynced(FakeClock())
+            registry = InformerRegistry(synced=ready, metrics=metrics)
+
+        def come_and_go(registry=registry, metrics=metrics, ready=ready):
+            for _ in range(6):
+                informer = Shown()
+                registry.add(informer)
+                # What has not synced keeps the process from being ready.
+                assert not ready().ok
+                assert informer.has_synced in metrics.labels.values()
+                registry.remove(informer)
+                assert informer.has_synced not in metrics.labels.values()
+
+        interleaving.run(come_and_go, come_and_go, come_and_go)
+        assert metrics.labels == registry.by_label() == {}
+        assert ready().ok
 
 
 def test_le5_a_fence_that_was_seen_over_is_over_and_no_earlier():
