@@ -25,8 +25,9 @@ from asoreconcile.runtime.reconciler import Request
 
 _log = Logger(__name__)
 _CHECK_SECONDS = 0.1
-# Of the time waited so far: three hundred kinds that look ten times a second would be a
-# seventh of a core while an API server makes its caches.
+# The pause between two checks, as a share of the time waited so far: three hundred
+# kinds that look ten times a second would take a seventh of a core while an API server
+# makes its caches.
 _CHECK_SHARE = 0.1
 # For kinds that are late already: hundreds may be, where their CRDs are missing.
 _SLOW_CHECK_SECONDS = 1.0
@@ -120,7 +121,7 @@ class EventSources:
         """Take in what the sources hold, and all that comes. Idempotent: returns when
         all are registered, whoever has opened it.
         """
-        # Who comes second waits until all are registered, though he opens nothing.
+        # A second caller opens nothing, and returns only once all are registered.
         with self._opening:
             with self._lock:
                 self._open = True

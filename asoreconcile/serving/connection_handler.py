@@ -40,7 +40,7 @@ _REQUEST_LINE = re.compile(rb"([A-Z]+) (/(?!/)[!-~]*) HTTP/1\.1\r\n")
 _HEADER = re.compile(
     rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*?)[ \t]*\r\n", re.MULTILINE
 )
-# They change how the connection goes on.
+# Those that decide whether the connection is kept, and whether a body follows.
 _RARE_HEADERS = frozenset({"connection", "expect"})
 
 

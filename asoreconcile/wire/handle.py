@@ -195,7 +195,7 @@ class CurlHandle:
             self._call.explain()  # without a length a part of an answer looks whole
         for _, code, text in failed:
             raise wire_error(code, text, is_sent=transfer.is_sent)
-        if not transfer.has_head:  # which is all the same to libcurl
+        if not transfer.has_head:  # libcurl counts that as a success
             raise WireError(
                 "the answer ended inside its head", is_sent=True, is_lost=True
             )

@@ -182,7 +182,7 @@ class LoopGroup:
             queued, whole, failed = self._multi.info_read()
             for curl in whole:
                 stream = self._taken_out(curl)
-                if not stream.has_head:  # which is all the same to libcurl
+                if not stream.has_head:  # libcurl counts that as a success
                     reason = "the answer ended inside its head"
                     stream.fail(WireError(reason, is_sent=True, is_lost=True))
                 stream.end()

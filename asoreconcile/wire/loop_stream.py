@@ -99,7 +99,8 @@ class LoopStream(Transfer):
         `on_news`. Ends with the answer, or when closed. Raises as `is_answered`.
         """
         while not self.is_closed:
-            # Before what is there is taken: what came before its end has come.
+            # Read before the pieces are taken: once it has ended no piece follows, so
+            # that none is left behind.
             is_ended = self.is_ended
             taken = self._taken()
             if taken:
@@ -110,7 +111,7 @@ class LoopStream(Transfer):
                 return
             if self._host.is_closed:
                 raise self._host.stopped()
-            # Others are served between two handfuls of a stream that never pauses.
+            # One batch at a time: a stream that never pauses must not starve others.
             if self._unread:
                 self.on_news()
             yield None

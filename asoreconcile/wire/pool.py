@@ -137,7 +137,8 @@ class HandlePool:
                 raise
             else:
                 self._given_back(handle)
-                # Who closes cuts, and a part of such an answer looks whole.
+                # `close` cuts connections: without a length the part of an answer that
+                # came before looks like all of it.
                 if self._is_closed and not transfer.has_length:
                     raise closed()
                 return transfer, None, None

@@ -53,7 +53,7 @@ class WireStream:
                 return
             self._is_reading = True
         try:
-            # What came before it broke has come.
+            # First what arrived before the stream broke: it is delivered all the same.
             yield self._transfer.taken()
             while self._handle is not None and not self.is_closed:
                 self._go_on(self._handle)

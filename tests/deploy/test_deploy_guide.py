@@ -55,7 +55,7 @@ def test_the_commands_of_helm(shell):
     install, upgrade, several = commands("By Helm")
     shell(install)
     shell(upgrade)
-    shell(f"helm uninstall asoreconcile -n {NAMESPACE}; kubectl create namespace red")
+    shell(f"helm uninstall asoreconcile -n {NAMESPACE}")
     shell(several)
     found = shell("kubectl get deployments --all-namespaces --output name")
     assert found.count("deployment.apps/") == 2

@@ -165,7 +165,7 @@ def released(
     stamp = _micro_time(wall)
     record = {
         "holderIdentity": "",
-        # 0 would say it better; the API server refuses it.
+        # At once would be 0, which the API server refuses.
         "leaseDurationSeconds": 1,
         "renewTime": stamp,
         "acquireTime": stamp,
