@@ -76,6 +76,7 @@ class CurlHandle:
         self._timer: float | None = None
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
+        self._is_cut = False
         self._usual_timeout = 0
         self._is_impatient = False
         self._transfer: Transfer | None = None
@@ -174,8 +175,11 @@ class CurlHandle:
         self._forget_socket()
 
     def cut(self) -> None:
-        """End a transfer that another thread waits for. Any thread."""
+        """End a transfer that another thread waits for; none of the handle's comes to
+        an answer any more. Any thread.
+        """
         with self._lock:
+            self._is_cut = True
             if self._socket is not None:
                 cut(self._socket)
 
@@ -274,6 +278,9 @@ class CurlHandle:
             return pycurl.SOCKET_BAD
         with self._lock:
             self._socket = connected
+            # While it was being opened `cut` had nothing to cut.
+            if self._is_cut:
+                cut(connected)
         self._is_impatient = False
         self._be_impatient(transfer.is_fenced)
         connected.setblocking(False)

@@ -15,6 +15,7 @@ from asoreconcile.call_limit import limited
 from asoreconcile.errors import StoppedError
 from asoreconcile.testing.http import HttpResponse, HttpServer, HttpsServer, _context
 from asoreconcile.testing.throwaway_certificates import certificate_authority
+from asoreconcile.wire import handle
 from asoreconcile.wire.destination import Destination, Proxy
 from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.handle import CurlHandle, Patience
@@ -320,7 +321,7 @@ def test_renewed_connections_are_other_ones():
     assert len(connected) == 2
 
 
-@pytest.mark.parametrize("when", ["waits", "connects"])
+@pytest.mark.parametrize("when", ["waits", "opens", "connects"])
 def test_th9_closing_ends_what_is_under_way(when, monkeypatch):
     asked = threading.Event()
 
@@ -332,6 +333,16 @@ def test_th9_closing_ends_what_is_under_way(when, monkeypatch):
     with talking_to(script) as (pool, peer):
         if when == "connects":
             monkeypatch.setattr(CurlHandle, "_be_impatient", lambda *_: pool.close())
+        if when == "opens":
+            # Open, and nobody who closes knows of it yet.
+            opened = handle.open_socket
+
+            def opened_and_closed(*arguments, **options):
+                connected = opened(*arguments, **options)
+                pool.close()
+                return connected
+
+            monkeypatch.setattr(handle, "open_socket", opened_and_closed)
         with ThreadPoolExecutor(1) as threads:
             asking = threads.submit(ask, pool)
             if when == "waits":
