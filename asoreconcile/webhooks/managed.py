@@ -13,6 +13,7 @@ from datetime import timedelta
 
 import attrs
 
+from asoreconcile import reconcile_context
 from asoreconcile.clock import Clock
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.create_or_patch import AT_ONCE
@@ -27,6 +28,7 @@ from asoreconcile.kube.resources import SECRETS
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey, resource_version
 from asoreconcile.retry import retry
+from asoreconcile.stop_signal import StopSignal
 from asoreconcile.threads import Threads
 from asoreconcile.tls import load_cert_chain
 from asoreconcile.webhooks.bundle import (
@@ -47,6 +49,8 @@ from asoreconcile.webhooks.serving_certificates import server_context
 _log = Logger(__name__)
 
 _ROUND_SECONDS = 600.0
+# Of a stop's time; the rest is for unwinding.
+_SHARE_OF_CALLS = 0.9
 _RETRY_SECONDS = 10.0
 _COALESCE_SECONDS = 0.5
 # Until then every replica has looked at the Secret, and the API server was told of the
@@ -97,7 +101,7 @@ class ManagedCertificates:
         self._shown: CertificateBundle = {}
         self._found: dict[WebhookTarget, _Found] = {}
         self._wake = threading.Event()
-        self._stopping = threading.Event()
+        self._stopping = StopSignal()
         self._ended = threading.Event()
         self._ended.set()
 
@@ -133,13 +137,18 @@ class ManagedCertificates:
         """
         self._keep()
         self._ended.clear()
-        self._threads.start(self.name, self._run, stopping=self._stopping)
+        try:
+            self._threads.start(self.name, self._run, stopping=self._stopping)
+        except BaseException:
+            self._ended.set()  # there is no thread that `stop` could wait for
+            raise
 
     def stop(self, timeout_seconds: float) -> list[str]:
-        """End the thread, also in the middle of a pause; blocks up to the time
-        given.
+        """End the thread, also in the middle of a pause or a request; blocks up to the
+        time given.
         """
-        self._stopping.set()
+        spent = self._clock.monotonic() + timeout_seconds * _SHARE_OF_CALLS
+        self._stopping.stop(spent)
         self._wake.set()
         ended = self._clock.wait(self._ended, timeout_seconds)
         return [] if ended else [self.name]
@@ -150,18 +159,24 @@ class ManagedCertificates:
 
     def _run(self) -> None:
         self._ended.clear()  # it may have died before
-        pause = 0.0
+        context = reconcile_context.Context(self._clock, stop=self._stopping)
         try:
-            while True:
-                if self._clock.wait(self._wake, pause):
-                    # Targets come many at a time: one round is for all of them.
-                    self._clock.wait(self._stopping, _COALESCE_SECONDS)
-                self._wake.clear()
-                if self._stopping.is_set():
-                    return
-                pause = self._round_seconds if self._round() else _RETRY_SECONDS
+            with reconcile_context.running(context):
+                self._look_after()
         finally:
             self._ended.set()
+
+    def _look_after(self) -> None:
+        """Until stopped. Raises StoppedError where a request was cut off by it."""
+        pause = 0.0
+        while True:
+            if self._clock.wait(self._wake, pause):
+                # Targets come many at a time: one round is for all of them.
+                self._clock.wait(self._stopping, _COALESCE_SECONDS)
+            self._wake.clear()
+            if self._stopping.is_set():
+                return
+            pause = self._round_seconds if self._round() else _RETRY_SECONDS
 
     def _round(self) -> bool:
         """Whether all went well."""

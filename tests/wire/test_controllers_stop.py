@@ -168,19 +168,23 @@ def test_mg4_a_stream_that_is_never_answered(operation, path):
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("POST", "/secrets"), ("PATCH", "customresourcedefinitions")],
-    ids=["the certificate of webhooks", "the CRDs, as the leader"],
+    [
+        ("POST", "/secrets"),
+        ("PATCH", "customresourcedefinitions"),
+        ("GET", "/mutatingwebhookconfigurations/"),
+    ],
+    ids=["the certificate of webhooks", "the CRDs, as the leader", "who calls them"],
 )
-def test_mg4_a_write_of_the_start_that_is_not_answered(operation, method, path):
+def test_mg4_a_request_of_the_start_that_is_not_answered(operation, method, path):
     """The next start begins with it; nobody waits longer than the grace."""
-    write = operation.cluster.faults.hold(method=method, path=path)
+    request = operation.cluster.faults.hold(method=method, path=path)
     port = free_port()
     operation.lead(
         f"--webhook-port={port}",
         f"--webhook-url=https://127.0.0.1:{port}",
         "--crd-pattern=resources.azure.com/*",
     )
-    arrived(write)
+    arrived(request)
     assert operation.stopped() == 0
     assert "Traceback" not in operation.logs()
     leases = operation.client.list_page(LEASES).items
