@@ -29,6 +29,9 @@ KEY = ObjectKey("default", "one")
 # Far more than any of these calls may take, far less than the clients' own limits.
 PATIENCE_SECONDS = 8.0
 BEGINNING = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+# An object as either server answers with it.
+ONE = b'{"id": "x", "metadata": {"name": "one"}}'
+WHOLE = BEGINNING + b"Content-Length: %d\r\n\r\n" % len(ONE) + ONE
 
 
 def drip(peer, connection, text=b" "):
@@ -234,7 +237,7 @@ def test_what_a_short_call_left_of_a_connection_s_time_does_not_bind_the_next(co
         while peer.read_request(connection):
             if len(peer.requests) == 2:
                 peer.ended.wait(0.5)
-            connection.sendall(BEGINNING + b"Content-Length: 2\r\n\r\n{}")
+            connection.sendall(WHOLE)
 
     peer, client = connect(Kubernetes, answering)
     with running(in_reconcile(0.2)):
@@ -311,9 +314,7 @@ def test_a_write_under_way_at_a_stop_gets_its_answer(connect, kind, monkeypatch)
         while peer.read_request(connection):
             stop.stop(CLOCK.monotonic() + 30)
             peer.ended.wait(0.2)
-            connection.sendall(
-                BEGINNING + b"Content-Length: 11\r\n\r\n" + b'{"id": "x"}'
-            )
+            connection.sendall(WHOLE)
 
     _, client = connect(kind, answering)
     with running(in_reconcile(60, stop)):
@@ -329,8 +330,7 @@ def test_a_write_after_a_stop_may_open_a_connection_to_a_name(connect, kind):
         # Until the client goes: a connection closed over a body nobody read is reset,
         # and the answer may be lost with it.
         while peer.read_request(connection):
-            body = b'{"id": "x"}'
-            connection.sendall(BEGINNING + b"Content-Length: 11\r\n\r\n" + body)
+            connection.sendall(WHOLE)
 
     _, client = connect(kind, answering, host="localhost")
     stop = StopSignal()

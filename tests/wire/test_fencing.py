@@ -28,6 +28,8 @@ from asoreconcile.wire.transfer import Transfer
 from asoreconcile.wire.trust import TlsTrust
 
 LARGE = "x" * (16 << 20)  # more than any buffer on the way holds
+# An object as either server answers with it.
+ONE = b'{"id": "x", "metadata": {"name": "one"}}'
 ID = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g"
 
 
@@ -73,7 +75,7 @@ def write(request, gate, seen, authority, tmp_path, monkeypatch):
     def handle(asked):
         if asked.method != "GET":
             seen.append(asked.body)
-        return HttpResponse(200, b'{"id": "x"}')
+        return HttpResponse(200, ONE)
 
     (tmp_path / "ca.pem").write_bytes(authority.pem)
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "ca.pem"))
@@ -203,7 +205,7 @@ def test_le5_who_pauses_within_a_request_never_ends_it(
 def test_le5_the_kernel_gives_up_undelivered_writes_sooner_than_reads(gate, authority):
     """After a takeover nothing may come out of a queue; a watch has more patience."""
     asked = []
-    with HttpServer(lambda _: HttpResponse(200, b"{}")) as server:
+    with HttpServer(lambda _: HttpResponse(200, ONE)) as server:
         made = client("kube", server.url, gate, authority)
         pool = made._exchange._transport._pool
         with closing(made):
