@@ -100,7 +100,8 @@ def decoded_text(name: str, key: str, value: str) -> str:
     except (binascii.Error, UnicodeDecodeError):
         # The cause would quote the value: leave it out.
         raise ConditionError(
-            f"key {key!r} of Secret {name!r} is not text: Azure takes text here",
+            f"key {key!r} of Secret {name!r} is not UTF-8 text, which Azure needs "
+            "here: write another value",
             reason="Failed",
             severity="Error",
         ) from None

@@ -105,7 +105,8 @@ class SecurityGroups:
                 name = spec(scope.obj)["displayName"]
                 raise ConditionError(
                     f"Entra has no group {name!r} for this object, and the policy skip "
-                    "keeps it from being created",
+                    "keeps it from being created: set the policy to manage, or "
+                    "create the group",
                     reason="AzureResourceNotFound",
                 )
 

@@ -192,7 +192,8 @@ class DatabaseUsers:
             text = "; ".join(str(one) for one in left[:_SHOWN])
             raise ConditionError(
                 f"the server took these and did not do them for {who}: {text}: another "
-                "administrator may have given them, or the operator's may not",
+                "administrator gave them, or the one that the operator signs in as "
+                "lacks the right",
                 reason="RefusedByServer",
                 retry=RetryClass.VERY_SLOW,
             )

@@ -70,7 +70,7 @@ def test_a_missing_object_or_key_says_which(resource, reason):
 @pytest.mark.parametrize("raw", [b"\xff\xfe", None])
 def test_what_is_no_text_is_refused_without_being_quoted(raw):
     value = "no base64!" if raw is None else base64.b64encode(raw).decode()
-    with pytest.raises(ConditionError, match="is not text") as caught:
+    with pytest.raises(ConditionError, match="is not UTF-8 text") as caught:
         decoded_text("in", "a", value)
     assert value not in str(caught.value)
     assert caught.value.__cause__ is None
