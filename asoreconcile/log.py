@@ -11,8 +11,8 @@ import json
 import logging
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import MappingProxyType, NoneType
@@ -91,14 +91,24 @@ class Logger:
             )
 
 
-@contextmanager
-def bound(**fields: Any) -> Iterator[None]:
+def bound(**fields: Any) -> AbstractContextManager[None]:
     """Add fields to every record of this thread until the block ends."""
-    token = _BOUND.set({**_BOUND.get(), **fields})
-    try:
-        yield
-    finally:
-        _BOUND.reset(token)
+    return _Bound(fields)
+
+
+class _Bound:
+    """The block of `bound`. No generator: each reconcile passes here."""
+
+    __slots__ = ("_fields", "_token")
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._fields = fields
+
+    def __enter__(self) -> None:
+        self._token = _BOUND.set({**_BOUND.get(), **self._fields})
+
+    def __exit__(self, *_: object) -> None:
+        _BOUND.reset(self._token)
 
 
 class JsonFormatter(logging.Formatter):

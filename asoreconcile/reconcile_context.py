@@ -6,7 +6,7 @@ Rules: CT-6, CT-9, TH-9.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token
 from typing import Any
 
@@ -260,7 +260,10 @@ def allowance(seconds: float) -> Iterator[None]:
     if context is None or context.deadline is None:
         yield
         return
-    later = max(context.deadline, context.clock.monotonic() + seconds)
+    later = context.clock.monotonic() + seconds
+    if later <= context.deadline:
+        yield
+        return
     token = _CURRENT.set(attrs.evolve(context, deadline=later))
     try:
         yield
@@ -268,15 +271,27 @@ def allowance(seconds: float) -> Iterator[None]:
         _CURRENT.reset(token)
 
 
-@contextmanager
-def running(context: Context | None) -> Iterator[None]:
+def running(context: Context | None) -> AbstractContextManager[None]:
     """Make a context this thread's current one until the block ends.
 
     Also to carry one to another thread. None: the block belongs to no reconcile.
     """
-    token = _CURRENT.set(context)
-    try:
-        with bound(**(context.log_fields if context else {})):
-            yield
-    finally:
-        _CURRENT.reset(token)
+    return _Running(context)
+
+
+class _Running:
+    """The block of `running`. No generator: each reconcile passes here."""
+
+    __slots__ = ("_bound", "_context", "_token")
+
+    def __init__(self, context: Context | None) -> None:
+        self._context = context
+        self._bound = bound(**(context.log_fields if context else {}))
+
+    def __enter__(self) -> None:
+        self._bound.__enter__()
+        self._token = _CURRENT.set(self._context)
+
+    def __exit__(self, *_: object) -> None:
+        _CURRENT.reset(self._token)
+        self._bound.__exit__(None, None, None)

@@ -40,7 +40,8 @@ def _lower(text: str) -> str:
     return text.lower()
 
 
-@attrs.frozen
+# Each request looks up its gates by several of them, when it goes and when it is over.
+@attrs.frozen(cache_hash=True)
 class Bucket:
     """What is metered together.
 
@@ -62,7 +63,9 @@ class Bucket:
     @property
     def providers(self) -> "Bucket":
         """The bucket of its provider that a request comes out of, too."""
-        return attrs.evolve(self, resource="") if self.resource else self
+        if not self.resource:
+            return self
+        return Bucket(self.subscription, self.operations, self.provider)
 
     def __str__(self) -> str:
         if self.resource:

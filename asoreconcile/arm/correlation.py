@@ -5,8 +5,7 @@ A reconcile opens a block; every ARM request on that thread carries its id in
 """
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 
 CORRELATION_ID = "x-ms-correlation-request-id"
@@ -17,15 +16,25 @@ CLIENT_REQUEST_ID = "x-ms-client-request-id"
 _CURRENT: ContextVar[str] = ContextVar("asoreconcile_correlation", default="")
 
 
-@contextmanager
-def correlated(correlation_id: str = "") -> Iterator[str]:
+def correlated(correlation_id: str = "") -> AbstractContextManager[str]:
     """Give this thread's requests one correlation id, a new one unless given."""
-    value = correlation_id or str(uuid.uuid4())
-    reset = _CURRENT.set(value)
-    try:
-        yield value
-    finally:
-        _CURRENT.reset(reset)
+    return _Correlated(correlation_id or str(uuid.uuid4()))
+
+
+class _Correlated:
+    """The block of `correlated`. No generator: each reconcile passes here."""
+
+    __slots__ = ("_token", "_value")
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def __enter__(self) -> str:
+        self._token = _CURRENT.set(self._value)
+        return self._value
+
+    def __exit__(self, *_: object) -> None:
+        _CURRENT.reset(self._token)
 
 
 def current() -> str:

@@ -59,6 +59,8 @@ class ArmMetrics:
             registry=registry,
         )
 
+        self._answered: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """An answer of any status; path: the URL's path."""
         resource = resource_type(path)
@@ -69,8 +71,17 @@ class ArmMetrics:
         self, resource: str, method: str, status: int, seconds: float
     ) -> None:
         """As `answered`. resource: the type, as the label has it."""
-        self._successful.labels(resource, method, str(status)).inc()
-        self._seconds.labels(resource, method).observe(seconds)
+        answered = (resource, method, status)
+        series = self._answered.get(answered)
+        if series is None:
+            # Kept: to find them by their labels takes longer than to count.
+            series = self._answered[answered] = (
+                self._successful.labels(resource, method, str(status)),
+                self._seconds.labels(resource, method),
+            )
+        count, time = series
+        count.inc()
+        time.observe(seconds)
 
     def unanswered(self, method: str, path: str, seconds: float) -> None:
         """Count a request without an answer: refused, reset, timed out."""

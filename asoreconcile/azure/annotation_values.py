@@ -64,8 +64,10 @@ def not_understood(
     own, inherited: the annotations of the object and of its Namespace.
     """
     value = own.get(name) or inherited.get(name)
+    if not value:
+        return ""
     known = [str(one.value) for one in type(default)]
-    if not value or value in known:
+    if value in known:
         return ""
     whose = "annotation" if own.get(name) else "the Namespace's annotation"
     return (

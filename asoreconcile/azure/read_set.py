@@ -6,8 +6,8 @@ Woken for it then, the object would be put a second time.
 """
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from asoreconcile.azure.object_reference import ObjectReference
 from asoreconcile.azure.owner import Objects
@@ -69,22 +69,24 @@ class InFlightReads:
         self._lock = threading.Lock()
         self._changes: dict[ObjectKey, list[tuple[ObjectReference, int]]] = {}
 
-    @contextmanager
-    def during(self, key: ObjectKey) -> Iterator[ReadSet]:
+    def during(self, key: ObjectKey) -> AbstractContextManager[ReadSet]:
         """While a reconcile of an object runs. At its end, however it ends, the
         object is woken for what changed meanwhile, unless the reconcile has read all of
         it.
         """
-        read_set = ReadSet()
+        return _During(self, key)
+
+    def begin(self, key: ObjectKey) -> None:
+        """A reconcile of an object runs from now on."""
         with self._lock:
             self._changes[key] = []
-        try:
-            yield read_set
-        finally:
-            with self._lock:
-                changes = self._changes.pop(key)
-            if not all(read_set.include(node, version) for node, version in changes):
-                self._wake(key)
+
+    def end(self, key: ObjectKey, read_set: ReadSet) -> None:
+        """It is over, and has read so much."""
+        with self._lock:
+            changes = self._changes.pop(key)
+        if not all(read_set.include(node, version) for node, version in changes):
+            self._wake(key)
 
     def changed(self, key: ObjectKey, node: ObjectReference, version: str) -> None:
         """What an object depends on is at another version now, or with "" is gone: wake
@@ -98,3 +100,19 @@ class InFlightReads:
                 changes.append((node, version_number(version)))
                 return
         self._wake(key)
+
+
+class _During:
+    """The block of `InFlightReads.during`. No generator: each reconcile passes here."""
+
+    __slots__ = ("_key", "_read_set", "_reads")
+
+    def __init__(self, reads: InFlightReads, key: ObjectKey) -> None:
+        self._reads, self._key, self._read_set = reads, key, ReadSet()
+
+    def __enter__(self) -> ReadSet:
+        self._reads.begin(self._key)
+        return self._read_set
+
+    def __exit__(self, *_: object) -> None:
+        self._reads.end(self._key, self._read_set)

@@ -3,11 +3,9 @@
 A reconcile makes at most one write to Azure or one poll, and never waits.
 """
 
-import attrs
-
 from asoreconcile.azure.annotation_values import unknown_values
 from asoreconcile.azure.annotations import RECONCILE_POLICY
-from asoreconcile.azure.decisions import ReconcileOutcome, Stop, Succeeded
+from asoreconcile.azure.decisions import Decision, ReconcileOutcome, Stop, Succeeded
 from asoreconcile.azure.execute import execute
 from asoreconcile.azure.note_writes import write_or_defer
 from asoreconcile.azure.object_reconciler import ObjectReader, ObjectReconciler
@@ -53,7 +51,7 @@ def _run(scope: ReconcileScope) -> ReconcileOutcome:
             },
             known=scope.memory.unknown_values,
         )
-        decided = attrs.evolve(decided, effects=(*effects, *decided.effects))
+        decided = Decision((*effects, *decided.effects), decided.then)
     outcome = execute(scope, decided)
     if isinstance(outcome, Succeeded):
         write_or_defer(scope)
