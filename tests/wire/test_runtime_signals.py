@@ -183,9 +183,11 @@ sys.exit(app.run())
 
 def is_refused(port):
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=20).close()
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except ConnectionRefusedError:
         return True
+    except (ConnectionResetError, TimeoutError):
+        pass  # it came just as the listener closed: the next one is refused
     return False
 
 
