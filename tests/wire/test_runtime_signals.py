@@ -52,6 +52,54 @@ print("as before" if after == before else after, flush=True)
 """
 
 
+ELSEWHERE = """
+import os, signal, sys, threading
+from asoreconcile.clock import SystemClock
+from asoreconcile.runtime.manager import Manager
+from asoreconcile.runtime.runnable import RunnableHooks
+
+def deliver():
+    sys.stdin.readline()
+    main, seen = threading.main_thread().ident, 0
+    while seen < 10_000:  # in a row: then it stands there, and is on no way to it
+        at = sys._current_frames()[main].f_code
+        seen = seen + 1 if (at.co_name, at.co_filename) == WAITING else 0
+        os.sched_yield()
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+WAITING = ("wait", threading.__file__)
+
+threading.Thread(target=deliver, daemon=True).start()
+manager = Manager(clock=SystemClock())
+manager.add(RunnableHooks("say", lambda: print("started", flush=True)))
+sys.exit(manager.run(signals=True))
+"""
+
+
+FORKED = """
+import os, signal, sys
+from asoreconcile.clock import SystemClock
+from asoreconcile.runtime.manager import Manager
+from asoreconcile.runtime.runnable import RunnableHooks
+
+def fork():
+    print("started", flush=True)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writer, b".")
+        while True:
+            signal.pause()
+    os.read(reader, 1)
+    os.kill(child, signal.SIGTERM)
+    print("child", os.waitpid(child, 0)[1], flush=True)
+
+manager = Manager(clock=SystemClock())
+manager.add(RunnableHooks("fork", fork))
+sys.exit(manager.run(signals=True))
+"""
+
+
 @pytest.fixture
 def start():
     processes = []
@@ -91,6 +139,21 @@ def test_mg6_the_second_signal_ends_the_process_at_once(start):
     assert process.stdout.readline() == "stopping\n"
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 1
+
+
+def test_mg6_a_signal_that_the_main_thread_does_not_notice_is_heeded(start):
+    """It waits for a lock, and the signal came on another thread, or just before."""
+    process = start(program=ELSEWHERE)
+    process.stdin.write("\n")
+    process.stdin.flush()
+    assert process.wait(20) == 0
+
+
+def test_mg6_a_signal_to_a_forked_process_is_its_own(start):
+    process = start(program=FORKED)
+    assert process.stdout.readline() == f"child {signal.SIGTERM.value}\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 0
 
 
 def test_mg6_a_process_may_run_again_and_gets_its_signals_back(start):
