@@ -25,13 +25,13 @@ def stop_signals(stop: Callable[[], None]) -> Iterator[None]:
     # The interpreter's own handler writes to it at once. One of Python's runs when the
     # main thread does: not while that waits for a lock, if the signal came just before
     # it began to, or on another thread.
-    told, telling = socket.socketpair()
-    telling.setblocking(False)
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
 
     def wait() -> None:
         count = 0
-        with told:
-            while number := told.recv(1):
+        with reader:
+            while number := reader.recv(1):
                 if number[0] not in _NUMBERS:  # of other handlers in this process
                     continue
                 count += 1
@@ -44,21 +44,21 @@ def stop_signals(stop: Callable[[], None]) -> Iterator[None]:
     try:
         thread.start()
     except BaseException:
-        told.close()
-        telling.close()
+        reader.close()
+        writer.close()
         raise
     before: dict[int, Any] = {}
     descriptor = -1
     _BEFORE.append(before)
     try:
-        descriptor = signal.set_wakeup_fd(telling.fileno(), warn_on_full_buffer=False)
+        descriptor = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
         for number in _NUMBERS:
             before[number] = signal.signal(number, _heard)
         yield
     finally:
         _BEFORE.remove(before)
         _put_back(before, descriptor)
-        telling.close()
+        writer.close()
         thread.join()
 
 
