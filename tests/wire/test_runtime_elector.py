@@ -473,6 +473,8 @@ def test_le8_a_leader_whose_election_breaks_is_lost_and_leads_no_more(
     one.lost.get(timeout=20)
     with pytest.raises(NotLeadingError):
         one.elector.check()
+    # It tells of the loss first, and its thread dies of the rest.
+    until(one.threads.crashes)
     until(lambda: not one.threads.down())
     assert one.threads.crashes()["leader election"].count == 1
     assert one.lost.empty()
