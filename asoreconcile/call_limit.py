@@ -163,9 +163,10 @@ class _Limited:
             and outer.covers(seconds, is_read=is_read)
         ):
             return outer
-        limits = (seconds, left, None if outer is None else outer.left)
-        shortest = min((one for one in limits if one is not None), default=None)
-        call = Call(shortest, is_read=is_read)
+        for limit in (left, None if outer is None else outer.left):
+            if limit is not None and (seconds is None or limit < seconds):
+                seconds = limit
+        call = Call(seconds, is_read=is_read)
         if context is not None and context.stop is not None:
             self._cut = _CutByStop(call, context.clock, context.stop)
         if not is_read:

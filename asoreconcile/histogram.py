@@ -68,7 +68,11 @@ class HistogramFamily(Collector):
 
     def of(self, *values: str) -> Histogram:
         """The series of these label values; the same one each time."""
-        return self._series.setdefault(values, Histogram(self._bounds))
+        series = self._series.get(values)
+        if series is None:
+            # Another thread may have been first.
+            series = self._series.setdefault(values, Histogram(self._bounds))
+        return series
 
     def collect(self) -> Iterator[Metric]:
         """The family with every series that observed something; called at each

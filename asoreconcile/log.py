@@ -86,9 +86,20 @@ class Logger:
         if self._logger.isEnabledFor(level):
             # Here and not in the formatter: so it holds for anybody's handlers.
             extra = {_FIELDS: _shown({**_BOUND.get(), **self._fields, **fields})}
-            self._logger.log(
-                level, message, extra=extra, exc_info=exc_info, stacklevel=3
+            # `log` would look through all frames for the first that is not its own.
+            frame = sys._getframe(2)  # noqa: SLF001 - as logging does
+            record = self._logger.makeRecord(
+                self._logger.name,
+                level,
+                frame.f_code.co_filename,
+                frame.f_lineno,
+                message,
+                (),
+                sys.exc_info() if exc_info else None,
+                frame.f_code.co_name,
+                extra,
             )
+            self._logger.handle(record)
 
 
 def bound(**fields: Any) -> AbstractContextManager[None]:

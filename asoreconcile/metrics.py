@@ -87,6 +87,7 @@ class RuntimeMetrics:
             buckets=_REQUEST_BUCKETS,
             registry=registry,
         )
+        self._by_request: dict[tuple[str, str, str], tuple[Histogram, Counter]] = {}
         self._leader = Gauge(
             "leader_election_master_status",
             "1 while this process holds the lease",
@@ -121,8 +122,16 @@ class RuntimeMetrics:
         code: the status, or `<error>` if none came. method: GET, LIST is GET too.
         seconds: until it was answered; of a watch until that began.
         """
-        self._request_seconds.of(method, host).observe(seconds)
-        self._requests.labels(code, method, host).inc()
+        series = self._by_request.get((code, method, host))
+        if series is None:
+            # Kept: to find them by their labels takes longer than to count.
+            series = self._by_request[code, method, host] = (
+                self._request_seconds.of(method, host),
+                self._requests.labels(code, method, host),
+            )
+        time, count = series
+        time.observe(seconds)
+        count.inc()
 
     def informer(
         self,

@@ -47,6 +47,26 @@ class Context:
     heeds_stop: bool = True
     trace: ReconcileTrace | None = None
 
+    def but(
+        self,
+        *,
+        deadline: float | None = None,
+        stop: StopSignal | None = None,
+        heeds_stop: bool = True,
+    ) -> "Context":
+        """The same with another deadline or signal, or one that heeds no stop."""
+        # By hand, in order: each write makes two, and `evolve` takes twice as long.
+        return Context(
+            self.clock,
+            self.reconcile_id,
+            self.deadline if deadline is None else deadline,
+            stop or self.stop,
+            self.priority,
+            self.log_fields,
+            heeds_stop and self.heeds_stop,
+            self.trace,
+        )
+
     @property
     def is_stopping(self) -> bool:
         """Whether a stop was asked for, and is to be heeded at once."""
@@ -202,7 +222,7 @@ def begin_write() -> Token[Context | None] | None:
     context = _CURRENT.get()
     if context is None:
         return None
-    return _CURRENT.set(attrs.evolve(context, heeds_stop=False))
+    return _CURRENT.set(context.but(heeds_stop=False))
 
 
 def end_write(token: Token[Context | None] | None) -> None:
@@ -232,21 +252,11 @@ def half_of_stop() -> Iterator[None]:
     if context is None or context.stop is None:
         yield
         return
-    stop, clock, half = context.stop, context.clock, StopSignal()
-
-    def pass_on() -> None:
-        end = stop.deadline
-        if end is not None:
-            now = clock.monotonic()
-            end = now + max(0.0, end - now) / 2
-        half.stop(end)
-
-    with stop.calling(pass_on):
-        token = _CURRENT.set(attrs.evolve(context, stop=half))
-        try:
-            yield
-        finally:
-            _CURRENT.reset(token)
+    token = _CURRENT.set(context.but(stop=context.stop.half(context.clock)))
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
 
 
 @contextmanager
@@ -264,7 +274,7 @@ def allowance(seconds: float) -> Iterator[None]:
     if later <= context.deadline:
         yield
         return
-    token = _CURRENT.set(attrs.evolve(context, deadline=later))
+    token = _CURRENT.set(context.but(deadline=later))
     try:
         yield
     finally:

@@ -28,6 +28,7 @@ class StopSignal(LazyEvent):
         self.deadline: float | None = None
         self._calls_lock = threading.Lock()
         self._calls: dict[object, Callable[[], None]] = {}
+        self._half: StopSignal | None = None
 
     def stop(self, deadline: float | None = None) -> None:
         """Ask for the stop. Asking again may only give more time."""
@@ -75,6 +76,31 @@ class StopSignal(LazyEvent):
             yield
         finally:
             self.remove(key)
+
+    def half(self, clock: Clock) -> "StopSignal":
+        """A signal that is set with this one, and has half of the time that is left
+        then; the same for all who ask before the stop.
+        """
+        if self.is_set():
+            return self._new_half(clock)
+        half = self._half
+        if half is None:
+            # Of two that come here at once one is used by its thread alone.
+            half = self._half = self._new_half(clock)
+        return half
+
+    def _new_half(self, clock: Clock) -> "StopSignal":
+        half = StopSignal()
+
+        def pass_on() -> None:
+            end = self.deadline
+            if end is not None:
+                now = clock.monotonic()
+                end = now + max(0.0, end - now) / 2
+            half.stop(end)
+
+        self.add(half, pass_on)
+        return half
 
 
 def wait_for_any(

@@ -240,13 +240,12 @@ def _may_let_go(event: Event) -> bool:
         case Added():
             return False
         case Updated(old=old, new=new):
-            return (
-                old.uid != new.uid
-                or old.generation != new.generation
-                or any(
-                    old.annotations.get(name) != new.annotations.get(name)
-                    for name in (RESOURCE_ID, RECONCILE_POLICY)
-                )
+            if old.uid != new.uid or old.generation != new.generation:
+                return True
+            before, after = old.annotations, new.annotations
+            return before != after and any(
+                before.get(name) != after.get(name)
+                for name in (RESOURCE_ID, RECONCILE_POLICY)
             )
         case Deleted():
             return True

@@ -194,14 +194,16 @@ def needs_reconcile(event: Event) -> bool:
     if not isinstance(event, Updated):
         return True
     old, new = event.old, event.new
-    return (
-        generation_changed(event)
-        or old.uid != new.uid
-        or policy.concerns(old.annotations, new.annotations, deleting=new.deleting)
-        or any(old.annotations.get(n) != new.annotations.get(n) for n in _INSTRUCTIONS)
-        or _is_stripped(old, new)
-        or _changed_hands(old, new)
-    )
+    if generation_changed(event) or old.uid != new.uid:
+        return True
+    before, after = old.annotations, new.annotations
+    if before != after and (
+        policy.concerns(before, after, deleting=new.deleting)
+        or any(before.get(name) != after.get(name) for name in _INSTRUCTIONS)
+        or _changed_hands(before, after)
+    ):
+        return True
+    return _is_stripped(old, new)
 
 
 def _is_stripped(old: Entry, new: Entry) -> bool:
@@ -210,16 +212,16 @@ def _is_stripped(old: Entry, new: Entry) -> bool:
     """
     if FINALIZER in old.finalizers and FINALIZER not in new.finalizers:
         return not new.deleting
-    return any(
-        name in old.annotations and name not in new.annotations
+    before, after = old.annotations, new.annotations
+    return before != after and any(
+        name in before and name not in after
         for name in (OPERATOR_NAMESPACE, RESOURCE_ID)
     )
 
 
-def _changed_hands(old: Entry, new: Entry) -> bool:
+def _changed_hands(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
     """Whether somebody gave it from one operator to another: nothing else would have
     the new one look at it.
     """
-    before = old.annotations.get(OPERATOR_NAMESPACE)
-    after = new.annotations.get(OPERATOR_NAMESPACE)
+    before, after = old.get(OPERATOR_NAMESPACE), new.get(OPERATOR_NAMESPACE)
     return bool(before) and bool(after) and before != after

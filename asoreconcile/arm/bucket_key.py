@@ -1,6 +1,7 @@
 """What ARM meters together: kinds of requests, and whose they are. Rules: T1, T2."""
 
 from enum import Enum
+from functools import cached_property
 
 import attrs
 
@@ -55,12 +56,12 @@ class Bucket:
     provider: str = attrs.field(default="", converter=_lower)
     resource: str = attrs.field(default="", converter=_lower)
 
-    @property
+    @cached_property
     def arms(self) -> "Bucket":
         """The bucket of ARM itself that a request comes out of, too."""
         return Bucket(self.subscription, self.operations)
 
-    @property
+    @cached_property
     def providers(self) -> "Bucket":
         """The bucket of its provider that a request comes out of, too."""
         if not self.resource:

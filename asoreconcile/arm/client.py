@@ -6,7 +6,6 @@ Rules: V1-V10, Q1, T9, D17.
 """
 
 import builtins
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -45,6 +44,7 @@ from asoreconcile.arm.response import PERHAPS_A_PROXY, ArmResponse
 from asoreconcile.arm.tokens import Token
 from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
+from asoreconcile.random_id import random_id
 
 
 class ArmClient:
@@ -258,7 +258,7 @@ class ArmClient:
         url = self.endpoint.address(path, api_version, query=query)
         paging = Paging(self.endpoint, url)
         # One id for all pages: Azure's support finds the listing by it as one (H1).
-        request_id = str(uuid.uuid4())
+        request_id = random_id()
         while paging.url:
             answer = self._exchanger.send(
                 "GET", paging.url, client_request_id=request_id
@@ -324,7 +324,7 @@ def _identified(progress: Progress) -> Progress:
     """With an id for its polls, where that of the first request is not known (H1)."""
     if progress.client_request_id:
         return progress
-    return attrs.evolve(progress, client_request_id=str(uuid.uuid4()))
+    return attrs.evolve(progress, client_request_id=random_id())
 
 
 def _named(headers: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
@@ -336,7 +336,7 @@ def _named(headers: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
             own = value
         else:
             others[name] = value
-    return own or str(uuid.uuid4()), others
+    return own or random_id(), others
 
 
 def _unless_refused(outcome: ArmOutcome, answer: ArmResponse) -> ArmOutcome:

@@ -4,9 +4,10 @@ A reconcile opens a block; every ARM request on that thread carries its id in
 `x-ms-correlation-request-id`. Rule: H1.
 """
 
-import uuid
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
+
+from asoreconcile.random_id import random_id
 
 CORRELATION_ID = "x-ms-correlation-request-id"
 CLIENT_REQUEST_ID = "x-ms-client-request-id"
@@ -18,7 +19,7 @@ _CURRENT: ContextVar[str] = ContextVar("asoreconcile_correlation", default="")
 
 def correlated(correlation_id: str = "") -> AbstractContextManager[str]:
     """Give this thread's requests one correlation id, a new one unless given."""
-    return _Correlated(correlation_id or str(uuid.uuid4()))
+    return _Correlated(correlation_id or random_id())
 
 
 class _Correlated:

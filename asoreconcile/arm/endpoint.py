@@ -93,6 +93,9 @@ class Endpoint:
 
     def serves(self, url: str) -> bool:
         """Whether a URL is on this host (or an allowed one), so gets the token. H4."""
+        # Nearly all are: the host ends at that slash, whatever follows it.
+        if url.startswith(f"{self.url}/") and _is_plain(url):
+            return True
         try:
             parts = urlsplit(url)
             authority = _authority(parts)
@@ -103,7 +106,7 @@ class Endpoint:
         if parts.scheme.lower() != "https" or parts.username is not None:
             return False
         # Libraries read such a URL differently: one's path is another one's host.
-        if not url.isascii() or any(char in url for char in "\r\n\t\\ "):
+        if not _is_plain(url):
             return False
         return authority == home or authority in self.also
 
@@ -133,6 +136,11 @@ def is_same_resource(url: str, request_url: str) -> bool:
         return False
     members = {name.lower() for name, _ in parse_qsl(theirs.query)}
     return members <= {"api-version"}
+
+
+def _is_plain(url: str) -> bool:
+    """Whether no library reads another host or path in it than the next one does."""
+    return url.isascii() and url.isprintable() and " " not in url and "\\" not in url
 
 
 @lru_cache(maxsize=64)

@@ -20,6 +20,8 @@ _PROVIDERS = "providers"
 _SEGMENT_SAFE = "-._~!$&'()*+,;=:@"
 # Control and format characters, half surrogates, line and paragraph separators.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+# Ids whose readings are kept: some hundred bytes each.
+_RECENT = 1024
 
 
 class ArmIdError(AsoreconcileError):
@@ -94,6 +96,12 @@ def parse(text: str) -> ArmId:
 
     Empty segments are dropped; a trailing type without a name gets the name "".
     """
+    return _parsed(text)
+
+
+# One reconcile asks of one id again and again, and an answer never changes.
+@lru_cache(maxsize=_RECENT)
+def _parsed(text: str) -> ArmId:
     if not text.startswith("/"):
         raise ArmIdError(f"an ARM id starts with '/', this one does not: {text!r}")
     segments = [segment for segment in text.split("/") if segment]
@@ -112,6 +120,11 @@ def parse_stated(text: str) -> ArmId:
 
     Raises ArmIdError.
     """
+    return _stated(text)
+
+
+@lru_cache(maxsize=_RECENT)
+def _stated(text: str) -> ArmId:
     for segment in text.split("/"):
         if segment and (problem := segment_problem(segment)):
             raise ArmIdError(f"a part of this ARM id {problem}: {text!r}")
@@ -145,11 +158,21 @@ def same(a: str, b: str) -> bool:
 
 def key(text: str) -> str:
     """The form under which to file an id in a dict: lower-case, no empty segments."""
+    return _key(text)
+
+
+@lru_cache(maxsize=_RECENT)
+def _key(text: str) -> str:
     return "/" + "/".join(part for part in text.lower().split("/") if part)
 
 
 def subscription_of(text: str) -> str | None:
     """The subscription of an id or of a URL path; None under the tenant."""
+    return _subscription_of(text)
+
+
+@lru_cache(maxsize=_RECENT)
+def _subscription_of(text: str) -> str | None:
     return _value_after(
         [part for part in text.split("/") if part], "subscriptions", index=0
     )
@@ -165,6 +188,11 @@ def url_path(text: str) -> str:
 
     Segments `.` and `..` are encoded to `%2E`, so that no HTTP library resolves them.
     """
+    return _url_path(text)
+
+
+@lru_cache(maxsize=_RECENT)
+def _url_path(text: str) -> str:
     return "/" + "/".join(_encoded(part) for part in text.split("/") if part)
 
 

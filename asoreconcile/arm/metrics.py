@@ -4,6 +4,7 @@ Counted once a request that went out, in the calling thread. URLs that are no AR
 are not counted.
 """
 
+from functools import lru_cache
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -107,6 +108,12 @@ class ArmMetrics:
 
 def resource_type(path: str) -> str:
     """The ARM type in a URL path; of a monitor, the type of its operations; else ""."""
+    return _resource_type(path)
+
+
+# Each request asks for its own, and again for its series.
+@lru_cache(maxsize=1024)
+def _resource_type(path: str) -> str:
     try:
         return parse(path).type
     except ArmIdError:

@@ -5,8 +5,8 @@ What the answer means is not this module's business. Rules: V8, V10, H1, H2, H4,
 T3, T7, T10, D9.
 """
 
-import uuid
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,6 +29,7 @@ from asoreconcile.arm.metrics import AzureRequestMetrics, resource_type
 from asoreconcile.arm.request_headers import check_headers
 from asoreconcile.arm.response import ArmResponse
 from asoreconcile.arm.transport import (
+    ArmHttpResponse,
     ArmTransport,
     advice,
     cause,
@@ -39,6 +40,7 @@ from asoreconcile.call_limit import Call
 from asoreconcile.clock import Clock
 from asoreconcile.fencing import READS
 from asoreconcile.objects import JsonObject
+from asoreconcile.random_id import random_id
 from asoreconcile.reconcile_context import DeadlineError
 from asoreconcile.version import __version__
 
@@ -139,7 +141,7 @@ class ArmPipeline:
         members = {
             "Accept": "application/json",
             "User-Agent": self._user_agent,
-            CLIENT_REQUEST_ID: client_request_id or str(uuid.uuid4()),
+            CLIENT_REQUEST_ID: client_request_id or random_id(),
             **headers,
         }
         check_headers(members)
@@ -150,7 +152,11 @@ class ArmPipeline:
         if body is not None:
             members["Content-Type"] = "application/json"
             data = jsontext.dumps(body)
-        return HttpRequest(method, url, headers=members, data=data)
+        request = HttpRequest(method, url, data=data)
+        # azure-core's own mapping folds the case of each name at each look; here all
+        # names are written in one way.
+        request.headers = members
+        return request
 
     def _exchange(self, request: HttpRequest) -> ArmResponse:
         try:
@@ -159,7 +165,10 @@ class ArmPipeline:
         except DeadlineError:
             # Before there was a connection: for a token, or for a name's address.
             raise _out_of_time(request) from None
-        headers = {name.lower(): text for name, text in response.headers.items()}
+        if isinstance(response, ArmHttpResponse):
+            headers = dict(response.headers)  # lower-case already
+        else:
+            headers = {name.lower(): text for name, text in response.headers.items()}
         for name in (CORRELATION_ID, CLIENT_REQUEST_ID):
             # A front door's page repeats neither; support asks for them all the same.
             headers.setdefault(name, request.headers.get(name, ""))
@@ -199,6 +208,7 @@ def _transport_error(
     )
 
 
+@lru_cache(maxsize=512)
 def _bucket(method: str, path: str) -> Bucket:
     provider = resource_type(path).partition("/")[0]
     return Bucket(subscription_of(path) or "", operation_class(method), provider, path)

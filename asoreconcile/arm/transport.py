@@ -20,7 +20,6 @@ from azure.core.exceptions import (
     ServiceResponseError,
 )
 from azure.core.pipeline.transport import HttpRequest, HttpResponse, HttpTransport
-from azure.core.utils import CaseInsensitiveDict
 
 from asoreconcile import call_limit, reconcile_context
 from asoreconcile.arm.ca_bundle import CertificateBundleError, ca_bundle
@@ -45,13 +44,29 @@ MAX_BODY_BYTES = 32 * 1024 * 1024
 MAX_BODY_SECONDS = 120.0
 
 
+class _Headers(dict[str, str]):
+    """Of an answer: the wire has lower-case names, and any case finds them."""
+
+    __slots__ = ()
+
+    def __getitem__(self, name: str) -> str:
+        return super().__getitem__(name.lower())
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and super().__contains__(name.lower())
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a header, else `default`."""
+        return super().get(name.lower(), default)
+
+
 class ArmHttpResponse(HttpResponse):
     """An answer as azure-core has it, read to its end."""
 
     def __init__(self, request: HttpRequest, answer: WireAnswer) -> None:
         super().__init__(request, answer)
         self.status_code = answer.status
-        self.headers = CaseInsensitiveDict(answer.headers)
+        self.headers = _Headers(answer.headers)
         self.content_type = answer.headers.get("content-type")
         self._content = answer.body
 

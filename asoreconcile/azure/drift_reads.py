@@ -66,7 +66,7 @@ def mode_of(scope: ReconcileScope) -> SyncMode:
     """
     return sync_mode_of(
         annotations(scope.obj),
-        scope.operator.namespace_annotations(scope.key.namespace),
+        scope.namespace_annotations,
         scope.operator.sync_mode,
     )
 

@@ -148,6 +148,9 @@ def _keep_secret(
     """Have values hidden from texts, but for those that the object itself shows, such
     as an address.
     """
+    values = list(values)
+    if not values:
+        return
     shown = set(_leaves([spec(current), status(current)]))
     for value in values:
         if value not in shown:

@@ -268,10 +268,17 @@ class ReconcileScope:
         """The reconcile policy in force."""
         policy, _ = policy_of(
             annotations(self.obj),
-            self.operator.namespace_annotations(self.key.namespace),
+            self.namespace_annotations,
             self.operator.default_policy,
         )
         return policy
+
+    @cached_property
+    def namespace_annotations(self) -> Mapping[str, str]:
+        """What the object inherits from its Namespace: one state for the whole
+        reconcile. Raises RetryError while the Namespace is not cached yet.
+        """
+        return self.operator.namespace_annotations(self.key.namespace)
 
     @property
     def arm_id(self) -> str:

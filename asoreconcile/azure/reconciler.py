@@ -44,7 +44,7 @@ def _run(scope: ReconcileScope) -> ReconcileOutcome:
     if not isinstance(decided.then, Stop):
         effects = unknown_values(
             annotations(scope.obj),
-            operator.namespace_annotations(scope.key.namespace),
+            scope.namespace_annotations,
             defaults={
                 RECONCILE_POLICY: operator.default_policy,
                 SYNC_MODE: operator.sync_mode,

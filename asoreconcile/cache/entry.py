@@ -10,7 +10,7 @@ decodes a private copy.
 from collections.abc import Mapping
 from itertools import chain
 from sys import intern
-from typing import NamedTuple, Self, cast
+from typing import NamedTuple, Self
 
 import orjson
 
@@ -157,9 +157,9 @@ class Entry:
         """A private copy of the object: the caller may change it."""
         text = self.row[10]
         # orjson gives up at 1024 levels; the mark spares all others the slower way.
-        if text.startswith(_DEEP):
-            return cast("JsonObject", jsontext.loads(text))
-        return cast("JsonObject", orjson.loads(text))
+        is_deep = text.startswith(_DEEP)
+        obj: JsonObject = jsontext.loads(text) if is_deep else orjson.loads(text)
+        return obj
 
     @property
     def size_bytes(self) -> int:

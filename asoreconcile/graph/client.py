@@ -5,7 +5,6 @@ of Graph's own audience that go to Graph's host alone. Never waits, retries noth
 one 401. Facts: Microsoft's reference of the group resource, v1.0.
 """
 
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -22,6 +21,7 @@ from asoreconcile.arm.response import ArmResponse
 from asoreconcile.clock import Clock
 from asoreconcile.graph.cloud import graph_scope
 from asoreconcile.objects import JsonObject
+from asoreconcile.random_id import random_id
 
 GroupLink = Literal["members", "owners"]
 
@@ -189,7 +189,7 @@ class GraphClient:
         body: JsonObject | None = None,
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> ArmResponse:
-        request_id = str(uuid.uuid4())
+        request_id = random_id()
         answer = self._pipeline.send(
             method,
             url,

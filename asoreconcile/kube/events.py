@@ -10,7 +10,6 @@ import math
 import random
 import socket
 import threading
-import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal, Protocol
@@ -41,6 +40,7 @@ from asoreconcile.kube.event_series import IDLE_SECONDS, SeriesCorrelator
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey, key_of, resource_version, uid_of
+from asoreconcile.random_id import random_id
 from asoreconcile.redaction import redact
 from asoreconcile.threads import Threads
 
@@ -267,7 +267,7 @@ class NamedRecorder:
 
 
 def _name(record: EventRecord) -> str:
-    return f"{key_of(record.obj).name[:200]}.{uuid.uuid4().hex[:16]}"
+    return f"{key_of(record.obj).name[:200]}.{random_id().replace('-', '')[:16]}"
 
 
 def _reference_of(obj: JsonObject) -> JsonObject:

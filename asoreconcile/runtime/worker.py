@@ -11,7 +11,6 @@ Rules: CT-3 - CT-6, CT-9, PQ-7.
 import sys
 import threading
 import traceback
-import uuid
 from typing import Any
 
 import attrs
@@ -22,6 +21,7 @@ from asoreconcile.lazy_event import LazyEvent
 from asoreconcile.log import Logger
 from asoreconcile.objects import ObjectKey
 from asoreconcile.queue.workqueue import Item, WorkQueue
+from asoreconcile.random_id import random_id
 from asoreconcile.reconcile_context import Context, running
 from asoreconcile.reconcile_metrics import ControllerMetrics, FailureCount
 from asoreconcile.runtime.reconciler import (
@@ -201,7 +201,7 @@ class Worker:
             return
         # One for each reconcile, not for each object: logs and traces of two tries must
         # be told apart.
-        reconcile_id = str(uuid.uuid4())
+        reconcile_id = random_id()
         in_flight = self.in_flight.begin(item.key, reconcile_id)
         deadline = (
             in_flight.since + self._deadline_seconds if self._deadline_seconds else None

@@ -153,6 +153,8 @@ class CurlHandle:
             self._heard = time.monotonic()
         for descriptor, seen in ready:
             running = self._multi.socket_action(descriptor, _actions(seen))[1]
+        if transfer.is_sent:
+            transfer.read_head()
         # Before what libcurl says of it: to libcurl each of them is an aborted
         # callback.
         if transfer.failure is not None:
@@ -208,6 +210,9 @@ class CurlHandle:
         """The descriptors that are ready; none when libcurl's own time has come."""
         while True:
             now = time.monotonic()
+            if self._timer is not None and self._timer <= now:
+                self._timer = None
+                return []
             silent_at = self._heard + self._patience.silence
             ends = [silent_at, now + _LONGEST_WAIT_SECONDS]
             left = self._call.left
@@ -216,9 +221,6 @@ class CurlHandle:
             if self._body_until is not None:
                 ends.append(self._body_until)
             if self._timer is not None:
-                if self._timer <= now:
-                    self._timer = None
-                    return []
                 ends.append(self._timer)
             ready = self._poll.poll(max(0.0, min(ends) - now) * 1000)
             # Before `ready`: a cut makes the socket readable, and would pass for an
@@ -247,7 +249,10 @@ class CurlHandle:
 
     def _is_sending(self) -> bool:
         """Whether libcurl waits until the peer takes more."""
-        return any(wanted & select.POLLOUT for wanted in self._wanted.values())
+        for wanted in self._wanted.values():  # noqa: SIM110 - on each turn
+            if wanted & select.POLLOUT:
+                return True
+        return False
 
     def _want(self, what: int, descriptor: int, *_: object) -> None:
         """libcurl's: what it waits for on a descriptor."""

@@ -9,7 +9,7 @@ import attrs
 import pycurl
 
 from asoreconcile.wire.request import WireRequest
-from asoreconcile.wire.transfer import Transfer
+from asoreconcile.wire.transfer import HEAD_ENDS, Transfer
 
 # What may lie here unread. A slow reader's stream is paused beyond; the pieces of one
 # turn of libcurl's are in already.
@@ -174,10 +174,13 @@ class LoopStream(Transfer):
     def _begin(self, *_: object) -> object:
         # A read: libcurl may send it again where a kept connection was dead.
         self.is_sent = True
+        self._forget_lines()
         return pycurl.PREREQFUNC_OK
 
     def _header(self, line: bytes) -> None:
-        super()._header(line)
+        self._lines.append(line)
+        if line in HEAD_ENDS and self.is_sent:
+            self.read_head()
         if self.has_head:
             self.heard = time.monotonic()
             if self.limits.body is not None and self._body_until is None:

@@ -14,6 +14,7 @@ from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.request import WireRequest
 
 _REFUSED = -1  # no callback may have taken so much
+HEAD_ENDS = (b"\r\n", b"\n")
 
 
 class Transfer:
@@ -39,15 +40,17 @@ class Transfer:
         self._max_bytes = max_bytes
         self._body = BytesIO(request.body or b"")
         self._lines: list[bytes] = []
+        self._head: list[bytes] = []
+        self._begins = self._looked_at = 0  # of the lines: the head's first, the next
 
     def callbacks(self) -> Mapping[int, Callable[..., object]]:
         """Option of libcurl -> what it calls."""
         return {
             pycurl.PREREQFUNCTION: self._begin,
-            pycurl.READFUNCTION: self._read,
-            pycurl.HEADERFUNCTION: self._header,
-            # Who needs no count is spared a call of Python for each piece: None, as
-            # `append` returns it, takes all.
+            pycurl.READFUNCTION: self._read if self.is_fenced else self._body.read,
+            # No call of Python for each line, nor for each piece where nobody counts:
+            # None, as `append` returns it, takes all.
+            pycurl.HEADERFUNCTION: self._lines.append,
             pycurl.WRITEFUNCTION: self.body_pieces.append
             if self._max_bytes is None
             else self._write,
@@ -73,10 +76,24 @@ class Transfer:
         self.body_pieces.clear()  # libcurl goes on with this list
         return taken
 
+    def read_head(self) -> None:
+        """Take the head from the lines that have come, once all of it is here."""
+        lines = self._lines
+        while not self.has_head and self._looked_at < len(lines):
+            self._looked_at += 1
+            if lines[self._looked_at - 1] not in HEAD_ENDS:
+                continue
+            first, *rest = lines[self._begins : self._looked_at - 1] or [b""]
+            word = first.split(None, 2)[1:2]
+            self.status = int(word[0]) if word and word[0].isdigit() else 0
+            # Before that, the real one follows.
+            self._begins = self._looked_at
+            self._head, self.has_head = rest, self.status >= 200
+
     def headers(self) -> dict[str, str]:
         """The answer's, once `has_head`."""
         headers: dict[str, str] = {}
-        for line in self._lines:
+        for line in self._head:
             # Any byte is a character of Latin-1: a server's slip is no reason to fail.
             name, _, text = line.decode("latin-1").partition(":")
             name, text = name.strip().lower(), text.strip()
@@ -102,7 +119,13 @@ class Transfer:
             self.failure = error
             return pycurl.PREREQFUNC_ABORT
         self.is_sent = True
+        self._forget_lines()
         return pycurl.PREREQFUNC_OK
+
+    def _forget_lines(self) -> None:
+        """What came before the request has left is a proxy's, before its tunnel."""
+        self._lines.clear()  # libcurl goes on with this list
+        self._begins = self._looked_at = 0
 
     def _read(self, size: int) -> object:
         try:
@@ -111,18 +134,6 @@ class Transfer:
             self.failure = error
             return pycurl.READFUNC_ABORT
         return self._body.read(size)
-
-    def _header(self, line: bytes) -> None:
-        if not self.is_sent or self.has_head:
-            return  # a proxy's, before its tunnel; a trailer
-        if line.startswith(b"HTTP/"):
-            self._lines.clear()
-            word = line.split(None, 2)[1:2]
-            self.status = int(word[0]) if word and word[0].isdigit() else 0
-        elif line.strip():
-            self._lines.append(line)
-        else:
-            self.has_head = self.status >= 200  # before that, the real one follows
 
     def _write(self, piece: bytes) -> int:
         self.received += len(piece)
