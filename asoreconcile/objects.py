@@ -133,7 +133,9 @@ def is_deleting(obj: JsonObject) -> bool:
 
 def annotations(obj: JsonObject) -> Mapping[str, str]:
     """`metadata.annotations`, not a copy; empty if there are none."""
-    value = metadata(obj).get("annotations")
+    # Not by `metadata`: a reconcile asks a hundred times.
+    meta = obj.get("metadata")
+    value = meta.get("annotations") if isinstance(meta, dict) else None
     return value if isinstance(value, dict) else {}
 
 

@@ -208,7 +208,7 @@ def _news_of(old: Entry, new: Entry) -> _News | None:
     if old.uid != new.uid:
         return "whole"
     has_id = old.annotations.get(RESOURCE_ID) != new.annotations.get(RESOURCE_ID)
-    was_ready, is_now = is_ready(old.load()), is_ready(new.load())
+    was_ready, is_now = is_ready(old.peek()), is_ready(new.peek())
     if is_now and (has_id or not was_ready):
         return "whole"
     return "id" if has_id else None
@@ -222,7 +222,7 @@ def _waits(entry: Entry, relation: Relation, news: _News) -> bool:
     """
     if POLLER_TOKEN in entry.annotations:
         return False
-    ready = find_ready((entry.load().get("status") or {}).get("conditions"))
+    ready = find_ready((entry.peek().get("status") or {}).get("conditions"))
     if ready is None:
         return True
     if ready.get("status") == "True":

@@ -70,11 +70,16 @@ class Entry:
     A view of a row: made when asked for, for the moment.
     """
 
-    __slots__ = ("_annotations", "row")
+    __slots__ = ("_annotations", "_seen", "row")
     _annotations: Mapping[str, str]
+    _seen: JsonObject
 
-    def __init__(self, obj: JsonObject) -> None:
-        """Take an object's content; `obj` is not kept."""
+    def __init__(self, obj: JsonObject, *, keep: bool = False) -> None:
+        """Take an object's content. keep: `obj` itself as well, for `peek`: for the
+        moment, and nobody may change it from now on.
+        """
+        if keep:
+            self._seen = obj
         meta = obj["metadata"]
         read = meta.get
         self.row: EntryRow = (
@@ -160,6 +165,14 @@ class Entry:
         is_deep = text.startswith(_DEEP)
         obj: JsonObject = jsontext.loads(text) if is_deep else orjson.loads(text)
         return obj
+
+    def peek(self) -> JsonObject:
+        """The object, not to be changed: the same for all who look at this view."""
+        try:
+            return self._seen
+        except AttributeError:
+            self._seen = seen = self.load()
+            return seen
 
     @property
     def size_bytes(self) -> int:

@@ -44,9 +44,13 @@ class EntryTransform:
                 meta["annotations"] = {**notes}
         return self.entry(copied)
 
-    def entry(self, obj: JsonObject) -> Entry:
+    def entry_of_event(self, obj: JsonObject) -> Entry:
+        """As `entry`; the object is at hand for those who are told of the event."""
+        return self.entry(obj, keep=True)
+
+    def entry(self, obj: JsonObject, *, keep: bool = False) -> Entry:
         """An entry of an object, which is changed: without what nobody reads from a
-        cache, and with its kind, which lists leave out.
+        cache, and with its kind, which lists leave out. keep: as of `Entry`.
 
         Raises BadObjectError for what is no object of the kind, or if the transform
         fails.
@@ -73,7 +77,7 @@ class EntryTransform:
         except Exception as error:  # any transform, any object
             raise BadObjectError(f"the transform of {meta['name']}: {error}") from error
         try:
-            entry = Entry(obj)
+            entry = Entry(obj, keep=keep)
         except Exception as error:  # nothing that a server should send, or a transform
             raise BadObjectError(f"no entry of {meta['name']}: {error}") from error
         # Everybody takes them for text, some to look something up by; the namespace was

@@ -114,17 +114,19 @@ def unreported(_: Unreadable) -> None:
 class EntryReader:
     """Makes entries of what one feed reads. On the feed's thread.
 
-    make: raises BadObjectError.
+    make, make_of_event: of an object of a list, and of an event; raise BadObjectError.
     """
 
     def __init__(
         self,
         resource: ApiResource,
         make: Callable[[JsonObject], Entry],
+        make_of_event: Callable[[JsonObject], Entry],
         report: ReportUnreadable,
     ) -> None:
         self._resource = resource
         self._make = make
+        self._make_of_event = make_of_event
         self._report = report
         self._listed: dict[ObjectKey, Unreadable] = {}
         self.bad: Mapping[ObjectKey, Unreadable] = {}
@@ -148,7 +150,7 @@ class EntryReader:
     def event(self, type_: str, obj: JsonObject) -> Entry | None:
         """Of an object in a watch's event; None if it cannot be read."""
         try:
-            made = self._make(obj)
+            made = self._make_of_event(obj)
         except BadObjectError as error:
             found = self._unreadable(obj, error)
         else:

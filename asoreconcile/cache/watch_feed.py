@@ -37,7 +37,10 @@ class WatchFeed:
         self.version = ""
         """What the contents are the state of."""
         self.reading = EntryReader(
-            watch_scope.selection.resource, transform.entry, report
+            watch_scope.selection.resource,
+            transform.entry,
+            transform.entry_of_event,
+            report,
         )
         self.entry = self.reading.entry
         self.reflector = Reflector(

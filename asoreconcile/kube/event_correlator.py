@@ -93,31 +93,29 @@ class EventCorrelator:
 
         now: monotonic seconds.
         """
-        message = record.message
-        identity = (*record.flow, message)
-        if self._is_one_of_many(record, now):
+        message, flow = record.message, record.flow
+        identity = (*flow, message)
+        if self._is_one_of_many(flow, message, now):
             message = _COMBINED + message
-            identity = record.flow
+            identity = flow
         series = _recall(
             self._series, identity, lambda: Series(record.at, record.at, message)
         )
         series.count += 1
         series.last = record.at
         series.message = message
-        return series if self._within_budget(record.flow, now) else None
+        return series if self._within_budget(flow, now) else None
 
-    def _is_one_of_many(self, record: EventRecord, now: float) -> bool:
+    def _is_one_of_many(self, flow: EventIdentity, message: str, now: float) -> bool:
         """Whether a reason has come with ten messages or more, one soon after another.
 
         Retries that name a new request id each time would else be an event each.
         """
-        known = _recall(
-            self._messages, record.flow, lambda: _Messages(OrderedDict(), now)
-        )
+        known = _recall(self._messages, flow, lambda: _Messages(OrderedDict(), now))
         if now - known.last > _SIMILAR_SECONDS:
             known.seen.clear()
         known.last = now
-        known.seen[record.message] = None
+        known.seen[message] = None
         if len(known.seen) < _SIMILAR:
             return False
         # The number stays just below the limit, so that the next new one is combined

@@ -131,6 +131,20 @@ def test_th9_a_first_try_leaves_half_of_the_stop_s_time(clock):
             assert reconcile_context.seconds_left() == 3.0
 
 
+def test_th9_first_tries_before_the_stop_have_one_signal_and_later_ones_their_own(
+    clock,
+):
+    stop = StopSignal()
+    before = [stop.half(clock), stop.half(clock)]
+    assert before[0] is before[1]
+    assert not before[0].is_set()
+    stop.stop(8.0)
+    assert before[0].is_set()
+    assert before[0].deadline == 4.0
+    clock.advance(4)
+    assert stop.half(clock).deadline == 6.0
+
+
 @pytest.mark.parametrize("stop", [None, StopSignal()], ids=["none", "without an end"])
 def test_half_of_no_time_is_none(clock, stop):
     with running(Context(clock, stop=stop)), reconcile_context.half_of_stop():

@@ -5,6 +5,8 @@ import sys
 
 from asoreconcile.cache.entry import Entry, OwnerReference
 from asoreconcile.cache.store import Store
+from asoreconcile.cache.transform import EntryTransform
+from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import GroupKind, ObjectKey
 
 OBJECTS = 500
@@ -119,3 +121,22 @@ def test_in12_mappings_of_a_header_are_the_readers_own():
     entry = Entry(account(1))
     entry.labels.update(tier="changed")
     assert entry.labels == {"tier": "t1"}
+
+
+def test_th5_who_peeks_shares_one_object_and_who_loads_has_a_copy():
+    stored = Entry(account(1))
+    peeked = stored.peek()
+    assert stored.peek() is peeked
+    assert peeked == account(1)
+    stored.load()["spec"].clear()
+    assert stored.peek() == account(1)
+
+
+def test_an_entry_of_a_list_keeps_no_object_and_one_of_an_event_does():
+    """A list of 30,000 would need a gigabyte."""
+    transform = EntryTransform(
+        ApiResource(group="", version="v1", plural="accounts", kind="Account")
+    )
+    obj = account(1)
+    assert transform.entry_of_event(obj).peek() is obj
+    assert transform.entry(obj).peek() is not obj
