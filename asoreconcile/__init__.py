@@ -156,12 +156,7 @@ if TYPE_CHECKING:
         LeaderElectionOptions,
         LeaseTiming,
     )
-    from asoreconcile.runtime.manager import (
-        Elector,
-        LeadershipLostError,
-        Manager,
-        ManagerError,
-    )
+    from asoreconcile.runtime.manager import LeadershipLostError, Manager, ManagerError
     from asoreconcile.runtime.options import ClientOptions, ControllerOptions
     from asoreconcile.runtime.predicates import (
         Predicate,
@@ -171,6 +166,7 @@ if TYPE_CHECKING:
     )
     from asoreconcile.runtime.reconciler import Reconcile, Reconciler, Request, Result
     from asoreconcile.runtime.runnable import (
+        Elector,
         Runnable,
         RunnableFunc,
         RunnableGroup,
@@ -457,12 +453,12 @@ _HOMES = {
     "runtime.leaderelection.elector": "LeaseElector lease_elector",
     "runtime.leaderelection.fence": "NotLeadingError",
     "runtime.leaderelection.lease": "LeaderElectionOptions LeaseTiming",
-    "runtime.manager": "Elector LeadershipLostError Manager ManagerError",
+    "runtime.manager": "LeadershipLostError Manager ManagerError",
     "runtime.options": "ClientOptions ControllerOptions",
     "runtime.predicates": "Predicate concerns generation_changed labelled",
     "runtime.reconciler": "Reconcile Reconciler Request Result",
     "runtime.runnable": (
-        "Runnable RunnableFunc RunnableGroup RunnableHooks WarmUpRunnable"
+        "Elector Runnable RunnableFunc RunnableGroup RunnableHooks WarmUpRunnable"
     ),
     "runtime.sources": "Watch",
     "runtime.typed_reconciler": "TypedReconcile TypedReconciler",

@@ -9,6 +9,7 @@ Rooms above add their own leaves (`kube.errors.ApiError` and others). The class 
 the retry; nobody matches message texts.
 """
 
+import math
 from typing import TypeVar
 
 E = TypeVar("E", bound=BaseException)
@@ -26,12 +27,26 @@ class RetryError(AsoreconcileError):
     """Try again, not before `after_seconds` have passed."""
 
     def __init__(self, message: str, *, after_seconds: float) -> None:
+        """Raises TypeError or ValueError for what is no number of seconds."""
         super().__init__(message)
+        check_seconds("after_seconds", after_seconds)
         self.after_seconds = after_seconds
 
 
 class StoppedError(AsoreconcileError):
     """The process is stopping; whoever called must unwind without recording."""
+
+
+def check_seconds(name: str, value: object) -> None:
+    """Where a developer's code says a time: later nobody knows whose it was.
+
+    Raises TypeError for what is no number, such as a timedelta, and ValueError for NaN,
+    which is neither before nor after any other time. Pure.
+    """
+    if not isinstance(value, int | float):
+        raise TypeError(f"{name} is {value!r:.80}: give a number of seconds")
+    if math.isnan(value):
+        raise ValueError(f"{name} is not a number: give a number of seconds")
 
 
 def in_chain(error: BaseException, wanted: type[E] | tuple[type[E], ...]) -> E | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from functools import partial
+from threading import Lock
 from typing import Self
 
 from asoreconcile.cache.scope import CacheOptions
@@ -140,6 +141,7 @@ class Application(ControllerHost):
             lambda: self._probe.seconds_since_answer, lambda: self._probe.renewed
         )
         self._parts = parts
+        self._not_run = Lock()
         self._clusters: set[str] = set()
         self.manager = Manager(
             clock=clock,
@@ -235,27 +237,41 @@ class Application(ControllerHost):
         """Start everything, block until stopped, stop everything; the exit code.
 
         signals: SIGINT and SIGTERM stop it, from the first step of `before_start` on;
-        main thread only. Raises what a step of
-        `before_start` raises. Rules: MG-1, MG-4, MG-6.
+        main thread only. Raises what a step of `before_start` raises, and ManagerError
+        if it runs or ran: an application runs once. Rules: MG-1, MG-4, MG-6.
         """
         # From the first step on: a container's first process is not ended by a signal
         # that nobody handles, it misses it.
         with stop_signals(self.stop) if signals else nullcontext():
-            try:
-                self._startup.run()
-                return self.manager.run()
-            finally:
-                self.close()
+            self._begin()
+            return self._run()
 
     @contextmanager
     def running(self) -> Iterator[Self]:
         """Run on a thread of its own until the block ends, as tests do.
 
         Blocks at the end until all has stopped. Raises RuntimeError if the exit code
-        would not be 0.
+        would not be 0, from what `run` would have raised; ManagerError as `run` does.
         """
-        with detached(self.name, lambda: self.run(signals=False), self.manager):
+        self._begin()
+        with detached(self.name, self._run, self.manager):
             yield self
+
+    def _begin(self) -> None:
+        """Before anything that a second run could stop or close for the first one."""
+        if not self._not_run.acquire(blocking=False):
+            raise ManagerError(f"{self.name} runs once: make another Application")
+
+    def _run(self) -> int:
+        try:
+            self._startup.run()
+            return self.manager.run()
+        except BaseException as error:
+            # For who waits on another thread until it is ready.
+            self.manager.fail(error)
+            raise
+        finally:
+            self.close()
 
     def wait_until_ready(self, timeout_seconds: float = 30.0) -> None:
         """Block until all runs and `/readyz` would say so, in real seconds; a standby

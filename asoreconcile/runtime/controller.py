@@ -11,6 +11,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from asoreconcile.clock import Clock
+from asoreconcile.errors import check_seconds
 from asoreconcile.metrics import RuntimeMetrics
 from asoreconcile.objects import ObjectKey
 from asoreconcile.queue.workqueue import WorkQueue
@@ -105,7 +106,11 @@ class Controller:
     def enqueue(
         self, key: ObjectKey, *, priority: int = 0, after_seconds: float = 0.0
     ) -> None:
-        """Have an object reconciled, whether or not an event says so."""
+        """Have an object reconciled, whether or not an event says so.
+
+        Raises TypeError or ValueError for what is no time.
+        """
+        check_seconds("after_seconds", after_seconds)
         self._queue.add_after(key, after_seconds, priority=priority)
 
     def warm_up(self) -> None:

@@ -23,15 +23,19 @@ def detached(name: str, run: Callable[[], int], manager: Manager) -> Iterator[No
     """Run, and stop at the end of the block. run: blocks; its answer is the exit code.
 
     Blocks at the end until all has stopped. Raises RuntimeError if the exit code is not
-    0. A process that was forked within the block leaves it at once: nothing runs there.
+    0, from what `run` raised. A process that was forked within the block leaves it at
+    once: nothing runs there.
     """
     codes: list[int] = []
+    raised: list[BaseException] = []
     runs_in = os.getpid()
     ended = threading.Event()
 
     def run_whole() -> None:
         try:
             codes.append(run())
+        except BaseException as error:  # noqa: BLE001 - the block's end raises it
+            raised.append(error)
         finally:
             ended.set()
 
@@ -44,6 +48,8 @@ def detached(name: str, run: Callable[[], int], manager: Manager) -> Iterator[No
             ended.wait()
     if runs_in != os.getpid():
         return
+    if raised:
+        raise RuntimeError(f"{name} ended badly: {raised[0]!r}") from raised[0]
     if codes != [0]:
         raise RuntimeError(f"{name} ended badly: {manager.failure!r}")
 

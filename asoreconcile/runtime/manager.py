@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from enum import Enum
 from functools import partial
-from typing import Protocol
 
 from asoreconcile import reconcile_context
 from asoreconcile.clock import Clock
@@ -20,6 +19,7 @@ from asoreconcile.retry import retry
 from asoreconcile.runtime.runnable import (
     STOP_ORDER,
     AfterCaches,
+    Elector,
     Runnable,
     RunnableFunc,
     RunnableGroup,
@@ -46,23 +46,6 @@ class ManagerError(AsoreconcileError):
 
 class LeadershipLostError(AsoreconcileError):
     """Another process may be leading: this one must exit. Rule: MG-5."""
-
-
-class Elector(Protocol):
-    """Decides whether this process may write (leader election)."""
-
-    def start(self, *, elected: Callable[[], None], lost: Callable[[], None]) -> None:
-        """Begin to try; call `elected` once on success, `lost` if it ends unasked.
-
-        `elected` may take its time; `lost` returns at once, and may be called from any
-        thread.
-        """
-
-    def stop(self, timeout_seconds: float, *, release: bool) -> list[str]:
-        """End; release the lease only if asked to: all that wrote has stopped.
-
-        Returns what still runs then, in words.
-        """
 
 
 class _Phase(Enum):
@@ -149,7 +132,7 @@ class Manager:
             now = group in self._open
         # Before it can be started: a failure at once must find somebody.
         if isinstance(service, RunnableFunc):
-            service.on_failure = self._fail
+            service.on_failure = self.fail
         if warm and not now and isinstance(service, WarmUpRunnable):
             service.warm_up()
         if now and not self._has_to_wait(group, service):
@@ -161,16 +144,23 @@ class Manager:
         signals: also stop on SIGINT and SIGTERM; main thread only.
         Returns the process's exit code: 0 after a clean stop that was asked for; 1
         after a failure, a lost lease, or a stop that ran out of time. Raises
-        ManagerError if it ran before. Rules: MG-1, MG-3, MG-4.
+        ManagerError if it ran before, and KeyboardInterrupt after the stop, if that is
+        what ended it. Rules: MG-1, MG-3, MG-4.
         """
         with self._lock:
             if self._phase is not _Phase.NEW:
                 raise ManagerError("a manager runs once")
             self._phase = _Phase.RUNNING
         with stop_signals(self.stop) if signals else nullcontext():
-            self._start()
-            self._stop.wait()
-            still_running = self._shut_down()
+            try:
+                self._start()
+                self._stop.wait()
+            except BaseException as error:
+                # Such as Ctrl-C where nobody handles signals: what runs ends first.
+                self.fail(error)
+                raise
+            finally:
+                still_running = self._shut_down()
         if still_running:
             _log.error("Stopped with work still running", running=still_running)
         if self.failure is not None:
@@ -181,6 +171,15 @@ class Manager:
         """Ask `run` to stop. Does not wait. Idempotent; before `run` it runs out of
         work at once.
         """
+        self._ask_to_stop(self._grace_seconds)
+
+    def fail(self, error: BaseException) -> None:
+        """As `stop`, because of an error: `run` ends with 1. Of several the first one
+        is `failure`. Rule: MG-3.
+        """
+        with self._lock:
+            if self.failure is None:
+                self.failure = error
         self._ask_to_stop(self._grace_seconds)
 
     @property
@@ -218,7 +217,7 @@ class Manager:
                 self._elector.start(elected=self._on_elected, lost=self._on_lost)
             except Exception as error:  # noqa: BLE001 - becomes the manager's failure
                 _log.exception("Leader election failed to start")
-                self._fail(error)
+                self.fail(error)
                 return
         self.started.set()
 
@@ -268,9 +267,11 @@ class Manager:
                 )
         except StoppedError:
             return False
-        except Exception as error:  # noqa: BLE001 - becomes the manager's failure
+        except BaseException as error:  # noqa: BLE001 - becomes the manager's failure
+            # Also what means to end the program: on a thread it would end just that,
+            # and with it the election, or what waits for the caches.
             _log.exception("Service failed to start", service=_name(service))
-            self._fail(error)
+            self.fail(error)
             return False
         return True
 
@@ -299,14 +300,8 @@ class Manager:
         with self._lock:
             over = self._over
         self._ask_to_stop(0.0)
-        self._fail(LeadershipLostError("leader election lost"))
+        self.fail(LeadershipLostError("leader election lost"))
         over.set()
-
-    def _fail(self, error: BaseException) -> None:
-        with self._lock:
-            if self.failure is None:
-                self.failure = error
-        self._ask_to_stop(self._grace_seconds)
 
     def _ask_to_stop(self, grace_seconds: float) -> None:
         """Have `run` go on to the end, which is so far away; the first time counts."""
@@ -366,7 +361,7 @@ class Manager:
         def stop(index: int, service: Runnable) -> None:
             try:
                 left[index] = service.stop(self._remaining())
-            except Exception as error:  # noqa: BLE001 - the others must stop too
+            except BaseException as error:  # noqa: BLE001 - the others must stop too
                 _log.exception("Service failed to stop", service=_name(service))
                 left[index] = [f"{_name(service)} ({type(error).__name__})"]
             finally:

@@ -13,6 +13,7 @@ from asoreconcile.errors import (
     RetryError,
     StoppedError,
     TerminalError,
+    check_seconds,
     in_chain,
 )
 from asoreconcile.objects import ObjectKey
@@ -40,6 +41,15 @@ class Result:
     requeue_after_seconds: float | None = None
     priority: int | None = None
     not_before: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        """Raises TypeError or ValueError for what is no time, and for what is no
+        priority: in the queue it would do harm to other objects as well.
+        """
+        if self.requeue_after_seconds is not None:
+            check_seconds("requeue_after_seconds", self.requeue_after_seconds)
+        if not isinstance(self.priority, int | None):
+            raise TypeError(f"priority is {self.priority!r:.80}: give a whole number")
 
 
 class Reconciler(Protocol):

@@ -66,6 +66,23 @@ class WarmUpRunnable(Protocol):
         """Begin what needs no lease; return soon."""
 
 
+class Elector(Protocol):
+    """Decides whether this process may write (leader election)."""
+
+    def start(self, *, elected: Callable[[], None], lost: Callable[[], None]) -> None:
+        """Begin to try; call `elected` once on success, `lost` if it ends unasked.
+
+        `elected` may take its time; `lost` returns at once, and may be called from any
+        thread.
+        """
+
+    def stop(self, timeout_seconds: float, *, release: bool) -> list[str]:
+        """End; release the lease only if asked to: all that wrote has stopped.
+
+        Returns what still runs then, in words.
+        """
+
+
 class RunnableHooks:
     """A function that is called when its group starts, and done before the next.
 
@@ -133,7 +150,8 @@ class RunnableFunc:
             self._run(self._stop)
         except StoppedError:
             return
-        except Exception as error:  # noqa: BLE001 - becomes the manager's failure
+        except BaseException as error:  # noqa: BLE001 - becomes the manager's failure
+            # `sys.exit` too, which on a thread ends just that, and says nothing.
             _log.exception("Task failed", task=self.name)
             if self.on_failure is not None:
                 self.on_failure(error)

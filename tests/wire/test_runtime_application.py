@@ -191,6 +191,36 @@ def test_a_block_that_it_did_not_run_well_for_says_so(application):
         until(lambda: app.manager.failure)
 
 
+def test_mg3_a_second_run_is_refused_and_leaves_the_first_as_it_is(application):
+    app = application.make()
+    with app.running():
+        app.wait_until_ready()
+        with pytest.raises(ManagerError, match="make another Application"):
+            app.run(signals=False)
+        with pytest.raises(ManagerError, match="once"), app.running():
+            pass
+        assert app.client.list_all(NAMESPACES), "its client is open"
+        assert not app.manager.stopping.is_set()
+
+
+@pytest.mark.parametrize("error", [ValueError("no such zone"), SystemExit("no zone")])
+def test_a_block_is_told_what_its_first_steps_raised(application, error):
+    """At once, in place of after the whole wait, with nothing but a stack trace."""
+
+    def step():
+        raise error
+
+    app = application.make()
+    app.before_start("look", step)
+    with pytest.raises(NotReadyError, match="zone"), app.running():
+        app.wait_until_ready()
+    app = application.make()
+    app.before_start("look", step)
+    with pytest.raises(RuntimeError, match="zone") as raised, app.running():
+        app.manager.stopping.wait(20)
+    assert raised.value.__cause__ is error
+
+
 def test_ct2_a_kind_may_be_added_while_it_runs(application):
     app, first, late = application.make(), Noting(), Noting()
     app.reconcile(SECRETS, first)

@@ -51,7 +51,7 @@ _SHARE_OF_RENEWAL = 0.25
 
 
 class LeaseElector:
-    """`runtime.manager.Elector` over a Lease. Methods are safe from any thread."""
+    """`runtime.runnable.Elector` over a Lease. Methods are safe from any thread."""
 
     name = "leader election"
 

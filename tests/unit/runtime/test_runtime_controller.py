@@ -5,6 +5,7 @@ import logging
 import queue as std
 import threading
 import uuid
+from datetime import timedelta
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -609,6 +610,40 @@ def test_ct5_a_reconciler_s_slip_loses_no_object(
     assert said in str(record.exc_info[1])
     clock.advance(1)
     assert script.seen() == "a"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(lambda a: Result(requeue_after_seconds=a), id="result"),
+        pytest.param(lambda a: RetryError("later", after_seconds=a), id="retry"),
+    ],
+)
+@pytest.mark.parametrize("seconds", [timedelta(minutes=1), "60", float("nan")])
+def test_ct5_a_time_that_is_none_is_said_and_tried_again(
+    make, script, clock, value, caplog, answer, seconds
+):
+    """NaN ran without a pause; the others ended in the queue, where nobody knew whose
+    they were.
+    """
+    controller = make()
+    run_once(controller, script, lambda: answer(seconds))
+    until(lambda: value("reconcile_panics_total") == 1)
+    (record,) = [r for r in caplog.records if r.exc_info]
+    assert "give a number of seconds" in str(record.exc_info[1])
+    clock.advance(1)
+    assert script.seen() == "a"
+
+
+@pytest.mark.parametrize("priority", ["high", float("nan"), 0.5])
+def test_pq7_what_is_no_priority_reaches_no_queue(priority):
+    with pytest.raises(TypeError, match="give a whole number"):
+        Result(requeue_after_seconds=0, priority=priority)
+
+
+def test_what_is_no_time_is_refused_by_enqueue(make):
+    with pytest.raises(TypeError, match="give a number of seconds"):
+        make().enqueue(ObjectKey("ns", "a"), after_seconds=timedelta(minutes=1))
 
 
 def test_a_stopped_reconcile_unwinds_quietly(make, script, value, caplog):

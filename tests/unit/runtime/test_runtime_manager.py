@@ -342,6 +342,63 @@ def test_mg3_the_first_failure_is_the_one_that_is_told(clock, journal):
     assert isinstance(manager.failure, ZeroDivisionError)
 
 
+def leave():
+    """What a command does, and a controller's code must not: it would end a thread."""
+    raise SystemExit(3)
+
+
+@pytest.mark.parametrize("elected", [False, True])
+def test_mg3_a_step_that_means_to_end_the_program_stops_it_in_order(journal, elected):
+    """On the thread of an election it ended just that: nobody led, nothing was said."""
+    elector = HandElector(journal) if elected else None
+    manager = Manager(clock=SystemClock(), elector=elector)
+    manager.add(Recorded("probes", journal), group=RunnableGroup.SERVERS)
+    manager.add(RunnableHooks("step", leave))
+    running = Running(manager)
+    if elector:
+        manager.started.wait(10)
+        elector.elected()
+    assert manager.stopping.wait(10)
+    assert running.exit_code() == 1
+    assert isinstance(manager.failure, SystemExit)
+    assert "stop probes" in journal.lines
+
+
+def test_mg3_a_held_back_step_that_means_to_end_the_program_stops_it(journal):
+    ready = threading.Event()
+    manager = Manager(clock=SystemClock(), caches_ready=ready.is_set)
+    manager.add(RunnableHooks("step", leave))
+    running = Running(manager)
+    manager.started.wait(10)
+    ready.set()
+    assert manager.stopping.wait(10)
+    assert running.exit_code() == 1
+    assert isinstance(manager.failure, SystemExit)
+
+
+def test_mg3_a_task_that_means_to_end_the_program_stops_it(clock):
+    manager = Manager(clock=clock)
+    manager.add(RunnableFunc("task", lambda _stop: leave(), clock=clock))
+    running = Running(manager)
+    assert manager.stopping.wait(10)
+    assert running.exit_code() == 1
+    assert isinstance(manager.failure, SystemExit)
+
+
+def test_mg4_what_ends_the_wait_stops_what_was_started(clock, journal):
+    """As Ctrl-C does where nobody handles signals."""
+    manager = Manager(clock=clock)
+    manager.add(Recorded("vnet", journal), group=RunnableGroup.OTHERS)
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    manager.stopping.wait = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        manager.run()
+    assert journal.lines == ["start vnet", "stop vnet"]
+
+
 def test_mg3_a_task_that_unwinds_because_all_stops_has_not_failed(clock):
     manager = Manager(clock=clock)
 
