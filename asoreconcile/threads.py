@@ -19,7 +19,7 @@ from typing import Self
 import attrs
 
 from asoreconcile.clock import Clock
-from asoreconcile.errors import StoppedError
+from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.log import Logger
 
 _log = Logger(__name__)
@@ -28,6 +28,20 @@ _FIRST_PAUSE_SECONDS = 1.0
 _LAST_PAUSE_SECONDS = 30.0
 # A thread that lived for so long fails for a new reason: its pauses begin anew.
 _SOUND_AFTER_SECONDS = 60.0
+
+
+class NoThreadError(AsoreconcileError, RuntimeError):
+    """The machine gives this process no further thread."""
+
+
+def begin(thread: threading.Thread) -> None:
+    """Start a thread. Raises NoThreadError, which says which one, and what to do."""
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise NoThreadError(
+            f"no thread {thread.name!r}: {error} (ulimit -u, or the pod's pids limit)"
+        ) from error
 
 
 @attrs.frozen
@@ -82,13 +96,13 @@ class Threads:
 
         The first pause is 1 s, doubled to 30 s while calls fail within a minute.
         stopping: once it is set, nothing is called again, and a pause ends.
-        Raises RuntimeError if the machine gives no thread.
+        Raises NoThreadError if the machine gives none.
         """
         stopping = stopping or threading.Event()
         thread = threading.Thread(
             target=partial(self._keep, name, target, stopping), name=name, daemon=True
         )
-        thread.start()
+        begin(thread)
         return thread
 
     def record_crash(self, name: str, error: BaseException) -> None:

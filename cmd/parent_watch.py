@@ -5,12 +5,14 @@ import sys
 import threading
 from collections.abc import Callable
 
+from asoreconcile.threads import begin
+
 
 def on_stdin_end(stop: Callable[[], None]) -> None:
     """Call `stop`, on a thread of its own, once stdin has ended. Does not block.
 
     A parent keeps the other end of the pipe: when it dies, however it dies, the pipe
-    closes.
+    closes. Raises NoThreadError where the machine starts none.
     """
 
     def watch() -> None:
@@ -19,4 +21,4 @@ def on_stdin_end(stop: Callable[[], None]) -> None:
             pass
         stop()
 
-    threading.Thread(target=watch, name="lifeline", daemon=True).start()
+    begin(threading.Thread(target=watch, name="lifeline", daemon=True))

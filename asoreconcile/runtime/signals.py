@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from asoreconcile.threads import begin
+
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 # What handled them before, of all who are within `stop_signals`, the first one first.
 _BEFORE: list[dict[int, Any]] = []
@@ -20,7 +22,8 @@ def stop_signals(stop: Callable[[], None]) -> Iterator[None]:
 
     stop: must not wait. A second signal exits with status 1 at once. What handled
     signals before does so again after it, and in a process that is forked meanwhile.
-    Main thread only: raises ValueError on another. Raises OSError without a descriptor.
+    Main thread only: raises ValueError on another. Raises OSError without a descriptor,
+    NoThreadError without a thread.
     """
     # The interpreter's own handler writes to it at once. One of Python's runs when the
     # main thread does: not while that waits for a lock, if the signal came just before
@@ -42,7 +45,7 @@ def stop_signals(stop: Callable[[], None]) -> Iterator[None]:
 
     thread = threading.Thread(target=wait, name="signals", daemon=True)
     try:
-        thread.start()
+        begin(thread)
     except BaseException:
         reader.close()
         writer.close()

@@ -13,7 +13,7 @@ from asoreconcile.lazy_event import LazyEvent
 from asoreconcile.log import Logger
 from asoreconcile.queue.deadline_timer import DeadlineTimer
 from asoreconcile.queue.workqueue import Item, WorkQueue
-from asoreconcile.threads import Threads
+from asoreconcile.threads import Threads, begin
 
 _log = Logger(__name__)
 
@@ -34,9 +34,9 @@ class StartThread(Protocol):
 def start_daemon(name: str, target: Callable[[], None]) -> None:
     """Start a thread that does not keep the process alive.
 
-    Raises RuntimeError where the machine starts no more.
+    Raises NoThreadError where the machine starts no more.
     """
-    threading.Thread(target=target, name=name, daemon=True).start()
+    begin(threading.Thread(target=target, name=name, daemon=True))
 
 
 class WorkerPool(Generic[Key]):

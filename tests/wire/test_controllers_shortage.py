@@ -3,6 +3,9 @@
 It says what it is short of, loses nothing, and goes on by itself.
 """
 
+import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -20,6 +23,17 @@ LEASE = ObjectKey(
 # Tried often, and kept while the machine is busy.
 ELECTION = ("--enable-leader-election", "--leader-election-seconds", "60", "50", "0.2")
 SHORT = "[Errno 24] Too many open files"
+# The command as it is on the PATH, on a machine whose last thread it has itself.
+WITHOUT_THREADS = """
+import sys, threading
+
+def refuse(_thread):
+    raise RuntimeError("can't start new thread")
+
+threading.Thread.start = refuse
+from asoreconcile.cmd.start import asoreconcile
+sys.exit(asoreconcile())
+"""
 
 
 @pytest.fixture
@@ -109,3 +123,22 @@ def test_th8_without_threads_objects_wait_and_a_stop_is_clean(operation, tmp_pat
     operation.wait_ready(resource_group())
     short.touch()
     ends_well(operation)
+
+
+@pytest.mark.parametrize("options", [(), ("--until-stdin-closes",)])
+def test_a_start_without_a_thread_ends_with_what_is_short(operation, options):
+    """In place of a stack trace."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_THREADS, "manager", *options],
+        env={**os.environ, **operation.environment()},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=WAIT_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout
+    assert "Error: no thread " in done.stdout
+    assert "can't start new thread (ulimit -u" in done.stdout
+    assert "Traceback" not in done.stdout
