@@ -219,7 +219,7 @@ def _ping() -> CheckResult:
 def _run(name: str, check: Checker) -> CheckResult:
     try:
         return check()
-    except Exception as error:  # noqa: BLE001 - a check that breaks is one that fails
+    except BaseException as error:  # noqa: BLE001 - a check that breaks is one that fails
         _log.exception("Health check raised", check=name)
         return CheckResult(ok=False, details=(f"{type(error).__name__}",))
 

@@ -11,6 +11,7 @@ import attrs
 
 from asoreconcile.backoff import RateLimiter, TokenBucket
 from asoreconcile.clock import Clock
+from asoreconcile.errors import check_seconds
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.client import FieldValidation
 from asoreconcile.kube.cluster import ClusterConfig
@@ -93,6 +94,9 @@ class ControllerOptions:
     sync_timeout_seconds: when to warn about sources that do not sync.
     idle_seconds: how long an unneeded worker stays.
     needs_leader: False for what every replica does (`Application.reconcile`).
+
+    Raises TypeError or ValueError for what is no time, and for no whole number of
+    threads: with none of them nothing would ever be reconciled, and nothing said.
     """
 
     max_concurrent_reconciles: int = 1
@@ -103,3 +107,13 @@ class ControllerOptions:
     sync_timeout_seconds: float = 120.0
     idle_seconds: float = 30.0
     needs_leader: bool = True
+
+    def __attrs_post_init__(self) -> None:
+        most: object = self.max_concurrent_reconciles
+        if not isinstance(most, int) or most < 1:
+            message = "max_concurrent_reconciles is {!r:.80}: give 1 or more threads"
+            raise ValueError(message.format(most))
+        if self.deadline_seconds is not None:
+            check_seconds("deadline_seconds", self.deadline_seconds)
+        check_seconds("sync_timeout_seconds", self.sync_timeout_seconds)
+        check_seconds("idle_seconds", self.idle_seconds)

@@ -641,6 +641,21 @@ def test_pq7_what_is_no_priority_reaches_no_queue(priority):
         Result(requeue_after_seconds=0, priority=priority)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_concurrent_reconciles": 0}, "max_concurrent_reconciles is 0"),
+        ({"max_concurrent_reconciles": "4"}, "max_concurrent_reconciles is '4'"),
+        ({"deadline_seconds": timedelta(seconds=1)}, "deadline_seconds"),
+        ({"idle_seconds": float("nan")}, "idle_seconds"),
+        ({"sync_timeout_seconds": None}, "sync_timeout_seconds"),
+    ],
+)
+def test_options_with_which_nothing_would_run_are_refused(options, said):
+    with pytest.raises((TypeError, ValueError), match=said):
+        ControllerOptions(**options)
+
+
 def test_what_is_no_time_is_refused_by_enqueue(make):
     with pytest.raises(TypeError, match="give a number of seconds"):
         make().enqueue(ObjectKey("ns", "a"), after_seconds=timedelta(minutes=1))

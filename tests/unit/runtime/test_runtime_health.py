@@ -74,6 +74,17 @@ def test_a_check_that_raises_fails(checks, caplog):
     assert "secret" not in report.text
 
 
+def test_a_check_that_means_to_end_the_program_fails(checks, caplog):
+    """Whoever probed got no answer, and nothing was logged."""
+
+    def leave():
+        raise SystemExit(1)
+
+    checks.add("leaving", leave)
+    assert checks.report().status == 500
+    assert "Health check raised" in caplog.text
+
+
 def test_names_are_unique_and_can_be_removed(checks):
     with pytest.raises(ValueError, match="good"):
         checks.add("good", failing)
