@@ -83,7 +83,9 @@ def metadata(obj: JsonObject) -> JsonObject:
 
 def key_of(obj: JsonObject) -> ObjectKey:
     """Namespace and name; each "" where the object has none, or what is no text."""
-    meta = metadata(obj)
+    meta = obj.get("metadata")
+    if not isinstance(meta, dict):
+        return ObjectKey("", "")
     namespace, name = meta.get("namespace"), meta.get("name")
     return ObjectKey(
         namespace if isinstance(namespace, str) else "",

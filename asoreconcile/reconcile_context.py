@@ -5,9 +5,10 @@ whether to go on. Both clients do so in every call, and `single_flight` in every
 Rules: CT-6, CT-9, TH-9.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token
+from functools import partial
 from typing import Any
 
 import attrs
@@ -241,44 +242,56 @@ def finishing() -> Iterator[None]:
         end_write(token)
 
 
-@contextmanager
-def half_of_stop() -> Iterator[None]:
+def half_of_stop() -> AbstractContextManager[None]:
     """Within the block a stop's own end is half as far away.
 
     For the first of two tries at what must not be left undone: where a connection died
     without a word, the second, on another one, needs time too.
     """
-    context = _CURRENT.get()
-    if context is None or context.stop is None:
-        yield
-        return
-    token = _CURRENT.set(context.but(stop=context.stop.half(context.clock)))
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
+    return _Within(_with_half_of_stop)
 
 
-@contextmanager
-def allowance(seconds: float) -> Iterator[None]:
+def allowance(seconds: float) -> AbstractContextManager[None]:
     """Within the block at least so many seconds are left, whatever the deadline says.
 
     For writing down what a reconcile has done: what it did must not be forgotten for
     want of time. A stop's deadline stays.
     """
-    context = _CURRENT.get()
-    if context is None or context.deadline is None:
-        yield
-        return
+    return _Within(partial(_with_time_left, seconds))
+
+
+def _with_half_of_stop(context: Context) -> Context:
+    if context.stop is None:
+        return context
+    return context.but(stop=context.stop.half(context.clock))
+
+
+def _with_time_left(seconds: float, context: Context) -> Context:
+    if context.deadline is None:
+        return context
     later = context.clock.monotonic() + seconds
-    if later <= context.deadline:
-        yield
-        return
-    token = _CURRENT.set(context.but(deadline=later))
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
+    return context if later <= context.deadline else context.but(deadline=later)
+
+
+class _Within:
+    """A block with another context, made of the one there is. No generator: each write
+    passes here.
+    """
+
+    __slots__ = ("_make", "_token")
+
+    def __init__(self, make: Callable[[Context], Context]) -> None:
+        self._make = make
+        self._token: Token[Context | None] | None = None
+
+    def __enter__(self) -> None:
+        context = _CURRENT.get()
+        if context is not None:
+            self._token = _CURRENT.set(self._make(context))
+
+    def __exit__(self, *_: object) -> None:
+        if self._token is not None:
+            _CURRENT.reset(self._token)
 
 
 def running(context: Context | None) -> AbstractContextManager[None]:

@@ -3,16 +3,17 @@
 An id is `{scope}/providers/{namespace}/{type}/{name}(/{type}/{name})*`; the scope is
 empty (tenant), a subscription, a resource group, a management group, or any resource
 (extension). Compared without case, kept as written, never URL-encoded.
-Pure; safe from any thread. Rules: I1-I3.
+Pure; safe from any thread. One reconcile asks of one id a dozen times: what was found
+is kept (`recent`). Rules: I1-I3.
 """
 
 import unicodedata
-from functools import lru_cache
 from urllib.parse import quote
 
 import attrs
 
 from asoreconcile.errors import AsoreconcileError
+from asoreconcile.recent import recent
 
 RESOURCES = "Microsoft.Resources"
 _PROVIDERS = "providers"
@@ -20,8 +21,6 @@ _PROVIDERS = "providers"
 _SEGMENT_SAFE = "-._~!$&'()*+,;=:@"
 # Control and format characters, half surrogates, line and paragraph separators.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-# Ids whose readings are kept: some hundred bytes each.
-_RECENT = 1024
 
 
 class ArmIdError(AsoreconcileError):
@@ -91,17 +90,12 @@ class ArmId:
         return self.text[1:].split("/")
 
 
+@recent
 def parse(text: str) -> ArmId:
     """Read an ARM id of any scope; raises ArmIdError. Rule: I1.
 
     Empty segments are dropped; a trailing type without a name gets the name "".
     """
-    return _parsed(text)
-
-
-# One reconcile asks of one id again and again, and an answer never changes.
-@lru_cache(maxsize=_RECENT)
-def _parsed(text: str) -> ArmId:
     if not text.startswith("/"):
         raise ArmIdError(f"an ARM id starts with '/', this one does not: {text!r}")
     segments = [segment for segment in text.split("/") if segment]
@@ -115,16 +109,12 @@ def _parsed(text: str) -> ArmId:
     return _under_subscription(segments)
 
 
+@recent
 def parse_stated(text: str) -> ArmId:
     """`parse` for an id that somebody wrote: no segment of it may lead elsewhere.
 
     Raises ArmIdError.
     """
-    return _stated(text)
-
-
-@lru_cache(maxsize=_RECENT)
-def _stated(text: str) -> ArmId:
     for segment in text.split("/"):
         if segment and (problem := segment_problem(segment)):
             raise ArmIdError(f"a part of this ARM id {problem}: {text!r}")
@@ -156,23 +146,15 @@ def same(a: str, b: str) -> bool:
     return key(a) == key(b)
 
 
+@recent
 def key(text: str) -> str:
     """The form under which to file an id in a dict: lower-case, no empty segments."""
-    return _key(text)
-
-
-@lru_cache(maxsize=_RECENT)
-def _key(text: str) -> str:
     return "/" + "/".join(part for part in text.lower().split("/") if part)
 
 
+@recent
 def subscription_of(text: str) -> str | None:
     """The subscription of an id or of a URL path; None under the tenant."""
-    return _subscription_of(text)
-
-
-@lru_cache(maxsize=_RECENT)
-def _subscription_of(text: str) -> str | None:
     return _value_after(
         [part for part in text.split("/") if part], "subscriptions", index=0
     )
@@ -183,20 +165,16 @@ def is_resource_group(arm_id: ArmId) -> bool:
     return arm_id.type.lower() == "microsoft.resources/resourcegroups"
 
 
+@recent
 def url_path(text: str) -> str:
     """The URL path of an id: each segment percent-encoded once. Rule: I3.
 
     Segments `.` and `..` are encoded to `%2E`, so that no HTTP library resolves them.
     """
-    return _url_path(text)
-
-
-@lru_cache(maxsize=_RECENT)
-def _url_path(text: str) -> str:
     return "/" + "/".join(_encoded(part) for part in text.split("/") if part)
 
 
-@lru_cache(maxsize=4096)
+@recent
 def _encoded(segment: str) -> str:
     if segment in (".", ".."):
         return segment.replace(".", "%2E")

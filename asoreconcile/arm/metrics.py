@@ -4,13 +4,13 @@ Counted once a request that went out, in the calling thread. URLs that are no AR
 are not counted.
 """
 
-from functools import lru_cache
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from asoreconcile.arm.bucket_key import Bucket
 from asoreconcile.arm.ids import ArmIdError, parse
+from asoreconcile.recent import recent
 
 _LABELS = ("resource", "requestType")
 
@@ -61,6 +61,7 @@ class ArmMetrics:
         )
 
         self._answered: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._by_limit: dict[tuple[str, str], Gauge] = {}
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """An answer of any status; path: the URL's path."""
@@ -103,17 +104,16 @@ class ArmMetrics:
 
     def remaining(self, bucket: Bucket, limit: str, remaining: float) -> None:
         """A reading of a rate limit (T3); give this method to `Budget` as its gauge."""
-        self._remaining.labels(bucket.subscription, limit).set(remaining)
+        named = (bucket.subscription, limit)
+        series = self._by_limit.get(named)
+        if series is None:
+            series = self._by_limit[named] = self._remaining.labels(*named)
+        series.set(remaining)
 
 
+@recent
 def resource_type(path: str) -> str:
     """The ARM type in a URL path; of a monitor, the type of its operations; else ""."""
-    return _resource_type(path)
-
-
-# Each request asks for its own, and again for its series.
-@lru_cache(maxsize=1024)
-def _resource_type(path: str) -> str:
     try:
         return parse(path).type
     except ArmIdError:

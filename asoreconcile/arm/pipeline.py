@@ -6,7 +6,7 @@ T3, T7, T10, D9.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,7 +19,7 @@ from azure.core.pipeline.transport import HttpRequest, HttpResponse, HttpTranspo
 from asoreconcile import jsontext, reconcile_context
 from asoreconcile.arm import correlation
 from asoreconcile.arm.bearer import BearerPolicy, TokenCache
-from asoreconcile.arm.bucket_key import Bucket, operation_class
+from asoreconcile.arm.bucket_key import Bucket, OperationClass, operation_class
 from asoreconcile.arm.budget import Budget
 from asoreconcile.arm.correlation import CLIENT_REQUEST_ID, CORRELATION_ID
 from asoreconcile.arm.endpoint import Endpoint
@@ -41,6 +41,7 @@ from asoreconcile.clock import Clock
 from asoreconcile.fencing import READS
 from asoreconcile.objects import JsonObject
 from asoreconcile.random_id import random_id
+from asoreconcile.recent import recent
 from asoreconcile.reconcile_context import DeadlineError
 from asoreconcile.version import __version__
 
@@ -208,10 +209,18 @@ def _transport_error(
     )
 
 
-@lru_cache(maxsize=512)
 def _bucket(method: str, path: str) -> Bucket:
+    return _BUCKETS[operation_class(method)](path)
+
+
+def _bucket_of(operations: OperationClass, path: str) -> Bucket:
     provider = resource_type(path).partition("/")[0]
-    return Bucket(subscription_of(path) or "", operation_class(method), provider, path)
+    return Bucket(subscription_of(path) or "", operations, provider, path)
+
+
+_BUCKETS = {
+    operations: recent(partial(_bucket_of, operations)) for operations in OperationClass
+}
 
 
 def _user_agent(suffix: str) -> str:

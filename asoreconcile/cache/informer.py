@@ -100,6 +100,10 @@ class Informer:
                 resource, scope, default=default, metadata_only=metadata_only
             )
         ]
+        scopes = [feed.watch_scope for feed in self._feeds]
+        self._covers_all = any(
+            scope.namespace is None and not scope.others for scope in scopes
+        )
 
     def add_handler(
         self,
@@ -280,8 +284,6 @@ class Informer:
             )
 
     def _watches(self, namespace: str) -> bool:
-        # No generator: each look at an object passes here.
-        for feed in self._feeds:  # noqa: SIM110
-            if feed.watch_scope.covers(namespace):
-                return True
-        return False
+        if self._covers_all:  # as nearly always: each look at an object passes here
+            return True
+        return any(feed.watch_scope.covers(namespace) for feed in self._feeds)

@@ -8,6 +8,7 @@ gives out is immutable. Everything here may be used from any thread.
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Literal
 
 import attrs
@@ -146,7 +147,7 @@ class KindVersion:
     _file: _GroupFile = attrs.field(repr=False)
     kept_as: str = ""
 
-    @property
+    @cached_property
     def group_kind(self) -> GroupKind:
         """The kind without its version."""
         return self.gvk.group_kind

@@ -6,7 +6,7 @@ renewed credential where the old one was refused. Rules: CL-6, CL-9.
 
 import urllib.parse
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Protocol
 
 import attrs
@@ -28,6 +28,7 @@ from asoreconcile.kube.retrying import pause_seconds
 from asoreconcile.kube.selection import JSON
 from asoreconcile.kube.transport import READ_SECONDS, ApiResponse, Transport
 from asoreconcile.objects import JsonObject
+from asoreconcile.recent import recent
 from asoreconcile.steps import Stepwise, completed
 from asoreconcile.stop_signal import StopSignal, wait_for_any
 from asoreconcile.threads import Threads
@@ -342,19 +343,21 @@ def _namespace_in(path: str) -> str:
 
 
 def _target(path: str, query: Mapping[str, str]) -> str:
-    stated = tuple((name, value) for name, value in query.items() if value)
-    return f"{_quoted(path)}?{_encoded(stated)}" if stated else _quoted(path)
+    stated = [
+        f"{_encoded(name)}={_encoded(value)}" for name, value in query.items() if value
+    ]
+    return f"{_quoted(path)}?{'&'.join(stated)}" if stated else _quoted(path)
 
 
 # A reconcile asks for one object a dozen times, in two or three ways.
-@lru_cache(maxsize=1024)
+@recent
 def _quoted(path: str) -> str:
     return urllib.parse.quote(path, safe="/:")
 
 
-@lru_cache(maxsize=256)
-def _encoded(stated: tuple[tuple[str, str], ...]) -> str:
-    return urllib.parse.urlencode(stated)
+@recent
+def _encoded(text: str) -> str:
+    return urllib.parse.quote_plus(text)
 
 
 def _asked(
