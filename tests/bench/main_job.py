@@ -22,7 +22,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -236,10 +236,12 @@ def webhooks(folder):
 )
 @click.option("--every-kind", is_flag=True, help="Install all kinds of the catalogue.")
 @click.option("--stored-forms", is_flag=True, help="CRDs as ASO's, with conversion.")
+@click.option("--own-core", is_flag=True, help="The manager alone on one of the cores.")
 @click.option("--in-place", is_flag=True, help="Own CRDs and ASO's form in turn.")
 @click.option("--repeat", default=1, show_default=True, help="Runs after each other.")
-def main(repeat, in_place, **options):
+def main(repeat, in_place, own_core, **options):
     """The main job, measured."""
+    options["core"] = manager_core() if own_core else None
     for _ in range(repeat):
         if not in_place:
             measure(**options)
@@ -249,7 +251,32 @@ def main(repeat, in_place, **options):
         report("lifecycle in place", round(theirs / own, 2), "of that on own CRDs")
 
 
-def measure(pairs, latency, lro, kinds, every_kind, stored_forms):
+def manager_core():
+    """A core for the manager alone: all that is started from here on keeps to the
+    others.
+    """
+    first, *others = sorted(os.sched_getaffinity(0))
+    if not others:
+        raise click.UsageError("--own-core: there is one core, which all have to share")
+    os.sched_setaffinity(0, others)
+    return first
+
+
+@contextmanager
+def on_core(core):
+    """What is started in the block keeps to this core. None: to no particular one."""
+    if core is None:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def measure(pairs, latency, lro, kinds, every_kind, stored_forms, core):
     catalogue = builtin()
     wanted = [catalogue.kind(GROUPS), catalogue.kind(NETWORKS)]
     others = [k for k in catalogue.kinds() if k.is_arm and k not in wanted]
@@ -259,12 +286,13 @@ def measure(pairs, latency, lro, kinds, every_kind, stored_forms):
     with LocalCluster(azure) as world:
         conversion, more = webhooks(world.folder) if stored_forms else (None, ())
         install(world.client, wanted, conversion)
-        manager = world.start_manager(
-            *("--metrics-addr", f"127.0.0.1:{metrics}"),
-            "--secure-metrics=false",
-            *("--health-addr", f"127.0.0.1:{health}"),
-            *more,
-        )
+        with on_core(core):
+            manager = world.start_manager(
+                *("--metrics-addr", f"127.0.0.1:{metrics}"),
+                "--secure-metrics=false",
+                *("--health-addr", f"127.0.0.1:{health}"),
+                *more,
+            )
         synced = wait_until_ready(health, world.check)
         report(
             "start to all informers synced", round(synced, 2), "s", kinds=len(wanted)
@@ -307,7 +335,8 @@ def measure(pairs, latency, lro, kinds, every_kind, stored_forms):
         spread("seconds to gone", deleted, following.was_gone)
         used = cpu_seconds(manager.pid) - cpu
         each = round(1000 * used / len(objs), 1)
-        report("CPU per lifecycle", each, "ms/resource", stored_forms=stored_forms)
+        shown = {"stored_forms": stored_forms, "own_core": core is not None}
+        report("CPU per lifecycle", each, "ms/resource", **shown)
         report("peak RSS", memory_mib(manager.pid, "VmHWM"), "MiB")
         if stored_forms:
             asked = counted(metrics, "controller_runtime_webhook_requests_total")
