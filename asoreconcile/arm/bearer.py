@@ -20,8 +20,10 @@ from azure.core.pipeline import PipelineRequest, PipelineResponse
 from azure.core.pipeline.policies import HTTPPolicy
 from azure.core.pipeline.transport import HttpRequest, HttpResponse
 
+from asoreconcile import jsontext
 from asoreconcile.arm.credentials import CredentialError, passes
-from asoreconcile.arm.endpoint import Endpoint
+from asoreconcile.arm.endpoint import Endpoint, problem_of_name
+from asoreconcile.arm.response import PERHAPS_A_PROXY
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.reconcile_context import DeadlineError
@@ -44,6 +46,8 @@ _PATIENCE_SECONDS = 5.0
 _NEW = ("", "")
 # Less is no token, and would be hidden in the texts of everybody.
 _SHORTEST_TOKEN = 16
+# Beyond it a float cannot be reckoned with, and NaN is not within it.
+_NO_TIME = 1e300
 _CLAIMS = re.compile(r'\bclaims="([A-Za-z0-9+/=_-]+)"')
 
 
@@ -161,8 +165,10 @@ class TokenCache:
             message = f"no token for Azure: {error.message}"
             is_passing = passes(error)
         else:
-            self._token = token
-            return token
+            if not (problem := _problem_of(token)):
+                self._token = token
+                return token
+            message, is_passing = f"no token for Azure: {problem}", False
         if self._tenant_id:
             message = f"{message} (of the additional tenant {self._tenant_id})"
         raise CredentialError(message, is_passing=is_passing)
@@ -223,15 +229,32 @@ class BearerPolicy(HTTPPolicy[HttpRequest, HttpResponse]):
 
 
 def challenge_claims(header: str) -> str:
-    """The claims a 401 asks for, decoded; "" without any."""
+    """The claims a 401 asks for, decoded; "" without any that can be asked for."""
     found = _CLAIMS.search(header)
     if found is None:
         return ""
     text = found.group(1).replace("-", "+").replace("_", "/")
     try:
-        return b64decode(text + "=" * (-len(text) % 4), validate=True).decode()
-    except (Base64Error, UnicodeDecodeError):
+        claims = b64decode(text + "=" * (-len(text) % 4), validate=True).decode()
+        asked = jsontext.loads(claims)
+    except (Base64Error, UnicodeDecodeError, jsontext.JSONDecodeError):
         return ""
+    # azure-identity adds to what is asked of the token, and trips over anything else.
+    of_token = asked.get("access_token", {}) if isinstance(asked, dict) else None
+    return claims if isinstance(of_token, dict) else ""
+
+
+def _problem_of(token: AccessToken) -> str:
+    """Why what an authority gave is no token to send; "" if it may be one. Never
+    quotes it: it may be one with something else around it.
+    """
+    text: object = token.token
+    if not isinstance(text, str) or not text or problem_of_name(text):
+        return f"the authority's answer holds no text that can be one{PERHAPS_A_PROXY}"
+    ends: object = token.expires_on
+    if not isinstance(ends, int | float) or not -_NO_TIME < ends < _NO_TIME:
+        return f"the authority's answer does not say when it ends{PERHAPS_A_PROXY}"
+    return ""
 
 
 def _shown(token: AccessToken) -> str:

@@ -5,8 +5,11 @@ talking and is imported with the first token (0.4 s, 36 MB).
 Secret members stay out of every repr, message and log. Rules: R8.1-R8.6.
 """
 
+import logging
 import re
 from collections.abc import Callable
+from functools import partial
+from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
@@ -14,6 +17,7 @@ import attrs
 
 from asoreconcile.arm.ca_bundle import ca_bundle
 from asoreconcile.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.arm.response import PERHAPS_A_PROXY
 from asoreconcile.deferred import Deferred
 from asoreconcile.errors import StoppedError, in_chain
 from asoreconcile.redaction import Vault, redact
@@ -47,6 +51,16 @@ _CONNECT_TIMEOUT_SECONDS = 10
 # Connections to an authority kept open at most: tokens are asked for once an hour.
 _SIGN_INS = 4
 _READ_TIMEOUT_SECONDS = 30
+# They log answers that cannot be read, whole: a token that is cut short is in one.
+_QUOTING_LOGGERS = (
+    "azure.identity._internal.decorators",
+    "azure.identity._internal.get_token_mixin",
+    "azure.identity._internal.msal_managed_identity_client",
+    "msal.oauth2cli.oauth2",
+)
+# What azure-identity has wrapped where an answer is not of the form that it takes.
+_TRIPPED = (RecursionError, LookupError, TypeError, AttributeError)
+_UNREADABLE = (JSONDecodeError, UnicodeDecodeError, *_TRIPPED)
 
 
 SignInTransport: TypeAlias = "AuthorityTransport | None"
@@ -75,6 +89,30 @@ def passes(error: "AzureError") -> bool:
         return True
     status = getattr(error, "status_code", None) or 0
     return status == 429 or status >= 500
+
+
+def _token_of(ask: "Callable[[], AccessToken]") -> "AccessToken":
+    """What azure-identity gives. Raises AzureError also where it trips over an answer
+    that it does not expect.
+    """
+    from azure.core.exceptions import ClientAuthenticationError
+
+    try:
+        return ask()
+    except _TRIPPED:
+        raise ClientAuthenticationError("Unexpected response") from None
+
+
+def _is_unreadable(error: "AzureError") -> bool:
+    """Whether an authority answered what is no answer to a sign-in."""
+    from azure.core.exceptions import DecodeError
+
+    if error.message.startswith("Unexpected response"):
+        return True  # of no class of its own, with the answer behind these words
+    wrapped = error.__cause__
+    return isinstance(error, DecodeError) or isinstance(
+        wrapped, (DecodeError, *_UNREADABLE)
+    )
 
 
 def _authority_host(text: str) -> str:
@@ -283,6 +321,9 @@ class Explained:
         who: str,
         advice: str = "",
     ) -> None:
+        # Whatever they log is raised as well.
+        for name in _QUOTING_LOGGERS:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         self._credential = Deferred(make)
         self._vault = _vault(*secrets)
         self._who = who
@@ -300,13 +341,15 @@ class Explained:
         from azure.core.exceptions import AzureError
 
         try:
-            return self._credential().get_token(
+            ask = partial(
+                self._credential().get_token,
                 *scopes,
                 claims=claims,
                 tenant_id=tenant_id,
                 enable_cae=enable_cae,
                 **options,
             )
+            return _token_of(ask)
         except ValueError as error:
             # Of making it, and not chained: it may quote what it is made of.
             message, is_passing = self._vault.redact(str(error)), False
@@ -316,6 +359,9 @@ class Explained:
             # Not chained: azure-identity's exceptions hold the request and its form.
             message = self._vault.redact(redact(error.message))
             is_passing = passes(error)
+            if _is_unreadable(error):
+                # What was said of it helps nobody, and quotes it, a token included.
+                message = f"the authority's answer cannot be read{PERHAPS_A_PROXY}"
         advice = f": {self._advice}" if self._advice else ""
         raise CredentialError(
             f"no token for {self._who}: {message}{advice}", is_passing=is_passing

@@ -5,6 +5,7 @@ import logging
 import threading
 import time
 import traceback
+from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 
 import orjson
@@ -21,7 +22,7 @@ from azure.core.pipeline.transport import RequestsTransport
 from prometheus_client import CollectorRegistry
 from quickclock import QuickClock
 
-from asoreconcile.arm.bearer import ForeignHostError, TokenCache
+from asoreconcile.arm.bearer import ForeignHostError, TokenCache, challenge_claims
 from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.arm.client import ArmClient
 from asoreconcile.arm.correlation import correlated
@@ -850,3 +851,94 @@ def test_what_is_read_can_be_written_as_a_status(azure, client, body, read):
     found = client.get(ID, "1")
     assert found == read
     assert orjson.loads(orjson.dumps(found)) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        5,
+        True,
+        ["a"],
+        {"a": 1},
+        "",
+        "  ",
+        f"{CANARY}\r\nX-Odd: 1",
+        f"{CANARY} b",
+        f"{CANARY}ä",
+        f"{CANARY}\x00",
+        f"{CANARY}\n",
+    ],
+    ids=repr,
+)
+def test_d12_what_cannot_be_a_token_is_a_credential_error(
+    azure, client, credential, text
+):
+    credential.get_token = lambda *_, **__: AccessToken(text, int(time.time()) + 3600)
+    with pytest.raises(CredentialError, match="see whether a proxy") as caught:
+        client.get(ID, "1")
+    assert CANARY not in "".join(traceback.format_exception(caught.value))
+    assert not caught.value.is_passing
+    assert len(azure.calls) == 0
+
+
+@pytest.mark.parametrize("ends", [None, "soon", [], 10**400, float("nan")], ids=type)
+def test_d12_a_token_without_an_end_is_a_credential_error(
+    azure, client, credential, ends
+):
+    credential.get_token = lambda *_, **__: AccessToken(f"{CANARY}-1", ends)
+    with pytest.raises(CredentialError, match="see whether a proxy"):
+        client.get(ID, "1")
+    assert len(azure.calls) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "5",
+        "null",
+        '"x"',
+        "<x>",
+        "",
+        '{"access_token":',
+        '{"access_token":null}',
+        '{"access_token":[]}',
+        '{"access_token":5}',
+        "[" * 2000,
+    ],
+)
+def test_e8_claims_that_nobody_can_ask_for_are_none(text):
+    encoded = b64encode(text.encode()).decode()
+    assert challenge_claims(f'Bearer realm="", claims="{encoded}"') == ""
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        'claims="',
+        'claims=""',
+        'claims="!"',
+        'claims="/w=="',
+        'claims="e"',
+        "claims=e30",
+        'claims="' + "A" * 100000,
+        "claims=" * 20000,
+    ],
+)
+def test_e8_a_malformed_challenge_holds_no_claims(header):
+    assert challenge_claims(f"Bearer {header}") == ""
+
+
+def test_e8_claims_without_an_end_cost_two_requests_each_time(
+    azure, client, credential
+):
+    for number in range(4):
+        encoded = b64encode(b'{"a":%d}' % number).decode()
+        challenge = {"WWW-Authenticate": f'Bearer claims="{encoded}"'}
+        azure.get(URL, status=401, headers=challenge, json={})
+    for _ in range(2):
+        with pytest.raises(ArmError):
+            client.get(ID, "1")
+    assert len(azure.calls) == 4
+    assert len(credential.asked) == 3

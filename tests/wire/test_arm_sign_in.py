@@ -18,7 +18,12 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from asoreconcile import reconcile_context
-from asoreconcile.arm.credentials import CloudConfig, CredentialError, sign_in_transport
+from asoreconcile.arm.credentials import (
+    ClientSecret,
+    CloudConfig,
+    CredentialError,
+    sign_in_transport,
+)
 from asoreconcile.arm.credentials_certificate import ClientCertificate
 from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
 from asoreconcile.arm.credentials_identity_file import IdentityFile
@@ -313,3 +318,97 @@ def test_d12_an_identity_the_machine_lacks_says_what_to_do(machine):
         credential.get_token(CloudConfig().scope)
     assert "managed identity client stranger (Secret ns/s)" in str(caught.value)
     assert len(machine.seen) == 1
+
+
+class Odd(Entra):
+    """Answers a sign-in with what is no token."""
+
+    def __init__(self, status, body, headers):
+        super().__init__(lambda _: True)
+        self.answer = HttpResponse(status, body, headers)
+        self.sign_ins = 0
+
+    def handle(self, request):
+        if request.method == "GET":
+            return super().handle(request)
+        self.sign_ins += 1
+        return self.answer
+
+
+HTML = {"Content-Type": "text/html"}
+JSON = {"Content-Type": "application/json"}
+CUT = b'{"token_type":"Bearer","expires_in":3599,"access_token":"' + TOKEN.encode()
+UNREADABLE = {
+    "a page": (200, b"<html>Please log in</html>", HTML),
+    "a page that refuses": (400, b"<html>no</html>", HTML),
+    "nothing": (200, b"", JSON),
+    "a list": (200, b"[]", JSON),
+    "null": (200, b"null", JSON),
+    "a number": (200, b"5", JSON),
+    "a text": (200, b'"x"', JSON),
+    "no UTF-8": (200, b'\xff\xfe{"a":1}', JSON),
+    "cut short": (200, CUT, JSON),
+    "text around it": (200, b"<!-- -->" + CUT + b'"}', JSON),
+    "brackets": (200, b"[" * 100_000, JSON),
+    "a refusal as a list": (400, b"[]", JSON),
+    "no end": (200, CUT.replace(b"3599", b"null") + b'"}', JSON),
+}
+REFUSED = {
+    "an empty refusal": (400, b"{}", JSON),
+    "a refusal of odd parts": (400, b'{"error":["a"],"error_description":5}', JSON),
+    "a refusal of nulls": (400, b'{"error":null,"error_codes":null}', JSON),
+    "an end that is no number": (200, CUT.replace(b"3599", b'"soon"') + b'"}', JSON),
+    "trouble": (500, b"oops", {"Content-Type": "text/plain"}),
+    "a redirect without an address": (302, b"", HTML),
+    "throttled for ever": (429, b"{}", {**JSON, "Retry-After": "1e9"}),
+}
+
+
+def odd_sign_in(serve, answer, token_file=""):
+    """The texts that a client secret's sign-in leaves, or a workload identity's."""
+    entra = Odd(*answer)
+    cloud = serve(entra)
+    common = {"cloud": cloud, "origin": "Secret a"}
+    source = ClientSecret(TENANT, "client-1", PASSWORD, **common)
+    if token_file:
+        source = WorkloadIdentity(TENANT, "client-1", token_file=token_file, **common)
+    with pytest.raises(CredentialError) as caught:
+        source.credential().get_token(cloud.scope)
+    assert entra.sign_ins == 1
+    return "".join(traceback.format_exception(caught.value)), str(caught.value)
+
+
+@pytest.mark.parametrize("answer", UNREADABLE.values(), ids=UNREADABLE)
+def test_d12_a_sign_in_that_nobody_can_read_says_where_to_look(serve, answer, caplog):
+    caplog.set_level(logging.DEBUG)
+    shown, message = odd_sign_in(serve, answer)
+    assert "client client-1 (Secret a): the authority's answer cannot be" in message
+    assert "see whether a proxy answers" in message
+    for canary in (TOKEN, PASSWORD):
+        assert canary not in shown + caplog.text
+
+
+@pytest.mark.parametrize("answer", [(200, CUT, JSON), (200, CUT, HTML)])
+def test_d12_nor_does_that_of_a_workload_identity(serve, projected, answer, caplog):
+    caplog.set_level(logging.DEBUG)
+    shown, message = odd_sign_in(serve, answer, str(projected))
+    assert "see whether a proxy answers" in message
+    for canary in (TOKEN, PROJECTED):
+        assert canary not in shown + caplog.text
+
+
+@pytest.mark.parametrize("answer", REFUSED.values(), ids=REFUSED)
+def test_d12_an_odd_refusal_is_tried_once_and_shows_no_secret(serve, answer, caplog):
+    caplog.set_level(logging.DEBUG)
+    shown, message = odd_sign_in(serve, answer)
+    assert message.startswith("no token for client client-1 (Secret a): ")
+    for canary in (TOKEN, PASSWORD):
+        assert canary not in shown + caplog.text
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_h4_a_sign_in_that_is_sent_elsewhere_takes_no_secret_there(serve, status):
+    elsewhere = Odd(200, CUT + b'"}', JSON)
+    headers = {**HTML, "Location": f"{serve(elsewhere).authority_host}/token"}
+    odd_sign_in(serve, (status, b"", headers))
+    assert elsewhere.sign_ins == 0
