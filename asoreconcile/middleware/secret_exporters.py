@@ -150,8 +150,9 @@ def _export(
 
 def _value(document: JsonObject, source: ValueSource) -> str | None:
     found = _follow(document, source) if isinstance(source, str) else source(document)
-    # Ports are numbers in a status and text in a Secret.
-    return str(found) if isinstance(found, str | int) else None
+    # Ports are numbers in a status and text in a Secret; true and false are no value.
+    is_value = isinstance(found, str | int) and not isinstance(found, bool)
+    return str(found) if is_value else None
 
 
 def _follow(value: Any, path: str) -> Any:
@@ -169,6 +170,10 @@ def _selected(items: Any, field: str, wanted: str) -> Any:
     if not isinstance(items, list):
         return None
     for item in items:
-        if isinstance(item, dict) and (item.get(field) or "") == wanted:
+        if not isinstance(item, dict):
+            continue
+        name = item.get(field)
+        # A name of another type is none that is absent.
+        if ("" if name is None else name) == wanted:
             return item
     return None

@@ -57,11 +57,13 @@ class BuiltInRoles:
 
     def _list(self, ctx: ReconcileContext) -> None:
         ctx.log.info("Listing built-in roles")
-        self._guids = {
-            str(dig(role, "properties.roleName")).lower(): role["name"]
-            for role in ctx.arm.list(_DEFINITIONS, _API_VERSION)
-            if dig(role, "properties.type") == "BuiltInRole"
-        }
+        guids = {}
+        for role in ctx.arm.list(_DEFINITIONS, _API_VERSION):
+            name, guid = dig(role, "properties.roleName"), role.get("name")
+            is_built_in = dig(role, "properties.type") == "BuiltInRole"
+            if is_built_in and isinstance(name, str) and guid and isinstance(guid, str):
+                guids[name.lower()] = guid
+        self._guids = guids
         self._listed_at = ctx.clock.monotonic()
 
 

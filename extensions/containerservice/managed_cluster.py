@@ -1,7 +1,6 @@
 """ManagedCluster: waits for operations and permissions, exports kubeconfigs."""
 
 import base64
-import binascii
 
 from asoreconcile.middleware.extension_points import (
     CLASSIFY_ERROR,
@@ -23,10 +22,14 @@ EXTENSIONS = ExtensionSet("containerservice.ManagedCluster", BUILT_IN_ORDER)
 
 def _kubeconfig(answer: JsonObject) -> str | None:
     """The first kubeconfig; Azure sends them in base64."""
-    configs = answer.get("kubeconfigs") or [{}]
+    match answer.get("kubeconfigs"):
+        case [{"value": str(text)}, *_]:
+            pass
+        case _:
+            return None
     try:
-        return base64.b64decode(configs[0].get("value") or "", validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
+        return base64.b64decode(text, validate=True).decode()
+    except ValueError:  # of base64, of ASCII before it, of UTF-8 in it
         return None
 
 

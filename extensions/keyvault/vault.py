@@ -46,7 +46,7 @@ def _recover_or_default(ctx: ReconcileContext, payload: JsonObject) -> str:
     deleted = _deleted(ctx, _deleted_id(ctx, payload))
     if deleted is None:
         return "default"
-    theirs = ids.parse(dig(deleted, "properties.vaultId") or ctx.arm_id).resource_group
+    theirs = _group_of(dig(deleted, "properties.vaultId") or ctx.arm_id)
     ours = ids.parse(ctx.arm_id).resource_group
     if (theirs or "").lower() != (ours or "").lower():
         raise ConditionError(
@@ -56,6 +56,19 @@ def _recover_or_default(ctx: ReconcileContext, payload: JsonObject) -> str:
             severity="Error",
         )
     return "recover"
+
+
+def _group_of(vault_id: object) -> str | None:
+    try:
+        if isinstance(vault_id, str):
+            return ids.parse(vault_id).resource_group
+    except ids.ArmIdError:
+        pass
+    raise ConditionError(
+        "Azure does not say which resource group the deleted vault of this name "
+        "belongs to: recover or purge it by hand, or choose another azureName",
+        reason="Failed",
+    )
 
 
 def _purge(ctx: ReconcileContext, payload: JsonObject) -> None:

@@ -74,8 +74,9 @@ def private_ip_address(
 
 
 def _primary_address(interface: JsonObject) -> str | None:
-    for configuration in dig(interface, "properties.ipConfigurations") or []:
+    configurations = dig(interface, "properties.ipConfigurations")
+    for configuration in configurations if isinstance(configurations, list) else []:
         if dig(configuration, "properties.primary") is True:
-            address: str | None = dig(configuration, "properties.privateIPAddress")
-            return address
+            address = dig(configuration, "properties.privateIPAddress")
+            return address if isinstance(address, str) else None
     return None

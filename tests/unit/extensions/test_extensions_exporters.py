@@ -409,3 +409,57 @@ def test_each_kind_of_kubeconfig_is_fetched_only_when_wanted():
     assert [one.value for one in export.secrets] == ["a"]
     assert dict(export.raw) == {"userCredentials": "u"}
     assert len(arm.sent) == 2
+
+
+ODD = [None, True, False, 1.5, "", [], {}, [None], ["x"], [[]], {"x": 1}, [5]]
+
+
+def spoilt(value, odd):
+    """The value as often as it has parts, another part of it odd each time."""
+    yield odd
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from ({**value, name: other} for other in spoilt(inner, odd))
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            for other in spoilt(inner, odd):
+                yield [*value[:at], other, *value[at + 1 :]]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize(
+    ("kind", "action", "api_version", "answer", "keys"), REQUESTS, ids=REQUEST_IDS
+)
+def test_no_secret_is_made_of_an_odd_answer(
+    kind, action, api_version, answer, keys, odd
+):
+    """Each key is what Azure sends for it, or an error says that there is none."""
+    # Of two query keys without a name the first one is as good.
+    nameless = {"other"} if odd in (None, "") else set()
+    for other in spoilt(answer, odd):
+        for key in keys:
+            arm = azure(action, api_version, other)
+            values, problem = set(), ""
+            try:
+                export = exported(asking(kind, {key: ""}), kind, arm=arm)
+                values = {one.value for one in export.secrets}
+            except ConditionError as error:
+                problem = str(error)
+            assert values <= {keys[key]} | nameless
+            assert (f'"{key}"' in problem) is not bool(values)
+            assert CANARY not in problem
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [
+        *(5, True, "x", {"name": "a"}, [None], ["x"], [{}], [{"value": 5}]),
+        *([{"value": text}] for text in (["x"], "\u00e4", "/w==")),
+    ],
+    ids=repr,
+)
+def test_what_is_no_kubeconfig_is_a_missing_value(configs):
+    kind = "containerservice/ManagedCluster"
+    arm = azure("listClusterUserCredential", "2022-04-01", {"kubeconfigs": configs})
+    with pytest.raises(ConditionError, match='"userCredentials"'):
+        exported(asking(kind, {"userCredentials": ""}), kind, arm=arm)

@@ -133,3 +133,15 @@ def test_without_need_or_interface_nothing_is_asked(spec, status):
 def test_an_interface_without_an_address_yet_exports_nothing():
     arm = FakeArm().on("GET", NIC, "2022-01-01", {"properties": {}})
     assert exported(ASKING, {"networkInterfaces": [{"id": NIC}]}, arm) == ()
+
+
+@pytest.mark.parametrize(
+    "configurations",
+    [5, True, "text", {"a": 1}, [None], ["x"], [{"properties": []}]]
+    + [[address(odd, primary=True)] for odd in (5, True, [], {"a": 1}, "")],
+    ids=repr,
+)
+def test_an_odd_answer_for_the_interface_exports_nothing(configurations):
+    nic = {"properties": {"ipConfigurations": configurations}}
+    arm = FakeArm().on("GET", NIC, "2022-01-01", nic)
+    assert exported(ASKING, {"networkInterfaces": [{"id": NIC}]}, arm) == ()

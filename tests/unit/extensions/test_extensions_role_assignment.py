@@ -132,3 +132,26 @@ def test_threads_that_come_together_share_one_listing():
         thread.join(10)
     assert len(found) == 8
     assert len(arm.sent) == 1
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {},
+        {"properties": None},
+        {"properties": {"roleName": "Odd", "type": "BuiltInRole"}},
+        {"name": None, "properties": {"roleName": "Odd", "type": "BuiltInRole"}},
+        {"name": "", "properties": {"roleName": "Odd", "type": "BuiltInRole"}},
+        role(None, READER),
+        role(["Odd"], "guid"),
+        role("Odd", 5),
+    ],
+    ids=repr,
+)
+def test_what_is_no_role_among_the_roles_is_passed_over(odd):
+    arm = azure(odd, role("Reader", READER))
+    roles = BuiltInRoles()
+    assert modified("Reader", arm, roles=roles).endswith(READER)
+    for name in ("Odd", "None", "['Odd']"):
+        with pytest.raises(ConditionError, match="no built-in role"):
+            modified(name, arm, roles=roles)

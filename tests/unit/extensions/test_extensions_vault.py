@@ -129,3 +129,19 @@ def test_a_purge_that_is_refused_stops_the_put():
     arm.on("POST", "/purge", API, arm_fault(403, "AuthorizationFailed"))
     with pytest.raises(ArmError, match="AuthorizationFailed"):
         modified("purgeThenCreate", arm)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"properties": {"vaultId": odd}}
+        for odd in (5, True, ["/subscriptions/a"], {"a": 1}, "no id", "/x/y")
+    ],
+    ids=repr,
+)
+def test_a_deleted_vault_of_which_azure_says_no_group_is_not_recovered(body):
+    """It may be somebody else's; a person can look."""
+    arm = FakeArm().on("GET", DELETED, API, body)
+    with pytest.raises(ConditionError, match="does not say") as raised:
+        modified("createOrRecover", arm)
+    assert raised.value.severity == "Warning"
