@@ -17,6 +17,7 @@ import attrs
 
 from asoreconcile import jsontext
 from asoreconcile.arm import ids
+from asoreconcile.arm.bearer import ForeignHostError
 from asoreconcile.arm.bulk_sources import ArmLists, BulkReader, BulkSource, Wanted
 from asoreconcile.arm.collections import CollectionAddress
 from asoreconcile.arm.errors import ArmError
@@ -201,12 +202,12 @@ class CollectionReads:
                 return
             affordable = max(1, max(known.asked, known.paid) // _READS_A_PAGE)
             is_narrowed = known.is_narrowed and len(known.groups) <= _MOST_GROUPS
-            groups = frozenset(known.groups)
+            groups = set(known.groups)
         wanted = Wanted(
             address,
             key.api_version,
             credential=key.credential,
-            groups=groups if is_narrowed else frozenset(),
+            groups=frozenset(groups if is_narrowed else ()),
         )
         entries: dict[str, bytes] = {}
         pages = 0
@@ -221,8 +222,8 @@ class CollectionReads:
             self._refuse(key, later.after_seconds)
             _log.debug("Not answered; reading otherwise", reason=str(later))
             return
-        except ArmError as error:
-            lasting = not error.is_transient
+        except (ArmError, ForeignHostError) as error:
+            lasting = isinstance(error, ForeignHostError) or not error.is_transient
             self._refuse(
                 key, _ASKED_AGAIN_AFTER_SECONDS if lasting else self._max_age_seconds
             )
@@ -235,13 +236,15 @@ class CollectionReads:
         with self._lock:
             if (key.arm_type, key.api_version) in self._distrusted:
                 return  # since it was begun: nobody may go by it, or ever drops it
+            # Those that asked while it was made are in the next one.
+            before = self._collections.get(key)
             self._collections[key] = _Collection(
                 since=started,
                 started=started,
                 pages=max(pages, 1),
                 entries=entries,
                 is_narrowed=is_narrowed,
-                groups=set(groups),
+                groups=groups | (before.groups if before else set()),
             )
             self._make_room()
 

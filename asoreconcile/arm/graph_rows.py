@@ -26,6 +26,8 @@ _ROWS_A_PAGE = 1000
 # As many pages as there may be rows of one type in what a token may see, and no circle.
 _MOST_PAGES = 200
 _QUOTA_SECONDS = 5.0
+# The window is 5 seconds long: more is no answer, and nobody would be asked for days.
+_MOST_ASKED_SECONDS = 3600.0
 _UNREACHED_SECONDS = 60.0
 _ASKED_AGAIN_AFTER_SECONDS = 900.0
 _COLUMNS = (
@@ -152,7 +154,7 @@ def rows_of(answer: JsonObject) -> list[JsonObject]:
 
 
 def quota_resets_after(headers: Mapping[str, str]) -> float:
-    """Seconds, from `x-ms-user-quota-resets-after` (hh:mm:ss). Pure.
+    """Seconds, from `x-ms-user-quota-resets-after` (hh:mm:ss); an hour at most. Pure.
 
     headers: keys lower-case. What cannot be read is the length of one window.
     """
@@ -160,7 +162,7 @@ def quota_resets_after(headers: Mapping[str, str]) -> float:
     if (match := _SPAN.fullmatch(text.strip())) is None:
         return _QUOTA_SECONDS
     hours, minutes, seconds = map(int, match.groups())
-    return float(hours * 3600 + minutes * 60 + seconds)
+    return min(float(hours * 3600 + minutes * 60 + seconds), _MOST_ASKED_SECONDS)
 
 
 def _unfit(reason: str) -> NotAnsweredError:

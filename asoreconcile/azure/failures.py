@@ -5,6 +5,7 @@ Most failures are born as a ConditionError; what others become is decided here, 
 
 import errno
 
+from asoreconcile.arm.bearer import ForeignHostError
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.arm_errors import read_failed, unreachable
@@ -39,6 +40,11 @@ def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None
             return read_failed(scope, error)
         case ArmTransportError():
             return unreachable(scope, error)
+        case ForeignHostError():
+            # An answer names what it should not, such as a list its next page.
+            return ConditionError(
+                f"Azure's answer cannot be followed: {error}", reason="Failed"
+            )
         case SpecError() | PathError() | KindConversionError():
             return ConditionError(str(error), reason="Failed", severity="Error")
         case ApiError():

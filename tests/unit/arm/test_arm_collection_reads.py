@@ -2,8 +2,9 @@
 
 import pytest
 
+from asoreconcile.arm.bearer import ForeignHostError
 from asoreconcile.arm.collection_reads import CollectionReads
-from asoreconcile.arm.collections import collection_of
+from asoreconcile.arm.collections import CollectionAddress, collection_of
 from asoreconcile.arm.error_body import ErrorBody
 from asoreconcile.arm.errors import ArmError
 from asoreconcile.testing.clock import FakeClock
@@ -121,3 +122,66 @@ def test_q6_who_looked_before_a_list_came_to_nothing_makes_no_other(answer):
     reads._under_way = Overtaken(reads._under_way, lambda: shown(reads, 3))
     assert [shown(reads, number) for number in range(3)] == [False] * 3
     assert lists.asked == 1
+
+
+def test_h4_a_list_that_leads_elsewhere_is_a_refusal_of_the_list_alone():
+    error = ForeignHostError("the list's next page is on a foreign host")
+    lists = CountedLists(*[error] * 3)
+    reads = CollectionReads(FakeClock(), max_age_seconds=60.0, source=lists)
+    assert [shown(reads, number) for number in range(9)] == [False] * 9
+    assert lists.asked == 1
+
+
+def network(group, number):
+    return (
+        f"/subscriptions/1/resourceGroups/{group}/providers/Microsoft.Network"
+        f"/virtualNetworks/n{number}"
+    )
+
+
+class Rows:
+    """One list for all groups, which is narrowed to those that asked."""
+
+    name = "rows"
+    lag_seconds = 0.0
+    can_narrow = True
+
+    def __init__(self, meanwhile):
+        self.asked = []
+        self._meanwhile = meanwhile
+
+    def address(self, arm_id):
+        group = arm_id.split("/")[4]
+        return CollectionAddress("/rows", "microsoft.network/virtualnetworks", group)
+
+    def pages(self, _client, wanted):
+        self.asked.append(wanted.groups)
+        if not wanted.groups:
+            for _ in range(20):  # longer than it is worth
+                yield [{"id": network("other", 0)}]
+            return
+        yield [{"id": network(group, n)} for group in wanted.groups for n in range(9)]
+        self._meanwhile()
+
+
+def test_q6_groups_that_ask_while_a_list_is_made_are_in_the_next_one():
+    clock = FakeClock()
+
+    def ask(group, number):
+        id_ = network(group, number)
+        return reads.entry(None, id_, "v", credential="one", seen_at=-1.0) is not None
+
+    def meanwhile():
+        key = next(iter(reads._collections))
+        reads._is_wanted(key, f"late-{len(rows.asked)}")
+
+    rows = Rows(meanwhile)
+    reads = CollectionReads(clock, max_age_seconds=60.0, source=rows)
+    while len(rows.asked) < 2:
+        ask("early", 0)
+    assert rows.asked[1] == {"early"}
+    for number in range(1, 9):
+        assert ask("early", number)
+    clock.advance(61.0)
+    ask("early", 0)
+    assert rows.asked[2] == {"early", "late-2"}

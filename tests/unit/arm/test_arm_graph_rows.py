@@ -151,7 +151,8 @@ def test_q9_what_the_budget_holds_back_is_read_otherwise(rows):
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("00:00:05", 5.0), ("01:02:03", 3723.0), ("soon", 5.0), ("", 5.0)],
+    [("00:00:05", 5.0), ("00:02:03", 123.0), ("99:59:59", 3600.0), ("soon", 5.0)]
+    + [(odd, 5.0) for odd in ("", "-1:00:00", "1e9", "00:00:05, 00:00:07")],
 )
 def test_q4_the_reset_is_a_span_of_time(text, seconds):
     headers = {"x-ms-user-quota-resets-after": text}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from asoreconcile.arm.bearer import ForeignHostError
 from asoreconcile.azure.failures import failure_of
 from asoreconcile.catalogue.conversion import KindConversionError
 from asoreconcile.catalogue.paths import PathError
@@ -33,3 +34,10 @@ def test_what_the_kubernetes_api_refuses_is_shown(status):
 def test_trouble_of_the_moment_is_left_to_the_queue(status):
     assert failure_of(None, ApiError("not now", status=status)) is None
     assert failure_of(None, TransportError("no answer")) is None
+
+
+def test_h4_what_azure_names_and_is_not_asked_is_shown_without_a_stack():
+    """An answer was wrong; in the program nothing was."""
+    failure = failure_of(None, ForeignHostError("a monitor is on a foreign host"))
+    assert (failure.reason, failure.severity) == ("Failed", "Warning")
+    assert "a monitor is on a foreign host" in str(failure)
