@@ -48,20 +48,38 @@ class Call:
     seconds: all that it has; None without a limit. is_read: as of `limited`.
     """
 
+    __slots__ = (
+        "_clock",
+        "_is_cut",
+        "_is_ended",
+        "_lock",
+        "_socket",
+        "_stop",
+        "_timer",
+        "is_read",
+        "seconds",
+        "until",
+    )
+
     def __init__(self, seconds: float | None, *, is_read: bool = True) -> None:
         self.seconds = seconds
         self.is_read = is_read
-        self._until = None if seconds is None else time.monotonic() + seconds
+        self.until = None if seconds is None else time.monotonic() + seconds
+        """When it is over (`time.monotonic`); None without a limit."""
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._is_cut = False
+        self._stop: StopSignal | None = None
+        self._clock: Clock | None = None
+        self._timer: Timer | None = None
+        self._is_ended = False
 
     @property
     def left(self) -> float | None:
         """Seconds until it is over, not below 0; None without a limit."""
-        if self._until is None:
+        if self.until is None:
             return None
-        return max(0.0, self._until - time.monotonic())
+        return max(0.0, self.until - time.monotonic())
 
     @property
     def is_cut(self) -> bool:
@@ -71,8 +89,11 @@ class Call:
     @property
     def is_over(self) -> bool:
         """True if no time worth waiting for is left. Always False without a limit."""
-        left = self.left
-        return left is not None and left <= _GRAIN_SECONDS
+        return self.is_over_at(time.monotonic())
+
+    def is_over_at(self, now: float) -> bool:
+        """As `is_over`. now: of `time.monotonic`, for who has just looked."""
+        return self.until is not None and self.until - now <= _GRAIN_SECONDS
 
     def within(self, seconds: float | None) -> float | None:
         """A socket's time-out that is no longer than what is left."""
@@ -96,7 +117,7 @@ class Call:
             s for s in (seconds, reconcile_context.seconds_left()) if s is not None
         ]
         self.seconds = seconds = min(limits, default=None)
-        self._until = None if seconds is None else time.monotonic() + seconds
+        self.until = None if seconds is None else time.monotonic() + seconds
 
     def uses(self, connected: socket.socket | None) -> None:
         """The socket to shut down when the call is cut off."""
@@ -114,6 +135,36 @@ class Call:
             connected = self._socket
         if connected is not None:
             cut(connected)
+
+    def heed(self, stop: StopSignal, clock: Clock) -> None:
+        """Until `end`: be cut off at the end of a stop; a read soon after it came."""
+        self._stop, self._clock = stop, clock
+        stop.add(self, self._set_timer)
+
+    def end(self) -> None:
+        """Heed no stop any more."""
+        if self._stop is None:
+            return
+        self._stop.remove(self)
+        with self._lock:
+            self._is_ended = True
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def _set_timer(self) -> None:
+        # Asked again may give more time: the timer is set anew with each call.
+        stop, clock = self._stop, self._clock
+        if stop is None or clock is None:
+            return
+        ends = [] if stop.deadline is None else [stop.deadline]
+        if self.is_read:
+            ends.append(clock.monotonic() + READ_SECONDS_AFTER_STOP)
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            # A stop that comes at this moment may still be calling.
+            if ends and not self._is_ended:
+                self._timer = clock.call_at(min(ends), self.cut_off)
 
     def explain(self) -> str:
         """Why it failed, if that was its limit; "" if that was not.
@@ -142,13 +193,13 @@ def limited(
 class _Limited:
     """The block of `limited`. No generator: each request passes here."""
 
-    __slots__ = ("_cut", "_is_read", "_outlives", "_seconds", "_token", "_write")
+    __slots__ = ("_call", "_is_read", "_outlives", "_seconds", "_token", "_write")
 
     def __init__(self, seconds: float | None, *, is_read: bool, outlives: bool) -> None:
         self._seconds, self._is_read, self._outlives = seconds, is_read, outlives
         self._token: Token[Call | None] | None = None
         self._write: Token[Context | None] | None = None
-        self._cut: _CutByStop | None = None
+        self._call: Call | None = None
 
     def __enter__(self) -> Call:
         context, outer = reconcile_context.current(), _CALL.get()
@@ -163,24 +214,26 @@ class _Limited:
             and outer.covers(seconds, is_read=is_read)
         ):
             return outer
-        for limit in (left, None if outer is None else outer.left):
-            if limit is not None and (seconds is None or limit < seconds):
-                seconds = limit
-        call = Call(seconds, is_read=is_read)
+        if left is not None and (seconds is None or left < seconds):
+            seconds = left
+        if outer is not None:
+            left = outer.left
+            if left is not None and (seconds is None or left < seconds):
+                seconds = left
+        call = self._call = Call(seconds, is_read=is_read)
         if context is not None and context.stop is not None:
-            self._cut = _CutByStop(call, context.clock, context.stop)
+            call.heed(context.stop, context.clock)
         if not is_read:
             self._write = reconcile_context.begin_write()
         self._token = _CALL.set(call)
         return call
 
     def __exit__(self, *_: object) -> None:
-        if self._token is None:  # the call around this one goes on
-            return
+        if self._token is None or self._call is None:
+            return  # the call around this one goes on
         if self._write is not None:
             reconcile_context.end_write(self._write)
-        if self._cut is not None:
-            self._cut.end()
+        self._call.end()
         _CALL.reset(self._token)
 
 
@@ -194,44 +247,6 @@ def cut(connected: socket.socket) -> None:
     with suppress(OSError):
         # Not the method of a TLS socket: that would forget its keys under the reader.
         socket.socket.shutdown(connected, socket.SHUT_RDWR)
-
-
-class _CutByStop:
-    """Cuts a call off once its controller stops, and the call's time is over."""
-
-    __slots__ = ("_call", "_clock", "_is_over", "_lock", "_stop", "_timers")
-
-    def __init__(self, call: Call, clock: Clock, stop: StopSignal) -> None:
-        self._call, self._clock, self._stop = call, clock, stop
-        self._lock = threading.Lock()
-        self._timers: list[Timer] = []
-        self._is_over = False
-        stop.add(self, self._set_timer)
-
-    def end(self) -> None:
-        """The call is over."""
-        self._stop.remove(self)
-        with self._lock:
-            self._is_over = True
-            self._cancel()
-
-    def _set_timer(self) -> None:
-        # Asked again may give more time: the timer is set anew with each call.
-        stop, clock = self._stop, self._clock
-        ends = [] if stop.deadline is None else [stop.deadline]
-        if self._call.is_read:
-            ends.append(clock.monotonic() + READ_SECONDS_AFTER_STOP)
-        with self._lock:
-            self._cancel()
-            # A stop that comes at this moment may still be calling.
-            if ends and not self._is_over:
-                self._timers.append(clock.call_at(min(ends), self._call.cut_off))
-
-    def _cancel(self) -> None:
-        """Caller holds the lock."""
-        for timer in self._timers:
-            timer.cancel()
-        self._timers.clear()
 
 
 def open_socket(

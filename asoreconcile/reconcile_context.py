@@ -76,10 +76,11 @@ class Context:
     @property
     def end(self) -> float | None:
         """The deadline, or the stop's if that comes first; None without any."""
-        ends = [self.deadline] if self.deadline is not None else []
-        if self.stop is not None and self.stop.is_set():
-            ends += [self.stop.deadline] if self.stop.deadline is not None else []
-        return min(ends, default=None)
+        stop = self.stop
+        stop_end = stop.deadline if stop is not None and stop.is_set() else None
+        if stop_end is None or self.deadline is None:
+            return self.deadline if stop_end is None else stop_end
+        return min(self.deadline, stop_end)
 
     @property
     def _is_stopped(self) -> bool:

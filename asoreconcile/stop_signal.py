@@ -26,7 +26,8 @@ class StopSignal(LazyEvent):
     def __init__(self) -> None:
         super().__init__()
         self.deadline: float | None = None
-        self._calls_lock = threading.Lock()
+        # Each request adds one and takes it out again: both are one step of the dict,
+        # as its copy is, and need no lock.
         self._calls: dict[object, Callable[[], None]] = {}
         self._half: StopSignal | None = None
 
@@ -43,9 +44,7 @@ class StopSignal(LazyEvent):
     def set(self) -> None:
         """As `Event.set`, and each callback runs on this thread."""
         super().set()
-        with self._calls_lock:
-            calls = list(self._calls.values())
-        for call in calls:
+        for call in self._calls.copy().values():
             call()
 
     def add(self, key: object, call: Callable[[], None]) -> None:
@@ -53,19 +52,18 @@ class StopSignal(LazyEvent):
 
         It may be called twice, from any thread: it must be short and must not raise.
         """
-        with self._calls_lock:
-            self._calls[key] = call
-        try:
-            if self.is_set():
+        self._calls[key] = call
+        # After that: who sets it meanwhile calls as well.
+        if self._is_set:
+            try:
                 call()
-        except BaseException:
-            self.remove(key)
-            raise
+            except BaseException:
+                self.remove(key)
+                raise
 
     def remove(self, key: object) -> None:
         """Call what was added under the key no more, but for a call that has begun."""
-        with self._calls_lock:
-            del self._calls[key]
+        del self._calls[key]
 
     @contextmanager
     def calling(self, call: Callable[[], None]) -> Iterator[None]:

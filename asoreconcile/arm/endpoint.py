@@ -11,6 +11,7 @@ import attrs
 
 from asoreconcile.arm.ids import key, url_path
 from asoreconcile.errors import AsoreconcileError
+from asoreconcile.recent import recent
 
 
 class EndpointError(AsoreconcileError):
@@ -83,11 +84,13 @@ class Endpoint:
         query: Mapping[str, str] | None = None,
     ) -> str:
         """The URL of an id (not encoded) or path, with api-version and query."""
-        members = {**({"api-version": api_version} if api_version else {})}
+        members = {"api-version": api_version} if api_version else {}
         members.update(query or {})
         text = "&".join(
-            f"{quote(name, safe='$')}={quote(value, safe='-._~')}"
-            for name, value in members.items()
+            [
+                f"{_quoted_name(name)}={_quoted(value)}"
+                for name, value in members.items()
+            ]
         )
         return f"{self.url}{url_path(path)}{'?' + text if text else ''}"
 
@@ -136,6 +139,16 @@ def is_same_resource(url: str, request_url: str) -> bool:
         return False
     members = {name.lower() for name, _ in parse_qsl(theirs.query)}
     return members <= {"api-version"}
+
+
+@recent
+def _quoted_name(text: str) -> str:
+    return quote(text, safe="$")
+
+
+@recent
+def _quoted(text: str) -> str:
+    return quote(text, safe="-._~")
 
 
 def _is_plain(url: str) -> bool:

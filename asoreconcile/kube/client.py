@@ -321,7 +321,7 @@ class KubeClient(Writes):
         bound = self._defaults.namespace
         if bound and resource.namespaced and key.namespace != bound:
             raise ValueError(f"{key} is not in the client's namespace {bound}")
-        if not (_is_segment(key.namespace) and _is_segment(key.name)):
+        if not _are_segments(key):
             # Names are read from what people write. Something between us and the server
             # might take this one for the path of another object.
             message = f"no {resource.kind} can have the name {str(key)!r:.300}"
@@ -341,6 +341,9 @@ def _check_named(answer: JsonObject, key: ObjectKey) -> None:
         raise DecodeError(f"the answer is not the object {key}")
 
 
-def _is_segment(name: str) -> bool:
-    """Whether the server would take it for a name, or for none."""
-    return name not in (".", "..") and not set(name) & {"/", "%"}
+def _are_segments(key: ObjectKey) -> bool:
+    """Whether the server would take both for names, or for none."""
+    for name in (key.namespace, key.name):
+        if "/" in name or "%" in name or name in (".", ".."):
+            return False
+    return True

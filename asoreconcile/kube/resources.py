@@ -39,13 +39,14 @@ class ApiResource:
         self, namespace: str | None = None, name: str = "", subresource: str = ""
     ) -> str:
         """The URL path; without a namespace, of all namespaces."""
-        root = f"/apis/{self.group}" if self.group else "/api"
-        parts = [root, self.version]
+        path = f"/apis/{self.group}" if self.group else "/api"
+        path += f"/{self.version}"
         if self.namespaced and namespace:
-            parts += ["namespaces", namespace]
-        parts.append(self.plural)
-        parts += [part for part in (name, subresource) if part]
-        return "/".join(parts)
+            path += f"/namespaces/{namespace}"
+        path += f"/{self.plural}"
+        if name:
+            path += f"/{name}"
+        return f"{path}/{subresource}" if subresource else path
 
 
 NAMESPACES = ApiResource("", "v1", "namespaces", "Namespace", namespaced=False)

@@ -129,7 +129,7 @@ class RestClient:
         while True:
             failure: ApiError | TransportError
             try:
-                answer = self._send(request)
+                answer = self._send(request, call)
             except TransportError as error:
                 failure = error
             else:
@@ -212,17 +212,17 @@ class RestClient:
                 stream.close()
         return stream
 
-    def _send(self, request: _Request) -> ApiResponse:
+    def _send(self, request: _Request, call: Call) -> ApiResponse:
         trace = reconcile_context.trace()
         if trace is None:
-            return self._exchange(request)
+            return self._exchange(request, call)
         with trace.request(request.method, self._transport.host, request.path) as span:
             headers = {**request.headers, **span.headers}
-            answer = self._exchange(attrs.evolve(request, headers=headers))
+            answer = self._exchange(attrs.evolve(request, headers=headers), call)
             span.answered(answer.status)
             return answer
 
-    def _exchange(self, request: _Request) -> ApiResponse:
+    def _exchange(self, request: _Request, call: Call) -> ApiResponse:
         began = self._clock.monotonic()
         try:
             answer = self._transport.send(
@@ -230,6 +230,7 @@ class RestClient:
                 request.target,
                 headers=request.headers,
                 body=request.content,
+                call=call,
             )
         except TransportError:
             self._check_open()  # closing cuts the connection: not the server's doing

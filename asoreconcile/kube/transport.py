@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
-from asoreconcile.call_limit import limited
+from asoreconcile.call_limit import Call, limited
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.answer_stream import PLAIN, Stream, check_plain, wire_failure
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
@@ -75,6 +75,7 @@ class Transport:
         self._asked_as = threading.local()  # the credential of a thread's last request
         self._user_agent = user_agent
         self._read_seconds = read_seconds
+        self._patience = Patience(connect=CONNECT_SECONDS, silence=read_seconds)
         self._destination = _destination(config)
         self._trust = config.trust or _nobody
         self._loops_lock = threading.Lock()
@@ -96,29 +97,31 @@ class Transport:
         *,
         headers: Mapping[str, str],
         body: bytes | None = None,
-        read_seconds: float | None = None,
+        call: Call | None = None,
     ) -> ApiResponse:
         """One request, one answer. Blocks, within a limit. Raises TransportError.
 
-        target: path and query. read_seconds: for all of it, the body included; None is
-        the transport's own. Less where the reconcile has less left: raises
-        DeadlineError, with nothing sent, when it has none, and StoppedError when a stop
-        broke it off or the transport is closed.
+        target: path and query. call: the limit of who may ask again (`limited`); None
+        makes one of the transport's own time. Less where the reconcile has less left:
+        raises DeadlineError, with nothing sent, when it has none, and StoppedError when
+        a stop broke it off or the transport is closed.
         """
-        seconds = self._read_seconds if read_seconds is None else read_seconds
         request, _ = self._request(method, target, headers, body)
-        with limited(seconds, is_read=method == "GET") as call:
-            try:
-                answer = self._pool.exchange(
-                    request,
-                    call=call,
-                    patience=Patience(connect=CONNECT_SECONDS, silence=seconds),
-                    max_bytes=MAX_BODY_BYTES,
-                )
-            except WireError as error:
-                raise wire_failure(f"{method} {self.host}", error) from error
+        if call is not None:
+            answer = self._exchange(request, call)
+        else:
+            with limited(self._read_seconds, is_read=method == "GET") as own:
+                answer = self._exchange(request, own)
         check_plain(f"{method} {self.host}", answer.headers)
         return answer
+
+    def _exchange(self, request: WireRequest, call: Call) -> WireAnswer:
+        try:
+            return self._pool.exchange(
+                request, call=call, patience=self._patience, max_bytes=MAX_BODY_BYTES
+            )
+        except WireError as error:
+            raise wire_failure(f"{request.method} {self.host}", error) from error
 
     def stream(
         self,

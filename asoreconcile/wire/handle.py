@@ -12,8 +12,10 @@ import select
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 
 import attrs
 import pycurl
@@ -68,11 +70,15 @@ class CurlHandle:
         """
         self.trust = trust
         self.generation: object = None  # of its connection; the pool's to compare
+        self.reference = weakref.ref(self)
+        """The pool's, to find it while somebody uses it."""
         self._destination = destination
         self._socket_options = socket_options
         self._before_connecting = before_connecting
         self._poll = select.poll()
+        # By descriptor, in libcurl's words: what it waits for, and what `_poll` knows.
         self._wanted: dict[int, int] = {}
+        self._polled: dict[int, int] = {}
         self._timer: float | None = None
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
@@ -111,8 +117,7 @@ class CurlHandle:
         self._transfer, self._call, self._patience = transfer, call, patience
         self._heard = time.monotonic()
         self._body_until = None
-        for option, callback in transfer.callbacks().items():
-            curl.setopt(option, callback)
+        transfer.apply(curl)
         curl.setopt(pycurl.HTTPGET, 1)  # and no body, until something else is said
         if request.method == "HEAD":
             curl.setopt(pycurl.NOBODY, 1)
@@ -131,7 +136,7 @@ class CurlHandle:
         # A connection of before is there to be cut from now on; a new one joins once
         # open.
         call.uses(self._socket)
-        if self._socket is not None:
+        if self._is_impatient != transfer.is_fenced:
             self._be_impatient(transfer.is_fenced)
         self._timer = 0.0
         self._multi.add_handle(curl)
@@ -145,7 +150,7 @@ class CurlHandle:
         transfer = self._running()
         ready = self._waited()
         # A lease may have been lost while the peer took nothing more.
-        if transfer.is_sent and self._is_sending():
+        if transfer.is_fenced and transfer.is_sent and self._is_sending():
             transfer.check_fence()
         if not ready:
             running = self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)[1]
@@ -210,24 +215,23 @@ class CurlHandle:
         """The descriptors that are ready; none when libcurl's own time has come."""
         while True:
             now = time.monotonic()
-            if self._timer is not None and self._timer <= now:
+            timer = self._timer
+            if timer is not None and timer <= now:
                 self._timer = None
                 return []
             silent_at = self._heard + self._patience.silence
-            ends = [silent_at, now + _LONGEST_WAIT_SECONDS]
-            left = self._call.left
-            if left is not None:
-                ends.append(now + left)
-            if self._body_until is not None:
-                ends.append(self._body_until)
-            if self._timer is not None:
-                ends.append(self._timer)
-            ready = self._poll.poll(max(0.0, min(ends) - now) * 1000)
+            end = min(silent_at, now + _LONGEST_WAIT_SECONDS)
+            for other in (self._call.until, self._body_until, timer):
+                if other is not None and other < end:
+                    end = other
+            if self._polled != self._wanted:
+                self._poll_wanted()
+            ready = self._poll.poll(max(0.0, end - now) * 1000)
+            now = time.monotonic()
             # Before `ready`: a cut makes the socket readable, and would pass for an
             # answer.
-            if self._call.is_over:
+            if self._call.is_over_at(now):
                 raise self._too_late(self._call.explain())
-            now = time.monotonic()
             if self._body_until is not None and now >= self._body_until:
                 raise self._too_late(
                     f"the answer took over {self._patience.body:.0f} s to arrive"
@@ -239,6 +243,16 @@ class CurlHandle:
                     f"timed out: nothing came for {self._patience.silence:.1f} s"
                 )
 
+    def _poll_wanted(self) -> None:
+        """Have `_poll` ask for what libcurl waits for now. A transfer after another on
+        one connection waits for the same: nothing is to be told then.
+        """
+        for descriptor in self._polled.keys() - self._wanted.keys():
+            self._poll.unregister(descriptor)
+        for descriptor, what in self._wanted.items():
+            self._poll.register(descriptor, _POLLED.get(what, 0))
+        self._polled = self._wanted.copy()
+
     def _too_late(self, reason: str) -> WireError:
         return WireError(reason, is_sent=self._running().is_sent)
 
@@ -249,24 +263,24 @@ class CurlHandle:
 
     def _is_sending(self) -> bool:
         """Whether libcurl waits until the peer takes more."""
-        for wanted in self._wanted.values():  # noqa: SIM110 - on each turn
-            if wanted & select.POLLOUT:
+        for what in self._wanted.values():
+            if what in (pycurl.POLL_OUT, pycurl.POLL_INOUT):
                 return True
         return False
 
     def _want(self, what: int, descriptor: int, *_: object) -> None:
         """libcurl's: what it waits for on a descriptor."""
         if what == pycurl.POLL_REMOVE:
-            if self._wanted.pop(descriptor, None) is not None:
-                self._poll.unregister(descriptor)
+            self._wanted.pop(descriptor, None)
         else:
-            self._wanted[descriptor] = _POLLED.get(what, 0)
-            self._poll.register(descriptor, self._wanted[descriptor])
+            self._wanted[descriptor] = what
 
     def _set_timer(self, milliseconds: int) -> int:
         """libcurl's: when it wants to be called in any case."""
-        now = time.monotonic()
-        self._timer = None if milliseconds < 0 else now + milliseconds / 1000
+        if milliseconds > 0:
+            self._timer = time.monotonic() + milliseconds / 1000
+        else:
+            self._timer = None if milliseconds < 0 else 0.0
         return 0
 
     def _open(self, *_: object) -> object:
@@ -354,6 +368,7 @@ def _is_connected(*_: object) -> object:
     return pycurl.SOCKOPT_ALREADY_CONNECTED
 
 
+@cache
 def _actions(seen: int) -> int:
     """What `poll` saw, in libcurl's words."""
     return (

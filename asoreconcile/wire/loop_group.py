@@ -143,8 +143,7 @@ class LoopGroup:
             self.terms.trust.apply(curl)
         curl.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, int(stream.limits.connect * 1000)))
         curl.setopt(pycurl.SOCKOPTFUNCTION, self._set_socket)
-        for option, callback in stream.callbacks().items():
-            curl.setopt(option, callback)
+        stream.apply(curl)
         curl.setopt(pycurl.HTTPGET, 1)
         curl.setopt(
             pycurl.REQUEST_TARGET, self._destination.target(stream.request.target)

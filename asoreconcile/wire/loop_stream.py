@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import attrs
@@ -149,13 +149,11 @@ class LoopStream(Transfer):
             return self._body_until, f"the answer took over {seconds:.0f} s to arrive"
         return silent_at, (f"timed out: nothing came for {self.limits.silence:.1f} s")
 
-    def callbacks(self) -> Mapping[int, Callable[..., object]]:
-        """Option of libcurl -> what it calls."""
-        return {
-            pycurl.PREREQFUNCTION: self._begin,
-            pycurl.HEADERFUNCTION: self._header,
-            pycurl.WRITEFUNCTION: self._write,
-        }
+    def apply(self, curl: pycurl.Curl) -> None:
+        """Have the handle call here."""
+        curl.setopt(pycurl.PREREQFUNCTION, self._begin)
+        curl.setopt(pycurl.HEADERFUNCTION, self._header)
+        curl.setopt(pycurl.WRITEFUNCTION, self._write)
 
     def _taken(self) -> list[bytes]:
         unread = self._unread

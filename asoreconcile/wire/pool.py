@@ -63,7 +63,8 @@ class HandlePool:
         self._fence = fence
         self._lock = threading.Lock()
         self._idle: list[tuple[CurlHandle, float]] = []
-        self._busy: weakref.WeakSet[CurlHandle] = weakref.WeakSet()
+        # By references that do not keep them: a stream may be dropped unclosed.
+        self._busy: set[weakref.ref[CurlHandle]] = set()
         self._is_closed = False
         self._made_in = os.getpid()
         self._renewals = 0
@@ -82,7 +83,7 @@ class HandlePool:
         the fence raises; RuntimeError in a process that was forked since.
         """
         transfer, _, _ = self._started(
-            request, call, patience, max_bytes, is_enough=lambda _: False
+            request, call, patience, max_bytes, only_head=False
         )
         return WireAnswer(
             transfer.status, transfer.headers(), b"".join(transfer.body_pieces)
@@ -95,7 +96,7 @@ class HandlePool:
         on for as long as the answer is read. Raises as `exchange`.
         """
         transfer, handle, broken = self._started(
-            request, call, patience, None, is_enough=lambda one: one.has_head
+            request, call, patience, None, only_head=True
         )
         return WireStream(
             transfer,
@@ -112,10 +113,10 @@ class HandlePool:
         patience: Patience,
         max_bytes: int | None,
         *,
-        is_enough: Callable[[Transfer], bool],
+        only_head: bool,
     ) -> tuple[Transfer, CurlHandle | None, WireError | None]:
-        """A transfer that has come so far, and the handle that goes on with it: None at
-        its end, or where it broke after that.
+        """A transfer at its end, or that has its head where that is enough, and the
+        handle that goes on with it: None at its end, or where it broke after its head.
         """
         while True:
             transfer = Transfer(request, fence=self._fence, max_bytes=max_bytes)
@@ -123,13 +124,13 @@ class HandlePool:
             try:
                 handle.start(transfer, call=call, patience=patience)
                 while handle.turn():
-                    if is_enough(transfer):
+                    if only_head and transfer.has_head:
                         return transfer, handle, None
             except _OutdatedError:
                 self._dropped(handle)
             except WireError as error:
                 self._dropped(handle)
-                if not is_enough(transfer):
+                if not (only_head and transfer.has_head):
                     raise
                 return transfer, None, error
             except BaseException:
@@ -157,11 +158,12 @@ class HandlePool:
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
-            busy = list(self._busy)
+            busy = [one() for one in list(self._busy)]
         for handle, _ in idle:
             handle.close()
-        for handle in busy:
-            handle.cut()
+        for busy_one in busy:
+            if busy_one is not None:
+                busy_one.cut()
 
     def _now(self) -> tuple[int, object]:
         return self._renewals, self._generation()
@@ -180,7 +182,7 @@ class HandlePool:
                 handle, _ = self._idle.pop()
                 if handle.generation == current:
                     found = handle
-                    self._busy.add(handle)
+                    self._busy.add(handle.reference)
                 else:
                     outdated.append(handle)
         for handle in outdated:
@@ -201,8 +203,9 @@ class HandlePool:
         except pycurl.error as error:
             raise not_sent(error) from error
         handle.generation = self._now()
+        handle.reference = weakref.ref(handle, self._busy.discard)
         with self._lock:
-            self._busy.add(handle)
+            self._busy.add(handle.reference)
         return handle
 
     def _connecting(self, handle: CurlHandle) -> None:
@@ -217,14 +220,14 @@ class HandlePool:
 
     def _dropped(self, handle: CurlHandle) -> None:
         with self._lock:
-            self._busy.discard(handle)
+            self._busy.discard(handle.reference)
         handle.close()
 
     def _given_back(self, handle: CurlHandle) -> None:
         now = time.monotonic()
         old: list[CurlHandle] = []
         with self._lock:
-            self._busy.discard(handle)
+            self._busy.discard(handle.reference)
             if self._is_closed:
                 old.append(handle)
             else:

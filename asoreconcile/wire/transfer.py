@@ -4,7 +4,6 @@ Not thread-safe. What a callback raises is kept here, and raised by whoever driv
 transfer: an exception must not pass through libcurl.
 """
 
-from collections.abc import Callable, Mapping
 from io import BytesIO
 
 import pycurl
@@ -43,18 +42,17 @@ class Transfer:
         self._head: list[bytes] = []
         self._begins = self._looked_at = 0  # of the lines: the head's first, the next
 
-    def callbacks(self) -> Mapping[int, Callable[..., object]]:
-        """Option of libcurl -> what it calls."""
-        return {
-            pycurl.PREREQFUNCTION: self._begin,
-            pycurl.READFUNCTION: self._read if self.is_fenced else self._body.read,
-            # No call of Python for each line, nor for each piece where nobody counts:
-            # None, as `append` returns it, takes all.
-            pycurl.HEADERFUNCTION: self._lines.append,
-            pycurl.WRITEFUNCTION: self.body_pieces.append
-            if self._max_bytes is None
-            else self._write,
-        }
+    def apply(self, curl: pycurl.Curl) -> None:
+        """Have the handle call here."""
+        curl.setopt(pycurl.PREREQFUNCTION, self._begin)
+        reads = self._read if self.is_fenced else self._body.read
+        curl.setopt(pycurl.READFUNCTION, reads)
+        # No call of Python for each line, nor for each piece where nobody counts:
+        # None, as `append` returns it, takes all.
+        curl.setopt(pycurl.HEADERFUNCTION, self._lines.append)
+        counts = self._max_bytes is not None
+        takes = self._write if counts else self.body_pieces.append
+        curl.setopt(pycurl.WRITEFUNCTION, takes)
 
     def check_fence(self) -> None:
         """Raises what the fence raises."""
@@ -114,7 +112,8 @@ class Transfer:
                     is_sent=True,
                     is_lost=True,
                 )
-            self.check_fence()
+            if self.is_fenced:
+                self.check_fence()
         except BaseException as error:  # noqa: BLE001 - raised by the driver
             self.failure = error
             return pycurl.PREREQFUNC_ABORT

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 from scriptedpeer import Peer
 
+from asoreconcile.call_limit import limited
 from asoreconcile.errors import StoppedError
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError
@@ -44,7 +45,8 @@ def talking_to(script, *, secure=False):
 
 
 def send(transport, *, read_seconds=10.0):
-    return transport.send("GET", "/x", headers={}, read_seconds=read_seconds)
+    with limited(read_seconds, is_read=True) as call:
+        return transport.send("GET", "/x", headers={}, call=call)
 
 
 def stream(transport, *, read_seconds=10.0):

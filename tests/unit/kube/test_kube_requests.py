@@ -158,7 +158,7 @@ class Refusing:
     def __init__(self):
         self.sent = 0
 
-    def send(self, method, target, *, headers, body):
+    def send(self, method, target, *, headers, body, call):
         self.sent += 1
         return ApiResponse(401, {}, b"{}")
 
