@@ -223,7 +223,8 @@ def _redacted(value: Any, namespace: str | None) -> Any:
         return value
     if isinstance(value, Mapping):
         return {str(k): _redacted(v, namespace) for k, v in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
+    # Not a named tuple, which has a text of its own: a key, for one.
+    if type(value) is tuple or isinstance(value, list | set | frozenset):
         return [_redacted(v, namespace) for v in value]
     text = redact(str(value), namespace=namespace)
     return Uncut(text) if isinstance(value, Uncut) else text

@@ -1,6 +1,6 @@
 """Objects of any kind by name, as what others depend on."""
 
-import attrs
+from typing import NamedTuple
 
 from asoreconcile.objects import GroupKind, ObjectKey
 
@@ -8,8 +8,7 @@ SECRET = GroupKind("", "Secret")
 CONFIG_MAP = GroupKind("", "ConfigMap")
 
 
-@attrs.frozen
-class ObjectReference:
+class ObjectReference(NamedTuple):
     """Any object of the cluster, by kind and name."""
 
     group_kind: GroupKind

@@ -13,6 +13,7 @@ from quotedforms import core, quoted_forms
 
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.log import JsonFormatter, Logger, TextFormatter, bound
+from asoreconcile.objects import ObjectKey
 from asoreconcile.redaction import HIDDEN, MAX_TEXT, Vault, know, redact
 from asoreconcile.redaction.vault import _MAX_OWN_PIECES, _MAX_PIECES, _MAX_SHOWN
 
@@ -263,6 +264,15 @@ def test_no_field_of_a_record_shows_a_secret(lines, caplog):
     assert all("canary-1" not in text for text in (*lines, *records))
     assert json.loads(lines[0])["several"] == [HIDDEN, {"inner": "quotes ***"}]
     assert json.loads(lines[0])["count"] == 1
+
+
+def test_a_key_reads_the_same_whether_its_record_holds_a_secret_or_not(lines):
+    know("canary-4-secret", namespace="shop")
+    key = ObjectKey("shop", "a")
+    for text in ("nothing", "canary-4-secret"):
+        Logger("asoreconcile.test").error("It failed", text=text, object=key)
+    assert [json.loads(line)["object"] for line in lines[::2]] == ["shop/a"] * 2
+    assert all("object=shop/a" in line for line in lines[1::2])
 
 
 def test_no_stack_and_no_record_of_another_library_shows_a_secret(lines):
