@@ -26,7 +26,7 @@ def index_azure_ids(informer: Informer, form: StorageCodec) -> None:
         if claimed:
             return (ids.key(claimed),)
         try:
-            obj = form.read(entry.load())
+            obj = form.read(entry.peek())
         except KindConversionError:
             return ()  # its own reconcile says so
         version = form.version(obj)

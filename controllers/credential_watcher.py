@@ -130,4 +130,4 @@ def is_change(event: Event) -> bool:
 
 def _credential_of(entry: Entry) -> Iterable[str]:
     name = entry.annotations.get(CREDENTIAL_FROM, NAMESPACE_SECRET)
-    return (str(ObjectKey(entry.key.namespace, name)),)
+    return (str(ObjectKey(entry.namespace, name)),)

@@ -149,7 +149,7 @@ class EventMapping:
 
     def _index(self, form: StorageCodec, node: ObjectReference, entry: Entry) -> None:
         try:
-            obj = form.read(entry.load())
+            obj = form.read(entry.peek())
         except KindConversionError:
             # Its own reconcile says so; nothing can be known of what it names.
             self._dependents.update(node, {})
@@ -242,8 +242,10 @@ def _may_let_go(event: Event) -> bool:
         case Updated(old=old, new=new):
             if old.uid != new.uid or old.generation != new.generation:
                 return True
+            if new.has_annotations_of(old):
+                return False
             before, after = old.annotations, new.annotations
-            return before != after and any(
+            return any(
                 before.get(name) != after.get(name)
                 for name in (RESOURCE_ID, RECONCILE_POLICY)
             )

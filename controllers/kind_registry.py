@@ -196,13 +196,14 @@ def needs_reconcile(event: Event) -> bool:
     old, new = event.old, event.new
     if generation_changed(event) or old.uid != new.uid:
         return True
-    before, after = old.annotations, new.annotations
-    if before != after and (
-        policy.concerns(before, after, deleting=new.deleting)
-        or any(before.get(name) != after.get(name) for name in _INSTRUCTIONS)
-        or _changed_hands(before, after)
-    ):
-        return True
+    if not new.has_annotations_of(old):
+        before, after = old.annotations, new.annotations
+        if (
+            policy.concerns(before, after, deleting=new.deleting)
+            or any(before.get(name) != after.get(name) for name in _INSTRUCTIONS)
+            or _changed_hands(before, after)
+        ):
+            return True
     return _is_stripped(old, new)
 
 
@@ -212,8 +213,10 @@ def _is_stripped(old: Entry, new: Entry) -> bool:
     """
     if FINALIZER in old.finalizers and FINALIZER not in new.finalizers:
         return not new.deleting
+    if new.has_annotations_of(old):
+        return False
     before, after = old.annotations, new.annotations
-    return before != after and any(
+    return any(
         name in before and name not in after
         for name in (OPERATOR_NAMESPACE, RESOURCE_ID)
     )

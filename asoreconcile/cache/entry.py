@@ -78,10 +78,13 @@ class Entry:
         """Take an object's content. keep: `obj` itself as well, for `peek`: for the
         moment, and nobody may change it from now on.
         """
-        if keep:
-            self._seen = obj
         meta = obj["metadata"]
         read = meta.get
+        text = jsontext.shallow_text(obj)
+        if keep:
+            self._annotations = read("annotations") or {}
+            if text is not None:  # else who looks gets it with its deep parts sealed
+                self._seen = obj
         self.row: EntryRow = (
             intern(read("namespace") or ""),
             meta["name"],
@@ -93,7 +96,7 @@ class Entry:
             _pairs(read("labels")),
             _pairs(read("annotations")),
             _owners(read("ownerReferences")),
-            jsontext.shallow_text(obj) or _DEEP + jsontext.dumps(obj),
+            text or _DEEP + jsontext.dumps(obj),
         )
 
     @classmethod
@@ -107,6 +110,11 @@ class Entry:
     def key(self) -> ObjectKey:
         """Namespace and name."""
         return ObjectKey(self.row[0], self.row[1])
+
+    @property
+    def namespace(self) -> str:
+        """`metadata.namespace`; "" for cluster-scoped objects."""
+        return self.row[0]
 
     @property
     def uid(self) -> str:
@@ -148,6 +156,12 @@ class Entry:
         except AttributeError:
             self._annotations = made = _mapping(self.row[8])
             return made
+
+    def has_annotations_of(self, other: "Entry") -> bool:
+        """Whether both have the same annotations: as most changes leave them, and then
+        no mapping is made.
+        """
+        return self.row[8] == other.row[8] or self.annotations == other.annotations
 
     @property
     def owners(self) -> tuple[OwnerReference, ...]:

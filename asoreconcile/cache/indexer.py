@@ -39,7 +39,7 @@ class Indexer:
         """All keys, or those of a namespace, sorted; own writes included."""
         return self._with_writes(
             lambda: self._store.keys(namespace),
-            lambda entry: namespace in (None, entry.key.namespace),
+            lambda entry: namespace in (None, entry.namespace),
         )
 
     def by_index(self, name: str, value: str) -> list[ObjectKey]:
@@ -54,6 +54,10 @@ class Indexer:
         name.
         """
         self._store.add_index(name, function)
+
+    def is_new(self, namespace: str, version: str) -> bool:
+        """Whether `record` may have a use for a write's answer of that version."""
+        return self._overlay.is_new(namespace, version)
 
     def record(self, answer: Entry) -> None:
         """Show the answer of a write until the watch delivers it."""

@@ -34,6 +34,7 @@ from asoreconcile.objects import (
     JsonObject,
     ObjectKey,
     key_of,
+    resource_version,
     version_number,
 )
 from asoreconcile.threads import Threads
@@ -211,7 +212,11 @@ class Informer:
         An object of a namespace that is not watched is none of ours. Selectors are the
         server's to judge: what they leave out shows until the watch has caught up.
         """
-        if not self._watches(key_of(obj).namespace):
+        namespace = key_of(obj).namespace
+        if not self._watches(namespace):
+            return
+        # The watch is often the faster one.
+        if not self._indexer.is_new(namespace, resource_version(obj)):
             return
         try:
             entry = self._transform.entry_of_copy(obj)

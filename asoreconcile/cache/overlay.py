@@ -45,7 +45,8 @@ class Overlay:
         """stored: what the cache holds."""
         self._stored = stored
         self._lock = threading.Lock()
-        self._answers: dict[ObjectKey, Entry] = {}
+        # Each with its version: that is asked for with every event until it is dropped.
+        self._answers: dict[ObjectKey, tuple[int, Entry]] = {}
         self._deletions: dict[ObjectKey, _Deletion] = {}
         self._observed_deletions: deque[str] = deque(maxlen=_REMEMBERED_ENDS)
         self._position = 0
@@ -53,13 +54,19 @@ class Overlay:
 
     def record(self, answer: Entry) -> None:
         """Keep a write's answer, unless something as new is known already."""
-        key = answer.key
+        key, number = answer.key, version(answer)
         with self._lock:
-            if version(answer) <= self._floor(key.namespace):
+            if number <= self._floor(key.namespace):
                 return
             known = self._answers.get(key)
-            if known is None or version(known) < version(answer):
-                self._answers[key] = answer
+            if known is None or known[0] < number:
+                self._answers[key] = number, answer
+
+    def is_new(self, namespace: str, resource_version: str) -> bool:
+        """Whether a write's answer may be newer than what the cache is. No lock: for
+        who would make an entry that `record` then has no use for.
+        """
+        return version_number(resource_version) > self._floor(namespace)
 
     def record_deletion(self, key: ObjectKey, uid: str) -> None:
         """Hide an object that the server has deleted. Another of its name shows.
@@ -91,8 +98,8 @@ class Overlay:
         gone = self._deletions.get(key) if self._deletions else None
         answer = self._answers.get(key) if self._answers else None
         newest = self._stored(key)
-        if answer is not None and (newest is None or version(answer) > version(newest)):
-            newest = answer
+        if answer is not None and (newest is None or answer[0] > version(newest)):
+            newest = answer[1]
         if gone is not None and newest is not None and gone.uid == newest.uid:
             return None
         return newest
@@ -123,6 +130,16 @@ class Overlay:
 
     def _forget(self) -> None:
         """Drop what the cache knows better. Caller holds the lock."""
+        hidden = self._still_hidden() if self._deletions else {}
+        self._answers = {
+            key: answer
+            for key, answer in self._answers.items()
+            if answer[0] > self._floor(key.namespace)
+        }
+        self._deletions = hidden
+
+    def _still_hidden(self) -> dict[ObjectKey, _Deletion]:
+        """The deletions that the cache may not know yet. Caller holds the lock."""
         hidden = {}
         for key, gone in self._deletions.items():
             seen = max(gone.version, self._last_version(key, gone.uid))
@@ -131,12 +148,7 @@ class Overlay:
         unseen = [key for key, gone in hidden.items() if gone.version == _UNSEEN]
         for key in unseen[:-_MOST_UNSEEN]:
             del hidden[key]
-        self._answers = {
-            key: answer
-            for key, answer in self._answers.items()
-            if version(answer) > self._floor(key.namespace)
-        }
-        self._deletions = hidden
+        return hidden
 
     def _hides(self, key: ObjectKey, uid: str, seen: int) -> bool:
         """Whether the cache may still show, or come to show, what is gone."""
@@ -149,7 +161,8 @@ class Overlay:
 
     def _last_version(self, key: ObjectKey, uid: str) -> int:
         """The newest version known of an object. Caller holds the lock."""
-        known = (self._stored(key), self._answers.get(key))
+        stored, answer = self._stored(key), self._answers.get(key)
+        known = (stored, None if answer is None else answer[1])
         ours = (entry for entry in known if entry is not None and entry.uid == uid)
         return max(map(version, ours), default=_UNSEEN)
 

@@ -76,19 +76,10 @@ class Store:
             self._recent.clear()
 
     def values_of(self, name: str, entry: Entry) -> Collection[str]:
-        """What an index gives an entry; KeyError for no index.
-
-        A function that fails finds the entry under nothing: one bad object must not
-        end the watch of its kind.
-        """
+        """What an index gives an entry; KeyError for no index."""
         if name == "namespace":
-            return (entry.key.namespace,)
-        function = self._functions[name]
-        try:
-            return tuple(function(entry))
-        except Exception:  # noqa: BLE001 - any index function, any object
-            _log.exception("Index function failed", index=name, object=str(entry.key))
-            return ()
+            return (entry.namespace,)
+        return _values(name, self._functions[name], entry)
 
     def put(self, entry: Entry) -> Entry | None:
         """Keep an entry; returns the one it replaces."""
@@ -158,9 +149,11 @@ class Store:
             self._recent[key] = (new.row, after)
             if len(self._recent) > _MOST_RECENT:
                 del self._recent[next(iter(self._recent))]
+        if before == after:  # as of most changes
+            return
         for name, index in self._indexes.items():
             had, has = before.get(name, ()), after.get(name, ())
-            if had == has:  # as of most changes
+            if had == has:
                 continue
             for value in had:
                 _discard(index, value, key)
@@ -168,7 +161,21 @@ class Store:
                 _add(index, value, key)
 
     def _all_values_of(self, entry: Entry) -> Mapping[str, Collection[str]]:
-        return {name: self.values_of(name, entry) for name in self._functions}
+        return {
+            name: _values(name, function, entry)
+            for name, function in self._functions.items()
+        }
+
+
+def _values(name: str, function: IndexFunction, entry: Entry) -> Collection[str]:
+    """A function that fails finds the entry under nothing: one bad object must not end
+    the watch of its kind.
+    """
+    try:
+        return tuple(function(entry))
+    except Exception:  # noqa: BLE001 - any index function, any object
+        _log.exception("Index function failed", index=name, object=str(entry.key))
+        return ()
 
 
 def _add(index: _Index, value: str, key: _Key) -> None:

@@ -31,7 +31,7 @@ def enqueue_owner(
     """
 
     def owners(entry: Entry) -> Iterable[Request]:
-        namespace = entry.key.namespace if namespaced else ""
+        namespace = entry.namespace if namespaced else ""
         for reference in entry.owners:
             if only_controller and not reference.controller:
                 continue

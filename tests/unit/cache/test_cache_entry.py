@@ -6,6 +6,7 @@ import sys
 from asoreconcile.cache.entry import Entry, OwnerReference
 from asoreconcile.cache.store import Store
 from asoreconcile.cache.transform import EntryTransform
+from asoreconcile.jsontext import LEVELS
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import GroupKind, ObjectKey
 
@@ -140,3 +141,26 @@ def test_an_entry_of_a_list_keeps_no_object_and_one_of_an_event_does():
     obj = account(1)
     assert transform.entry_of_event(obj).peek() is obj
     assert transform.entry(obj).peek() is not obj
+
+
+def test_who_peeks_at_a_deep_object_of_an_event_gets_what_is_stored():
+    """What looks into objects may recurse."""
+    transform = EntryTransform(
+        ApiResource(group="", version="v1", plural="accounts", kind="Account")
+    )
+    obj = account(1)
+    inner = obj["spec"]
+    for _ in range(LEVELS + 1):
+        inner["inner"] = inner = {}
+    entry = transform.entry_of_event(obj)
+    assert entry.peek() is not obj
+    assert entry.peek() == entry.load()
+
+
+def test_annotations_are_the_same_in_any_order_and_no_others_are():
+    one, other = account(1), account(1)
+    one["metadata"]["annotations"] = {"a": "1", "b": "2"}
+    other["metadata"]["annotations"] = {"b": "2", "a": "1"}
+    assert Entry(one).has_annotations_of(Entry(other))
+    other["metadata"]["annotations"] = {"a": "2", "b": "1"}
+    assert not Entry(one).has_annotations_of(Entry(other, keep=True))

@@ -225,6 +225,17 @@ def test_d21_reads_are_not_older_than_own_writes(run):
     assert informer.get(key)["data"] == {"v": "theirs"}
 
 
+def test_d21_an_answer_that_the_watch_has_passed_is_not_looked_at(run, caplog):
+    caplog.set_level("INFO")
+    informer, _, _ = run(Page([], "5"))
+    unreadable = {**config_map("a", 5), "kind": "Secret"}
+    informer.record_write(unreadable)
+    assert "Not keeping" not in caplog.text
+    unreadable["metadata"]["resourceVersion"] = "6"
+    informer.record_write(unreadable)
+    assert "Not keeping" in caplog.text
+
+
 def test_d21_recording_a_write_leaves_the_answer_as_it_was(run):
     informer, _, _ = run(Page([], "5"))
     answer = config_map("a", 7)
