@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 
 import attrs
 
-from asoreconcile.objects import JsonObject, key_of, uid_of
+from asoreconcile.objects import JsonObject, ObjectKey, key_of, uid_of
 
 EventType = Literal["Normal", "Warning"]
 EventIdentity = tuple[str, ...]
@@ -37,7 +37,7 @@ class EventRecord:
     """Something that happened to an object.
 
     obj: its apiVersion, kind and metadata. action: what was being done, if it was said.
-    source: the component that says so.
+    source: the component that says so. key, uid: of the object.
     """
 
     obj: JsonObject = attrs.field(repr=False)
@@ -47,13 +47,22 @@ class EventRecord:
     at: datetime
     action: str = ""
     source: str = ""
+    key: ObjectKey = attrs.field(init=False)
+    uid: str = attrs.field(init=False)
+
+    @key.default
+    def _key_of(self) -> ObjectKey:
+        return key_of(self.obj)
+
+    @uid.default
+    def _uid_of(self) -> str:
+        return uid_of(self.obj)
 
     @property
     def flow(self) -> EventIdentity:
         """One reason of one object: what shares a budget and may be combined."""
-        key = key_of(self.obj)
         kind = str(self.obj.get("kind"))
-        return self.source, uid_of(self.obj), str(key), kind, self.type, self.reason
+        return self.source, self.uid, str(self.key), kind, self.type, self.reason
 
 
 @attrs.define
@@ -69,15 +78,37 @@ class Series:
 
 
 @attrs.define
-class _Budget:
-    tokens: float
-    since: float
+class _Flow:
+    """What came of one reason of one object: its last messages that differ, and what
+    it may still have written.
+    """
 
-
-@attrs.define
-class _Messages:
-    seen: "OrderedDict[str, None]"
     last: float
+    budget: float = _BURST
+    messages: dict[str, None] = attrs.field(factory=dict)
+
+    def is_one_of_many(self, message: str, idle_seconds: float) -> bool:
+        """Whether it has come with ten messages or more, one soon after another.
+
+        Retries that name a new request id each time would else be an event each.
+        """
+        if idle_seconds > _SIMILAR_SECONDS:
+            self.messages.clear()
+        self.messages[message] = None
+        if len(self.messages) < _SIMILAR:
+            return False
+        # The number stays just below the limit, so that the next new one is combined
+        # too.
+        del self.messages[next(iter(self.messages))]
+        return True
+
+    def is_within_budget(self, idle_seconds: float) -> bool:
+        """Take one from its budget; False if nothing is left of it."""
+        self.budget = min(_BURST, self.budget + idle_seconds / _REFILL_SECONDS)
+        if self.budget < 1:
+            return False
+        self.budget -= 1
+        return True
 
 
 class EventCorrelator:
@@ -85,53 +116,27 @@ class EventCorrelator:
 
     def __init__(self) -> None:
         self._series: OrderedDict[EventIdentity, Series] = OrderedDict()
-        self._budgets: OrderedDict[EventIdentity, _Budget] = OrderedDict()
-        self._messages: OrderedDict[EventIdentity, _Messages] = OrderedDict()
+        self._flows: OrderedDict[EventIdentity, _Flow] = OrderedDict()
 
     def observe(self, record: EventRecord, now: float) -> Series | None:
         """Count a record in. The event to write, or None: its budget is used up.
 
         now: monotonic seconds.
         """
-        message, flow = record.message, record.flow
-        identity = (*flow, message)
-        if self._is_one_of_many(flow, message, now):
+        message, identity = record.message, record.flow
+        flow = _recall(self._flows, identity, lambda: _Flow(now))
+        idle_seconds, flow.last = now - flow.last, now
+        if flow.is_one_of_many(message, idle_seconds):
             message = _COMBINED + message
-            identity = flow
+        else:
+            identity = (*identity, message)
         series = _recall(
             self._series, identity, lambda: Series(record.at, record.at, message)
         )
         series.count += 1
         series.last = record.at
         series.message = message
-        return series if self._within_budget(flow, now) else None
-
-    def _is_one_of_many(self, flow: EventIdentity, message: str, now: float) -> bool:
-        """Whether a reason has come with ten messages or more, one soon after another.
-
-        Retries that name a new request id each time would else be an event each.
-        """
-        known = _recall(self._messages, flow, lambda: _Messages(OrderedDict(), now))
-        if now - known.last > _SIMILAR_SECONDS:
-            known.seen.clear()
-        known.last = now
-        known.seen[message] = None
-        if len(known.seen) < _SIMILAR:
-            return False
-        # The number stays just below the limit, so that the next new one is combined
-        # too.
-        known.seen.popitem(last=False)
-        return True
-
-    def _within_budget(self, flow: EventIdentity, now: float) -> bool:
-        budget = _recall(self._budgets, flow, lambda: _Budget(_BURST, now))
-        refilled = (now - budget.since) / _REFILL_SECONDS
-        budget.tokens = min(_BURST, budget.tokens + refilled)
-        budget.since = now
-        if budget.tokens < 1:
-            return False
-        budget.tokens -= 1
-        return True
+        return series if flow.is_within_budget(idle_seconds) else None
 
 
 def _recall(

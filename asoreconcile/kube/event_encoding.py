@@ -9,7 +9,7 @@ from typing import Protocol
 
 from asoreconcile.kube.event_correlator import EventRecord, Series
 from asoreconcile.kube.resources import EVENTS, ApiResource
-from asoreconcile.objects import JsonObject, key_of, resource_version, uid_of
+from asoreconcile.objects import JsonObject, resource_version
 
 # The API server refuses longer ones, and the event would be lost.
 _MAX_MESSAGE = 1024
@@ -36,19 +36,21 @@ class CoreEventEncoding:
 
     def document(self, record: EventRecord, series: Series) -> JsonObject:
         """The Event that is created; first and last time, to the second."""
+        last = _stamp(series.last)
+        is_first = series.first is series.last
         return {
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": _metadata(record, series),
-            "involvedObject": _reference(record.obj),
+            "involvedObject": _reference(record),
             "type": record.type,
             "reason": record.reason,
             "message": cut(series.message),
             "source": {"component": record.source},
             "reportingComponent": record.source,
             "reportingInstance": "",
-            "firstTimestamp": _stamp(series.first),
-            "lastTimestamp": _stamp(series.last),
+            "firstTimestamp": last if is_first else _stamp(series.first),
+            "lastTimestamp": last,
             "count": series.count,
         }
 
@@ -82,7 +84,7 @@ class EventsV1Encoding:
             # The server takes no event with an empty one.
             "action": record.action or record.reason,
             "reason": record.reason,
-            "regarding": _reference(record.obj),
+            "regarding": _reference(record),
             "note": cut(series.message),
             "type": record.type,
         }
@@ -102,7 +104,7 @@ class EventsV1Encoding:
 
 def namespace_of(record: EventRecord) -> str:
     """Where an object's events are; cluster-scoped objects have them in `default`."""
-    return key_of(record.obj).namespace or "default"
+    return record.key.namespace or "default"
 
 
 def cut(message: str) -> str:
@@ -117,14 +119,14 @@ def _metadata(record: EventRecord, series: Series) -> JsonObject:
     return {"name": series.name, "namespace": namespace_of(record)}
 
 
-def _reference(obj: JsonObject) -> JsonObject:
-    key = key_of(obj)
+def _reference(record: EventRecord) -> JsonObject:
+    obj = record.obj
     return {
         "apiVersion": obj.get("apiVersion"),
         "kind": obj.get("kind"),
-        "namespace": key.namespace,
-        "name": key.name,
-        "uid": uid_of(obj),
+        "namespace": record.key.namespace,
+        "name": record.key.name,
+        "uid": record.uid,
         "resourceVersion": resource_version(obj),
     }
 

@@ -24,7 +24,8 @@ class EventQueue:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._tasks: deque[EventTask] = deque()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._gathered = False  # whether what is there may be taken
         self._timed = False
         self._flushes = 0
@@ -40,7 +41,7 @@ class EventQueue:
 
         always: full or not; for what ends a queue, of which there is one.
         """
-        with self._changed:
+        with self._lock:
             if len(self._tasks) >= _QUEUED and not always:
                 return False
             self._tasks.append(task)
@@ -59,9 +60,10 @@ class EventQueue:
 
         The one before counts as done.
         """
-        with self._changed:
+        with self._lock:
             self._busy = False
-            self._changed.notify_all()
+            if self._flushes:
+                self._changed.notify_all()
             while True:
                 if not self._tasks:
                     self._gathered = False
@@ -74,7 +76,7 @@ class EventQueue:
 
     def flush(self, timeout_seconds: float) -> bool:
         """Have all tasks run now, and wait for them; False when time ran out."""
-        with self._changed:
+        with self._lock:
             # A count: two may flush at once, and the first to be done must not end the
             # other's.
             self._flushes += 1
@@ -87,13 +89,13 @@ class EventQueue:
 
     def stop(self) -> None:
         """Accept no more; `next` still returns what is left, and then ends."""
-        with self._changed:
+        with self._lock:
             self._stopping = True
             self._changed.notify_all()
 
     def end(self) -> None:
         """Nothing takes tasks any more: release those that wait in `flush`."""
-        with self._changed:
+        with self._lock:
             self._ended = True
             self._changed.notify_all()
 
@@ -102,7 +104,7 @@ class EventQueue:
         return bool(self._tasks) or self._busy
 
     def _end_gathering(self) -> None:
-        with self._changed:
+        with self._lock:
             self._timed = False
             self._gathered = bool(self._tasks)
             self._changed.notify_all()

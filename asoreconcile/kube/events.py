@@ -124,9 +124,10 @@ class EventRecorder:
         source: the component; default the recorder's.
         """
         # Before it is cut: half of a secret is harder to find.
-        shown = cut(redact(message, namespace=key_of(obj).namespace))
+        key = key_of(obj)
+        shown = cut(redact(message, namespace=key.namespace))
         record = EventRecord(
-            _reference_of(obj),
+            _reference_of(obj, key),
             type,
             reason,
             shown,
@@ -135,7 +136,7 @@ class EventRecorder:
             source or self._source,
         )
         if not self._queue.put(lambda: self._write(record)):
-            _log.warning("Dropping event", reason=reason, object=str(key_of(obj)))
+            _log.warning("Dropping event", reason=reason, object=str(key))
 
     def named(self, source: str) -> "NamedRecorder":
         """The same recorder, for a component: one controller, say."""
@@ -267,12 +268,11 @@ class NamedRecorder:
 
 
 def _name(record: EventRecord) -> str:
-    return f"{key_of(record.obj).name[:200]}.{random_id().replace('-', '')[:16]}"
+    return f"{record.key.name[:200]}.{random_id().replace('-', '')[:16]}"
 
 
-def _reference_of(obj: JsonObject) -> JsonObject:
+def _reference_of(obj: JsonObject, key: ObjectKey) -> JsonObject:
     """The little of an object that an event names: the queue must not hold specs."""
-    key = key_of(obj)
     return {
         "apiVersion": obj.get("apiVersion"),
         "kind": obj.get("kind"),

@@ -92,7 +92,7 @@ def test_spam_filter_of_one_reason_does_not_silence_another():
 def test_memory_holds_the_last_4096_and_no_more():
     correlator = EventCorrelator()
     observed(correlator, [record(name=f"o{n}") for n in range(5000)])
-    for memory in (correlator._series, correlator._budgets, correlator._messages):
+    for memory in (correlator._series, correlator._flows):
         assert len(memory) == 4096
     assert correlator.observe(record(name="o4999"), 0.0).count == 2
     assert correlator.observe(record(name="o0"), 0.0).count == 1
