@@ -74,6 +74,9 @@ def types(said):
 
 
 def in_short(shown):
-    """Without modules; Literal['a'] | Literal['b'] is Literal['a', 'b']."""
+    """Without modules; Literal['a'] | Literal['b'] is Literal['a', 'b']. Named tuples,
+    of which mypy also says what is in them, by their names alone.
+    """
     bare = re.sub(r"\b(?:\w+\.)+(\w+)", r"\1", shown)
-    return bare.replace("] | Literal[", ", ")
+    named = re.sub(r"tuple\[[^\[\]]*, fallback=(\w+)\]", r"\1", bare)
+    return named.replace("] | Literal[", ", ")

@@ -109,9 +109,9 @@ def test_the_server_is_told_the_trace_it_is_part_of(
     def greet(app):
         exchange = app.client._exchange._transport.send
 
-        def noted(method, target, *, headers, body=None):
+        def noted(method, target, *, headers, **options):
             sent.put(headers)
-            return exchange(method, target, headers=headers, body=body)
+            return exchange(method, target, headers=headers, **options)
 
         monkeypatch.setattr(app.client._exchange._transport, "send", noted)
         app.client.patch(CONFIG_MAPS, KEY, {"data": {"a": "b"}})
