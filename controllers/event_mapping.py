@@ -207,9 +207,11 @@ def _news_of(old: Entry, new: Entry) -> _News | None:
     """None: it helps nobody on; that the object is Ready no more does not, either."""
     if old.uid != new.uid:
         return "whole"
-    has_id = old.annotations.get(RESOURCE_ID) != new.annotations.get(RESOURCE_ID)
-    was_ready, is_now = is_ready(old.peek()), is_ready(new.peek())
-    if is_now and (has_id or not was_ready):
+    has_id = not new.has_annotations_of(old) and (
+        old.annotations.get(RESOURCE_ID) != new.annotations.get(RESOURCE_ID)
+    )
+    # What it was is asked last: it would have to be parsed for that.
+    if is_ready(new.peek()) and (has_id or not is_ready(old.peek())):
         return "whole"
     return "id" if has_id else None
 

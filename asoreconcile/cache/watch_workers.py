@@ -99,9 +99,10 @@ class WatchWorkers:
             self._due.append(task)
             if self._idle:
                 self._changed.notify()
-            if self._lack() and self._workers < WORKERS:
-                self._start_worker()
-            self._look_later()
+            if self._lack():
+                if self._workers < WORKERS:
+                    self._start_worker()
+                self._look_later()
 
     def _ensure_timers(self) -> None:
         # The first one of a clock starts its thread, which then stays.

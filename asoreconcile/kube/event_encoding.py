@@ -132,7 +132,8 @@ def _reference(record: EventRecord) -> JsonObject:
 
 
 def _stamp(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    # `strftime` takes twice as long.
+    return at.isoformat(timespec="seconds")[:19] + "Z"
 
 
 def _precise(at: datetime) -> str:

@@ -223,12 +223,14 @@ class StreamLoop:
 
     def _wait_seconds(self) -> float:
         now = time.monotonic()
-        ends = [now + _LONGEST_WAIT_SECONDS]
-        ends += [group.timer for group in self._groups if group.timer is not None]
-        ends += [at for group in self._groups if (at := group.release_at) is not None]
-        if self._dues:
-            ends.append(self._dues[0][0])
-        return max(0.0, min(ends) - now)
+        end = now + _LONGEST_WAIT_SECONDS
+        for group in self._groups:
+            for at in (group.timer, group.release_at):
+                if at is not None and at < end:
+                    end = at
+        if self._dues and self._dues[0][0] < end:
+            end = self._dues[0][0]
+        return max(0.0, end - now)
 
     def _begin(self, stream: LoopStream, terms: Terms) -> None:
         if stream.is_closed or stream.is_ended:
