@@ -79,6 +79,8 @@ class Session(Protocol):
 
 
 class OpenSession(Protocol):
-    """Opens a session, within CONNECT_SECONDS. Raises ServerError."""
+    """Opens a session. Blocks for CONNECT_SECONDS, and for as long or STATEMENT_SECONDS
+    for each answer to the sign-in. Raises ServerError.
+    """
 
     def __call__(self, server: DatabaseServer, sign_in: SignIn, /) -> Session: ...

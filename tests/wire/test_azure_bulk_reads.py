@@ -79,15 +79,15 @@ def test_q6_many_of_a_group_are_one_list(world):
     assert period(world, objects) == [LIST]
 
 
-@pytest.mark.timeout(600)  # 700 reconciles
+@pytest.mark.timeout(600)  # 400 reconciles
 def test_q6_below_a_twentieth_of_the_gets_at_a_hundred(world):
     """Due when the syncs say so, from a start that is spread over the period."""
     objects = networks(world, 100)
     begun = world.clock.monotonic()
     due = {i: begun + SYNC_SECONDS * (1 + i / 100) for i in range(100)}
     asked(world)
-    for turn in range(700):
-        if turn == 300:
+    for turn in range(400):
+        if turn == 200:
             # The first period tells that there are many, then each comes to its place.
             asked(world)
         number = min(due, key=due.__getitem__)
@@ -96,7 +96,7 @@ def test_q6_below_a_twentieth_of_the_gets_at_a_hundred(world):
         due[number] = world.clock.monotonic() + again
     requests = asked(world)
     assert {method for method, _ in requests} == {"GET"}
-    assert len(requests) / 400 < 0.05
+    assert len(requests) / 200 < 0.05
 
 
 @pytest.mark.usefixtures("no_looks_between")
