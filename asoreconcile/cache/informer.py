@@ -77,6 +77,7 @@ class Informer:
         self.resource = resource
         self._clock = clock
         self._stopped = LazyEvent()
+        self._has_synced = False
         self._transform = EntryTransform(
             resource,
             metadata_only=metadata_only,
@@ -102,6 +103,7 @@ class Informer:
             )
         ]
         scopes = [feed.watch_scope for feed in self._feeds]
+        # As nearly always: each look at an object asks.
         self._covers_all = any(
             scope.namespace is None and not scope.others for scope in scopes
         )
@@ -130,7 +132,10 @@ class Informer:
 
     def has_synced(self) -> bool:
         """Whether the first state is in the cache, and handlers have been called."""
-        return all(feed.synced for feed in self._feeds)
+        # Once it is so it stays so: each look at an object of another kind asks.
+        if not self._has_synced:
+            self._has_synced = all(feed.synced for feed in self._feeds)
+        return self._has_synced
 
     def start(self) -> None:
         """Begin to list and watch. Idempotent; any thread. Raises RuntimeError if the
@@ -283,12 +288,12 @@ class Informer:
         return (entry for entry in entries if entry is not None)
 
     def _check_watched(self, namespace: str) -> None:
-        if not self._watches(namespace):
+        if not (self._covers_all or self._watches(namespace)):
             raise NotCachedError(
                 f"{self.resource.gvk} is not watched in namespace {namespace!r}"
             )
 
     def _watches(self, namespace: str) -> bool:
-        if self._covers_all:  # as nearly always: each look at an object passes here
+        if self._covers_all:
             return True
         return any(feed.watch_scope.covers(namespace) for feed in self._feeds)
