@@ -48,7 +48,10 @@ class Interleaving:
         """Run them at once, to their ends; raises what the first that failed raised."""
         threads = []
         for number, function in enumerate(functions):
-            self._turns[number] = threading.Semaphore(0)
+            # A bare lock, and never one of the schedule's own: a semaphore would be
+            # made of those, and hand its turn over while it hands a turn over.
+            self._turns[number] = turn = _Real()
+            turn.acquire()
             threads.append(threading.Thread(target=self._run, args=(number, function)))
         for thread in threads:
             thread.start()
