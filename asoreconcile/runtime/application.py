@@ -17,6 +17,7 @@ from typing import Self
 from asoreconcile.cache.scope import CacheOptions
 from asoreconcile.cache.unreadable import ReportUnreadable
 from asoreconcile.clock import Clock
+from asoreconcile.errors import check_seconds
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.events import EventApi
@@ -82,7 +83,13 @@ class Application(ControllerHost):
         metrics_certificates: what with; None makes a self-signed pair.
         tracing: spans of reconciles and of their requests, by OpenTelemetry.
         grace_seconds: the whole budget of a stop.
+        Raises ValueError without a name, TypeError or ValueError for what is no time.
         """
+        if not name:
+            raise ValueError(
+                "an application needs a name: requests and events carry it"
+            )
+        check_seconds("grace_seconds", grace_seconds)
         self._tracing = tracing
         parts = ProcessParts.of(clock)
         clock, metrics, threads = parts.clock, parts.metrics, parts.threads

@@ -35,6 +35,8 @@ class ClientOptions:
     server asks to be made again.
     field_manager, field_validation, dry_run: `KubeClient.with_defaults`, for all that
     the application writes but its lease.
+
+    Raises TypeError or ValueError for what is no time.
     """
 
     user_agent: str = ""
@@ -45,6 +47,9 @@ class ClientOptions:
     field_manager: str = ""
     field_validation: FieldValidation = ""
     dry_run: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        check_seconds("read_seconds", self.read_seconds)
 
     def user_agent_of(self, name: str) -> str:
         """What requests of an application of that name carry."""

@@ -25,6 +25,11 @@ def stop_signals(stop: Callable[[], None]) -> Iterator[None]:
     Main thread only: raises ValueError on another. Raises OSError without a descriptor,
     NoThreadError without a thread.
     """
+    if threading.current_thread() is not threading.main_thread():
+        raise ValueError(
+            "signals are handled on the main thread alone: run there, or without "
+            "signals (`run(signals=False)`) and have `stop` called"
+        )
     # The interpreter's own handler writes to it at once. One of Python's runs when the
     # main thread does: not while that waits for a lock, if the signal came just before
     # it began to, or on another thread.

@@ -229,8 +229,9 @@ class _Server(socketserver.ThreadingTCPServer):
         _log.info("Connection broke", error=repr(sys.exc_info()[1]))
 
 
-def _parse(address: str) -> tuple[str, int]:
-    host, colon, port = address.rpartition(":")
+def _parse(address: object) -> tuple[str, int]:
+    # A developer's, too: a port alone is easily written as a number.
+    host, colon, port = str(address).rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise ListenError(f"{address!r} is no address: write host:port or :port")
     return host.strip("[]"), int(port)

@@ -4,7 +4,7 @@ import ssl
 import threading
 import urllib.error
 import urllib.request
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 from applications import Applications, Noting, until
@@ -14,6 +14,7 @@ from asoreconcile import (
     CONFIG_MAPS,
     LEASES,
     SECRETS,
+    Application,
     CacheOptions,
     ClientOptions,
     ConflictError,
@@ -416,3 +417,51 @@ def test_in10_an_object_that_cannot_be_read_is_told_so_and_holds_up_no_other(
     application.start(other)
     until(lambda: found)
     assert (found[0].key, "broken on purpose" in found[0].message) == (OTHER, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"health_address": 8080}, ListenError, "write host:port or :port"),
+        ({"metrics_address": 0}, ListenError, "write host:port or :port"),
+        ({"grace_seconds": timedelta(seconds=30)}, TypeError, "grace_seconds is"),
+        ({"grace_seconds": float("nan")}, ValueError, "grace_seconds is not a number"),
+    ],
+)
+def test_what_no_application_can_be_made_with_is_refused(
+    application, options, error, said
+):
+    with pytest.raises(error, match=said):
+        application.make(**options)
+
+
+def test_a_client_is_told_its_time_in_seconds():
+    with pytest.raises(TypeError, match="read_seconds is"):
+        ClientOptions(read_seconds=timedelta(seconds=5))
+
+
+def test_an_application_has_a_name(server, tmp_path):
+    server.write_kubeconfig(tmp_path / "kubeconfig")
+    with pytest.raises(ValueError, match="needs a name"):
+        Application("", cluster=str(tmp_path / "kubeconfig"))
+
+
+def test_mg6_signals_are_for_the_main_thread_and_the_message_says_what_to_do(
+    application,
+):
+    app, said = application.make(), []
+
+    def run():
+        try:
+            app.run()
+        except ValueError as error:
+            said.append(str(error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert said
+    assert "run(signals=False)" in said[0]
+    # Nothing had begun.
+    with app.running():
+        app.wait_until_ready()
