@@ -6,6 +6,7 @@ request to another host fails before a token is looked at.
 Rules: E8, H4, H5, L21, Q1.
 """
 
+import math
 import re
 import threading
 import time
@@ -36,6 +37,10 @@ from asoreconcile.single_flight import PatienceError, SingleFlight
 _RENEW_SECONDS = 300.0
 # With less than this to live a token is as good as expired.
 _MARGIN_SECONDS = 30.0
+# An authority that has just given a token gives it again: one that has ended by its own
+# words, or by a wrong clock of this machine, is for ARM to judge, not for a sign-in
+# before each request.
+_NEW_SECONDS = 10.0
 # No sign-in of ours may take so long; a credential that somebody else wrote may.
 _SIGN_IN_SECONDS = 120.0
 # Pauses of 0.5 and 1 s; the third failure is shown, and objects back off on their own.
@@ -81,17 +86,24 @@ class TokenCache:
         )
         self._renewing = threading.Lock()
         self._token: AccessToken | None = None
+        self._fetched = -math.inf
 
     def get(self) -> AccessToken:
-        """A token that is good for another half minute at least.
+        """A token that is good for another half minute at least, or was given a moment
+        ago.
 
         Raises CredentialError, and DeadlineError or StoppedError when the reconcile's
         time is over before there is one.
         """
         token = self._token
-        if token is None or _left(token) < _MARGIN_SECONDS:
+        left = 0.0 if token is None else _left(token)
+        if token is None or (left < _MARGIN_SECONDS and not self._is_new()):
             return self._signed_in(_NEW, lambda: self._fresh(_MARGIN_SECONDS))
-        if _left(token) < _RENEW_SECONDS and self._renewing.acquire(blocking=False):
+        if (
+            left < _RENEW_SECONDS
+            and not self._is_new()
+            and self._renewing.acquire(blocking=False)
+        ):
             try:
                 return self._renewed(token)
             finally:
@@ -136,9 +148,12 @@ class TokenCache:
                 clock=self._clock,
                 what="sign in to Azure",
             )
-        if _left(token) < margin_seconds:
+        if _left(token) < margin_seconds and not self._is_new():
             token = self._fetch("")
         return token
+
+    def _is_new(self) -> bool:
+        return self._clock.monotonic() - self._fetched < _NEW_SECONDS
 
     def _renewed(self, token: AccessToken) -> AccessToken:
         try:
@@ -166,6 +181,7 @@ class TokenCache:
             is_passing = passes(error)
         else:
             if not (problem := _problem_of(token)):
+                self._fetched = self._clock.monotonic()
                 self._token = token
                 return token
             message, is_passing = f"no token for Azure: {problem}", False

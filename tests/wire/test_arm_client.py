@@ -97,10 +97,15 @@ def registry():
 
 
 @pytest.fixture
-def client(credential, registry):
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def client(credential, registry, clock):
     made = connected(
         credential,
-        clock=FakeClock(),
+        clock=clock,
         metrics=ArmMetrics(registry),
         user_agent="suffix/1",
     )
@@ -403,9 +408,28 @@ def test_one_token_is_fetched_for_all_threads(azure, client, credential):
     assert [scopes for scopes, _, _ in credential.asked] == [(SCOPE,)]
 
 
-def test_a_token_about_to_end_is_fetched_anew(azure, client, credential):
+def test_a_token_about_to_end_is_fetched_anew(azure, client, credential, clock):
     azure.get(URL, json={})
     credential.lifetime_seconds = 10
+    client.get(ID, "1")
+    clock.advance(10)
+    client.get(ID, "1")
+    assert len(credential.asked) == 2
+
+
+@pytest.mark.parametrize("lifetime_seconds", [-3600, 0, 10, 120])
+def test_what_an_authority_has_just_given_is_not_asked_for_again(
+    azure, client, credential, clock, lifetime_seconds
+):
+    """Of a clock that is wrong, or an authority that has only this one: each request
+    would sign in, and be throttled for it.
+    """
+    azure.get(URL, json={})
+    credential.lifetime_seconds = lifetime_seconds
+    for _ in range(5):
+        assert client.get(ID, "1") == {}
+    assert len(credential.asked) == 1
+    clock.advance(10)
     client.get(ID, "1")
     client.get(ID, "1")
     assert len(credential.asked) == 2
@@ -474,6 +498,8 @@ def test_a_token_is_renewed_without_a_second_try():
     tokens = TokenCache(credential, SCOPE, clock=clock)
     tokens.get()
     credential.error = ServiceRequestError("no route")
+    later = time.monotonic() + 10
+    clock.monotonic = lambda: later
     with pytest.raises(CredentialError):
         tokens.get()
     assert clock.pauses == []
@@ -503,10 +529,13 @@ def test_th9_nobody_waits_for_a_sign_in_beyond_the_own_time(azure, reason):
     assert raised == [StoppedError if reason == "stop" else ArmTransportError]
 
 
-def test_a_token_near_its_end_survives_a_refusal_to_renew(azure, client, credential):
+def test_a_token_near_its_end_survives_a_refusal_to_renew(
+    azure, client, credential, clock
+):
     azure.get(URL, json={})
     credential.lifetime_seconds = 120
     client.get(ID, "1")
+    clock.advance(10)
     credential.error = ClientAuthenticationError("no")
     assert client.get(ID, "1") == {}
     assert len(credential.asked) == 2
