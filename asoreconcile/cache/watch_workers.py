@@ -104,6 +104,15 @@ class WatchWorkers:
                     self._start_worker()
                 self._look_later()
 
+    def withdraw(self, task: "WatchTask") -> bool:
+        """Have a task not run that is due; whether it was."""
+        with self._lock:
+            try:
+                self._due.remove(task)
+            except ValueError:
+                return False
+        return True
+
     def _ensure_timers(self) -> None:
         # The first one of a clock starts its thread, which then stays.
         if not self._has_timers:
@@ -230,7 +239,15 @@ class WatchTask:
         self._workers.add(self)
 
     def join(self, timeout_seconds: float) -> bool:
-        """Whether it is over, within the time."""
+        """Whether it is over, within the time. One that is to stop, and that no thread
+        has begun, is over at once: there may never be a thread for it.
+        """
+        if (
+            self._stopping.is_set()
+            and self._steps is None
+            and self._workers.withdraw(self)
+        ):
+            self._over.set()
         return self._over.wait(timeout_seconds)
 
     def wake(self) -> None:

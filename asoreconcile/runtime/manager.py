@@ -270,7 +270,10 @@ class Manager:
         except BaseException as error:  # noqa: BLE001 - becomes the manager's failure
             # Also what means to end the program: on a thread it would end just that,
             # and with it the election, or what waits for the caches.
-            _log.exception("Service failed to start", service=_name(service))
+            # Words of our own say what to do: no stack hides them.
+            known = str(error) if isinstance(error, AsoreconcileError) else ""
+            say = partial(_log.error, error=known) if known else _log.exception
+            say("Service failed to start", service=_name(service))
             self.fail(error)
             return False
         return True

@@ -278,6 +278,22 @@ def test_no_thread_to_be_had_is_no_watch_lost(scene, monkeypatch):
     assert len(refused) == 3
 
 
+def test_mg4_a_watch_that_got_no_thread_is_stopped_at_once(scene, monkeypatch):
+    def none(name, target, **options):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(scene.threads, "start", none)
+    watch = scene.run(Watch())
+    assert not watch.task.join(0)
+    watch.stop()
+    assert watch.task.join(0)
+    assert watch.count == 0
+    # A thread that is there later finds nothing to begin.
+    monkeypatch.undo()
+    scene.run(Watch()).ran()
+    assert watch.count == 0
+
+
 def test_no_thread_for_the_pauses_is_said_before_anything_begins():
     refused = []
 

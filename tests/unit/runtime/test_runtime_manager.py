@@ -13,6 +13,7 @@ from asoreconcile.runtime.manager import LeadershipLostError, Manager, ManagerEr
 from asoreconcile.runtime.runnable import RunnableFunc, RunnableGroup, RunnableHooks
 from asoreconcile.stop_signal import StopSignal
 from asoreconcile.testing.clock import FakeClock
+from asoreconcile.threads import NoThreadError
 
 
 class Journal:
@@ -269,6 +270,24 @@ def test_mg3_a_service_that_cannot_start_stops_everything(clock, journal):
     assert manager.run() == 1
     assert manager.failure is error
     assert journal.lines == ["start cache", "start other", "stop other", "stop cache"]
+
+
+@pytest.mark.parametrize(
+    ("error", "has_stack"),
+    [
+        (OSError("port taken"), True),
+        (NoThreadError("no thread 'events': can't start new thread"), False),
+    ],
+)
+def test_a_failed_start_shows_a_stack_where_its_words_are_not_ours(
+    clock, journal, caplog, error, has_stack
+):
+    manager = Manager(clock=clock)
+    manager.add(Recorded("other", journal, error=error))
+    assert manager.run() == 1
+    (said,) = [r for r in caplog.records if r.message == "Service failed to start"]
+    assert bool(said.exc_info) == has_stack
+    assert has_stack or said.asoreconcile_fields["error"] == str(error)
 
 
 class Struggling(Recorded):
