@@ -1,7 +1,7 @@
 """A Kubernetes controller runtime for Python.
 
-These are the names for who embeds it; README.md beside this file explains them. Each is
-imported on first use: a program pays for what it names, and for nothing else.
+These are the public names; README.md beside this file explains them. Each is imported
+on first use, so a program loads only the modules it uses.
 """
 
 from importlib import import_module
@@ -479,7 +479,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-if not TYPE_CHECKING:  # a type checker is to know no other names
+if not TYPE_CHECKING:  # hidden from type checkers, which should know no other names
 
     def __getattr__(name: str) -> Any:
         home = _HOME_OF.get(name)

@@ -1,11 +1,11 @@
-"""How long one call to a server may take in all, and what breaks it off at once.
+"""The total time limit of one call to a server, and how a stop cancels it.
 
-A socket's own time-out is on silence: it starts again with each address, each handshake
-and each byte, so that a byte now and then holds a worker for ever. A limit is on the
-whole: the name, the connection, the request, the answer's head and its body. It is the
-caller's own, or what is left of the reconcile if that is less. A stop cuts the
-connection under whoever waits for a read; a write has until the stop's own end, because
-its answer says what was done. Rules: D9, TH-9, RF-13.
+A socket timeout limits only silence: it restarts with each address, handshake and byte,
+so a slow trickle of bytes can hold a worker forever. A call limit covers everything:
+name resolution, connection, request, response head and body. It is the caller's limit,
+or the time left of the reconcile if that is less. A stop cuts the connection of a
+pending read; a write may take until the end of the stop, because its response says what
+was done. Rules: D9, TH-9, RF-13.
 """
 
 import errno
@@ -26,10 +26,11 @@ from asoreconcile.reconcile_context import Context
 from asoreconcile.single_flight import SingleFlight
 from asoreconcile.stop_signal import StopSignal
 
-# After a stop a healthy server still answers; one that hangs must not keep the lease
-# from the next leader.
+# A healthy server still answers during a stop; a hanging one must not delay the next
+# leader.
 READ_SECONDS_AFTER_STOP = 2.0
-# Of a connection's time: one address that drops packets must not use up all of it.
+# The share of the connection time: one address that drops packets must not use all of
+# it.
 _LEAST_SECONDS_AN_ADDRESS = 2.0
 # `poll` counts in milliseconds.
 _GRAIN_SECONDS = 0.002
@@ -43,9 +44,9 @@ _CALL: ContextVar["Call | None"] = ContextVar("asoreconcile_call", default=None)
 
 
 class Call:
-    """A call under way. One thread makes it; any thread may cut it off.
+    """A call in progress. One thread makes it; any thread may cancel it.
 
-    seconds: all that it has; None without a limit. is_read: as of `limited`.
+    seconds: its total time; None without a limit. is_read: see `limited`.
     """
 
     __slots__ = (
@@ -83,35 +84,37 @@ class Call:
 
     @property
     def is_cut(self) -> bool:
-        """True once somebody has broken the call off; it stays so."""
+        """True once the call was cancelled; it stays True."""
         return self._is_cut
 
     @property
     def is_over(self) -> bool:
-        """True if no time worth waiting for is left. Always False without a limit."""
+        """True if no useful time is left. Always False without a limit."""
         return self.is_over_at(time.monotonic())
 
     def is_over_at(self, now: float) -> bool:
-        """As `is_over`. now: of `time.monotonic`, for who has just looked."""
+        """As `is_over`. now: a recent `time.monotonic`, to save reading it again."""
         return self.until is not None and self.until - now <= _GRAIN_SECONDS
 
     def within(self, seconds: float | None) -> float | None:
-        """A socket's time-out that is no longer than what is left."""
+        """A socket timeout of at most the time left."""
         left = self.left
         if left is None or seconds is None:
             return seconds if left is None else max(left, _GRAIN_SECONDS)
         return max(min(left, seconds), _GRAIN_SECONDS)
 
     def covers(self, seconds: float | None, *, is_read: bool) -> bool:
-        """Whether one inside it would end no sooner, and be cut off by the same."""
+        """Whether an inner limit would end no sooner, and be cancelled by the same
+        stop.
+        """
         left = self.left
         is_shorter = left is None or seconds is None or left <= seconds
         return self.is_read == is_read and is_shorter
 
     def go_on_for(self, seconds: float | None) -> None:
-        """From now on another limit: for an answer that is read as it arrives.
+        """Replace the limit, for a response that is read as it arrives.
 
-        Less if the reconcile has less left.
+        It is shorter if the reconcile has less time left.
         """
         limits = [
             s for s in (seconds, reconcile_context.seconds_left()) if s is not None
@@ -120,16 +123,16 @@ class Call:
         self.until = None if seconds is None else time.monotonic() + seconds
 
     def uses(self, connected: socket.socket | None) -> None:
-        """The socket to shut down when the call is cut off."""
+        """Set the socket to shut down when the call is cancelled."""
         with self._lock:
             self._socket = connected
             is_cut = self._is_cut
-        # It was cut off while the socket was being opened.
+        # The call was cancelled while the socket was being opened.
         if is_cut and connected is not None:
             cut(connected)
 
     def cut_off(self) -> None:
-        """End the call: whoever reads, sends or connects gets an error now."""
+        """Cancel the call: its pending read, send or connect fails now."""
         with self._lock:
             self._is_cut = True
             connected = self._socket
@@ -137,12 +140,14 @@ class Call:
             cut(connected)
 
     def heed(self, stop: StopSignal, clock: Clock) -> None:
-        """Until `end`: be cut off at the end of a stop; a read soon after it came."""
+        """Until `end`: a stop cancels this call at the stop's end; a read soon after
+        the stop is requested.
+        """
         self._stop, self._clock = stop, clock
         stop.add(self, self._set_timer)
 
     def end(self) -> None:
-        """Heed no stop any more."""
+        """Stops no longer cancel this call."""
         if self._stop is None:
             return
         self._stop.remove(self)
@@ -152,7 +157,7 @@ class Call:
                 self._timer.cancel()
 
     def _set_timer(self) -> None:
-        # Asked again may give more time: the timer is set anew with each call.
+        # A repeated stop may give more time: the timer is set again with each.
         stop, clock = self._stop, self._clock
         if stop is None or clock is None:
             return
@@ -162,14 +167,14 @@ class Call:
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
-            # A stop that comes at this moment may still be calling.
+            # A concurrent stop may still be calling.
             if ends and not self._is_ended:
                 self._timer = clock.call_at(min(ends), self.cut_off)
 
     def explain(self) -> str:
-        """Why it failed, if that was its limit; "" if that was not.
+        """The reason, if the call failed because of its limit; otherwise "".
 
-        Raises StoppedError when it was cut off: not the server's doing.
+        Raises StoppedError if it was cancelled: the server is not the cause.
         """
         if self._is_cut:
             raise StoppedError("the controller is stopping")
@@ -179,19 +184,19 @@ class Call:
 def limited(
     seconds: float | None, *, is_read: bool, outlives: bool = False
 ) -> AbstractContextManager[Call]:
-    """Within the block all connections of this thread heed one limit.
+    """Within the block all connections of this thread keep to one limit.
 
-    seconds: of the caller's own; less if the reconcile, or a call around this one, has
-    less left. is_read: it changes nothing, so that a stop may cut it off. outlives: the
-    call goes on after the block, with a limit that is no other's.
-    Raises DeadlineError or StoppedError, before anything is done, when the reconcile
-    has no time left.
+    seconds: the caller's limit; shorter if the reconcile or an outer call has less time
+    left. is_read: the call changes nothing, so a stop may cancel it early. outlives:
+    the call goes on after the block, with its own limit.
+    Raises DeadlineError or StoppedError, before anything is done, if the reconcile has
+    no time left.
     """
     return _Limited(seconds, is_read=is_read, outlives=outlives)
 
 
 class _Limited:
-    """The block of `limited`. No generator: each request passes here."""
+    """The block of `limited`. Not a generator, for speed: each request passes here."""
 
     __slots__ = ("_call", "_is_read", "_outlives", "_seconds", "_token", "_write")
 
@@ -207,7 +212,7 @@ class _Limited:
         if context is not None and left == 0:
             context.check()
         seconds, is_read = self._seconds, self._is_read
-        # One limit, and one who cuts, for a request and the sending of it.
+        # A request and its sending share one limit and one cancellation.
         if (
             outer is not None
             and not self._outlives
@@ -230,7 +235,7 @@ class _Limited:
 
     def __exit__(self, *_: object) -> None:
         if self._token is None or self._call is None:
-            return  # the call around this one goes on
+            return  # the outer call goes on
         if self._write is not None:
             reconcile_context.end_write(self._write)
         self._call.end()
@@ -238,14 +243,17 @@ class _Limited:
 
 
 def current() -> Call | None:
-    """The call that this thread makes; None outside `limited`."""
+    """The current call of this thread; None outside `limited`."""
     return _CALL.get()
 
 
 def cut(connected: socket.socket) -> None:
-    """End a connection under whoever reads from it; a plain close would not."""
+    """Shut a connection down so that a blocked reader returns; a plain close would
+    not.
+    """
     with suppress(OSError):
-        # Not the method of a TLS socket: that would forget its keys under the reader.
+        # Not the TLS socket's method: that would drop its TLS state while a thread
+        # reads.
         socket.socket.shutdown(connected, socket.SHUT_RDWR)
 
 
@@ -258,16 +266,16 @@ def open_socket(
     options: Sequence[tuple[int, int, int | bytes]],
     source_address: tuple[str, int] | None = None,
 ) -> socket.socket:
-    """A connection to one of a name's addresses, the call's to cut off.
+    """Connect to one of a name's addresses; the current call can cancel it.
 
-    seconds: for all of them together; less where the call has less left. Raises
-    OSError: the last one's.
+    seconds: for all addresses together; less if the call has less left. Raises OSError:
+    the last address's.
     """
     connecting = Call(call.within(seconds))
     addresses = _addresses(host, port, connecting)
     failure = OSError("the name has no address")
     for number, (family, kind, protocol, _, address) in enumerate(addresses):
-        # The first is tried even so: one with no time left must fail by its own error.
+        # Try the first address even without time left, so that the error is its own.
         if number and connecting.is_over:
             raise TimeoutError
         connected = socket.socket(family, kind, protocol)
@@ -292,7 +300,7 @@ def open_socket(
 
 
 def _share(connecting: Call, addresses: int) -> float | None:
-    """Seconds for the next address, when there are so many left."""
+    """Seconds for the next address, with this many left to try."""
     left = connecting.left
     if left is None:
         return None
@@ -300,10 +308,10 @@ def _share(connecting: Call, addresses: int) -> float | None:
 
 
 def _addresses(host: str, port: int, connecting: Call) -> Sequence[_Address]:
-    """What a name stands for. Raises OSError.
+    """Resolve a name. Raises OSError.
 
-    A resolver cannot be broken off: it runs on a thread of its own, once for all who
-    want to know.
+    A resolver call cannot be cancelled: it runs on a separate thread, once for all
+    concurrent callers.
     """
 
     def resolve() -> Sequence[_Address]:
@@ -316,6 +324,6 @@ def _addresses(host: str, port: int, connecting: Call) -> Sequence[_Address]:
     except ValueError:
         try:
             return _RESOLVING.do((host, port), resolve, at_most_seconds=connecting.left)
-        except RuntimeError as error:  # as CPython says it where there is no thread
+        except RuntimeError as error:  # CPython's message when no thread can be started
             raise OSError(errno.EAGAIN, f"cannot look the name up: {error}") from error
     return resolve()

@@ -1,7 +1,7 @@
-"""A certificate authority of one's own, and the certificates that it signs.
+"""A private certificate authority, and the certificates that it signs.
 
-For a server whose clients are given its authority: webhooks, test servers. Keys are
-P-256, and nothing is written anywhere. Pure but for the keys' randomness.
+For servers whose clients get the CA: webhooks, test servers. Keys are P-256, and
+nothing is written to disk. Pure except for random keys.
 """
 
 import ipaddress
@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 BACKDATED = timedelta(hours=1)
-"""How long before its making a certificate is valid: clients' clocks may be behind."""
+"""How far a certificate's validity is backdated: clients' clocks may be behind."""
 
 
 class CertificateError(ValueError):
@@ -33,7 +33,7 @@ class Authority:
 
     @classmethod
     def make(cls, name: str, *, now: datetime, days: float) -> Self:
-        """A new one, valid for so many days from now."""
+        """Create an authority, valid for this many days from now."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = (
             _builder(name, key, _name(name), now=now, days=days)
@@ -49,21 +49,21 @@ class Authority:
 
     @classmethod
     def load(cls, pem: bytes, key_pem: bytes) -> Self:
-        """The one of a certificate and its key. Raises CertificateError."""
+        """Load an authority from its certificate and key. Raises CertificateError."""
         certificate, key = load_pair(pem, key_pem)
         return cls(_pem(certificate), certificate, key)
 
     @property
     def key_pem(self) -> bytes:
-        """To be kept where nobody else reads it."""
+        """The private key as PEM: keep it secret."""
         return _key_pem(self._key)
 
     def issue(
         self, hosts: Sequence[str], *, now: datetime, days: float, client: bool = False
     ) -> tuple[bytes, bytes]:
-        """A server's certificate for host names and addresses: (certificate, key) PEM.
+        """A server certificate for host names and addresses: (certificate, key) PEM.
 
-        client: a client's instead.
+        client: make a client certificate instead.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         usage = ExtendedKeyUsageOID
@@ -93,7 +93,7 @@ class Authority:
 
 
 def load_all(pem: bytes) -> list[x509.Certificate]:
-    """The certificates of a bundle, one at least. Raises CertificateError."""
+    """The certificates of a bundle, at least one. Raises CertificateError."""
     try:
         return x509.load_pem_x509_certificates(pem)
     except ValueError as error:
@@ -103,7 +103,7 @@ def load_all(pem: bytes) -> list[x509.Certificate]:
 def load_pair(
     pem: bytes, key_pem: bytes
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-    """The first certificate, and the key that is its own. Raises CertificateError."""
+    """The first certificate and its key. Raises CertificateError."""
     certificate = load_all(pem)[0]
     try:
         key = serialization.load_pem_private_key(key_pem, None)
@@ -118,12 +118,12 @@ def load_pair(
 
 
 def bundle(certificates: Sequence[x509.Certificate]) -> bytes:
-    """The PEM of several certificates, in their order."""
+    """The PEM bundle of several certificates, in order."""
     return b"".join(_pem(certificate) for certificate in certificates)
 
 
 def hosts_of(certificate: x509.Certificate) -> frozenset[str]:
-    """The names and addresses that it is for."""
+    """The certificate's host names and addresses."""
     try:
         names = certificate.extensions.get_extension_for_class(
             x509.SubjectAlternativeName
@@ -167,7 +167,7 @@ def _builder(
 
 
 def _name(common_name: str) -> x509.Name:
-    # X.520's bound; clients go by the alternative names, which have none.
+    # X.520's limit; clients use the subject alternative names, which have none.
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name[:64])])
 
 
@@ -186,6 +186,6 @@ def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
-        # Kept in Secrets, whose readers would have the passphrase too.
+        # Stored in Secrets, whose readers would also have the passphrase.
         serialization.NoEncryption(),
     )

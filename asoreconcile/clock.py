@@ -1,6 +1,7 @@
-"""Time as a dependency, so that tests replay it (TH-10).
+"""Time as a dependency, so that tests can control it (TH-10).
 
-Everything that waits, measures or stamps takes a `Clock`. `SystemClock` is the
+All code that waits, measures time or writes timestamps takes a `Clock`. `SystemClock`
+is the
 real one: `time.monotonic`, and one timer thread for the whole process (TH-2).
 `asoreconcile.testing.FakeClock` is the one tests drive by hand.
 """
@@ -17,50 +18,49 @@ from functools import partial
 from typing import Protocol
 
 _log = logging.getLogger(__name__)
-# Sweeping goes over the whole heap: not for a handful of cancelled timers.
+# Sweeping visits the whole heap: not worth it for a few cancelled timers.
 _SLACK = 64
 
 
 class Timer(Protocol):
-    """A call that has been put off."""
+    """A scheduled call."""
 
     def cancel(self) -> None:
-        """Keep the call from happening, if it has not begun. Idempotent."""
+        """Cancel the call if it has not started. Idempotent."""
 
 
 class Clock(Protocol):
     """Reads time, waits, and calls back later."""
 
     def monotonic(self) -> float:
-        """Seconds that only grow; the zero point means nothing."""
+        """Seconds that never decrease; the zero point is arbitrary."""
 
     def now(self) -> datetime:
-        """The wall clock in UTC, for stamps that people and servers read."""
+        """The wall clock in UTC, for timestamps that people and servers read."""
 
     def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
-        """Block until the event is set (True) or the time is over (False)."""
+        """Block until the event is set (True) or the timeout has passed (False)."""
 
     def call_at(self, deadline: float, call: Callable[[], None]) -> Timer:
         """Run `call` once `monotonic()` reaches `deadline`.
 
-        Runs on a thread shared by all timers: it must not block. What it raises is
-        logged and goes no further. A deadline may be as far away as it likes, infinity
-        included. Raises ValueError for one that is no number.
+        Runs on a thread shared by all timers: it must not block. An error it raises is
+        only logged. Any deadline is allowed, even infinity. Raises ValueError for NaN.
         """
 
 
 class SystemClock:
-    """Real time. Make one for a process; threads share it."""
+    """Real time. Create one per process; threads share it."""
 
     def __init__(
         self, *, start_thread: Callable[[str, Callable[[], None]], object] | None = None
     ) -> None:
-        """start_thread: gets the timers' name and function; default a plain daemon
-        thread. A process that looks after its threads gives `threads.Threads.start`.
+        """start_thread: gets the timer thread's name and function; default a plain
+        daemon thread. Pass `threads.Threads.start` to have it restarted if it dies.
         """
         self._timers = _TimerThread(start_thread or _start_daemon)
 
-    # No method around it: a key on its way through a queue takes the time thrice.
+    # Without a wrapper method: each key in a queue reads the time three times.
     monotonic = staticmethod(time.monotonic)
 
     def now(self) -> datetime:
@@ -71,19 +71,21 @@ class SystemClock:
         return datetime.now(UTC)
 
     def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
-        """Block until the event is set or the time is over; True if it was set."""
+        """Block until the event is set or the timeout has passed; True if it was
+        set.
+        """
         return event.wait(min(timeout_seconds, threading.TIMEOUT_MAX))
 
     def call_at(self, deadline: float, call: Callable[[], None]) -> Timer:
-        """Have `call` run on the clock's timer thread at that `monotonic` time.
+        """Run `call` on the clock's timer thread at that `monotonic` time.
 
         `call` must be quick: all timers of the process share that thread. Rule: TH-2.
         """
         return self._timers.add(deadline, call)
 
     def close(self) -> None:
-        """Drop the timers, and have their thread end; does not wait. A timer that is
-        added later starts it anew.
+        """Drop the timers and end their thread; does not wait. A later timer starts it
+        again.
         """
         self._timers.close()
 
@@ -103,12 +105,12 @@ class _TimerThread:
         self._heap: list[tuple[float, int, _Entry]] = []
         self._cancelled = 0
         self._order = itertools.count()
-        # Of the thread that is to run; another ends when it looks.
+        # Identifies the current thread; an older thread ends when it sees a new value.
         self._running: object | None = None
 
     def add(self, deadline: float, call: Callable[[], None]) -> Timer:
         if math.isnan(deadline):
-            # It is neither before nor after any other: the heap would lose its order.
+            # NaN does not compare: the heap would lose its order.
             raise ValueError("a timer's deadline is not a number")
         entry = _Entry(self, call)
         with self._changed:
@@ -132,7 +134,7 @@ class _TimerThread:
     def cancel(self, entry: "_Entry") -> None:
         with self._changed:
             if entry.call is None:
-                return  # cancelled before, or begun
+                return  # already cancelled or started
             entry.call = None
             self._cancelled += 1
             if 2 * self._cancelled > len(self._heap) + _SLACK:
@@ -148,7 +150,7 @@ class _TimerThread:
                 _log.exception("Timer call failed")
 
     def _next_due(self, running: object) -> Callable[[], None] | None:
-        """Blocks until there is one; None: the thread is to end."""
+        """Block until a timer is due; None: the thread must end."""
         with self._changed:
             while self._running is running:
                 if not self._heap:
@@ -161,7 +163,7 @@ class _TimerThread:
                     continue
                 remaining = deadline - time.monotonic()
                 if remaining > 0:
-                    # Locks refuse to wait for 292 years and more.
+                    # Locks refuse timeouts of 292 years and more.
                     self._changed.wait(min(remaining, threading.TIMEOUT_MAX))
                     continue
                 heapq.heappop(self._heap)
@@ -175,7 +177,7 @@ def _start_daemon(name: str, target: Callable[[], None]) -> None:
 
 
 class _Entry:
-    """A timer; `call` is None once it has begun or is cancelled."""
+    """A timer; `call` is None once it has started or is cancelled."""
 
     __slots__ = ("_timers", "call")
 

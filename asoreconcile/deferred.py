@@ -1,4 +1,4 @@
-"""Values that are made when they are first asked for, and once."""
+"""Values that are computed once, on first use."""
 
 import threading
 from collections.abc import Callable
@@ -8,10 +8,11 @@ T = TypeVar("T")
 
 
 class Deferred(Generic[T]):
-    """Made by the first who asks; who comes meanwhile waits. Safe from any thread.
+    """The first caller computes the value; concurrent callers wait. Safe from any
+    thread.
 
-    For what takes long to load and may never be needed. A failure is raised to who
-    asked, and the next one tries again.
+    For values that are slow to load and may never be needed. An error is raised to the
+    caller, and the next call tries again.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -20,7 +21,7 @@ class Deferred(Generic[T]):
         self._made: list[T] = []
 
     def __call__(self) -> T:
-        """The value. Blocking while it is made; raises what making it raises."""
+        """The value. Blocks while it is computed; raises what computing it raises."""
         if not self._made:
             with self._lock:
                 if not self._made:

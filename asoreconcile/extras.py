@@ -1,8 +1,8 @@
-"""What the package needs for some of its parts alone, and says so when it is absent.
+"""The optional dependencies (extras) of parts of the package.
 
-`pip install asoreconcile` brings what the library needs. The rest is asked for by name,
-as `pip install 'asoreconcile[azure]'`; a part that needs it looks for it as it is
-imported.
+`pip install asoreconcile` installs what the library needs. Extras are installed by
+name, as in `pip install 'asoreconcile[azure]'`; a part that needs one checks for it on
+import.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "testing": ("pytest",),
     "tracing": ("opentelemetry",),
 }
-"""The modules of others that each extra of pyproject.toml brings."""
+"""The third-party modules of each extra in pyproject.toml."""
 
 
 class MissingExtraError(ModuleNotFoundError):
@@ -27,10 +27,11 @@ class MissingExtraError(ModuleNotFoundError):
 
 
 def need(extra: str, part: str) -> None:
-    """Look for an extra's modules; none is imported. Some 0.1 ms.
+    """Check that an extra's modules are installed, without importing them. Takes about
+    0.1 ms.
 
-    part: who needs it, as the message begins. Raises MissingExtraError, with the name
-    of a module that there is not; KeyError for an extra that there is not.
+    part: what needs it; the message begins with it. Raises MissingExtraError with the
+    name of a missing module; KeyError for an unknown extra.
     """
     for name in EXTRAS[extra]:
         if not _is_there(name):
@@ -44,5 +45,5 @@ def need(extra: str, part: str) -> None:
 def _is_there(name: str) -> bool:
     try:
         return find_spec(name) is not None
-    except ModuleNotFoundError:  # of the package that it is in
+    except ModuleNotFoundError:  # check the module's parent package
         return False

@@ -1,9 +1,9 @@
-"""JSON text that orjson refuses and others take: mended, or read as far as it is one.
+"""Reads JSON text that orjson refuses and other parsers accept.
 
-kube-apiserver passes on the raw parts of some kinds (`data` of a ControllerRevision) as
-somebody wrote them: half a character as an escape, bytes that are no UTF-8. Go's
-clients read U+FFFD in their place, and so does this. Numbers that are none come from
-servers in other languages alone. Slow: only for text that was refused. Pure.
+kube-apiserver returns the raw parts of some kinds (`data` of a ControllerRevision) as
+they were written: unpaired surrogate escapes, invalid UTF-8 bytes. Go's clients read
+U+FFFD instead, and so does this. Invalid numbers such as NaN come only from servers in
+other languages. Slow: only for text that orjson refused. Pure.
 """
 
 import json
@@ -12,8 +12,8 @@ from typing import Any
 
 import orjson
 
-# Escaped backslashes, which are no beginning of an escape; a character in two escapes;
-# half of one. Compiled once it is needed: most processes never do.
+# Escaped backslashes, which do not start an escape; a surrogate pair; an unpaired
+# surrogate. Compiled on first use: most processes never need it.
 _HALVES = (
     rb"(?:\\\\)+"
     rb"|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}"
@@ -23,14 +23,14 @@ _NO_UTF8 = "[\udc80-\udcff]"
 
 
 class NoNumber(float):
-    """NaN, an infinity, or a number beyond a double. It cannot be written: whoever
-    wants to keep or to send it gets a TypeError, and no null in its place.
+    """NaN, an infinity, or a number beyond a double. It cannot be serialized: storing
+    or sending it raises TypeError, instead of writing null.
     """
 
 
 def mended(text: bytes) -> bytes:
-    """The text with U+FFFD for each half of a character, and for each byte that is no
-    UTF-8, as Go reads it; equal to the text where there is no such.
+    """The text with U+FFFD for each unpaired surrogate and each invalid UTF-8 byte, as
+    Go reads it; unchanged text if there are none.
     """
     if rb"\ud" in text or rb"\uD" in text:
         text = re.sub(_HALVES, _half, text)
@@ -43,10 +43,9 @@ def mended(text: bytes) -> bytes:
 
 
 def loads_lenient(text: bytes) -> Any:
-    """What a text says in which numbers are none: `NoNumber` in their places.
+    """Parse text with invalid numbers, which become `NoNumber`.
 
-    Raises orjson.JSONDecodeError for any other text that is no JSON, and for what is
-    nested deep.
+    Raises orjson.JSONDecodeError for other invalid text, and for deeply nested text.
     """
     try:
         return json.loads(

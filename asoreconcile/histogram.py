@@ -1,8 +1,8 @@
-"""Histograms of durations, cheap enough for every key of every queue.
+"""Duration histograms, cheap enough to observe every key of every queue.
 
-`prometheus_client.Histogram` tries its buckets one by one and takes two locks for each
-duration, three times the cost of this one, and keeps some forty objects a series; with
-every kind installed there are hundreds of series. What a scrape reads is the same.
+`prometheus_client.Histogram` tries its buckets one by one and takes two locks per
+duration, three times the cost of this one, and keeps about forty objects per series;
+with every kind installed there are hundreds of series. The scraped output is the same.
 """
 
 import threading
@@ -17,7 +17,7 @@ from prometheus_client.utils import floatToGoString
 
 
 class Histogram:
-    """One series, shown from its first duration on. Safe from any thread."""
+    """One series, shown after its first duration. Safe from any thread."""
 
     __slots__ = ("_bounds", "_counts", "_lock", "_sum")
 
@@ -37,7 +37,7 @@ class Histogram:
             self._sum += seconds
 
     def read(self) -> tuple[list[int], float]:
-        """The counts of each bucket and of what is beyond, and the sum of seconds.
+        """The counts of each bucket and of +Inf, and the sum of seconds.
 
         No counts before the first duration.
         """
@@ -75,7 +75,7 @@ class HistogramFamily(Collector):
         return series
 
     def collect(self) -> Iterator[Metric]:
-        """The family with every series that observed something; called at each
+        """The family with every series that has observations; called at each
         scrape.
         """
         family = self._family()
@@ -87,7 +87,7 @@ class HistogramFamily(Collector):
         yield family
 
     def describe(self) -> list[Metric]:
-        """The family without series, by which a registry finds double names."""
+        """The family without series, for the registry's check of duplicate names."""
         return [self._family()]
 
     def _family(self) -> HistogramMetricFamily:

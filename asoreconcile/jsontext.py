@@ -1,13 +1,13 @@
-"""JSON text of any depth that the API server takes, read and written. Pure.
+"""Reads and writes JSON text of any depth that the API server accepts. Pure.
 
-kube-apiserver takes documents nested 10,000 levels deep, in every field that holds any
-JSON. orjson writes 254 and reads 1,024, and a function that calls itself on what is
-inside ends sooner still. Nobody looks so deep: it is only kept and passed on. So what
-lies deeper than LEVELS is kept as one value, `DeepJson`, and is JSON again when it is
-written: whatever `loads` gives is shallow enough for every function that recurses.
+kube-apiserver accepts documents nested 10,000 levels deep, in every field of free-form
+JSON. orjson writes 254 levels and reads 1,024, and a recursive Python function fails
+even earlier. No code reads such depths: the data is only stored and passed on. So a
+part deeper than LEVELS is kept as one value, `DeepJson`, and written as JSON again:
+everything that `loads` returns is shallow enough for recursive functions.
 
-Everything that may come from somebody's object goes through here. orjson itself is for
-what is our own (`pyproject.toml` names the files).
+All JSON that may come from users' objects goes through here. orjson is used directly
+only for our own JSON (`pyproject.toml` names the files).
 """
 
 import re
@@ -21,15 +21,16 @@ import orjson
 from asoreconcile import foreign_json
 
 LEVELS = 100
-"""How deep plain values are nested at most. Far more than anybody writes by hand, and
-few enough for six frames a level in Python's thousand.
+"""The maximum depth of plain values: far more than people write by hand, and few enough
+for six frames per level within Python's limit of a thousand.
 """
 MOST_LEVELS = 10_000
-"""As kube-apiserver: deeper text is no JSON."""
+"""As in kube-apiserver: deeper text is invalid JSON."""
 
 JSONDecodeError = orjson.JSONDecodeError
 
-# How many levels orjson itself writes, and what it says of more than it reads (1,024).
+# How many levels orjson writes, and its error text for more levels than it reads
+# (1,024).
 _ORJSON_WRITES = 254
 _TOO_DEEP = re.compile("depth|recursion", re.IGNORECASE)
 _ROOM = _ORJSON_WRITES - LEVELS
@@ -41,9 +42,9 @@ _OPENING, _CLOSING = (ord(b"{"), ord(b"[")), (ord(b"}"), ord(b"]"))
 
 
 class DeepJson:
-    """A part of a document that is nested deeper than anybody looks. Immutable.
+    """A deeply nested part of a document, kept as text. Immutable.
 
-    text: its JSON, names in order. Equal to what says the same, sealed or plain.
+    text: its JSON, with sorted names. Equal to the same value, sealed or plain.
     """
 
     __slots__ = ("text",)
@@ -52,7 +53,7 @@ class DeepJson:
         self.text = text
 
     def opened(self) -> Any:
-        """The part as a document of its own: LEVELS of it plain."""
+        """Parse the part as a document of its own: LEVELS of it are plain."""
         return loads(self.text)
 
     def __eq__(self, other: object) -> bool:
@@ -73,10 +74,10 @@ class DeepJson:
 
 
 def loads(text: bytes | str) -> Any:
-    """A document, its deep parts sealed. Raises JSONDecodeError."""
+    """Parse a document, with its deep parts sealed. Raises JSONDecodeError."""
     body = text.encode() if isinstance(text, str) else text
     found = loads_plain(body)
-    # With so few brackets it cannot be deep; else writing it again tells.
+    # With so few brackets it cannot be deep; otherwise writing it again shows it.
     if len(body) <= LEVELS or _brackets(body) <= LEVELS:
         return found
     if shallow_text(found) is not None:
@@ -85,28 +86,26 @@ def loads(text: bytes | str) -> Any:
 
 
 def loads_plain(text: bytes) -> Any:
-    """As `loads`, but up to 1,024 levels may be plain: at orjson's full speed, for who
-    has the depth looked at later (`cache.entry`). Half characters and bytes that are
-    no UTF-8 are read as Go reads them. Raises JSONDecodeError.
+    """As `loads`, but up to 1,024 levels may be plain: at orjson's full speed, for
+    callers that check the depth later (`cache.entry`). Unpaired surrogates and invalid
+    UTF-8 are read as Go reads them. Raises JSONDecodeError.
     """
     try:
         return orjson.loads(text)
     except JSONDecodeError as error:
         if not isinstance(text, bytes):
-            raise  # as orjson: what is no text is no JSON
+            raise  # as orjson: only text can be JSON
         mended = foreign_json.mended(text)
         if mended != text:
             return loads_plain(mended)
-        # Whatever else is wrong with it, another look would not mend.
+        # Other errors cannot be fixed by parsing again.
         if not _TOO_DEEP.search(error.msg):
             raise
         return _sealed(text)
 
 
 def loads_foreign(text: bytes) -> Any:
-    """As `loads_plain`, with a `NoNumber` where a number is none. Raises
-    JSONDecodeError.
-    """
+    """As `loads_plain`, with `NoNumber` for invalid numbers. Raises JSONDecodeError."""
     try:
         return loads_plain(text)
     except JSONDecodeError as refused:
@@ -117,16 +116,18 @@ def loads_foreign(text: bytes) -> Any:
 
 
 def settled(value: Any) -> Any:
-    """The value, its deep parts sealed as by `loads`; itself where none is deep."""
+    """The value with its deep parts sealed as by `loads`; the value itself if none is
+    deep.
+    """
     return value if shallow_text(value) is not None else loads(dumps(value))
 
 
 def dumps(
     value: Any, *, sort_keys: bool = False, default: Callable[[Any], Any] | None = None
 ) -> bytes:
-    """The whole document as text, whatever its depth.
+    """Serialize a document of any depth.
 
-    default: what to write for a value that JSON has no word for. Raises TypeError.
+    default: converts a value that JSON cannot represent. Raises TypeError.
     """
     option = orjson.OPT_SORT_KEYS if sort_keys else None
     try:
@@ -164,13 +165,13 @@ def _dumped(
     return _MARKED.sub(lambda found: parts[int(found[1])], text) if parts else text
 
 
-# Never leaves this module, so that no text can hold it by chance or on purpose.
+# Never leaves this module, so no text can contain it by accident or on purpose.
 _MARK = uuid.uuid4().hex
 _MARKED = re.compile(b'"' + _MARK.encode() + rb'(\d+)"')
 
 
 def shallow_text(value: Any) -> bytes | None:
-    """The text of a value that `loads` would leave plain; None for any other.
+    """The text of a value without parts that `loads` would seal; None for other values.
 
     Most objects have fewer brackets than LEVELS, and so no such depth. For the others
     orjson checks it on its way: it gives up at a depth of its own, so the value is
@@ -197,7 +198,9 @@ def shallow_text(value: Any) -> bytes | None:
 
 
 def _brackets(text: bytes) -> int:
-    """How many open, those in strings too. `count` would look at each byte."""
+    """The number of opening brackets, including those in strings. `count` would visit
+    each byte.
+    """
     return 2 * len(text) - len(text.replace(b"{", b"")) - len(text.replace(b"[", b""))
 
 
@@ -229,7 +232,7 @@ _NEST = _Nest()
 
 
 def _is_deep(value: Any) -> bool:
-    """Whether it has more plain levels than orjson writes."""
+    """Whether the value has more plain levels than orjson writes."""
     level = [value]
     for _ in range(_ORJSON_WRITES):
         level = [inner for outer in level for inner in _containers(outer)]
@@ -248,7 +251,7 @@ def _containers(value: Any) -> list[Any]:
 def _written(
     value: Any, default: Callable[[Any], Any], option: int | None
 ) -> Iterator[bytes]:
-    """The text of a value of any depth, piece by piece, without recursion."""
+    """Serialize a value of any depth, piece by piece, without recursion."""
     todo: list[tuple[bytes, Any]] = [(b"", value)]
     while todo:
         text, here = todo.pop()
@@ -277,7 +280,9 @@ _NOTHING = object()
 
 
 class DepthError(JSONDecodeError):
-    """Text nested deeper than MOST_LEVELS. pos: of the bracket that is too many."""
+    """Text nested deeper than MOST_LEVELS. pos: the position of the first bracket too
+    deep.
+    """
 
 
 def seal(text: bytes, replace: Callable[[bytes], bytes], *, levels: int) -> bytes:

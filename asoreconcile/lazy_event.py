@@ -1,7 +1,7 @@
-"""Events that cost next to nothing until somebody waits for them.
+"""Events that cost almost nothing until a thread waits for them.
 
-A `threading.Event` is a condition, two locks and a queue of those that wait: 1 KB. A
-controller and its watch have five, which nobody waits for before they end.
+A `threading.Event` has a condition, two locks and a queue of waiters: 1 KB. A
+controller and its watch have five, and no thread waits for them before they end.
 """
 
 import os
@@ -11,7 +11,9 @@ _MAKING = threading.Lock()
 
 
 def _after_fork() -> None:
-    """Held by another thread at the fork, it would never be given back here."""
+    """Replace the lock in a forked child: if another thread held it at the fork, it
+    would never be released.
+    """
     global _MAKING  # noqa: PLW0603 - the one lock of the process
     _MAKING = threading.Lock()
 
@@ -20,10 +22,13 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 class LazyEvent(threading.Event):
-    """As `threading.Event`; made of one flag until the first `wait` that has to."""
+    """Like `threading.Event`, but only a flag until the first `wait` that has to
+    block.
+    """
 
     def __init__(self) -> None:
-        # Not the base's: it makes what is to be saved. All that it offers is here.
+        # Do not call the base's: it creates what this class saves. All its methods are
+        # overridden.
         self._is_set = False
         self._waiting: threading.Condition | None = None
 
@@ -35,8 +40,8 @@ class LazyEvent(threading.Event):
         return self._is_set
 
     def set(self) -> None:
-        """Set it, and wake all that wait. Any thread."""
-        # First: who begins to wait after the look below finds it set.
+        """Set it, and wake all waiters. Any thread."""
+        # First: a thread that starts to wait after the check below finds it set.
         self._is_set = True
         waiting = self._waiting
         if waiting is not None:
@@ -44,11 +49,11 @@ class LazyEvent(threading.Event):
                 waiting.notify_all()
 
     def clear(self) -> None:
-        """Set it back."""
+        """Reset it."""
         self._is_set = False
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Block until it is set (True) or the time, in seconds, is over (False)."""
+        """Block until it is set (True) or the timeout in seconds has passed (False)."""
         if self._is_set:
             return True
         with _MAKING:

@@ -1,10 +1,10 @@
 """Structured logging: a constant message and key/values, over stdlib logging.
 
-A reconcile binds its identity once (`bound(...)`), and every record below it on that
-thread carries it. The library configures nothing; `cmd/` calls `configure`.
+A reconcile binds its identity once (`bound(...)`), and every log record within it on
+that thread carries it. The library configures nothing; `cmd/` calls `configure`.
 
-Keys are lowerCamelCase. Secrets that are known (`redaction`) are hidden in every field,
-and in what other libraries log; what nobody declared a secret no filter can know.
+Keys are lowerCamelCase. Known secrets (`redaction`) are hidden in every field, and in
+records of other libraries; values that were not declared as secrets are not hidden.
 """
 
 import json
@@ -32,8 +32,8 @@ _HARMLESS = (bool, int, float, NoneType)
 
 
 class Uncut(str):
-    """A field's value that is written whole, however long: what a person on call
-    needs all of.
+    """A field value that is never truncated, for text that a person on call
+    needs in full.
     """
 
     __slots__ = ()
@@ -56,7 +56,7 @@ class Logger:
         return Logger(self._logger.name, {**self._fields, **fields})
 
     def debug(self, message: str, **fields: Any) -> None:
-        """How something was done; off unless asked for."""
+        """How something was done; off by default."""
         self._emit(logging.DEBUG, message, fields)
 
     def info(self, message: str, **fields: Any) -> None:
@@ -64,11 +64,11 @@ class Logger:
         self._emit(logging.INFO, message, fields)
 
     def warning(self, message: str, **fields: Any) -> None:
-        """What went wrong and is dealt with, or will be tried again."""
+        """A problem that is handled or will be retried."""
         self._emit(logging.WARNING, message, fields)
 
     def error(self, message: str, **fields: Any) -> None:
-        """What somebody has to look at."""
+        """A problem that a person must look at."""
         self._emit(logging.ERROR, message, fields)
 
     def exception(self, message: str, **fields: Any) -> None:
@@ -84,9 +84,9 @@ class Logger:
         exc_info: bool = False,
     ) -> None:
         if self._logger.isEnabledFor(level):
-            # Here and not in the formatter: so it holds for anybody's handlers.
+            # Here and not in the formatter, so that it applies to all handlers.
             extra = {_FIELDS: _shown({**_BOUND.get(), **self._fields, **fields})}
-            # `log` would look through all frames for the first that is not its own.
+            # `log` would search all frames for the first that is not its own.
             frame = sys._getframe(2)  # noqa: SLF001 - as logging does
             record = self._logger.makeRecord(
                 self._logger.name,
@@ -108,7 +108,7 @@ def bound(**fields: Any) -> AbstractContextManager[None]:
 
 
 class _Bound:
-    """The block of `bound`. No generator: each reconcile passes here."""
+    """The block of `bound`. Not a generator, for speed: each reconcile passes here."""
 
     __slots__ = ("_fields", "_token")
 
@@ -123,7 +123,7 @@ class _Bound:
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, then the fields.
+    """One JSON object per line: time, level, logger, message, then the fields.
 
     Values longer than 2 KB are cut, except those that are `Uncut`.
     """
@@ -131,7 +131,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The record as one line of JSON.
 
-        Raises nothing for values that are no JSON.
+        Values that JSON cannot represent raise no error.
         """
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(
@@ -148,7 +148,7 @@ class JsonFormatter(logging.Formatter):
         try:
             return jsontext.dumps(line, default=str).decode()
         except (TypeError, ValueError):
-            # Half a character, say, or a number too large: escaped, it is written.
+            # For example an unpaired surrogate or a number too large: write it escaped.
             return json.dumps(line, default=str)
 
 
@@ -177,8 +177,8 @@ def configure(
 ) -> None:
     """Send this process's records to a stream (stderr). For entry points only.
 
-    level: of our own records; of others' from WARNING on. errors_only: loggers of
-    which only errors are wanted, such as those that warn of what they raise as well.
+    level: for our own records; other libraries log from WARNING on. errors_only:
+    loggers that log only errors, such as those that also warn about errors they raise.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if json else TextFormatter())
@@ -191,20 +191,20 @@ def configure(
 
 
 def _message(record: logging.LogRecord) -> str:
-    """Ours are constants; those of other libraries quote what they like."""
+    """The message, redacted if it comes from another library; ours are constants."""
     message = record.getMessage()
     return message if hasattr(record, _FIELDS) else redact(message, namespace=None)
 
 
 def _stack(record: logging.LogRecord) -> str:
-    """The exception that was being handled, with its stack."""
+    """The stack of the exception that was being handled."""
     fields = getattr(record, _FIELDS, _NOTHING)
     text = "".join(traceback.format_exception(*(record.exc_info or ())))
     return redact(text, namespace=_namespace(fields))
 
 
 def _shown(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields without secrets. Nearly all have none: one look at all tells."""
+    """The fields without secrets. Few have any, so one check covers them all first."""
     namespace = _namespace(fields)
     texts = [str(v) for v in fields.values() if not isinstance(v, _HARMLESS)]
     joined = "\n".join(texts)
@@ -214,7 +214,7 @@ def _shown(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _namespace(fields: Mapping[str, Any]) -> str | None:
-    """Whose secrets may be in a record; anybody's where it does not say."""
+    """The namespace whose secrets may be in a record; all namespaces if it has none."""
     return str(fields.get("namespace") or "") or None
 
 

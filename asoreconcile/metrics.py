@@ -1,9 +1,9 @@
 """The runtime's metric families, by controller-runtime's and client-go's names.
 
-`RuntimeMetrics` holds every family on one registry; make one a process. Series appear
-when a queue, controller or informer asks for its part (`queue`, `controller`,
-`informer`). What can be read when scraped is not counted twice: depth, ages and sync
-states come from callbacks, so they are never stale.
+`RuntimeMetrics` holds every family on one registry; create one per process. Series
+appear when a queue, controller or informer requests its part (`queue`, `controller`,
+`informer`). Depth, ages and sync states are read by callbacks at each scrape, so they
+are never stale.
 
 Thread-safe.
 """
@@ -28,7 +28,7 @@ _REQUEST_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0
 
 @attrs.frozen
 class QueueSnapshot:
-    """A queue at one moment.
+    """A queue's numbers at one moment.
 
     depth: ready keys by priority label. adds, retries: totals since it was made.
     unfinished_seconds, longest_seconds: sum and maximum of the ages of the keys being
@@ -49,13 +49,13 @@ class QueueMetrics:
     queue_seconds: Histogram
     work_seconds: Histogram
     expose: Callable[[Callable[[], QueueSnapshot]], None]
-    """Give the function that each scrape calls."""
+    """Set the function that each scrape calls."""
 
 
 class RuntimeMetrics:
     """The runtime's metric families on one registry.
 
-    Thread-safe; make one a process.
+    Thread-safe; create one per process.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -117,14 +117,14 @@ class RuntimeMetrics:
         return self._leader.labels(name)
 
     def kube_request(self, code: str, method: str, host: str, seconds: float) -> None:
-        """One request to the Kubernetes API.
+        """Count one request to the Kubernetes API.
 
-        code: the status, or `<error>` if none came. method: GET, LIST is GET too.
-        seconds: until it was answered; of a watch until that began.
+        code: the status, or `<error>` without a response. method: GET also for a LIST.
+        seconds: until the response; for a watch until it began.
         """
         series = self._by_request.get((code, method, host))
         if series is None:
-            # Kept: to find them by their labels takes longer than to count.
+            # Cached: a lookup by labels takes longer than counting.
             series = self._by_request[code, method, host] = (
                 self._request_seconds.of(method, host),
                 self._requests.labels(code, method, host),
@@ -142,14 +142,14 @@ class RuntimeMetrics:
         unreadable: Callable[[], int] = lambda: 0,
     ) -> None:
         """Show an informer: whether it has synced, the seconds since its watch last
-        delivered anything, bookmarks included (None: it never has), and how many
-        objects it had to leave out.
+        delivered an event or bookmark (None: never), and how many objects it left out
+        as unreadable.
         """
         self._informers.by_kind[kind] = (has_synced, idle_seconds, unreadable)
 
     def threads(self, threads: Threads) -> None:
-        """Show how many long-lived threads have died, and how many are dead now. Once
-        a registry.
+        """Show how many long-lived threads have died, and how many are dead now. Call
+        once per registry.
         """
         self.registry.register(_ThreadCrashCollector(threads))
 
@@ -157,12 +157,12 @@ class RuntimeMetrics:
         self, seconds_since_answer: Callable[[], float], renewed: Callable[[], int]
     ) -> None:
         """Show how long ago the API server last answered, and how many watches were
-        opened again since it had not. Once a registry.
+        reopened because it did not. Call once per registry.
         """
         self.registry.register(_ServerProbeCollector(seconds_since_answer, renewed))
 
     def forget(self, name: str) -> None:
-        """Drop the scrape callbacks of a queue or informer that is gone for good."""
+        """Drop the scrape callbacks of a queue or informer that no longer exists."""
         self._queues.by_name.pop(name, None)
         self._informers.by_kind.pop(name, None)
 
@@ -210,7 +210,7 @@ class _Queues(Collector):
         yield from (depth, adds, retries, unfinished, longest)
 
     def describe(self) -> list[Metric]:
-        """Nothing to compare: without this, registering would scrape."""
+        """No families: without this method, registering would scrape."""
         return []
 
 
@@ -253,7 +253,7 @@ class _Informers(Collector):
 
 
 class _ThreadCrashCollector(Collector):
-    """Reads what is known of a process's threads when scraped."""
+    """Reads the crashes of a process's threads when scraped."""
 
     def __init__(self, threads: Threads) -> None:
         self._threads = threads
@@ -279,7 +279,7 @@ class _ThreadCrashCollector(Collector):
 
 
 class _ServerProbeCollector(Collector):
-    """Reads the probe of the API server when scraped."""
+    """Reads the API server probe when scraped."""
 
     def __init__(
         self, seconds_since_answer: Callable[[], float], renewed: Callable[[], int]

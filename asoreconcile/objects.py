@@ -1,4 +1,4 @@
-"""Kubernetes objects as plain JSON dicts: names for them, and pure accessors.
+"""Kubernetes objects as plain JSON dicts: keys, kinds and pure accessors.
 
 Accessors never raise on a malformed object and never copy: what they return is
 the object's own data and must not be changed.
@@ -17,7 +17,7 @@ JsonObject = dict[str, Any]
 _DIGITS = 4300
 
 
-# Named tuples: a lifecycle makes a hundred of these and hashes each, in C.
+# Named tuples are hashed in C: an object's lifecycle makes a hundred of these.
 class ObjectKey(NamedTuple):
     """Namespace and name; namespace is "" for cluster-scoped objects."""
 
@@ -40,7 +40,7 @@ class GroupKind(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _shared(group: str, kind: str) -> GroupKind:
-    """One for all who keep it: the caches ask for it with each object."""
+    """A shared instance: the caches ask for it with each object."""
     return GroupKind(group, kind)
 
 
@@ -75,13 +75,13 @@ def copy_json(value: Any) -> Any:
 
 
 def metadata(obj: JsonObject) -> JsonObject:
-    """`metadata`, not a copy; a new {} where the object has none that is a map."""
+    """`metadata`, not a copy; a new {} if it is missing or not a map."""
     meta = obj.get("metadata")
     return meta if isinstance(meta, dict) else {}
 
 
 def key_of(obj: JsonObject) -> ObjectKey:
-    """Namespace and name; each "" where the object has none, or what is no text."""
+    """Namespace and name; "" for a part that is missing or not a string."""
     meta = obj.get("metadata")
     if not isinstance(meta, dict):
         return ObjectKey("", "")
@@ -93,7 +93,7 @@ def key_of(obj: JsonObject) -> ObjectKey:
 
 
 def gvk_of(obj: JsonObject) -> GroupVersionKind:
-    """The kind an object says it is; parts it does not state are ""."""
+    """The group, version and kind of an object; missing parts are ""."""
     group, _, version = str(obj.get("apiVersion") or "").rpartition("/")
     return GroupVersionKind(group, version, str(obj.get("kind") or ""))
 
@@ -105,18 +105,16 @@ def uid_of(obj: JsonObject) -> str:
 
 
 def resource_version(obj: JsonObject) -> str:
-    """`metadata.resourceVersion`: opaque, to be compared for equality alone; "" if
-    none.
-    """
+    """`metadata.resourceVersion`: opaque, only for equality checks; "" if missing."""
     version = metadata(obj).get("resourceVersion")
     return version if isinstance(version, str) else ""
 
 
 def version_number(version: str) -> int:
-    """A resource version as a number, to be compared with others of its kind; 0 when it
-    is none. Servers promise this order (KEP-5504).
+    """A resource version as a number, comparable within its kind; 0 if it is not a
+    number. Servers guarantee this order (KEP-5504).
     """
-    # Python reads no number of more than 4,300 digits, and no server has such a one.
+    # Python parses no number of more than 4,300 digits, and no server has one.
     return int(version) if version.isdecimal() and len(version) < _DIGITS else 0
 
 
@@ -128,13 +126,13 @@ def generation(obj: JsonObject) -> int:
 
 
 def is_deleting(obj: JsonObject) -> bool:
-    """True once somebody has deleted the object and only finalizers keep it."""
+    """True once deletion was requested and finalizers hold the object."""
     return bool(metadata(obj).get("deletionTimestamp"))
 
 
 def annotations(obj: JsonObject) -> Mapping[str, str]:
     """`metadata.annotations`, not a copy; empty if there are none."""
-    # Not by `metadata`: a reconcile asks a hundred times.
+    # Does not call `metadata`: a reconcile reads it a hundred times.
     meta = obj.get("metadata")
     value = meta.get("annotations") if isinstance(meta, dict) else None
     return value if isinstance(value, dict) else {}
@@ -157,13 +155,13 @@ def owner_references(obj: JsonObject) -> list[JsonObject]:
 
 
 def spec(obj: JsonObject) -> JsonObject:
-    """`spec`, not a copy; a new {} where the object has none that is a map."""
+    """`spec`, not a copy; a new {} if it is missing or not a map."""
     value = obj.get("spec")
     return value if isinstance(value, dict) else {}
 
 
 def status(obj: JsonObject) -> JsonObject:
-    """`status`, not a copy; a new {} where the object has none that is a map."""
+    """`status`, not a copy; a new {} if it is missing or not a map."""
     value = obj.get("status")
     return value if isinstance(value, dict) else {}
 

@@ -1,16 +1,16 @@
-"""Ids that tell requests, reconciles and events apart.
+"""Random ids for requests, reconciles and events.
 
-`uuid.uuid4` asks the kernel for each: a system call that lets other threads go first.
-What is drawn here can be guessed: nothing secret may be made of it.
+`uuid.uuid4` makes a system call for each id, which yields to other threads. These ids
+are predictable: never use them for secrets.
 """
 
 import os
 import random
 
 _DRAWN = random.Random()
-# A forked process would draw the ids of its parent once more.
+# A forked child would otherwise generate the same ids as its parent.
 os.register_at_fork(after_in_child=_DRAWN.seed)
-# A UUID of version 4 says so, and that RFC 9562 lays it out.
+# The version (4) and variant bits of RFC 9562.
 _STATED = 0xF000_C000_0000_0000_0000
 _VERSION_AND_VARIANT = 0x4000_8000_0000_0000_0000
 

@@ -1,6 +1,6 @@
-"""Readings of texts that are asked for again and again, kept while they are recent.
+"""A cache for functions of short strings that are called with the same text often.
 
-Of short texts alone: whoever sends long ones must not fill the memory with them.
+Only short strings are cached: long ones must not fill the memory.
 """
 
 from collections.abc import Callable
@@ -14,14 +14,14 @@ _Reading = TypeVar("_Reading")
 
 
 def recent(read: Callable[[str], _Reading]) -> Callable[[str], _Reading]:
-    """A decorator for a pure function of one text: its last 1,024 results are kept, and
-    shared by all who ask. Safe from any thread; what it raises is not kept.
+    """A decorator for a pure function of one string: its last 1,024 results are cached
+    and shared by all callers. Safe from any thread; errors are not cached.
     """
     kept = lru_cache(maxsize=_KEPT)(read)
 
     @wraps(read)
     def look(text: Any) -> _Reading:
-        # What is no text, as answers may hold, is for `read` to refuse.
+        # `read` refuses values that are not strings, as responses may hold.
         if isinstance(text, str) and len(text) <= LONGEST:
             return kept(text)
         return read(text)

@@ -1,6 +1,6 @@
 """The context of this thread's reconcile: deadline, stop, id, priority, log fields.
 
-A thread cannot be killed: whatever takes long asks here how long it may take, and
+A thread cannot be killed, so long operations check here how long they may take and
 whether to go on. Both clients do so in every call, and `single_flight` in every wait.
 Rules: CT-6, CT-9, TH-9.
 """
@@ -21,7 +21,7 @@ from asoreconcile.tracing import ReconcileTrace
 
 
 class DeadlineError(AsoreconcileError):
-    """The reconcile took longer than it may; it is tried again with back-off."""
+    """The reconcile exceeded its deadline; it is retried with back-off."""
 
 
 def _nothing() -> Mapping[str, Any]:
@@ -30,13 +30,14 @@ def _nothing() -> Mapping[str, Any]:
 
 @attrs.frozen
 class Context:
-    """What a reconcile may use up, and what it is called.
+    """A reconcile's limits and identity.
 
-    reconcile_id: a UUID. deadline: when it should be over (`clock.monotonic` seconds);
-    None without a limit. stop: set when its controller stops; what still runs has until
-    the signal's own deadline. priority: as the queue had it. log_fields: on each of its
-    log records. heeds_stop: a stop ends waits at once; else they have until its end.
-    trace: its span, where there are any.
+    reconcile_id: a UUID. deadline: when it should end (`clock.monotonic` seconds); None
+    without a limit. stop: set when its controller stops; the reconcile may then run
+    until the signal's deadline. priority: its priority in the queue. log_fields: added
+    to each of its log records. heeds_stop: a stop ends waits at once; otherwise they
+    may last until the stop's deadline.
+    trace: its span, if tracing is on.
     """
 
     clock: Clock
@@ -55,8 +56,8 @@ class Context:
         stop: StopSignal | None = None,
         heeds_stop: bool = True,
     ) -> "Context":
-        """The same with another deadline or signal, or one that heeds no stop."""
-        # By hand, in order: each write makes two, and `evolve` takes twice as long.
+        """A copy with another deadline, signal or heeds_stop."""
+        # Positional, without `evolve`, which takes twice as long: each write makes two.
         return Context(
             self.clock,
             self.reconcile_id,
@@ -70,12 +71,12 @@ class Context:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether a stop was asked for, and is to be heeded at once."""
+        """Whether a stop was requested and must be obeyed at once."""
         return self.heeds_stop and self._is_stopped
 
     @property
     def end(self) -> float | None:
-        """The deadline, or the stop's if that comes first; None without any."""
+        """The deadline, or the stop's if that is earlier; None without either."""
         stop = self.stop
         stop_end = stop.deadline if stop is not None and stop.is_set() else None
         if stop_end is None or self.deadline is None:
@@ -98,7 +99,9 @@ class Context:
         return self.is_stopping or self.seconds_left == 0
 
     def check(self) -> None:
-        """Raises StoppedError if the controller stops, DeadlineError at the end."""
+        """Raises StoppedError if the controller is stopping, DeadlineError after the
+        deadline.
+        """
         is_late = self.seconds_left == 0
         if self.is_stopping or (is_late and self._is_stopped):
             raise StoppedError("the controller is stopping")
@@ -117,7 +120,7 @@ def current() -> Context | None:
 
 
 def deadline() -> float | None:
-    """The moment (`Clock.monotonic` seconds) by which this reconcile should be over.
+    """The time (`Clock.monotonic` seconds) by which this reconcile should end.
 
     None without a limit, and outside a reconcile. Rules: CT-6, TH-9.
     """
@@ -126,9 +129,9 @@ def deadline() -> float | None:
 
 
 def seconds_left() -> float | None:
-    """How long a call of this reconcile may block: until its deadline, or the end of
-    the stop that is under way. 0 when the time is over; None without a limit, and
-    outside a reconcile.
+    """How long a call of this reconcile may block: until its deadline, or the deadline
+    of a stop in progress. 0 when no time is left; None without a limit, and outside a
+    reconcile.
     """
     context = _CURRENT.get()
     return context.seconds_left if context else None
@@ -144,24 +147,24 @@ def reconcile_id() -> str:
 
 
 def trace() -> ReconcileTrace | None:
-    """The span of this reconcile, for the requests it makes; None where nobody traces,
-    and outside a reconcile.
+    """The span of this reconcile, for its requests; None without tracing and outside a
+    reconcile.
     """
     context = _CURRENT.get()
     return context.trace if context else None
 
 
 def priority() -> int:
-    """What this reconcile was queued with (PQ-7): below 0 for resyncs and initial
-    lists, which nobody waits for; 0 outside a reconcile.
+    """The queue priority of this reconcile (PQ-7): below 0 for resyncs and initial
+    lists, which are not urgent; 0 outside a reconcile.
     """
     context = _CURRENT.get()
     return context.priority if context else 0
 
 
 def check() -> None:
-    """Raises StoppedError if this reconcile's controller is stopping, DeadlineError if
-    its time is over; does nothing outside a reconcile. Rules: CT-6, TH-9.
+    """Raises StoppedError if this reconcile's controller is stopping, DeadlineError
+    after its deadline; does nothing outside a reconcile. Rules: CT-6, TH-9.
     """
     context = _CURRENT.get()
     if context is not None:
@@ -169,10 +172,10 @@ def check() -> None:
 
 
 def pause(seconds: float) -> None:
-    """Wait so long within a reconcile, and no longer than it makes sense.
+    """Sleep within a reconcile, and wake early if it must end.
 
-    Raises as `check`, at the moment when there is a reason to; RuntimeError outside a
-    reconcile. Holds up a worker: for long waits answer
+    Raises as `check` does, as soon as its condition holds; RuntimeError outside a
+    reconcile. Blocks a worker: for long waits return
     `Result(requeue_after_seconds=...)` instead.
     """
     context = _CURRENT.get()
@@ -185,10 +188,10 @@ def pause(seconds: float) -> None:
 
 
 def wait(signal: StopSignal, at_most_seconds: float | None = None) -> bool:
-    """Block until a signal is set, and no longer than this reconcile may take.
+    """Block until a signal is set, but not longer than this reconcile may take.
 
-    Whether it is set: False after at_most_seconds. Raises as `check` where that comes
-    first; outside a reconcile it just waits.
+    Returns whether it is set: False after at_most_seconds. Raises as `check` if that
+    happens first; outside a reconcile it only waits.
     """
     if signal.is_set() or at_most_seconds == 0:
         return signal.is_set()
@@ -201,7 +204,8 @@ def wait(signal: StopSignal, at_most_seconds: float | None = None) -> bool:
         limits = [] if until is None else [until - clock.monotonic()]
         if (left := context.seconds_left) is not None:
             limits.append(left)
-        # One that is not heeded wakes up once, because then there is less time left.
+        # A stop that is not obeyed at once still wakes the wait once, to shorten its
+        # time.
         stop = context.stop if context.heeds_stop or not _is_set(context.stop) else None
         wait_for_any(clock, signal, stop, timeout_seconds=min(limits, default=None))
         if signal.is_set():
@@ -216,10 +220,11 @@ def _is_set(signal: StopSignal | None) -> bool:
 
 
 def begin_write() -> Token[Context | None] | None:
-    """From now on a stop ends no wait at once: it has until the stop's own end.
+    """From now on a stop does not end waits at once: they may last until the stop's
+    deadline.
 
-    For writes: without their answer nobody knows what was done. Returns what
-    `end_write` takes; None outside a reconcile.
+    For writes: without the response it is unknown what was done. Returns the argument
+    for `end_write`; None outside a reconcile.
     """
     context = _CURRENT.get()
     if context is None:
@@ -228,14 +233,14 @@ def begin_write() -> Token[Context | None] | None:
 
 
 def end_write(token: Token[Context | None] | None) -> None:
-    """A stop is heeded as before `begin_write`."""
+    """Restore the stop behaviour from before `begin_write`."""
     if token is not None:
         _CURRENT.reset(token)
 
 
 @contextmanager
 def finishing() -> Iterator[None]:
-    """Within the block as between `begin_write` and `end_write`."""
+    """A block between `begin_write` and `end_write`."""
     token = begin_write()
     try:
         yield
@@ -244,19 +249,19 @@ def finishing() -> Iterator[None]:
 
 
 def half_of_stop() -> AbstractContextManager[None]:
-    """Within the block a stop's own end is half as far away.
+    """Within the block, only half of a stop's time is available.
 
-    For the first of two tries at what must not be left undone: where a connection died
-    without a word, the second, on another one, needs time too.
+    For the first of two tries at a required write: if its connection is silently dead,
+    the second try, on another connection, needs time too.
     """
     return _Within(_with_half_of_stop)
 
 
 def allowance(seconds: float) -> AbstractContextManager[None]:
-    """Within the block at least so many seconds are left, whatever the deadline says.
+    """Within the block at least this many seconds are left, even after the deadline.
 
-    For writing down what a reconcile has done: what it did must not be forgotten for
-    want of time. A stop's deadline stays.
+    For recording what a reconcile has done, which must not be lost for lack of time. A
+    stop's deadline still applies.
     """
     return _Within(partial(_with_time_left, seconds))
 
@@ -275,8 +280,8 @@ def _with_time_left(seconds: float, context: Context) -> Context:
 
 
 class _Within:
-    """A block with another context, made of the one there is. No generator: each write
-    passes here.
+    """A block with a changed context. Not a generator, for speed: each write passes
+    here.
     """
 
     __slots__ = ("_make", "_token")
@@ -296,15 +301,17 @@ class _Within:
 
 
 def running(context: Context | None) -> AbstractContextManager[None]:
-    """Make a context this thread's current one until the block ends.
+    """Make a context the current one of this thread until the block ends.
 
-    Also to carry one to another thread. None: the block belongs to no reconcile.
+    Also carries a context to another thread. None: the block is outside any reconcile.
     """
     return _Running(context)
 
 
 class _Running:
-    """The block of `running`. No generator: each reconcile passes here."""
+    """The block of `running`. Not a generator, for speed: each reconcile passes
+    here.
+    """
 
     __slots__ = ("_bound", "_context", "_token")
 

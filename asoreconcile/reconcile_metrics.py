@@ -1,8 +1,9 @@
-"""What controllers count, by controller-runtime's names.
+"""The reconcile metrics of controllers, with controller-runtime's names.
 
-A series of `prometheus_client` is some nine objects and 0.7 KB, ten of them for each
-controller; with every kind installed that is 2 MB of zeros. Here a controller is one
-object, and what a scrape reads is the same: every series but the time from the start.
+A `prometheus_client` series takes about nine objects and 0.7 KB, and each controller
+has ten; with every kind installed that is 2 MB of zeros. Here a controller is one
+object, and the scraped output is the same: every series but the time is shown from the
+start.
 """
 
 import threading
@@ -59,23 +60,23 @@ class ControllerMetrics:
         self._lock = threading.Lock()
 
     def begin(self) -> None:
-        """A reconcile runs."""
+        """A reconcile starts."""
         with self._lock:
             self._active += 1
 
     def end(self) -> None:
-        """It does no more."""
+        """A reconcile has ended."""
         with self._lock:
             self._active -= 1
 
     def count(self, result: ReconcileResult, *failures: FailureCount) -> None:
-        """One reconcile and its outcome."""
+        """Count one reconcile by its outcome."""
         with self._lock:
             for name in (result, *failures):
                 self._counts[name] = self._counts.get(name, 0) + 1
 
     def read(self) -> tuple[int, Mapping[ReconcileResult | FailureCount, int]]:
-        """How many reconciles run, and how often each outcome was counted, if ever."""
+        """The running reconciles, and the count of each outcome."""
         with self._lock:
             return self._active, self._counts.copy()
 
@@ -113,7 +114,7 @@ class ReconcileFamilies(Collector):
         yield from (total, *failures.values(), most, active)
 
     def describe(self) -> list[Metric]:
-        """The families without series, by which a registry finds double names."""
+        """The families without series, for the registry's check of duplicate names."""
         total, failures, most, active = _families()
         return [total, *failures.values(), most, active]
 

@@ -1,7 +1,7 @@
-"""Bounded retries, for what is done off the hot path: starting, signing in, conflicts.
+"""Bounded retries for work off the hot path: start-up, sign-in, conflicts.
 
-Workers do not wait here for a failed object: its key goes back into the queue, and the
-rate limiters of `backoff` say for how long.
+Workers do not wait here for a failed object: its key is requeued after the delay of a
+rate limiter (`backoff`).
 """
 
 import random
@@ -26,10 +26,10 @@ _log = Logger(__name__)
 
 @attrs.frozen
 class Backoff:
-    """How often, and how long in between: `first_seconds * factor**n`, +- jitter.
+    """How often to retry, and the pauses: `first_seconds * factor**n`, +- jitter.
 
-    attempts: calls at most, the first one included. max_seconds: the longest pause
-    before jitter. jitter: this share of a pause is added or taken away at most.
+    attempts: the most calls, including the first. max_seconds: the longest pause before
+    jitter. jitter: at most this share of a pause is added or subtracted.
     """
 
     attempts: int = 5
@@ -41,13 +41,13 @@ class Backoff:
     def pause_seconds(
         self, failures: int, uniform: Callable[[float, float], float]
     ) -> float:
-        """The pause after so many failures, from 1."""
+        """The pause after this many failures, from 1."""
         ramp = self.first_seconds * self.factor ** (failures - 1)
         return min(ramp, self.max_seconds) * uniform(1 - self.jitter, 1 + self.jitter)
 
     @property
     def bound_seconds(self) -> float:
-        """The longest that all pauses together take, where no error asks for more."""
+        """The maximum total of all pauses, if no error asks for more."""
         return sum(
             self.pause_seconds(failures, lambda _, most: most)
             for failures in range(1, self.attempts)
@@ -64,14 +64,14 @@ def retry(
     uniform: Callable[[float, float], float] = random.uniform,
     what: str = "",
 ) -> _T:
-    """Call until it raises nothing, or what no further try would mend.
+    """Call until it succeeds, or fails with an error that a retry cannot fix.
 
-    when: whether an error is worth another try; others are raised at once, and so is
-    one that asks for a longer pause (`backoff.asked_delay`) than `max_seconds`. The
-    last error is raised. stop: ends a pause at once, with StoppedError. what: is being
-    done, for a log record of each try that failed; "" logs none.
-    Blocks for the calls and the pauses: `backoff.bound_seconds` at most, or where
-    errors ask for it `max_seconds` for each try that failed.
+    when: whether to retry an error; others are raised at once, as is an error that asks
+    for a longer pause (`backoff.asked_delay`) than `max_seconds`. The last error is
+    raised. stop: ends a pause at once, with StoppedError. what: describes the call in a
+    log record of each failed try; "" logs none.
+    Blocks for the calls and the pauses: at most `backoff.bound_seconds`, or if errors
+    ask for it, `max_seconds` per failed try.
     """
 
     def is_worth_it(error: BaseException) -> bool:
@@ -83,14 +83,14 @@ def retry(
         if not is_worth_it(error):
             raise
         failed = [error]
-    # Not before it is needed: it imports asyncio (20 ms), which few programs have.
+    # Imported on use: it imports asyncio (20 ms), which few programs need.
     from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
     stop = stop or threading.Event()
 
     def attempt() -> _T:
         if failed:
-            raise failed.pop()  # what has just been seen is its first attempt
+            raise failed.pop()  # the call above was its first attempt
         return call()
 
     def pause_seconds(state: "RetryCallState") -> float:

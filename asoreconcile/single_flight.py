@@ -1,7 +1,7 @@
-"""One call for all who want its answer at the same time.
+"""Deduplicates concurrent calls: callers with the same key share one call.
 
-Twelve workers that need one token sign in once, and a failure frees all twelve at once:
-under a lock they would fail one after another. Nobody waits longer than the own
+Twelve workers that need one token sign in once, and a failure releases all twelve at
+once: with a lock they would fail one after another. No caller waits longer than its own
 reconcile may take. Rule: TH-9.
 """
 
@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 
 class PatienceError(TimeoutError):
-    """The call goes on, but who waited for it had no more time for that."""
+    """The caller's waiting time ended, while the shared call goes on."""
 
 
 @attrs.define(eq=False)
 class _Flight(Generic[T]):
-    """abandoned: it ended because the time of whoever made it did."""
+    """abandoned: it ended because its caller ran out of time."""
 
     over: StopSignal = attrs.field(factory=StopSignal)
     answer: list[T] = attrs.field(factory=list)
@@ -33,24 +33,23 @@ class _Flight(Generic[T]):
 
 
 class SingleFlight(Generic[K, T]):
-    """Calls under way, by key. Safe from any thread; keeps nothing once they are over.
+    """Calls in progress, by key. Safe from any thread; keeps no results.
 
-    own_thread: a call runs on a daemon thread that belongs to no reconcile. For calls
-    that cannot be broken off: whoever waits goes in time, the call ends when it does.
-    Otherwise the first who comes makes the call on its own thread, within its own time.
+    own_thread: run each call on a daemon thread outside any reconcile. For calls that
+    cannot be cancelled: waiting callers leave in time, and the call ends whenever it
+    does. Otherwise the first caller makes the call on its own thread, within its own
+    time.
     """
 
     def __init__(self, *, own_thread: bool = False, name: str = "shared-call") -> None:
-        """name: of the threads."""
+        """name: the threads' name."""
         self._own_thread = own_thread
         self._name = name
         self._lock = threading.Lock()
         self._flights: dict[K, _Flight[T]] = {}
 
     def forget_all(self) -> None:
-        """Begin anew, in a process that was just forked: the calls under way are made
-        by threads that are not here.
-        """
+        """Drop all calls, in a forked child: their threads do not exist here."""
         self._lock = threading.Lock()
         self._flights = {}
 
@@ -61,11 +60,11 @@ class SingleFlight(Generic[K, T]):
         *,
         at_most_seconds: float | None = None,
     ) -> T:
-        """The answer of the call under way for a key, or else of this one.
+        """The result of the key's call in progress, or else of this call.
 
-        Raises what the call raised, the same to all who wait. Raises DeadlineError or
-        StoppedError when this reconcile's own time is over before, and PatienceError
-        after at_most_seconds of waiting for another thread's call.
+        Raises what the call raised, to all its callers. Raises DeadlineError or
+        StoppedError if this reconcile's own time ends first, and PatienceError after
+        at_most_seconds of waiting for another thread's call.
         """
         while True:
             flight, is_first = self._flight(key)
@@ -77,7 +76,7 @@ class SingleFlight(Generic[K, T]):
                 raise PatienceError
             if is_first or not flight.abandoned:
                 return _outcome(flight)
-            # Its maker had less time than this reconcile has: that says nothing.
+            # Its caller had less time than this reconcile has: call again.
 
     def _flight(self, key: K) -> tuple[_Flight[T], bool]:
         with self._lock:
@@ -93,7 +92,7 @@ class SingleFlight(Generic[K, T]):
         )
         try:
             thread.start()
-        except RuntimeError as error:  # no more threads: an answer all the same
+        except RuntimeError as error:  # no thread is available: call on this one
             self._land(key, flight, error)
 
     def _run(self, key: K, flight: _Flight[T], call: Callable[[], T]) -> None:
@@ -107,7 +106,7 @@ class SingleFlight(Generic[K, T]):
             self._land(key, flight, None)
 
     def _land(self, key: K, flight: _Flight[T], error: BaseException | None) -> None:
-        """In this order: who comes now makes a call of its own."""
+        """In this order: a later caller makes a new call."""
         flight.error = error
         with self._lock:
             del self._flights[key]
@@ -116,6 +115,6 @@ class SingleFlight(Generic[K, T]):
 
 def _outcome(flight: _Flight[T]) -> T:
     if flight.error is not None:
-        # One error, raised on many threads: each traceback starts again.
+        # One error is raised on many threads: reset its traceback for each.
         raise flight.error.with_traceback(None)
     return flight.answer[0]

@@ -1,14 +1,14 @@
 """Work that waits without holding a thread.
 
-A generator that yields where it would block, and is resumed by whoever runs it: on a
-thread of its own, or on whichever of a few is free. What it yields says for what:
+A generator that yields where it would block; its runner resumes it, on its own thread
+or on any free thread of a small pool. The yielded value says what it waits for:
 
     None    ->  until somebody calls the `wake` that it was given
     number  ->  seconds to pause; a stop ends the pause
 
-A wake may come for nothing: whoever is resumed looks whether what it waits for is here.
-It may be resumed on another thread each time, never on two at once: no lock, context
-variable or thread-local value may be held over a yield.
+A wake may be spurious: after each one the generator must check its condition.
+It may be resumed on a different thread each time, but never on two at once: do not hold
+a lock, context variable or thread-local value across a yield.
 """
 
 from collections.abc import Generator
@@ -20,8 +20,8 @@ Stepwise = Generator[float | None, None, T]
 
 
 def completed(steps: Stepwise[T]) -> T:
-    """What steps that never wait lead to. Raises what they raise, and RuntimeError
-    where one would wait.
+    """Run steps that must not wait; return their result. Raises what they raise, and
+    RuntimeError if one waits.
     """
     try:
         next(steps)

@@ -1,12 +1,12 @@
-"""The long-lived threads of a process: one that dies is started again.
+"""Runs the long-lived threads of a process, and restarts one that dies.
 
     target returns, or raises StoppedError  ->  it has ended
     target raises anything else             ->  logged and counted; called again after a
                                                 pause, on the same thread
 
-Watches, the event writer, timers, listeners, the elector and whatever else runs for as
-long as the process does are started here. `runtime.health.ThreadsAlive` shows what is
-down, `RuntimeMetrics.threads` counts deaths. Rules: TH-9, TH-10.
+Watches, the event writer, timers, listeners, the elector and all other long-lived
+threads are started here. `runtime.health.ThreadsAlive` shows which are down,
+`RuntimeMetrics.threads` counts deaths. Rules: TH-9, TH-10.
 """
 
 import itertools
@@ -26,16 +26,18 @@ _log = Logger(__name__)
 
 _FIRST_PAUSE_SECONDS = 1.0
 _LAST_PAUSE_SECONDS = 30.0
-# A thread that lived for so long fails for a new reason: its pauses begin anew.
+# A thread that ran for this long fails for a new reason: its back-off restarts.
 _SOUND_AFTER_SECONDS = 60.0
 
 
 class NoThreadError(AsoreconcileError, RuntimeError):
-    """The machine gives this process no further thread."""
+    """The machine cannot start another thread for this process."""
 
 
 def begin(thread: threading.Thread) -> None:
-    """Start a thread. Raises NoThreadError, which says which one, and what to do."""
+    """Start a thread. Raises NoThreadError, which names the thread and says what to
+    do.
+    """
     try:
         thread.start()
     except RuntimeError as error:
@@ -46,10 +48,10 @@ def begin(thread: threading.Thread) -> None:
 
 @attrs.frozen
 class ThreadCrash:
-    """What is known of the threads of a name that died.
+    """The crashes of all threads with one name.
 
     count: since the start of the process. error: the type of the last exception; its
-    text is in the log only, as it may hold what nobody without a login may read.
+    text is only in the log, as unauthenticated readers must not see it.
     """
 
     count: int
@@ -57,12 +59,12 @@ class ThreadCrash:
 
 
 def _wait(event: threading.Event, seconds: float) -> bool:
-    # By its own method: there are events of other making.
+    # By its own method: there are other implementations of events.
     return event.wait(seconds)
 
 
 class Threads:
-    """Starts daemon threads and keeps them going. Safe from any thread."""
+    """Starts daemon threads and restarts those that die. Safe from any thread."""
 
     def __init__(
         self,
@@ -70,8 +72,8 @@ class Threads:
         wait: Callable[[threading.Event, float], bool] = _wait,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """wait, monotonic: of a `Clock`; by default real time, as a clock's own thread
-        needs it.
+        """wait, monotonic: those of a `Clock`; default real time, which a clock's own
+        timer thread needs.
         """
         self._wait = wait
         self._monotonic = monotonic
@@ -82,7 +84,7 @@ class Threads:
 
     @classmethod
     def timed_by(cls, clock: Clock) -> Self:
-        """Pauses as long as a clock says."""
+        """Threads whose restart pauses use a clock."""
         return cls(wait=clock.wait, monotonic=clock.monotonic)
 
     def start(
@@ -92,11 +94,11 @@ class Threads:
         *,
         stopping: threading.Event | None = None,
     ) -> threading.Thread:
-        """Call `target` on a thread of its own, and again whenever it raises.
+        """Call `target` on a new thread, and again whenever it raises.
 
-        The first pause is 1 s, doubled to 30 s while calls fail within a minute.
-        stopping: once it is set, nothing is called again, and a pause ends.
-        Raises NoThreadError if the machine gives none.
+        The first pause is 1 s, doubled up to 30 s while calls fail within a minute.
+        stopping: once set, the target is not called again, and a pause ends.
+        Raises NoThreadError if no thread can be started.
         """
         stopping = stopping or threading.Event()
         thread = threading.Thread(
@@ -106,8 +108,8 @@ class Threads:
         return thread
 
     def record_crash(self, name: str, error: BaseException) -> None:
-        """Log and count a death that its owner makes good itself. Call it while the
-        exception is being handled.
+        """Log and count a crash that the owner recovers from itself. Call it while
+        handling the exception.
         """
         self._record(name, error)
         _log.exception("Thread died", thread=name)
@@ -115,9 +117,9 @@ class Threads:
     def fell(
         self, name: str, error: BaseException, *, starts_again_in: float
     ) -> Callable[[], None]:
-        """Log and count a death, and show it as down until the answer is called. For
-        what its owner starts again after a pause, of seconds. Call it while the
-        exception is being handled.
+        """Log and count a crash, and show the thread as down until the returned
+        function is called. For threads that their owner restarts after a pause, in
+        seconds. Call it while handling the exception.
         """
         self._record(name, error)
         _log.exception("Thread died", thread=name, startsAgainIn=starts_again_in)
@@ -132,12 +134,12 @@ class Threads:
         return revived
 
     def crashes(self) -> Mapping[str, ThreadCrash]:
-        """What died so far, by thread name."""
+        """The crashes so far, by thread name."""
         with self._lock:
             return dict(self._crashes)
 
     def down(self) -> list[str]:
-        """The names of threads that are dead now, and will be started again."""
+        """The names of threads that are dead now and will be restarted."""
         with self._lock:
             return sorted(self._down.values())
 

@@ -1,6 +1,7 @@
-"""TLS contexts, and what is loaded into them: one way for clients and servers.
+"""TLS contexts for clients and servers, and loading certificates into them.
 
-A client trusts the authorities that Go's clients trust: kubectl's clusters are ours.
+A client accepts the same CAs as Go's clients, so that clusters that work with kubectl
+work here.
 """
 
 import os
@@ -15,9 +16,10 @@ from pathlib import Path
 Pem = Path | bytes
 """PEM, or the file that holds it."""
 Pair = tuple[Pem, Pem | None]
-"""A certificate and its key; None for a key that is in the certificate's file."""
+"""The files of a certificate and its key; None if the key is in the certificate's file.
+"""
 Stamp = tuple[int, int, int]
-"""What differs when a file's content does."""
+"""A value that changes when a file's content does."""
 
 
 def client_context(
@@ -26,26 +28,26 @@ def client_context(
     capath: str | None = None,
     cadata: str | None = None,
 ) -> ssl.SSLContext:
-    """A client's context that verifies the server. Raises OSError.
+    """A client context that verifies the server. Raises OSError.
 
     cafile: PEM of the authorities to trust. capath: a folder of them. cadata: the PEM
     itself. With none of them, the system's authorities, or those of SSL_CERT_FILE.
     """
     context = ssl.create_default_context(cafile=cafile, capath=capath, cadata=cadata)
-    # Python 3.13 began to refuse authorities that break a letter of RFC 5280: clusters
-    # made by hand have no authority key identifier, companies' proxies neither. The
-    # chain, the dates and the host's name are verified all the same.
+    # Python 3.13 refuses CAs that violate details of RFC 5280: hand-made clusters and
+    # corporate proxies often lack the authority key identifier. The chain, the dates
+    # and the host name are still verified.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    # As Go's default for clients; older ones need not be spoken to.
+    # As Go's default for clients; older versions are not supported.
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 
 
 class FileContext:
-    """A context over files, with what is in them now. Safe from any thread.
+    """A TLS context that follows its files. Safe from any thread.
 
-    What is loaded into it is shown to new handshakes; open connections keep what
-    they had. What cannot be used leaves what was there.
+    New handshakes use the loaded certificates; open connections keep theirs. Unusable
+    files leave the previous certificates in place.
     """
 
     def __init__(
@@ -55,22 +57,23 @@ class FileContext:
         authority: Pem | None = None,
         pair: Pair | None = None,
     ) -> None:
-        """authority: the PEM to trust. pair: what to show; see `load_cert_chain`.
+        """authority: the trusted CAs as PEM. pair: our certificate and key; see
+        `load_cert_chain`.
 
-        Loads both. Raises OSError (ssl.SSLError is one) for what cannot be used.
+        Loads both. Raises OSError (ssl.SSLError is one) for unusable files.
         """
         self.context = context
         self._authority = authority
         self._pair = pair
         self._lock = threading.Lock()
-        self._seen = self._stamp()  # first: what changes while it is read is read again
+        self._seen = self._stamp()  # first: a file that changes now is read again
         self._load()
 
     def refresh(self) -> bool:
-        """Load the files again if they changed; whether they had.
+        """Reload the files if they changed; returns whether they had.
 
-        Raises OSError for what cannot be used: half written, most likely. The next call
-        looks again.
+        Raises OSError for unusable files, most likely half-written ones. The next call
+        tries again.
         """
         with self._lock:
             stamp = self._stamp()
@@ -88,21 +91,21 @@ class FileContext:
                 self.context.load_verify_locations(file)
 
     def _stamp(self) -> tuple[Stamp, ...]:
-        """A value that differs when the content of the files does."""
+        """A value that changes when the content of the files does."""
         given = (self._authority, *(self._pair or ()))
         return tuple(file_stamp(file) for file in given if isinstance(file, Path))
 
 
 def load_cert_chain(context: ssl.SSLContext, certificate: Pem, key: Pem | None) -> None:
-    """Show this pair to who comes next. Raises OSError, and changes nothing then.
+    """Use this pair for new handshakes. On OSError nothing has changed.
 
     key: None if it is in the certificate's file.
     """
     with ExitStack() as files:
         certificate_file = files.enter_context(as_file(certificate))
         key_file = None if key is None else files.enter_context(as_file(key))
-        # A certificate whose key is still the old one would leave a live context with
-        # neither: try the pair elsewhere first.
+        # A new certificate with the old key would leave a live context without either:
+        # try the pair in another context first.
         tried = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         for one in (tried, context):
             one.load_cert_chain(certificate_file, key_file)
@@ -110,9 +113,11 @@ def load_cert_chain(context: ssl.SSLContext, certificate: Pem, key: Pem | None) 
 
 @contextmanager
 def as_file(content: Pem) -> Iterator[Path]:
-    """A file with this content, for as long as the block lasts; a path is one already.
+    """A file with this content for the duration of the block; a path is returned as it
+    is.
 
-    In memory, on Linux: a pod's root may be read-only, and no disk sees a key.
+    In memory on Linux: a pod's root file system may be read-only, and a key must not
+    reach the disk.
     """
     if isinstance(content, Path):
         yield content
@@ -128,6 +133,6 @@ def as_file(content: Pem) -> Iterator[Path]:
 
 
 def file_stamp(path: Path) -> Stamp:
-    """A value that differs when the file's content does. Raises OSError."""
+    """A value that changes when the file's content does. Raises OSError."""
     state = os.stat(path)  # noqa: PTH116 - follows the links that mounts rotate by
     return state.st_ino, state.st_mtime_ns, state.st_size

@@ -2,8 +2,8 @@
 
     Application("mirror", tracing=Tracing())
 
-Nothing of OpenTelemetry is imported before one is made; without one, a request asks a
-context variable that it asks anyway.
+OpenTelemetry is imported only when a `Tracing` is created. Without one, a request costs
+nothing extra.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,14 +22,14 @@ _NAME = "asoreconcile"
 
 
 class Tracing:
-    """Makes spans, by a provider. Safe from any thread.
+    """Creates spans with a tracer provider. Safe from any thread.
 
-    What a span says of errors has the secrets that are known hidden, as the log has.
+    Known secrets are hidden in a span's errors, as in the log.
     """
 
     def __init__(self, provider: "TracerProvider | None" = None) -> None:
-        """provider: of `opentelemetry.sdk`; None is the process's own, which records
-        nothing until the process sets one.
+        """provider: a tracer provider of `opentelemetry.sdk`; None uses the global one,
+        which records nothing until the process sets it.
 
         Raises MissingExtraError without `asoreconcile[tracing]`.
         """
@@ -42,9 +42,9 @@ class Tracing:
     def reconcile(
         self, controller: str, fields: Mapping[str, Any]
     ) -> Iterator["ReconcileTrace"]:
-        """The span of one reconcile, which is this thread's until the block ends.
+        """The span of one reconcile, current on this thread until the block ends.
 
-        fields: as the log has them.
+        fields: the log fields.
         """
         attributes = {f"{_NAME}.{name}": str(value) for name, value in fields.items()}
         with self._tracer.start_as_current_span(
@@ -57,7 +57,9 @@ class Tracing:
 
 
 class ReconcileTrace:
-    """The span of one reconcile: what its requests are children of, on any thread."""
+    """The span of one reconcile, and the parent of its requests' spans on any
+    thread.
+    """
 
     def __init__(self, tracer: "Tracer", span: "Span") -> None:
         from opentelemetry.trace import set_span_in_context
@@ -68,8 +70,8 @@ class ReconcileTrace:
 
     @property
     def log_fields(self) -> Mapping[str, str]:
-        """`traceID` and `spanID`, in hexadecimal, for each log record; none of a span
-        that nobody records.
+        """`traceID` and `spanID`, in hexadecimal, for each log record; empty for a span
+        that is not recorded.
         """
         context = self._span.get_span_context()
         if not context.is_valid:
@@ -80,16 +82,16 @@ class ReconcileTrace:
         }
 
     def ended(self, result: str, error: BaseException | None = None) -> None:
-        """Say how the reconcile ended: its result, as metrics have it."""
+        """Record the result of the reconcile, with the metrics' label."""
         self._span.set_attribute(f"{_NAME}.result", result)
         if error is not None:
             _fail(self._span, error)
 
     @contextmanager
     def request(self, method: str, host: str, path: str) -> Iterator["RequestSpan"]:
-        """The span of one request; what the block raises is its failure.
+        """The span of one request; an error raised in the block is recorded.
 
-        path: without its query, which may hold what is selected.
+        path: without its query, which may contain selectors.
         """
         from opentelemetry.trace import SpanKind
 
@@ -113,10 +115,10 @@ class ReconcileTrace:
 
     @contextmanager
     def call(self, name: str, host: str) -> Iterator[None]:
-        """The span of another call than an HTTP request, such as a database's; what the
-        block raises is its failure.
+        """The span of a call other than an HTTP request, such as a database query; an
+        error raised in the block is recorded.
 
-        name: what is done, without any value.
+        name: the operation, without values.
         """
         from opentelemetry.trace import SpanKind
 
@@ -136,15 +138,15 @@ class ReconcileTrace:
 
 
 class RequestSpan:
-    """One request under way."""
+    """The span of one request in progress."""
 
     def __init__(self, span: "Span") -> None:
         self._span = span
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """`traceparent`, by which the server's own spans join; none where nobody
-        records.
+        """The `traceparent` header, which links the server's spans; none if not
+        recorded.
         """
         context = self._span.get_span_context()
         if not context.is_valid:
@@ -154,7 +156,7 @@ class RequestSpan:
         return {"traceparent": parent}
 
     def answered(self, status: int) -> None:
-        """Say which status came."""
+        """Record the response status."""
         from opentelemetry.trace import Status, StatusCode
 
         self._span.set_attribute("http.response.status_code", status)
@@ -167,6 +169,6 @@ def _fail(span: "Span", error: BaseException) -> None:
     from opentelemetry.trace import Status, StatusCode
 
     span.set_attribute("error.type", type(error).__name__)
-    # Traces are read by those who may read of all namespaces.
+    # Readers of traces may read all namespaces.
     text = redact(f"{type(error).__name__}: {error}", namespace=None)
     span.set_status(Status(StatusCode.ERROR, text))

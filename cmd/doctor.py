@@ -62,24 +62,24 @@ def doctor(
     dry_run: bool,
     output: str,
 ) -> None:
-    """Look an installation over: what is in order, what is not, and how to mend it.
+    """Check an installation: what works, what does not, and how to repair it.
 
-    The API server, clocks, proxies and versions; the operator's pods, settings and
-    leader; the kinds, their conversion and webhooks with certificates; objects that are
-    not Ready, were never looked at or do not go; the rights of the operator's service
-    account against the shipped roles; the credentials in use. Reads the cluster that
-    KUBECONFIG names, and shows no value of a Secret.
+    Checks the API server, clocks, proxies and versions; the operator's pods, settings
+    and leader; the kinds, their conversion, webhooks and certificates; objects that are
+    not Ready, were never reconciled or are stuck in deletion; the permissions of the
+    operator's service account, compared with the shipped roles; and the credentials in
+    use. Reads the cluster that KUBECONFIG names, and shows no value of a Secret.
 
-    Nothing is changed without --fix. A finding whose repair is safe names it in
-    brackets: each is said before it is done, can be done again, deletes nothing and
-    touches no resource of Azure.
+    Changes nothing without --fix. If a finding has a safe repair, its name is in
+    brackets. A repair is shown before it is made, may be repeated, deletes nothing and
+    changes nothing in Azure.
 
     \b
     Example:
       asoctl doctor --operator-namespace azureserviceoperator-system
       asoctl doctor --fix drop-stored-versions --dry-run
 
-    Exit code 1 when there is an error that was not mended, 0 for warnings alone.
+    Exit code 1 when there is an error that was not repaired, 0 for warnings alone.
     """  # noqa: D301 -- click wants the character
     if dry_run and not names:
         raise click.UsageError("--dry-run says what --fix would do: give --fix NAME")

@@ -46,10 +46,10 @@ _MISSING = 1
 @click.option("-n", "--namespace", default="default", show_default=True, metavar="NAME")
 @sharedoptions.table_output
 def explain(*, name: str, paths: Sequence[str], namespace: str, output: str) -> None:
-    """Say why an Azure object of the cluster is as it is, and what to do.
+    """Say why an Azure object of the cluster is not Ready, and what to do.
 
-    Its condition, the chain of its owners, what it refers to and whether that is there,
-    the credential in use, a running operation, and the last events. With -f, all
+    Shows its condition, its owners, what it refers to and whether that exists, the
+    credential in use, a running operation, and the last events. With -f, all
     objects that manifests name. Reads the cluster that KUBECONFIG names, and nothing of
     Azure; values of Secrets are not shown.
 

@@ -148,9 +148,9 @@ def print_crds(
     PATTERN is a list of globs over group/Kind, separated by ';', letter case aside;
     * crosses the slash. Without it every kind that is run is printed.
 
-    Several versions of a kind need somebody who converts between them: the operator's
-    webhook, asoreconcile manager --webhook-port. Objects are stored in a form then that
-    keeps what any version says.
+    To serve several versions of a kind, the API server needs a webhook that converts
+    between them: asoreconcile manager --webhook-port. Objects are then stored in a form
+    that has the fields of all versions.
 
     \b
     Example:
@@ -245,7 +245,7 @@ def _asked_of(kind: Kind, versions: Sequence[str]) -> tuple[str, ...]:
 def print_webhooks(
     *, pattern: str, webhook_service: str, webhook_url: str, webhook_ca: Path | None
 ) -> None:
-    """Print the configurations that have the operator judge writes, as YAML.
+    """Print the configurations of the admission webhooks, as YAML.
 
     With them a wrong object is refused when it is written, and names are filled in.
     Without them it is stored, and its Ready condition says what is wrong.

@@ -52,20 +52,20 @@ def plan(
 ) -> None:
     """Show what the operator would change in Azure for each manifest.
 
-    Each resource is read, and what its extensions look at; nothing is written. A change
-    is shown by field with the rule that makes it one; json has the whole bodies, too.
-    Values of Secrets are neither read nor compared, but for the password of a
-    database server's administrator: for a user of a database plan signs in with it, and
-    shows statements. What Azure never shows, such as passwords, is not compared either,
-    and said. Signs in as `asoctl import
-    azure-resource` does, whatever credential the operator takes for an object.
+    Reads each resource in Azure, and what its extensions need; writes nothing. Shows
+    each changed field with the rule that found it; json has the whole bodies, too. What
+    Azure never shows, such as passwords, is not compared; the output says so. Values of
+    Secrets are neither read nor compared, with one exception: for a user of a database,
+    plan signs in to the server with the administrator's password and shows statements.
+    Signs in to Azure as `asoctl import azure-resource` does, not with the operator's
+    credentials.
 
     \b
     Example:
       asoctl plan -f shop.yaml --subscription 00000000-0000-0000-0000-000000000000
 
-    Exit code 0 when nothing would change, 2 when something would, 1 when for some
-    resource nobody can tell.
+    Exit code 0 when nothing would change, 2 when something would, 1 when it
+    cannot be told for some resource.
     """  # noqa: D301 -- click wants the character
     if bool(paths) == cluster:
         raise click.UsageError("use either --filename or --cluster")

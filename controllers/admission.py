@@ -1,6 +1,6 @@
-"""Writes of Azure objects judged and completed before they are stored.
+"""Validates and completes Azure objects before they are stored.
 
-The same functions as the reconciler's, at the moment when the user still looks. For
+The functions are the reconciler's, but here the author still sees the answer. For
 `webhooks.server.WebhookServer`: one function each for all kinds, under any path.
 """
 
@@ -36,7 +36,7 @@ _MAX_PROBLEMS = 20
 
 
 class Admission:
-    """Judges writes by the rules of a catalogue's kinds. Safe from any thread."""
+    """Checks writes by the rules of a catalogue's kinds. Safe from any thread."""
 
     def __init__(self, catalogue: Catalogue, *checks: AdmissionCheck) -> None:
         """checks: what else is wrong with an object, such as its expressions."""
@@ -44,11 +44,11 @@ class Admission:
         self._checks: tuple[AdmissionCheck, ...] = (rule_problems, *checks)
 
     def validate(self, request: AdmissionRequest) -> Allowed | Denied:
-        """Whether a write may be: everything that is wrong with it, at once.
+        """Whether a write is allowed; reports all problems at once.
 
-        What does not touch the spec may always be, and so may anything on the way out:
-        an object that broke a rule before the rule was there must stay manageable.
-        Fields that were dropped on the way are warned of. Rules: R10.1, R10.2.
+        A write that does not change the spec is always allowed, and so is one of an
+        object in deletion: an object that breaks a rule newer than itself must stay
+        manageable. Dropped fields cause a warning. Rules: R10.1, R10.2.
         """
         obj, old = request.obj, request.old
         version = self._version(request.gvk)
@@ -83,7 +83,9 @@ class Admission:
         return with_defaults(version, obj, claimed_name=_claimed_name(obj, request.old))
 
     def _version(self, gvk: GroupVersionKind) -> KindVersion | None:
-        """None for what is not ours, and for stored forms: operators write those."""
+        """None for kinds that are not ours, and for stored forms, which only operators
+        write.
+        """
         try:
             known = form(self._catalogue.kind(gvk.group_kind), gvk.version)
         except (NotInCatalogueError, UnknownVersionError):
@@ -92,7 +94,7 @@ class Admission:
 
 
 def _is_claimed(version: KindVersion, obj: JsonObject) -> bool:
-    """Whether something outside the cluster goes by the object's name already."""
+    """Whether something outside the cluster already has the object's name."""
     if version.is_arm:
         return bool(annotations(obj).get(RESOURCE_ID))
     return is_fixed_user(version.group_kind) and FINALIZER in finalizers(obj)

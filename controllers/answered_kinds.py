@@ -1,7 +1,7 @@
-"""The kinds that webhooks answer for where nothing is reconciled.
+"""The kinds that webhooks answer for while this process reconciles none.
 
-AZURE_OPERATOR_MODE=webhooks: other processes of the cluster have the objects, this one
-has the API server's questions about them. No object is listed or watched.
+For AZURE_OPERATOR_MODE=webhooks: other processes reconcile the objects, this one
+answers the API server's questions about them. It lists and watches no objects.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,11 +24,11 @@ class AnsweredKinds:
         """Never called: nothing here can fail."""
 
     def versions(self) -> Mapping[GroupKind, KindVersion]:
-        """The version that each kind is answered for at, as last told."""
+        """The version of each kind, as set last."""
         return self._versions
 
     def begin(self, versions: Iterable[KindVersion]) -> Mapping[GroupKind, str]:
-        """Answer for these kinds; none of them can fail to start."""
+        """Serve these kinds; none of them can fail to start."""
         started = {version.group_kind: version for version in versions}
         for version in started.values():
             self._admit(version.group_kind)
@@ -37,7 +37,9 @@ class AnsweredKinds:
         return {}
 
     def end(self, group_kind: GroupKind) -> None:
-        """Count it no more. Its paths go on answering: nobody asks of what is gone."""
+        """Remove a kind. Its paths stay, as there are no reviews of a kind that is
+        gone.
+        """
         self._versions = {
             known: version
             for known, version in self._versions.items()

@@ -1,8 +1,8 @@
 """The process's connections to Azure: made when an object first needs one.
 
-What reconciles is loaded with the first object, not at the start: a replica that does
-not lead, and one of webhooks, never need it (half of all modules). Closed with the
-application, once nothing runs any more.
+The modules that reconcile are loaded with the first object, not at the start: a replica
+that is not the leader, and one for webhooks, never need them (half of all modules). The
+connections are closed at the application's end.
 """
 
 from collections.abc import Callable
@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from asoreconcile.azure.reconcile_scope import Connection, ConnectionResolver
     from asoreconcile.controllers.arm_client_factory import ArmClientFactory
 
-# Kinds whose workers may all be talking to Azure at once.
+# The number of kinds whose workers may all use Azure at once.
 _BUSY_KINDS = 16
 
 
 class AzureConnections:
-    """Those of one application. Safe from any thread; making it sends nothing."""
+    """The connections of one application. Safe from any thread; creating it sends
+    nothing.
+    """
 
     def __init__(
         self, app: Application, settings: Settings, *, seen: Callable[[GroupKind], str]
@@ -40,8 +42,8 @@ class AzureConnections:
         """seen: as of a `CredentialResolver`."""
         self._app = app
         self._settings = settings
-        # At once, though the factory is not: a family that came with the first request
-        # would be missing from the first scrapes.
+        # Created at once, unlike the factory: otherwise the metric family would be
+        # missing until the first request.
         self._metrics = ArmMetrics(app.registry)
         self._factory = Deferred(self._make_factory)
         self.resolver = CredentialResolver(
@@ -92,7 +94,7 @@ class AzureConnections:
 
 @attrs.frozen
 class _Later:
-    """A `ConnectionResolver` that is made with the first question."""
+    """A `ConnectionResolver` that is created with the first call."""
 
     made: "Deferred[ConnectionResolver]"
 

@@ -1,7 +1,8 @@
-"""The half of the operator that reconciles: kinds, credentials, and what wakes objects.
+"""The reconciling part of the operator: kinds, credentials, and watches that wake
+objects.
 
-Each part has itself run by the application; kinds start and stop in `lifecycle` as the
-CRD watcher says. Nothing here decides anything about a resource.
+Each part registers with the application; the CRD watcher starts and stops kinds through
+`lifecycle`. Nothing here decides about a resource.
 """
 
 from collections.abc import Mapping
@@ -50,8 +51,9 @@ def azure_controllers(
     metrics = ExtensionMetrics(app.registry)
     names = tuple(dict.fromkeys((*extension_names, *settings.extensions)))
 
-    # What reconciles is loaded with the first object, not at the start: a replica that
-    # does not lead, and one of webhooks, never need it (half of all modules).
+    # The modules that reconcile are loaded with the first object, not at the start: a
+    # replica that is not the leader, and one for webhooks, never need them (half of all
+    # modules).
 
     def dependencies() -> "SharedDependencies":
         from asoreconcile.controllers.dependencies import shared_dependencies
@@ -75,7 +77,7 @@ def azure_controllers(
 
     shared = Deferred(dependencies)
     if names:
-        shared()  # a set of others that cannot be used ends the start
+        shared()  # an unusable extension set ends the start
     builder = KindBuilder(
         app=app,
         sync_period_seconds=settings.sync_period_seconds,

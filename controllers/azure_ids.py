@@ -1,7 +1,7 @@
-"""The caches' index of objects by Azure id, so that two with one id are found.
+"""The index of cached objects by Azure id, which finds two objects with one id.
 
-Filed are the claimed under their id, the others under their Azure name: their id needs
-their owner, and few are unclaimed for long.
+Claimed objects are indexed by their id, others by their Azure name: their id depends on
+their owner, and few stay unclaimed for long.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ _INDEX = "azure-id"
 
 
 def index_azure_ids(informer: Informer, form: StorageCodec) -> None:
-    """Have a kind's cache find objects by the Azure id that they stand for."""
+    """Add an index by Azure id to a kind's cache."""
 
     def values(entry: Entry) -> Iterable[str]:
         claimed = entry.annotations.get(RESOURCE_ID)
@@ -28,7 +28,7 @@ def index_azure_ids(informer: Informer, form: StorageCodec) -> None:
         try:
             obj = form.read(entry.peek())
         except KindConversionError:
-            return ()  # its own reconcile says so
+            return ()  # its own reconcile reports the error
         version = form.version(obj)
         name = azure_name(version, obj) if version.is_arm else ""
         return (_unclaimed(name),) if name else ()
@@ -37,7 +37,7 @@ def index_azure_ids(informer: Informer, form: StorageCodec) -> None:
 
 
 def with_id(informer: Informer, arm_id: str) -> set[ObjectKey]:
-    """The objects claimed for an id, and those unclaimed that are called so."""
+    """The objects claimed for an id, and unclaimed ones with its name."""
     name = arm_id.rpartition("/")[2]
     found = informer.by_index(_INDEX, ids.key(arm_id))
     return {*found, *informer.by_index(_INDEX, _unclaimed(name))}

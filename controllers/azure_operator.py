@@ -1,9 +1,9 @@
-"""The operator put together: settings in, a running process out.
+"""Builds the operator from its settings, and runs it.
 
-An `Application` has the clients, caches, checks, endpoints and the election, and owns
-lifetimes. The parts have themselves run by it: the CRDs' installation, webhooks, the
-watcher that starts and stops kinds as CRDs come and go, and, where this process
-reconciles, the kinds' controllers. Nothing here decides anything about a resource.
+An `Application` has the clients, caches, checks, endpoints and the leader election, and
+starts and stops everything. The parts register with it: the installation of CRDs,
+webhooks, the watcher that starts and stops kinds as CRDs come and go, and, if this
+process reconciles, the kinds' controllers. Nothing here decides about a resource.
 """
 
 from asoreconcile.cache.scope import CacheOptions
@@ -40,8 +40,8 @@ class AzureOperator:
     def __init__(
         self, settings: Settings, options: Options, *, clock: Clock | None = None
     ) -> None:
-        """Sends nothing yet. Raises an AsoreconcileError for what cannot be used: no
-        cluster is configured, an address, a certificate, a credential, an extension.
+        """Sends no request. Raises an AsoreconcileError for unusable settings: no
+        cluster is configured, a wrong address, certificate, credential or extension.
         """
         self._settings = settings
         self._options = options
@@ -50,7 +50,7 @@ class AzureOperator:
         self._app = app = self._make_application(clock)
         metrics = ExpressionMetrics(app.registry)
         self._expressions = shared_expressions().counted_by(metrics)
-        # First: what comes after it finds the CRDs installed.
+        # First, so that the other parts find the CRDs installed.
         installation = CrdInstallation(options, catalogue, app.client)
         installation.setup_with(app)
         self._crds = crds = app.informer(
@@ -70,14 +70,14 @@ class AzureOperator:
     def run(self) -> int:
         """Install CRDs, run until stopped; returns the exit code. Blocking.
 
-        One of several installs CRDs, and reconciles, once it leads (LE-5).
-        Raises AsoreconcileError when it cannot start: the cluster does not answer, a
-        pattern matches nothing.
+        Of several processes the leader installs CRDs and reconciles (LE-5). Raises
+        AsoreconcileError when it cannot start: the cluster does not answer, a pattern
+        matches nothing.
         """
         return self._app.run()
 
     def stop(self) -> None:
-        """Ask `run` to end. Any thread; does not wait."""
+        """Ask `run` to end. Callable from any thread; does not block."""
         self._app.stop()
 
     def _make_application(self, clock: Clock | None) -> Application:
@@ -143,7 +143,7 @@ class AzureOperator:
         _log.info("Starting", version=__version__, kinds=kinds)
 
     def _report_unreadable(self, found: Unreadable) -> None:
-        """Record the event by the kind's own controller, or by the operator."""
+        """Record the event as the kind's own controller, or as the operator."""
         kind = self._kinds.running().get(found.resource.group_kind)
         if kind is None:
             unreadable_events(self._app.recorder)(found)

@@ -1,12 +1,12 @@
-"""One conversion asked for through the API server, before this process is ready.
+"""One conversion through the API server, before this process is ready.
 
-Nobody but the API server knows whether it trusts our certificate: it takes a moment to
-take in a caBundle, and a proxy or a wrong Service may stand between. What makes it call
-us is a read of an object at another version than the stored one. Where no kind has an
-object yet there is nothing to ask, and that is said.
+Only the API server knows whether it trusts our certificate: it needs a moment to load a
+caBundle, and a proxy or a wrong Service may be in between. To make it call us, an
+object is read at a version other than the stored one. If no kind has an object yet,
+there is nothing to read, and the log says so.
 
-Only distrust holds up readiness. A server that cannot reach us is no reason to wait: it
-may well reach us only once we are ready, when our Service lists us.
+Only a failure of trust holds up readiness. If the API server cannot reach us, waiting
+does not help: it may reach us only once we are ready and the Service lists us.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ PROBE = Request(ObjectKey("", "conversion"))
 
 _FIRST_PAUSE_SECONDS = 0.25
 _LAST_PAUSE_SECONDS = 15.0
-# Go's words: the API server passes the error of its TLS library on as text.
+# Texts of Go's TLS library, which the API server passes on in its error.
 _UNTRUSTED_WORDS = ("x509", "certificate")
 
 
@@ -85,16 +85,15 @@ class ConversionProbe:
         return attrs.evolve(result, ok=result.ok or degraded)
 
     def reconcile(self, request: Request) -> Result:
-        """Probe, until one conversion was answered, or none is to be had. Blocks for a
-        request at most.
+        """Probe, until one conversion was answered, or there is none to test. Blocks
+        for a request at most.
         """
         if self._is_over():
             return Result()
         return Result(requeue_after_seconds=self._backoff.delay(request.key))
 
     def _is_over(self) -> bool:
-        # Of the others the API server needs no conversion, and would answer without
-        # asking us.
+        # For other objects the API server needs no conversion, and would not call us.
         kinds = [kind for kind in self._running().values() if kind.version.kept_as]
         for kind in kinds:
             key = next(iter(kind.informer.keys()), None)
@@ -109,14 +108,14 @@ class ConversionProbe:
         return False
 
     def _ask(self, kind: RunningKind, key: ObjectKey) -> bool:
-        """Whether it was answered; blocks for a request."""
+        """Whether the conversion was answered; blocks for a request."""
         version = kind.version.gvk.version
         resource = attrs.evolve(resource_of(kind.version), version=version)
         what = f"{kind.version.group_kind} at {version}"
         try:
             self._client.get(resource, key)
         except NotFoundError:
-            return False  # gone meanwhile: another one is asked for
+            return False  # deleted meanwhile: another object is tried
         except (ApiError, TransportError) as error:
             untrusted = any(mark in str(error) for mark in _UNTRUSTED_WORDS)
             _log.warning("Conversion was not answered", of=what, error=str(error))

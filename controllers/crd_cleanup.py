@@ -1,7 +1,7 @@
-"""Old storage versions cleaned out of a cluster's CRDs, by hand: `asoctl clean crds`.
+"""Removes old storage versions from a cluster's CRDs, by hand: `asoctl clean crds`.
 
-A running operator does the same by itself (`stored_versions`). This is for clusters
-where none runs, and for CRDs that no operator sees to any more.
+A running operator does this by itself (`stored_versions`). The command is for clusters
+without one, and for CRDs that no operator manages any more.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
-"""Whether one CRD takes and keeps all that another one does. Pure.
+"""Whether one CRD accepts and keeps everything that another one does. Pure.
 
-A CRD may take another's place only then: a field that its schema lacks would be pruned
-from the objects there are, and a version that it does not serve could not be read.
+Only then may it replace the other: a field that its schema lacks would be pruned from
+existing objects, and a version that it does not serve could not be read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,8 +29,8 @@ def stored_version(definition: JsonObject) -> str:
 
 
 def missing(definition: JsonObject, other: JsonObject) -> str:
-    """What the other CRD has and this one has not, the first that is found; "" if this
-    one covers it.
+    """The first thing that the other CRD has and this one lacks; "" if this one covers
+    it.
 
     Descriptions and rules (CEL) are not compared: they keep no field out.
     """
@@ -50,7 +50,7 @@ def _schema(version: JsonObject) -> JsonObject:
 
 
 def _missing(own: JsonObject, other: JsonObject, path: str) -> Iterator[str]:
-    """Paths of what `other` takes or keeps, and `own` does not."""
+    """Paths that `other` accepts or keeps, and `own` does not."""
     if own is other or (own.get(_PRESERVES) and "type" not in own):
         return
     if own.get("type") != other.get("type"):
@@ -78,7 +78,7 @@ def _missing(own: JsonObject, other: JsonObject, path: str) -> Iterator[str]:
 
 
 def _refused(own: JsonObject, other: JsonObject, path: str) -> Iterator[str]:
-    """What `own` refuses and `other` does not."""
+    """The constraints of `own` that `other` does not have."""
     required = set(own.get("required") or ()) - set(other.get("required") or ())
     if required:
         yield f"{path}: objects without {min(required)}"

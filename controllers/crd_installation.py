@@ -28,8 +28,8 @@ class CrdInstallation:
         self._matched = match(pattern, self._run_kinds) if pattern else None
 
     def setup_with(self, app: Application) -> None:
-        """Have an application run it before all else that asks for the CRDs; of several
-        replicas, the one that leads (LE-5).
+        """Register it to run before everything that needs the CRDs; of several replicas
+        only the leader runs it (LE-5).
         """
         if self._options.leader_election is None:
             app.before_start("install CRDs", self.run)
@@ -38,11 +38,11 @@ class CrdInstallation:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds whose CRDs are to be there; none where none are installed."""
+        """The kinds whose CRDs must exist; none if none are installed."""
         return tuple(self._matched.kinds) if self._matched is not None else ()
 
     def run(self) -> None:
-        """Install what is missing, and bring up to date what is there. Blocking.
+        """Install missing CRDs, and update existing ones. Blocking.
 
         Raises an AsoreconcileError: a pattern matches nothing, the cluster refuses.
         """

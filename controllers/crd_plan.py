@@ -1,8 +1,8 @@
-"""What is to become of a CRD that is there: brought up to date, or left as it is. Pure.
+"""What to do with an existing CRD: update it, or leave it as it is. Pure.
 
-A CRD may come from Azure Service Operator, from an older or a newer one of us, or from
-somebody's hands. Ours takes its place where it covers it, and only to add something;
-everything else is run as it is, and said.
+The CRD may come from Azure Service Operator, from an older or newer release of this
+operator, or be hand-written. Ours replaces it only if it covers it and adds something.
+Otherwise the operator works with the CRD as it is, and says so.
 """
 
 import hashlib
@@ -44,9 +44,10 @@ class CrdPlan:
 class DesiredCrds:
     """What CRDs are to be like.
 
-    conversion: who converts; all versions are served then. labels: the user's. build:
-    this program and its version, `asoreconcile-1.2.3`. authority: what cert-manager is
-    told to take the caBundle from, `namespace/certificate`; "" leaves that alone.
+    conversion: the conversion webhook; with it all versions are served. labels: the
+    user's. build: this program and its version, `asoreconcile-1.2.3`. authority: the
+    certificate from which cert-manager takes the caBundle, `namespace/certificate`; ""
+    does not set it.
     rules: whether the API server runs CEL.
     """
 

@@ -57,7 +57,7 @@ class Kinds(Protocol):
         """Start kinds; returns those that could not be started, and why."""
 
     def end(self, group_kind: GroupKind) -> None:
-        """Run a kind no more. Reconciles that run may go on until they are done."""
+        """Stop a kind. Running reconciles may continue to their end."""
 
 
 class CrdWatcher:
@@ -118,7 +118,7 @@ class CrdWatcher:
         """As `sync`; looks again by itself while discovery may lag, and while a kind
         could not be started.
         """
-        # Read before the look: what comes while it lasts counts as new.
+        # Read before the sync, so that changes during it count as new.
         crds = self._crds()
         if crds != self._looked_at:
             self._looked_at, self._rechecks = crds, _RECHECK_SECONDS
@@ -131,10 +131,10 @@ class CrdWatcher:
         return Result(requeue_after_seconds=min(delays, default=None))
 
     def sync(self) -> None:
-        """Ask what is served, and start and stop kinds accordingly. Blocking.
+        """Read the served kinds, and start and stop kinds accordingly. Blocking.
 
-        What could not be started is in `failed`, and the others run. Raises ApiError,
-        TransportError when the cluster cannot be asked.
+        Kinds that could not be started are in `failed`; the others run. Raises
+        ApiError, TransportError when the cluster cannot be asked.
         """
         served = discover(self._client, self._catalogue, converts=self._converts)
         running = self._kinds.versions()
@@ -150,7 +150,9 @@ class CrdWatcher:
         self._report_refused(served)
 
     def readiness(self) -> CheckResult:
-        """A readiness check that reports and never fails: what cannot run, and why."""
+        """A readiness check that never fails, but reports the kinds that cannot run,
+        and why.
+        """
         failed = [f"{kind}: did not start: {why}" for kind, why in self.failed.items()]
         refused = [f"{kind}: refused: {why}" for kind, why in self._refused.items()]
         return CheckResult(ok=True, details=(*sorted(failed), *sorted(refused)))
@@ -167,6 +169,6 @@ def controller_options(clock: Clock) -> ControllerOptions:
     return ControllerOptions(
         limiter=ItemExponential(_FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS, clock=clock),
         throttle=Throttle(_LOOKS_A_SECOND, 1, clock=clock),
-        # Replicas that do not lead keep their caches warm, and answer webhooks.
+        # Replicas that are not the leader keep their caches warm, and serve webhooks.
         needs_leader=False,
     )

@@ -1,9 +1,9 @@
 """CRDs in the cluster: installed where they are missing, and brought up to date.
 
-By the hash of what we would write, so a start over an unchanged cluster writes nothing.
-What becomes of one that is there, also of Azure Service Operator's, is decided in
-`crd_plan`; each is written alone, on the version that was looked at: a process that
-dies between two leaves CRDs that all work, and of two that write one looks again.
+It compares the hash of what it would write, so a start over an unchanged cluster writes
+nothing. `crd_plan` decides about existing CRDs, also about Azure Service Operator's.
+Each write is conditional on the resource version that was read: after a crash between
+two CRDs all of them work, and of two writers one reads again.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -101,12 +101,11 @@ class CrdInstaller:
     ) -> Installed:
         """Install the CRDs of kinds that are missing; bring those there up to date.
 
-        others: kinds whose CRDs are only brought up to date, if they are there, are
-        Azure Service Operator's or ours, and have us convert: what serves a single
-        version, or is converted by another operator, nobody has asked us to change.
-        A CRD that is there and cannot take ours is left as it is, and one that may not
-        be written. Ends early for a stop.
-        Blocking. Raises ApiError, TransportError.
+        others: kinds whose CRDs are only updated, and only if they exist, are Azure
+        Service Operator's or ours, and use our conversion. A CRD that serves a single
+        version, or that another operator converts, is not changed. An existing CRD that
+        ours cannot replace, or that may not be written, is left as it is. Ends early
+        for a stop. Blocking. Raises ApiError, TransportError.
         """
         # Metadata alone: whole, those of Azure Service Operator are 50 MB.
         present = {
@@ -126,7 +125,7 @@ class CrdInstaller:
         kept: dict[str, str] = {}
         for name, kind in sorted(wanted.items()):
             if self._is_stopping():
-                break  # whoever leads next goes on
+                break  # the next leader continues
             existing = present.get(name)
             if existing is not None and self._wanted.is_met_by(
                 existing, self._wanted.manifest(kind)
@@ -165,7 +164,7 @@ class CrdInstaller:
             try:
                 live = self._client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
             except ForbiddenError as error:
-                self._is_forbidden = True  # said once: the others are refused as well
+                self._is_forbidden = True  # logged once: the others are refused as well
                 return False, f"it may not be read: {error}"
             except NotFoundError:
                 if not asked:
@@ -181,11 +180,11 @@ class CrdInstaller:
             try:
                 return self._write(live, planned)
             except (ConflictError, NotFoundError):
-                continue  # somebody wrote it meanwhile: decide anew
+                continue  # somebody wrote it meanwhile: decide again
         return False, "it is written by somebody else all the time"
 
     def _create(self, document: JsonObject) -> bool:
-        """False: somebody else was faster."""
+        """False: somebody else created it first."""
         _log.info("Installing CRD", crd=key_of(document).name)
         try:
             self._client.create(
@@ -196,7 +195,7 @@ class CrdInstaller:
         return True
 
     def _write(self, live: JsonObject, planned: CrdPlan) -> tuple[bool, str]:
-        """Raises ConflictError if it is not as it was looked at any more."""
+        """Raises ConflictError if it changed since it was read."""
         change = merge_patch(live, planned.desired or live)
         if change is None:
             return False, ""

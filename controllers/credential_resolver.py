@@ -1,9 +1,9 @@
-"""Ways into ARM: which credential an object uses, and a client for each.
+"""Finds the credential of an object, and keeps a client for each credential.
 
     annotation credential-from -> Secret aso-credential -> the operator's settings
 
-A client is kept for each Secret until the Secret's content changes. What is kept of the
-content is a hash; values stay in the client. Rules: R8.1-R8.6.
+A client is kept for each Secret until the Secret's content changes. Only a hash of the
+content is kept; values stay in the client. Rules: R8.1-R8.6.
 """
 
 import base64
@@ -106,9 +106,9 @@ class GlobalConnection:
         )
 
     def for_object(self, obj: JsonObject) -> "Connection":
-        """The one connection there is.
+        """The only connection.
 
-        Raises CredentialError, with what to set, without one.
+        Raises CredentialError, with the settings to add, without one.
         """
         if self._connection is None:
             raise CredentialError(
@@ -122,7 +122,7 @@ class GlobalConnection:
 
 @attrs.frozen
 class _Kept:
-    """What was made of a Secret as it was at a version."""
+    """The connection made from a version of a Secret."""
 
     uid: str
     resource_version: str
@@ -155,16 +155,17 @@ class CredentialResolver:
         self._settings = settings
         self._lock = threading.Lock()
         self._kept: dict[ObjectKey, _Kept] = {}
-        # Else an object could be created in another subscription than its Secret's.
+        # Otherwise an object could be created in another subscription than its
+        # Secret's.
         self._reads = SharedReads(self._read_now, seen=seen, clock=clock)
 
     def for_object(self, obj: JsonObject) -> "Connection":
-        """The connection that an object is to use.
+        """The connection for an object.
 
-        A Secret that one of our objects exports is no credential: its author would
+        A Secret that one of our objects exports is not accepted: its author could
         choose the identity of others. Raises CredentialError when the Secret that the
-        object names is not there, or the one that applies is malformed. Blocks for one
-        read of the Secret when it changed or the object is new. Rules: R8.1 - R8.5.
+        object names does not exist, or the one that applies is malformed. Blocks for
+        one read of the Secret when it changed or the object is new. Rules: R8.1 - R8.5.
         """
         key, notes = credential_secret(obj), annotations(obj)
         named = CREDENTIAL_FROM in notes
@@ -184,14 +185,14 @@ class CredentialResolver:
         return self._settings.for_object(obj)
 
     def forget(self, key: ObjectKey) -> None:
-        """Drop what is kept of a Secret; whoever needs it again reads it again."""
+        """Drop the data of a Secret; the next use reads it again."""
         with self._lock:
             self._kept.pop(key, None)
 
     def digest(self, key: ObjectKey) -> str:
         """A hash of a Secret's content now; "" when it does not exist. Blocking.
 
-        Who asks for a connection from now on gets one of this content, or newer.
+        Later calls of `for_object` use this content, or a newer one.
         """
         self._reads.forget()
         secret = self._read(key)
@@ -200,10 +201,10 @@ class CredentialResolver:
         return content_digest(secret.get("data") or {})
 
     def _known(self, key: ObjectKey, *, named: bool) -> "Connection | None":
-        """What the cache says; None when the Secret does not exist.
+        """The cached Secret; None when it does not exist.
 
-        That is taken from the API server alone where the Secret must exist (named), and
-        where it was there at the last look: the cache may be behind.
+        If the Secret must exist (named), or existed before, only the API server's
+        answer counts for that: the cache may be outdated.
         """
         if self._headers.has_synced():
             header, kept = self._headers.entry(key), self._kept.get(key)
@@ -225,8 +226,8 @@ class CredentialResolver:
         data = secret.get("data") or {}
         digest = content_digest(data)
         with self._lock:
-            # It stays until there is another: who asks meanwhile must not take the
-            # Secret for one that was never there.
+            # The old one stays until there is a new one: meanwhile other callers must
+            # not conclude that the Secret never existed.
             kept = self._kept.get(key)
             if kept is None or kept.digest != digest:
                 try:
@@ -292,7 +293,7 @@ def is_export(secret: JsonObject) -> bool:
 
 
 def content_digest(data: Mapping[str, str]) -> str:
-    """A hash over keys and values; changes with any of them and says nothing."""
+    """A hash over keys and values, from which they cannot be recovered."""
     content = repr(sorted(data.items())).encode()
     return hashlib.sha256(content).hexdigest()
 

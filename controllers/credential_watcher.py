@@ -1,7 +1,7 @@
-"""Which objects use a credential Secret, and waking them when its content changes.
+"""Which objects use a credential Secret; wakes them when its content changes.
 
-An object that lacks a working credential goes on as soon as one is there; one in order
-shows at once when its new credential does not fit it. The index is the caches' own.
+An object without a working credential continues once there is one. A Ready object shows
+at once if its new credential does not fit. The caches keep the index.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +29,7 @@ _INDEX = "credential"
 
 
 class CredentialCache(Protocol):
-    """What is kept of Secrets (`credential_resolver.CredentialResolver`)."""
+    """The cache of Secrets' content (`credential_resolver.CredentialResolver`)."""
 
     def digest(self, key: ObjectKey) -> str:
         """A hash of the Secret's content now; "" if there is none. Blocking."""
@@ -54,7 +54,7 @@ class CredentialWatcher:
         self._announced: dict[ObjectKey, str] = {}
 
     def setup_with(self, app: Application) -> None:
-        """Have an application tell it of Secrets."""
+        """Register for watch events of Secrets."""
         app.reconcile(
             app.informer(SECRETS, metadata_only=True),
             self,
@@ -64,8 +64,8 @@ class CredentialWatcher:
         )
 
     def reconcile(self, request: Request) -> Result:
-        """Wake who uses a Secret, unless its content is what they were woken for, or
-        what they use already: it often comes together with them.
+        """Wake the objects that use a Secret, unless they were woken for this content,
+        or use it already: a Secret is often applied together with them.
 
         Blocks for a read of the Secret if there is any user. Raises ApiError,
         TransportError, CredentialError.
@@ -87,7 +87,7 @@ class CredentialWatcher:
         for kind, entry in users:
             if kind.memories.has_used(entry.key, digest):
                 continue
-            # What is in order gives way to what waits.
+            # Ready objects get a lower priority than those that wait.
             priority = LOW_PRIORITY if is_ready(entry.load()) else 0
             kind.controller.enqueue(entry.key, priority=priority)
         return Result()
@@ -113,7 +113,7 @@ class NamedCredentials:
 
 
 def index_credentials(informer: Informer) -> None:
-    """Have a kind's cache find objects by their credential's Secret."""
+    """Add an index by the credential's Secret to a kind's cache."""
     informer.add_index(_INDEX, _credential_of)
 
 

@@ -1,6 +1,6 @@
-"""The CRDs of our kinds in the cluster: which are there, at which version.
+"""The CRDs of our kinds that the cluster has, and their versions.
 
-As the watch has them, by metadata only: a definition may have a megabyte.
+Watched by metadata only: a CRD may have a megabyte.
 """
 
 from collections.abc import Collection
@@ -30,7 +30,7 @@ class Cached(Protocol):
 
 
 class Definitions:
-    """Safe from any thread; asks nobody."""
+    """Safe from any thread; sends no request."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Definitions:
         self._degraded_at = clock.monotonic() + degraded_after_seconds
 
     def versions(self) -> dict[str, str]:
-        """Those that are there: the resource version of each by its name."""
+        """The existing CRDs: name -> resource version."""
         found = {}
         for name in self._kinds:
             entry = self._cached.entry(ObjectKey("", name))
@@ -58,7 +58,7 @@ class Definitions:
         return found
 
     def targets(self) -> list[WebhookTarget]:
-        """The conversion webhooks of those that are there."""
+        """The conversion webhooks of the existing CRDs."""
         return [
             WebhookTarget.crd(name, version=version)
             for name, version in self.versions().items()
@@ -76,12 +76,12 @@ class Definitions:
         return ours and self.is_ours(crd)
 
     def ready(self) -> CheckResult:
-        """A readiness check: whether those that are to be installed are there.
+        """A readiness check: whether the CRDs to install exist.
 
-        What does not come in time is shown, and stops failing readiness.
+        After a time missing ones are only reported, and no longer fail readiness.
         """
-        # One right that is lacking must not keep the webhooks of all other kinds down
-        # for good.
+        # One missing permission must not keep the webhooks of all other kinds down for
+        # good.
         degraded = self._clock.monotonic() >= self._degraded_at
         if not self._cached.has_synced():
             return CheckResult(ok=degraded, details=("not listed yet",))

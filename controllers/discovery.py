@@ -1,7 +1,6 @@
 """Which of our kinds the cluster serves, and at which version, from its discovery.
 
-One request answers for all kinds; the CRDs themselves, up to a megabyte each, are not
-read.
+One request covers all kinds; the CRDs themselves, up to a megabyte each, are not read.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,9 @@
-"""Fields that somebody wrote, and that the API server dropped before we were asked.
+"""Fields that the API server dropped from a write before it called the webhook.
 
-kubectl has an unknown field refused, in the API server's words; no webhook is called.
-With `--validate=warn` or `=false` the field is dropped, and what is left of it is in
-the annotation that kubectl's client-side apply keeps the whole manifest in. Of a write
-that leaves no such note, as Helm's or a program's, nobody can tell here.
+By default kubectl has unknown fields refused, in the API server's words, and no webhook
+is called. With `--validate=warn` or `=false` the field is dropped. The annotation of
+kubectl's client-side apply still has it, as that keeps the whole manifest. Writes
+without the annotation, such as Helm's, cannot be checked here.
 """
 
 from asoreconcile import jsontext
@@ -25,8 +25,8 @@ def dropped_fields(
 ) -> tuple[str, ...]:
     """A warning for each field that a write by kubectl lost, with what was meant.
 
-    old: what the object replaces; what was applied to it before is not told again.
-    Pure. Looks at the spec alone, in the version that was written.
+    old: the object before the write; fields that it had dropped already are not
+    reported again. Pure. Looks at the spec alone, in the version that was written.
     """
     noted = annotations(obj).get(LAST_APPLIED)
     if not noted or noted == annotations(old or {}).get(LAST_APPLIED):

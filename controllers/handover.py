@@ -1,8 +1,8 @@
-"""A kind's former controller on its way out: its last reconciles take their time.
+"""Waits for the last reconciles of a kind's former controller.
 
-Two reconciles of one object at once would PUT against each other, and the second would
-know nothing of what the first has begun. So the controller that follows waits here; how
-long already, and for which objects, is in the log, in `/readyz?verbose` and a metric.
+Two concurrent reconciles of one object would send competing PUTs, and the second would
+know nothing of what the first began. So the next controller waits here. The log,
+`/readyz?verbose` and a metric say for how long and for which objects.
 """
 
 from asoreconcile.clock import Clock
@@ -15,7 +15,7 @@ _REPORT_SECONDS = 30.0
 
 
 class HandOver:
-    """A former controller of a kind, and since when it is waited for.
+    """A former controller of a kind, and the start of the wait.
 
     Safe from any thread.
     """
@@ -37,13 +37,13 @@ class HandOver:
         return self._clock.monotonic() - self._since
 
     def running(self) -> list[str]:
-        """What has not ended, as `controller namespace/name (12.3 s)`; blocks for
-        nothing.
+        """The running reconciles, as `controller namespace/name (12.3 s)`; does not
+        block.
         """
         return self.controller.wait_until_ended(0)
 
     def wait(self) -> None:
-        """Block until nothing of the controller runs; says so twice a minute."""
+        """Block until all its reconciles have ended; logs twice a minute."""
         while running := self.controller.wait_until_ended(_REPORT_SECONDS):
             _log.warning(
                 "A kind waits for its last reconcile",

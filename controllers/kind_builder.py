@@ -1,4 +1,4 @@
-"""One kind put together: cache, reconciler and queue, and who gets its changes."""
+"""Builds one kind: cache, reconciler, queue, and the handlers of its watch events."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from asoreconcile.non_arm.resource import ExternalResource
 
 
-# A reconcile asks Azure a handful of times, for 90 s of silence each at the worst (D9).
+# A reconcile sends a handful of requests, each with at most 90 s of silence (D9).
 _RECONCILE_SECONDS = 300.0
 
 
 @attrs.frozen
 class KindBuilder:
-    """Makes kinds from parts that they share (`lifecycle.Lifecycle` runs them).
+    """Builds kinds from shared parts (`lifecycle.Lifecycle` runs them).
 
-    options: of each kind's controller, but for the limiter, which is its own
-    (`controller_options`).
-    operator: asked for with the first object of any kind.
-    external: of the kinds without ARM.
+    options: of each kind's controller, except the rate limiter, which each kind has of
+    its own (`controller_options`).
+    operator: called with the first object of any kind.
+    external: for the kinds without ARM.
     """
 
     app: Application
@@ -69,7 +69,7 @@ class KindBuilder:
         try:
             return self._build(version, informer)
         except BaseException:
-            # The next try must not find what this one has left half done.
+            # Undo the partial work, so that the next try does not find it.
             informer.ask_to_stop()
             self._forget(version, informer)
             raise
@@ -95,12 +95,13 @@ class KindBuilder:
         controller = self.app.controller(
             controller_name(version),
             reconcile,
-            # A limiter counts failures by key, and two kinds have objects of one name.
+            # A limiter counts failures by key, and objects of two kinds may have the
+            # same key.
             attrs.evolve(self.options, limiter=retries(self.app.clock)),
             kind=str(version.group_kind),
         )
-        # First the index of who names what, then the queue: a worker that finds its
-        # owner missing is already known to wait for it.
+        # The dependency index first, then the queue: when a worker finds an owner
+        # missing, the index already contains its object.
         informer.add_handler(lambda event: self.wakeups.on_azure_object(form, event))
         controller.watch(Watch(informer, when=needs_reconcile))
         return RunningKind(
@@ -115,7 +116,9 @@ class KindBuilder:
         in_flight_reads: InFlightReads,
         memories: ObjectMemories,
     ) -> Reconciler:
-        """Loads what talks to Azure, which a kind without objects does not need."""
+        """Loads the modules that talk to Azure; a kind without objects does not need
+        them.
+        """
         from asoreconcile.azure.reconcile_scope import KindRuntime
         from asoreconcile.azure.reconciler import ArmReconciler
 
@@ -141,7 +144,7 @@ class KindBuilder:
         return ExternalReconciler(self.operator(), kind, informer, resource)
 
     def forget(self, kind: RunningKind) -> None:
-        """Let go of what else was kept of a kind that has stopped."""
+        """Drop the remaining state of a kind that has stopped."""
         self._forget(kind.version, kind.informer)
 
     def _forget(self, version: KindVersion, informer: Informer) -> None:
@@ -151,7 +154,7 @@ class KindBuilder:
 
 
 def controller_options(settings: Settings, clock: Clock) -> ControllerOptions:
-    """What the controllers of all kinds have in common: one throttle, for instance."""
+    """The options that the controllers of all kinds share, such as the rate limit."""
     return ControllerOptions(
         max_concurrent_reconciles=settings.max_concurrent_reconciles,
         deadline_seconds=_RECONCILE_SECONDS,

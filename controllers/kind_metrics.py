@@ -1,4 +1,4 @@
-"""Kinds that do not run as they should, read when scraped."""
+"""Metrics of kinds that do not run as they should, computed when scraped."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 

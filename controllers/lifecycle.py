@@ -1,12 +1,12 @@
-"""Starting and stopping kinds, one by one and all together.
+"""Starts and stops kinds, one by one and all together.
 
-A service of the manager: what is started before it only waits; after it, a kind runs
-as soon as it is added. Informers come before controllers, for all kinds of a batch: a
-child must not look for its parent among kinds that are only about to start.
+A runnable of the manager: before it starts, added kinds wait; after that, a kind runs
+as soon as it is added. Informers start before controllers, for all kinds of a batch: a
+child must find its parent's kind.
 
 A kind that cannot be started is left out, and the others of its batch run. A kind that
-is started again, as when its CRD serves another version, gets its cache at once and its
-controller when the last reconcile of the former one has ended (`handover`).
+is restarted, such as when its CRD serves another version, gets its cache at once and
+its controller when the former one's last reconcile has ended (`handover`).
 """
 
 import threading
@@ -46,7 +46,7 @@ class Lifecycle:
         threads: Threads,
     ) -> None:
         """build: makes a kind's informer and controller, neither started.
-        forget: lets go of what else was kept of a kind that has stopped.
+        forget: drops the remaining state of a kind that has stopped.
         """
         self._kinds = kinds
         self._build = build
@@ -76,8 +76,8 @@ class Lifecycle:
     def begin(self, versions: Iterable[KindVersion]) -> Mapping[GroupKind, str]:
         """Run these kinds: caches at once, controllers once this process may write.
 
-        Returns the kinds that could not be started, and the type of what they raised:
-        nothing of them runs.
+        Returns the kinds that could not be started, with the exceptions' types: nothing
+        of them runs.
         """
         failed: dict[GroupKind, str] = {}
         built: list[RunningKind] = []
@@ -104,8 +104,8 @@ class Lifecycle:
         return failed
 
     def end(self, group_kind: GroupKind) -> None:
-        """Run a kind no more. Its reconciles end in their own time: the controller that
-        comes after it waits for them.
+        """Stop a kind. Its reconciles run to their end, and the next controller waits
+        for them.
         """
         with self._lock:
             kind = self._kinds.remove(group_kind)
@@ -187,7 +187,7 @@ class Lifecycle:
         kind.informer.start()
 
     def _start_controller(self, kind: RunningKind) -> None:
-        """Unless its time has not come; then it takes in events. Caller holds the
+        """Start it, or, if it must wait, let it collect events. Caller holds the
         lock.
         """
         group_kind = kind.version.group_kind
@@ -200,7 +200,9 @@ class Lifecycle:
         return any(leaving.group_kind == group_kind for leaving in self._leaving)
 
     def _watch_leaving(self) -> None:
-        """Have somebody wait for each that leaves. Caller holds the lock."""
+        """Start a thread that waits for each former controller. Caller holds the
+        lock.
+        """
         for leaving in self._leaving:
             if leaving.watched:
                 continue

@@ -1,4 +1,4 @@
-"""What a Namespace's annotations say, for the objects that inherit it."""
+"""Annotations of a Namespace that its objects inherit."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -29,8 +29,9 @@ class NamespaceAnnotations:
     def __call__(self, namespace: str) -> Mapping[str, str]:
         """None while Namespaces cannot be listed: the defaults count then.
 
-        Raises RetryError for one that is not cached yet. Watches have no order among
-        them, and one that was made with its objects may say that they are skipped.
+        Raises RetryError for a Namespace that is not cached yet. Watches are not
+        ordered among each other, and a new Namespace may set the policy `skip` for its
+        objects.
         """
         entry = self._headers.entry(ObjectKey("", namespace))
         if entry is not None:

@@ -1,4 +1,4 @@
-"""What the command line says; settings come from the environment (`settings`)."""
+"""The options of the command line; settings come from the environment (`settings`)."""
 
 from collections.abc import Mapping
 

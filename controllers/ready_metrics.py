@@ -1,7 +1,7 @@
 """Objects that are not Ready, and for how long, counted when scraped.
 
-By kind and severity, never by object: a cluster has thousands. Which they are,
-`kubectl get` says. A cache's index finds them, so that a scrape decodes no others.
+By kind and severity, never by object: a cluster has thousands, and `kubectl get` lists
+them. A cache's index finds them, so that a scrape decodes no others.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ from asoreconcile.objects import GroupKind, JsonObject, dig
 _INDEX = "not-ready"
 _PENDING = "Pending"
 _SEVERITIES = ("Error", "Warning", "Info", _PENDING)
-# Of more the oldest may be missed; that it is many is what matters then.
+# With more objects the oldest may be missed; their number matters more then.
 _MAX_DECODED = 1000
 
 

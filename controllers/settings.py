@@ -86,7 +86,7 @@ class SettingsError(AsoreconcileError):
 
 
 class OperatorMode(Enum):
-    """Which halves of the operator run in this process (AZURE_OPERATOR_MODE)."""
+    """Which parts of the operator run in this process (AZURE_OPERATOR_MODE)."""
 
     WATCHERS = "watchers"
     WEBHOOKS = "webhooks"
@@ -99,7 +99,7 @@ class OperatorMode(Enum):
 
     @property
     def answers(self) -> bool:
-        """Whether it may serve webhooks, and sees to CRDs."""
+        """Whether it may serve webhooks and installs CRDs."""
         return self is not OperatorMode.WATCHERS
 
 
@@ -115,22 +115,22 @@ class RateLimit:
 class Settings:
     """The settings that the manager reads from its environment.
 
-    credential: the global one; None leaves objects to narrower scopes.
+    credential: the global one; if None, objects need one of a namespace or their own.
     credentials: the rules for those in Secrets.
-    sync_period_seconds: how often an object in order is looked at again; None is never.
-    force_put_seconds: how often one of which Azure does not show all is put whatever
-    it shows; None is never.
-    pod_namespace: the operator's own namespace, its mark on objects.
+    sync_period_seconds: how often a Ready object is reconciled again; None is never.
+    force_put_seconds: how often a resource of which Azure does not show every value
+    gets a PUT even without drift; None is never.
+    pod_namespace: the operator's own namespace, which it writes on its objects.
     rate_limit: None does not limit.
-    target_namespaces: the only ones to look at; None is every one.
-    extensions: names of sets of other packages to load.
-    graph_endpoint: Microsoft Graph's address; "" follows from the cloud.
-    entra_app_id: the application that asks Graph with the global credential's proof;
-    "" is the credential's own.
-    mode: WATCHERS neither serves webhooks nor touches CRDs: another process of this
-    cluster does. WEBHOOKS does nothing else. wants_webhooks: the mode was asked for by
-    a name with webhooks in it.
-    notices: what a person should know about these settings, a line each.
+    target_namespaces: the only ones to watch; None is all.
+    extensions: names of extension sets of other packages to load. graph_endpoint:
+    Microsoft Graph's address; "" follows from the cloud.
+    entra_app_id: the application for requests to Graph, signed in with the global
+    credential's proof; "" is the credential's own.
+    mode: WATCHERS neither serves webhooks nor installs CRDs: another process of this
+    cluster does. WEBHOOKS does only that. wants_webhooks: the setting's value names
+    webhooks.
+    notices: remarks on these settings for the user, a line each.
     """
 
     pod_namespace: str
@@ -217,7 +217,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
 
 
 def _cloud(reader: Environment) -> CloudConfig:
-    # The audience names a resource and is never connected to.
+    # The audience is a name; the operator never connects to it.
     values = {
         CLOUD[name]: reader.parsed(name, https, "")
         for name in ("AZURE_AUTHORITY_HOST", "AZURE_RESOURCE_MANAGER_ENDPOINT")
@@ -238,7 +238,7 @@ def _rate_limit(reader: Environment) -> RateLimit | None:
 
 
 def _namespaces(text: str) -> tuple[str, ...] | None:
-    """Names parted by commas. A comma too many does not widen the scope."""
+    """Names separated by commas. A superfluous comma does not widen the scope."""
     names = _names(text)
     for name in names:
         if not _NAMESPACE.fullmatch(name):
@@ -249,7 +249,7 @@ def _namespaces(text: str) -> tuple[str, ...] | None:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """Each once, in their order."""
+    """Each name once, in order."""
     names = dict.fromkeys(name.strip() for name in text.split(","))
     return tuple(name for name in names if name)
 
@@ -302,7 +302,7 @@ def _rate_limit_mode(text: str) -> str:
 
 
 def _mode(text: str) -> OperatorMode:
-    # ASO's documents have `both`.
+    # ASO's documentation uses `both`.
     given = OperatorMode.BOTH.value if text.lower() == "both" else text.lower()
     try:
         return OperatorMode(given)

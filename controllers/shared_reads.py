@@ -1,9 +1,9 @@
-"""Reads that many new objects share, as long as each began when the object was there.
+"""Reads that many new objects share, if each began after the object was created.
 
-Watches have no order among them: what was applied before an object may not be in the
-cache when the object is. A read of the API server that begins later shows it, and shows
-it as well to every other object that was there by then. Which these are the cache of
-their kind says: a resource version that it has reached is in the past.
+Watches are not ordered among each other: an object that was applied first may be
+missing from its cache when the second one arrives. A read of the API server that begins
+later shows it, and shows it to every other object that existed by then. The cache of
+their kind says which those are: a resource version that it has reached is in the past.
 """
 
 import threading
@@ -45,7 +45,7 @@ class _Read:
 
 
 class SharedReads(Generic[T]):
-    """What reads of keys came to, for a moment. Safe from any thread."""
+    """Keeps the results of reads by key for a moment. Safe from any thread."""
 
     def __init__(
         self,
@@ -67,9 +67,9 @@ class SharedReads(Generic[T]):
         self._changed_at = -inf
 
     def get(self, key: ObjectKey, obj: JsonObject) -> T:
-        """What a read says that began when an object was there. Blocks for one, unless
-        there was one within the last second; no longer than the reconcile may take.
-        Raises as the read does.
+        """The result of a read that began after the object existed. Blocks for a read,
+        unless there was one within the last second; at most until the reconcile's
+        deadline. Raises as the read does.
         """
         kind = gvk_of(obj).group_kind
         read = self._serving(key, kind, obj)
@@ -87,7 +87,7 @@ class SharedReads(Generic[T]):
         return self._under_way.do(read, find)
 
     def forget(self) -> None:
-        """Something changed: no read that has begun serves anybody else."""
+        """After a change: do not share reads that have begun."""
         # Not by dropping what is under way: those who wait for it were there before the
         # change.
         self._changed_at = self._clock.monotonic()
@@ -104,7 +104,7 @@ class SharedReads(Generic[T]):
                 and read.serves(obj)
             ):
                 return read
-            # In this order: what the cache has reached is there before the read.
+            # In this order, so that the cache's version is older than the read.
             read = _Read(now, version_number(self._seen(kind)))
             self._shared = {p: r for p, r in self._shared.items() if not r.is_over(now)}
             self._shared[(key, kind)] = read

@@ -1,8 +1,9 @@
-"""Objects of a CRD stored anew, and the versions that nothing is stored in dropped.
+"""Rewrites the objects of a CRD in its storage version, and drops unused stored
+versions.
 
-A write that changes nothing is enough: the API server stores an object in today's
-version whenever it writes it. Nothing here can undo what others write, and whoever is
-interrupted begins again.
+A write without a change is enough: the API server stores an object in the present
+storage version whenever it writes it. Nothing here can undo other writes; an
+interrupted rewrite starts again.
 """
 
 import attrs
@@ -23,7 +24,7 @@ from asoreconcile.objects import (
     status,
 )
 
-# Until each of several API servers knows that the storage version has moved.
+# Until each of several API servers knows the new storage version.
 SETTLE_SECONDS = 60.0
 _PAGE = 500
 _TRIES = 3

@@ -1,11 +1,11 @@
-"""Old versions taken out of `status.storedVersions`, once nothing is stored in them.
+"""Removes old versions from `status.storedVersions`, once no object is stored in them.
 
     storage version moves  ->  each object written anew  ->  the old names are dropped
 
 A CRD must serve every version that its list names, so a list that only grows keeps old
-versions for ever. `storage_rewrite` does it, this decides when. The list is written on
-the CRD that was read, so of two that do it at once, or after another move, one looks
-again.
+versions for ever. This module decides when, `storage_rewrite` does it. The write of the
+list is conditional on the CRD's resource version, so of two concurrent writers one
+reads again.
 """
 
 from asoreconcile.backoff import ItemExponential

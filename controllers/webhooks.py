@@ -1,4 +1,4 @@
-"""The operator's webhooks: the API server's questions about Azure kinds.
+"""The operator's webhooks: conversion and admission reviews of Azure kinds.
 
 Conversion at one path for all kinds; admission at one path for a configuration with
 wildcards, and per kind at the paths that Azure Service Operator's configuration has.
@@ -135,7 +135,7 @@ def certificates(
     secret: ObjectKey,
     targets: Callable[[], Iterable[WebhookTarget]],
 ) -> FileCertificates | ManagedCertificates:
-    """What the server is to show. Raises WebhookOptionsError for unusable files.
+    """The server's certificates. Raises WebhookOptionsError for unusable files.
 
     secret, targets: of `ManagedCertificates`; the leader writes.
     """
@@ -193,7 +193,7 @@ class Webhooks:
         app.when_leading("webhook targets", self.changed)
 
     def changed(self) -> None:
-        """A CRD came or changed: it may need our caBundle."""
+        """A CRD was added or changed: it may need our caBundle."""
         if isinstance(self.certificates, ManagedCertificates):
             self.certificates.refresh()
 

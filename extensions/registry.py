@@ -1,7 +1,7 @@
 """The extension sets that come with the project: those of all modules of this package.
 
-A folder is a group, a file is a kind. A name with a leading underscore is left out:
-there stands what several kinds share.
+A folder is a group, a file is a kind. Files with a leading underscore are left out:
+they hold what several kinds share.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from asoreconcile.middleware.extension_set import ExtensionError, ExtensionSet
 
 @cache
 def builtin_sets() -> tuple[ExtensionSet, ...]:
-    """All of them, imported on first use; `Extensions.compose` puts them in order.
+    """All sets, imported on first use; `Extensions.compose` sorts them.
 
     Raises as `sets_of` does.
     """
@@ -27,7 +27,7 @@ def sets_of(package: ModuleType) -> tuple[ExtensionSet, ...]:
     """The `EXTENSIONS` of each module in the package's folders, sorted by module name.
 
     Imports them all. Packages in zip archives are walked as well. Raises ExtensionError
-    naming every module that has no set, and what an import of a module raises.
+    naming every module without a set, and whatever an import raises.
     """
     found = []
     without = []

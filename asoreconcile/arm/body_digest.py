@@ -1,4 +1,4 @@
-"""Whether two bodies of a resource say the same, in a few bytes. Pure."""
+"""Short digests of request bodies: equal if two bodies mean the same. Pure."""
 
 import hashlib
 from typing import Any
@@ -6,15 +6,15 @@ from typing import Any
 from asoreconcile import jsontext
 from asoreconcile.objects import JsonObject
 
-# Who wrote a resource and when: no status shows it, and some lists have none.
+# The author and time of a write: no status shows them, and some lists lack them.
 _NOT_COMPARED = frozenset({"systemData"})
-# 64 bits: it is compared with the one before of the same resource alone.
+# 64 bits: compared only with the previous digest of the same resource.
 _SIZE = 8
 
 
 def digest_of(body: JsonObject) -> bytes:
-    """Equal for bodies that say the same: a null is a member that is not there, and
-    ids, which lists write in another case than a GET, are equal in any.
+    """Equal for bodies that mean the same: a null equals an absent member, and the case
+    of ids, which differs between lists and GETs, is ignored.
     """
     own = {name: value for name, value in body.items() if name not in _NOT_COMPARED}
     text = jsontext.dumps(_normal(own), sort_keys=True)

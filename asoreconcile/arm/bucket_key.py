@@ -1,4 +1,6 @@
-"""What ARM meters together: kinds of requests, and whose they are. Rules: T1, T2."""
+"""Which requests ARM counts together: by kind of request and by subscription or
+resource. Rules: T1, T2.
+"""
 
 from enum import Enum
 from functools import cached_property
@@ -30,7 +32,7 @@ _BY_METHOD = {
 
 
 def operation_class(method: str) -> OperationClass:
-    """Which bucket a method comes out of:
+    """The class of a method:
 
     PUT, PATCH and POST are writes, HEAD is a read.
     """
@@ -41,14 +43,14 @@ def _lower(text: str) -> str:
     return text.lower()
 
 
-# Each request looks up its gates by several of them, when it goes and when it is over.
+# Each request looks up several buckets by them, before it is sent and at its end.
 @attrs.frozen(cache_hash=True)
 class Bucket:
-    """What is metered together.
+    """The requests that share one limit.
 
-    subscription: "" means requests under the tenant. provider: its namespace, for
-    what the provider meters; "" for what ARM does (T1). resource: the path of one, for
-    a request and what is refused to this resource alone; "" for all of them.
+    subscription: "" means requests under the tenant. provider: its namespace, for the
+    provider's limits; "" for ARM's (T1). resource: the path of one resource, for a
+    request and for refusals of this resource alone; "" for all.
     """
 
     subscription: str = attrs.field(converter=_lower)
@@ -58,12 +60,12 @@ class Bucket:
 
     @cached_property
     def arms(self) -> "Bucket":
-        """The bucket of ARM itself that a request comes out of, too."""
+        """ARM's own bucket for the request."""
         return Bucket(self.subscription, self.operations)
 
     @cached_property
     def providers(self) -> "Bucket":
-        """The bucket of its provider that a request comes out of, too."""
+        """The provider's bucket for the request."""
         if not self.resource:
             return self
         return Bucket(self.subscription, self.operations, self.provider)

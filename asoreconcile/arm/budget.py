@@ -1,11 +1,12 @@
-"""Throttling: which requests wait, and how much room ARM says is left.
+"""Throttling: which requests must wait, and how many ARM still allows.
 
-ARM meters each subscription's reads, writes and deletes apart, and behind it each
-provider does so again. After a real 429 (not a busy object's) what it names is closed
-until `Retry-After` has passed (`refusals`): ARM's bucket if ARM says that it is empty,
-else that one resource, and its provider's or ARM's only when several resources were
-refused. Before a 429, who asks while nothing is left is held back. Nobody sleeps: who
-may not go gets the time to come back. Rules: T1-T9, D4.
+ARM limits each subscription's reads, writes and deletes separately; each resource
+provider has limits of its own. After a 429 (except that of a busy object) a bucket is
+closed until `Retry-After` has passed (`refusals`): ARM's bucket if ARM reports it
+empty; else that of the one resource, and the provider's or ARM's only when several
+resources were refused. Before any 429, requests are held back while ARM reports nothing
+left. Nothing here sleeps: a request that is held back raises ThrottledError with the
+delay. Rules: T1-T9, D4.
 """
 
 import random
@@ -22,9 +23,9 @@ from asoreconcile.clock import Clock
 from asoreconcile.errors import RetryError
 
 _PREFIX = "x-ms-ratelimit-remaining-"
-# No limit of ARM's is anywhere near.
+# Far above any limit of ARM.
 _DIGITS = 15
-# Each resource that was refused has a gate: idle ones are swept out beyond this.
+# Each refused resource has a bucket: idle ones are removed beyond this number.
 _FEW_GATES = 256
 
 
@@ -33,17 +34,17 @@ class ThrottledError(RetryError):
 
 
 class RemainingGauge(Protocol):
-    """Where readings of the remaining budget go, such as a metric."""
+    """Receives readings of the remaining budget, such as a metric."""
 
     def __call__(self, bucket: Bucket, limit: str, remaining: float) -> None:
         """limit: the end of the header's name, such as `subscription-reads`."""
 
 
 class Budget:
-    """One principal's gates, by bucket. Thread-safe; never blocks.
+    """One principal's token buckets. Thread-safe; never blocks.
 
-    jitter: 0.0-1.0 at random; spreads those that were sent back.
-    operations: the long-running operations that this principal watches.
+    jitter: 0.0-1.0 at random; spreads the retries.
+    operations: the long-running operations that this principal polls.
     """
 
     def __init__(
@@ -65,8 +66,8 @@ class Budget:
     def admit(self, bucket: Bucket, *, background: bool = False) -> None:
         """Return if a request may go now; else raise ThrottledError (T7, T8).
 
-        background: for a sync that nobody waits for; others go first.
-        Each request that was let in has to call `leave` once, whatever came of it.
+        background: for a sync, which gives way to other requests. After each admitted
+        request call `leave` once, whatever its outcome.
         """
         with self._lock:
             now = self._clock.monotonic()
@@ -75,7 +76,7 @@ class Budget:
                 hit: gate.wait_seconds(now, background=background)
                 for hit, gate in gates.items()
             }
-            # All are asked before one counts: each gives the caller a place in its
+            # Ask all buckets before deciding: each gives the caller a place in its
             # queue.
             longest = max(waits, key=lambda hit: waits[hit])
             wait = waits[longest]
@@ -83,18 +84,18 @@ class Budget:
                 for gate in gates.values():
                     gate.enter(now)
                 return
-        # Places in the queue are spread already; this keeps retries out of step.
+        # Places in the queue are spread already; the jitter keeps retries apart.
         spread = min(wait, 1.0) * 0.2 * self._jitter()
         raise ThrottledError(f"Azure throttles {longest}", after_seconds=wait + spread)
 
     def leave(self, bucket: Bucket) -> None:
-        """Say that a request that was let in is over."""
+        """Record the end of an admitted request."""
         with self._lock:
             for gate in self._in_the_way_of(bucket).values():
                 gate.leave()
 
     def reads_left(self, subscription: str) -> float | None:
-        """How many reads ARM lets go by now; None while it never said (T3, T4)."""
+        """How many reads ARM still allows; None until ARM has reported it (T3, T4)."""
         with self._lock:
             gate = self._gates.get(Bucket(subscription, OperationClass.READS))
             return None if gate is None else gate.left(self._clock.monotonic())
@@ -104,8 +105,8 @@ class Budget:
     ) -> None:
         """Record an answer: its rate headers, and whether it is a throttling.
 
-        headers: keys lower-case. fault: of a 429. A busy object's closes nothing (T5);
-        any other what it is about (`Refusals.about`).
+        headers: keys lower-case. fault: of a 429. A busy object's closes no bucket
+        (T5); any other closes the bucket that it is about (`Refusals.about`).
         """
         readings = remaining_of(headers)
         if self._gauge is not None:
@@ -115,7 +116,8 @@ class Budget:
         with self._lock:
             now = self._clock.monotonic()
             if left is not None:
-                # Before a refusal closes it: the reading was made before that.
+                # Before a refusal closes the bucket: the reading is older than the
+                # refusal.
                 self._gate(bucket.arms).read(now, left)
             if fault is None:
                 self._let_through(bucket, now)
@@ -132,7 +134,7 @@ class Budget:
             del self._gates[bucket]
 
     def _in_the_way_of(self, bucket: Bucket) -> dict[Bucket, ArmTokenBucket]:
-        """ARM's gate, and the provider's and the resource's if these ever closed."""
+        """ARM's bucket, and the provider's and the resource's if these exist."""
         gates = {bucket.arms: self._gate(bucket.arms)}
         for narrower in (bucket.providers, bucket):
             gate = self._gates.get(narrower)
@@ -159,7 +161,7 @@ class Budget:
 def _left_at_arm(
     operations: OperationClass, readings: Mapping[str, float]
 ) -> float | None:
-    """The least that ARM's own headers leave for requests of this class (T4)."""
+    """The smallest remaining count in ARM's headers for requests of this class (T4)."""
     end = f"-{operations.value}"
     found = [
         remaining
@@ -170,7 +172,7 @@ def _left_at_arm(
 
 
 def remaining_of(headers: Mapping[str, str]) -> dict[str, float]:
-    """What is left by limit, from `x-ms-ratelimit-remaining-*` (T3).
+    """The remaining count of each limit, from `x-ms-ratelimit-remaining-*` (T3).
 
     Compute's list (`Policy;n,Policy;n`) gives one entry a policy. Headers that cannot
     be read are left out.

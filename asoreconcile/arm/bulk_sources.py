@@ -1,7 +1,7 @@
-"""Where lists for the syncs of many come from: ARM's own, or Resource Graph.
+"""Sources of lists for bulk syncs: ARM itself, or Azure Resource Graph.
 
-Both answer pages of bodies; what an entry may be taken for is `collection_reads`' to
-say. Rules: Q3, Q6, Q9.
+Both answer pages of bodies. `collection_reads` decides what an entry may be used for.
+Rules: Q3, Q6, Q9.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from asoreconcile.objects import JsonObject
 
 
 class BulkReader(Protocol):
-    """Asks Azure, one request a call or page (`arm.client.ArmClient`)."""
+    """Reads from Azure, one request a call or page (`arm.client.ArmClient`)."""
 
     def pages(self, path: str, api_version: str) -> Iterator[list[JsonObject]]:
         """A list's pages, as the iteration gets there. Blocks; raises ArmError."""
@@ -22,13 +22,13 @@ class BulkReader(Protocol):
     def query(
         self, path: str, api_version: str, body: JsonObject
     ) -> tuple[JsonObject, Mapping[str, str]]:
-        """What a POST that changes nothing is answered, and the answer's headers."""
+        """Send a POST that only reads; its answer, and the answer's headers."""
 
 
 @attrs.frozen
 class Wanted:
-    """A list that is asked for. credential: whose. groups: the only resource groups
-    that matter, by name in lower case; none is all.
+    """A requested list. credential: the one to read with. groups: the only resource
+    groups needed, by name in lower case; none is all.
     """
 
     address: CollectionAddress
@@ -40,8 +40,8 @@ class Wanted:
 class BulkSource(Protocol):
     """One kind of lists. Safe from any thread.
 
-    name: for the log, in the plural. lag_seconds: for so long it may show what was
-    there before. can_narrow: `Wanted.groups` makes a list shorter.
+    name: for the log, in the plural. lag_seconds: how old its data may be. can_narrow:
+    whether `Wanted.groups` makes a list shorter.
     """
 
     name: str
@@ -49,11 +49,11 @@ class BulkSource(Protocol):
     can_narrow: bool
 
     def address(self, arm_id: str) -> CollectionAddress | None:
-        """The list that a resource is in; None where there is none to rely on. Pure."""
+        """The list that contains a resource; None if there is no reliable one. Pure."""
 
     def pages(self, client: BulkReader, wanted: Wanted) -> Iterator[list[JsonObject]]:
-        """Its entries. Blocks, a request a page; raises ArmError and its relatives, and
-        NotAnsweredError where another source shall be asked.
+        """The list's entries. Blocks, a request a page; raises as `ArmClient.pages`,
+        and NotAnsweredError if another source must be used.
         """
 
 

@@ -1,4 +1,4 @@
-"""Which authorities Azure's hosts are verified against."""
+"""Which certificate authorities the hosts of Azure are verified against."""
 
 import os
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""What a failure of ARM means for the next try, and what a Ready condition shows of it.
+"""Classifies ARM failures: severity, retry class, and the Ready condition's text.
 
-Nobody else reads codes. Pure. Rules: E4-E10, T6, R4.4-R4.6, R4.9.
+No other module reads error codes. Pure. Rules: E4-E10, T6, R4.4-R4.6, R4.9.
 """
 
 import attrs
@@ -14,8 +14,8 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# ASO's lists, so that an object is tried again as its users expect; see R4.4 for what
-# is in none of them.
+# ASO's lists, so that objects are retried as its users expect; see R4.4 for codes in
+# none of them.
 _SLOW = _names(
     """
     AnotherOperationInProgress AuthorizationFailed AllocationFailed Conflict
@@ -46,15 +46,15 @@ _FATAL = _names(
 )
 # T6: two thirds of the recorded 429s carry no Retry-After.
 _BUSY_DELAY_SECONDS = 5.0
-# A server that asks for days must not freeze an object: VerySlow tries hourly as well.
+# A server that asks for days must not freeze an object: VERY_SLOW retries hourly, too.
 _MAX_DELAY_SECONDS = 3600.0
 
 
 @attrs.frozen
 class Classification:
-    """What a failure means: shown in the condition and used for the next try.
+    """The classified failure, for the condition and the retry.
 
-    after_seconds: a lower bound on the next try, such as a `Retry-After` (D4).
+    after_seconds: a lower bound of the retry delay, such as a `Retry-After` (D4).
     """
 
     severity: Severity

@@ -1,7 +1,7 @@
-"""The ARM client: one request a call, an outcome or an exception, never a wait.
+"""The ARM client. Each call sends one request; it never sleeps or polls.
 
-`pipeline` carries the request; what the answer means is decided by the pure half
-(`lro_start`, `polling`, `errors`). The bearer token goes to the endpoint's host only.
+`pipeline` sends the request; the pure modules (`lro_start`, `polling`, `errors`)
+interpret the answer. The bearer token is sent to the endpoint's host only.
 Rules: V1-V10, Q1, T9, D17.
 """
 
@@ -51,19 +51,19 @@ class ArmClient:
     """Requests to one ARM endpoint as one identity. Thread-safe; share it.
 
     endpoint: `https://management.azure.com`, or an `Endpoint` with further hosts.
-    credential: makes tokens for `scope`; one is shared by all threads.
+    credential: makes tokens for `scope`; all threads share a token.
     user_agent: suffix, after the product and version (H2).
     transport: of azure-core; by default `ArmTransport` with `connections` in its pool.
-    budget: gates requests after a throttling; without one none is held back.
-    register_providers: ask for a provider's registration when ARM misses it (PR4).
-    registrations: those asked for, shared by all clients of one principal.
-    auxiliary_tenants: whose tokens go with every request, for resources that refer to
-    others in those tenants (H5); the credential must be allowed there.
+    budget: holds requests back after throttling; without one none is held back.
+    register_providers: register a resource provider when ARM reports it missing (PR4).
+    registrations: those requested so far, shared by all clients of one principal.
+    auxiliary_tenants: every request carries tokens of these tenants, for resources that
+    refer to others there (H5); the credential must be allowed there.
 
-    Every method makes one request (`list`: one a page), blocks for it at most
-    100 s of silence and not beyond its reconcile's deadline (D9), and raises ArmError,
-    ArmTransportError, ThrottledError (nothing sent) or CredentialError. Nothing is
-    retried but one 401, with a new token (E8).
+    Every method makes one request (`list`: one a page), blocks until its answer, gives
+    up after 100 s of silence or at its reconcile's deadline (D9), and raises ArmError,
+    ArmTransportError, ThrottledError (nothing sent) or CredentialError. Only a 401 is
+    retried, once, with a new token (E8).
     """
 
     def __init__(
@@ -111,13 +111,12 @@ class ArmClient:
 
         scope: `https://graph.microsoft.com/.default`. Raises as `TokenCache.get`.
         """
-        # Two threads may each make one. The first is kept, and an empty cache costs
-        # nothing.
+        # Two threads may each make a cache; the first one is kept.
         made = TokenCache(self._credential, scope, clock=self._clock)
         return self._tokens.setdefault(scope, made).get().token
 
     def get(self, arm_id: str, api_version: str) -> JsonObject:
-        """The resource as Azure has it; 404 is an ArmError."""
+        """The resource; 404 raises ArmError."""
         url = self.endpoint.address(arm_id, api_version)
         answer = self._exchanger.send("GET", url)
         self._expect_success(answer, "GET", url)
@@ -143,7 +142,9 @@ class ArmClient:
         *,
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> ArmOutcome:
-        """Create or update; ArmError when refused, Failed when it ended badly."""
+        """Create or update. Raises ArmError if refused; Failed if it was accepted and
+        failed.
+        """
         url = self.endpoint.address(arm_id, api_version)
         return self._begin("PUT", url, body=body, headers=headers)
 
@@ -155,7 +156,7 @@ class ArmClient:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> ArmOutcome:
-        """Delete; a resource that is not there is Done (V5). No If-Match by itself."""
+        """Delete; Done if the resource does not exist (V5). Adds no If-Match."""
         url = self.endpoint.address(arm_id, api_version, query=query)
         return self._begin("DELETE", url, headers=headers)
 
@@ -165,15 +166,15 @@ class ArmClient:
         api_version: str,
         body: JsonObject | None = None,
     ) -> ArmOutcome:
-        """Run an action (`{id}/listKeys`); its answer is `Done.body` (V7)."""
+        """Run an action (`{id}/listKeys`); `Done.body` is its answer (V7)."""
         url = self.endpoint.address(arm_id_with_action, api_version)
         return self._begin("POST", url, body=body)
 
     def query(
         self, path: str, api_version: str, body: JsonObject
     ) -> tuple[JsonObject, Mapping[str, str]]:
-        """What a POST that changes nothing is answered, and the answer's headers, with
-        keys in lower case.
+        """Send a POST that only reads; its answer, and the answer's headers, with keys
+        in lower case.
         """
         url = self.endpoint.address(path, api_version)
         answer = self._exchanger.send("POST", url, body=body)
@@ -183,11 +184,12 @@ class ArmClient:
     def poll(self, token: Token, progress: Progress = NO_PROGRESS) -> ArmOutcome:
         """Read an operation's status once.
 
-        progress: as the last Pending gave it, or none after a restart. Trouble while
-        reading keeps the token (D3); a monitor on a foreign host is not asked (L21).
+        progress: from the last Pending; absent after a restart. If the read fails the
+        token is kept (D3); a monitor on a foreign host is not polled (L21).
         """
         progress = _identified(progress)
-        # The token is from an annotation, and the bearer token would go where it says.
+        # The URL comes from an annotation, and the request would carry the bearer
+        # token.
         if not self.endpoint.serves(token.url):
             deleting = token.verb == "DELETE"
             return ReadResource("monitor on a foreign host", deleting=deleting)
@@ -196,7 +198,7 @@ class ArmClient:
         except ThrottledError as closed:
             return Pending(token, closed.after_seconds, progress)
         except ArmTransportError as error:
-            # Not an exception: trouble while asking says nothing of the operation (D3).
+            # Not an exception: a failed poll says nothing about the operation (D3).
             outcome = unanswered(token, error, progress=progress)
         if isinstance(outcome, Pending) and outcome.read_error is not None:
             self._pace.report(token, outcome)
@@ -212,9 +214,9 @@ class ArmClient:
     ) -> ArmOutcome:
         """Read the resource of an operation that lost its monitor (L9, L16).
 
-        progress: of the polls before it; it is the same operation's.
-        404 is an outcome here: Done for a DELETE, Restart for a PUT. Raises ArmError
-        when the read itself is refused, or its answer says nothing.
+        progress: of the operation's polls so far. 404 is an outcome here: Done for a
+        DELETE, Restart for a PUT. Raises ArmError when the read is refused, or its
+        answer is unusable.
         """
         progress = _identified(progress)
         request_id = progress.client_request_id
@@ -253,11 +255,12 @@ class ArmClient:
         """The pages of a list, one request each, as they are consumed (Q1).
 
         Raises ForeignHostError for a next page on another host, and ArmError for pages
-        that lead in a circle, never end or are none: see `Paging`.
+        that repeat, never end or are malformed: see `Paging`.
         """
         url = self.endpoint.address(path, api_version, query=query)
         paging = Paging(self.endpoint, url)
-        # One id for all pages: Azure's support finds the listing by it as one (H1).
+        # One id for all pages, so that Azure's support finds the whole listing by it
+        # (H1).
         request_id = random_id()
         while paging.url:
             answer = self._exchanger.send(
@@ -315,20 +318,23 @@ class ArmClient:
         if answer.status >= 300:
             now = self._clock.now()
             fault = parse_fault(answer, method=method, url=url, now=now)
-            # Some kinds are read before they are written: ask for it by then (PR1).
+            # Some kinds are read before they are written, so reads register the
+            # provider, too (PR1).
             self._register_if_needed(fault)
             raise fault
 
 
 def _identified(progress: Progress) -> Progress:
-    """With an id for its polls, where that of the first request is not known (H1)."""
+    """The progress with a client request id; a new id if the first request's is not
+    known (H1).
+    """
     if progress.client_request_id:
         return progress
     return attrs.evolve(progress, client_request_id=random_id())
 
 
 def _named(headers: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
-    """The id of a request, the caller's own if it gives one, and its other headers."""
+    """The request id (the caller's, if given) and the other headers."""
     own = ""
     others = {}
     for name, value in headers.items():
@@ -340,8 +346,8 @@ def _named(headers: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
 
 
 def _unless_refused(outcome: ArmOutcome, answer: ArmResponse) -> ArmOutcome:
-    """A refusal is an exception, and so is what Azure did not say; an accepted request
-    that failed is an outcome.
+    """Raise for a refusal and for an answer that is not Azure's; return the outcome of
+    an accepted request that failed.
     """
     if isinstance(outcome, Failed) and (answer.status >= 300 or answer.is_foreign):
         raise outcome.error

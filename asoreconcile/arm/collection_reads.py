@@ -1,10 +1,10 @@
-"""Resources read together: one list in place of a GET for each of its entries.
+"""Reads many resources by one list instead of a GET for each.
 
-For syncs, which look at everything once a period. A list is made where enough
-resources of it were asked for lately to pay for its pages, kept for a while, and each
-entry is given out once. None is the answer wherever a list may know less than a GET:
-then GET. What a list leaves out its reader finds, and says so (`distrust`). Lists are
-ARM's, or answers of Resource Graph (`bulk_sources`). Rules: Q3, Q6-Q9.
+For syncs, which read everything once a period. A list is read if enough of its
+resources were asked for lately to pay for its pages. It is kept for a while, and each
+entry is used once. The answer is None wherever a list may know less than a GET: then
+the caller sends a GET, and reports what the list had missed (`distrust`). Lists come
+from ARM or from Resource Graph (`bulk_sources`). Rules: Q3, Q6-Q9.
 """
 
 import threading
@@ -28,19 +28,20 @@ from asoreconcile.objects import JsonObject
 from asoreconcile.single_flight import SingleFlight
 
 _log = Logger(__name__)
-# A page is made for at least so many reads that it spares.
+# A page must save at least so many reads.
 _READS_A_PAGE = 2
-# Azure may learn to list what it refused to, and a group may shrink.
+# When to try a refused or too long list again: both may change.
 _ASKED_AGAIN_AFTER_SECONDS = 86_400.0
-# The oldest lists give way: their resources are read one by one until the next list.
+# Beyond it the oldest lists are dropped: their resources are read one by one until the
+# next list.
 _MAX_KEPT_BYTES = 32 * 1024 * 1024
-# Beyond so many a query over all groups is shorter than their names.
+# With more groups a query over all of them is shorter than their names.
 _MOST_GROUPS = 200
 
 
 @attrs.frozen
 class _Key:
-    """Which list: whose, where, of what, and at which api-version it is read."""
+    """Identifies a list: credential, address, type, api-version."""
 
     credential: str
     path: str
@@ -50,8 +51,8 @@ class _Key:
 
 @attrs.frozen
 class ListedBody:
-    """A resource as a list showed it. at: in monotonic seconds; the body is no older.
-    A list shows what was there when it was started, or a lag before that.
+    """A resource from a list. at: in monotonic seconds; the body is no older. A list
+    shows the state at its start, or a lag before that.
     """
 
     body: JsonObject = attrs.field(repr=False)
@@ -61,9 +62,9 @@ class ListedBody:
 @attrs.define(eq=False)
 class _Collection:
     """asked: resources asked for since `since`, while there is no list. started: of the
-    list that is kept. paid: how many reads its entries have spared. groups: of those
-    who asked. is_narrowed: the whole was longer than it was worth, and only what those
-    groups hold is asked for.
+    kept list. paid: how many reads its entries have saved. groups: of the requested
+    resources. is_narrowed: the whole list was too long, so only those groups are
+    listed.
     """
 
     asked: int = 0
@@ -77,7 +78,9 @@ class _Collection:
     entries: dict[str, bytes] = attrs.field(factory=dict)
 
     def is_worth_it(self) -> bool:
-        """Whether as many ask as pay for a list, or the last one spared as many."""
+        """Whether enough resources are requested to justify a list, or the last list
+        saved enough.
+        """
         if self.started is not None:
             return self.paid >= _READS_A_PAGE * self.pages
         return self.asked > _READS_A_PAGE * self.pages
@@ -87,7 +90,7 @@ class _Collection:
 
 
 class CollectionReads:
-    """Lists, shared by all who want an entry. Safe from any thread."""
+    """Lists that all syncs share. Safe from any thread."""
 
     def __init__(
         self,
@@ -96,15 +99,15 @@ class CollectionReads:
         max_age_seconds: float,
         source: BulkSource | None = None,
     ) -> None:
-        """max_age_seconds: how old a list may be that an entry is taken from. source:
-        where lists come from, ARM itself by default.
+        """max_age_seconds: the maximum age of a list whose entries are used. source: of
+        the lists, ARM by default.
         """
         self._clock = clock
         self._source = source or ArmLists()
         self._max_age_seconds = max_age_seconds
         self._lock = threading.Lock()
         self._collections: dict[_Key, _Collection] = {}
-        # The last written at its end: the old ones leave without a look at all.
+        # Ordered by time of write, so that old ones are removed without a scan.
         self._written: OrderedDict[str, float] = OrderedDict()
         self._distrusted: set[tuple[str, str]] = set()
         self._under_way: SingleFlight[_Key, None] = SingleFlight()
@@ -118,12 +121,12 @@ class CollectionReads:
         credential: str,
         seen_at: float,
     ) -> ListedBody | None:
-        """A resource by its list; None where only a GET can tell, 404 included.
+        """A resource from its list; None if only a GET can tell, 404 included.
 
-        credential: whose it is; what one may read is not shown to another. seen_at:
-        when the caller last read the resource, in monotonic seconds: nothing older is
-        shown. Blocks for the list at most. Raises ArmTransportError, ThrottledError and
-        CredentialError as a GET would; a refusal of the list is none of the resource.
+        credential: lists are shared only between users of the same one. seen_at: when
+        the caller last read the resource, in monotonic seconds: nothing older is
+        returned. Blocks for the list at most. Raises ArmTransportError, ThrottledError
+        and CredentialError as a GET would; a refusal of the list is not raised.
         """
         address = self._source.address(arm_id)
         if address is None or (address.arm_type, api_version) in self._distrusted:
@@ -134,30 +137,30 @@ class CollectionReads:
         return self._taken(key, ids.key(arm_id), seen_at)
 
     def address(self, arm_id: str) -> CollectionAddress | None:
-        """The list that a resource is looked for in. Pure."""
+        """The list that may contain a resource. Pure."""
         return self._source.address(arm_id)
 
     def wrote(self, arm_id: str) -> None:
-        """A resource was written just now, or its operation ended: lists that were
-        started before show neither it nor what it is part of as they are.
+        """Record that a resource was written now, or its operation ended: lists that
+        were started before are outdated for it and for the resources that contain it.
         """
         text = ids.key(arm_id)
         with self._lock:
-            # Read here: what is above two resources must not go back to the time of
-            # the one that was written first.
+            # Read the clock under the lock: the time of a common parent must not go
+            # backwards.
             now = self._clock.monotonic()
             limit = now - self._max_age_seconds - self._source.lag_seconds
             while self._written and next(iter(self._written.values())) <= limit:
                 self._written.popitem(last=False)
-            # Each id above it, and paths that are none, which nobody asks for.
+            # Each parent id, and partial paths, which are never looked up.
             while text.count("/") > 2:
                 self._written[text] = now
                 self._written.move_to_end(text)
                 text, _, _ = text.rpartition("/")
 
     def distrust(self, arm_id: str, api_version: str) -> None:
-        """A list was seen to leave out what a GET shows: the type is read by GET from
-        now on, until the process ends.
+        """Record that a list lacks what a GET shows: from now on, until the process
+        ends, the type is read by GET.
         """
         address = self._source.address(arm_id)
         if address is None:
@@ -173,7 +176,7 @@ class CollectionReads:
         )
 
     def _is_wanted(self, key: _Key, group: str) -> bool:
-        """Whether to make a list now; counts who asks while there is none."""
+        """Whether to read a list now; counts requests while there is none."""
         now = self._clock.monotonic()
         with self._lock:
             known = self._collections.setdefault(key, _Collection(since=now))
@@ -195,8 +198,8 @@ class CollectionReads:
         started = self._clock.monotonic()
         with self._lock:
             known = self._collections.setdefault(key, _Collection(since=started))
-            # Another list ended since this thread looked: it is there, or was refused,
-            # or too long, or the type is not listed any more.
+            # Another read ended since this thread checked: the list is there, or was
+            # refused or too long, or the type is no longer listed.
             is_settled = self._is_young(known, started) or known.refused_until > started
             if is_settled or not known.is_worth_it():
                 return
@@ -230,13 +233,13 @@ class CollectionReads:
             _log.debug("Not listed; reading one by one", reason=str(error))
             return
         if not entries and self._source.can_narrow:
-            # An index that knows nothing of the type yet, or never will.
+            # Resource Graph does not index the type yet, or never will.
             self._refuse(key, _ASKED_AGAIN_AFTER_SECONDS)
             return
         with self._lock:
             if (key.arm_type, key.api_version) in self._distrusted:
-                return  # since it was begun: nobody may go by it, or ever drops it
-            # Those that asked while it was made are in the next one.
+                return  # distrusted since the start: nobody may use it
+            # Requests during the read count for the next list.
             before = self._collections.get(key)
             self._collections[key] = _Collection(
                 since=started,
@@ -249,8 +252,8 @@ class CollectionReads:
             self._make_room()
 
     def _too_long(self, key: _Key, affordable: int) -> None:
-        """The list is longer than what it may spare. It is made again, for the groups
-        that matter where that helps, once so many ask that twice its pages would pay.
+        """The list is too long for the reads that it saves. It is read again, only for
+        the needed groups if that helps, once twice its pages would be justified.
         """
         with self._lock:
             known = self._collections.get(key)
@@ -274,7 +277,7 @@ class CollectionReads:
             )
 
     def _make_room(self) -> None:
-        """Forget the oldest lists; what was in them is read by GET."""
+        """Drop the oldest lists; their resources are read by GET."""
         sizes = {k: c.size_bytes() for k, c in self._collections.items() if c.entries}
         total = sum(sizes.values())
         by_age = sorted(sizes, key=lambda k: self._collections[k].started or 0.0)
@@ -300,7 +303,7 @@ class CollectionReads:
 
 
 def _packed(page: list[JsonObject]) -> Iterator[tuple[str, bytes]]:
-    """Entries, compressed: most lists hold more than is asked for."""
+    """Entries, compressed: most lists contain more than is requested."""
     for body in page:
         id_ = body.get("id")
         if isinstance(id_, str):

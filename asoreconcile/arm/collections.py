@@ -1,4 +1,4 @@
-"""Which list a resource is found in: of its type in its group, or below its parent.
+"""Which list contains a resource: that of its type in its group, or below its parent.
 
 Pure. Rule: Q3.
 """
@@ -11,8 +11,8 @@ from asoreconcile.arm.ids import ArmIdError
 
 @attrs.frozen
 class CollectionAddress:
-    """path: of the list. arm_type: of what it holds, in lower case. group: the name of
-    the resource group that the resource is in, in lower case.
+    """path: of the list. arm_type: of its entries, in lower case. group: the name of
+    the resource's group, in lower case.
     """
 
     path: str
@@ -21,8 +21,8 @@ class CollectionAddress:
 
 
 def collection_of(arm_id: str) -> CollectionAddress | None:
-    """None for what no list is relied on for: a resource at another one's scope, as
-    such lists also show what is inherited there, and what is outside any group.
+    """None if no list is reliable: for a resource at another one's scope, as such lists
+    also contain inherited ones, and for one outside any group.
     """
     try:
         parsed = ids.parse(arm_id)

@@ -1,6 +1,6 @@
-"""A failure as the Ready condition of an Azure object shows it, and its retry class.
+"""A failure for the Ready condition of an Azure object, with its retry class.
 
-ASO's: severity, reason and class decide what a person reads and when the next try is.
+As in ASO, severity, reason and class decide the condition and the time of the retry.
 `azure/` writes the condition; everything that talks to Azure raises this.
 """
 
@@ -13,7 +13,7 @@ Severity = Literal["Error", "Warning", "Info", ""]
 
 
 class RetryClass(Enum):
-    """How fast a failed object is tried again (R4.1).
+    """How fast a failed object is retried (R4.1).
 
     FAST: 1 s doubling to 30 s. SLOW: 1 s doubling to 3 min.
     VERY_SLOW: the sync period (1 h without one), jittered by a quarter.
@@ -27,11 +27,11 @@ class RetryClass(Enum):
 class ConditionError(AsoreconcileError):
     """A failure to show the user in the Ready condition.
 
-    severity: `Error` (needs a person), `Warning` (may heal) or `Info`.
+    severity: `Error` (needs a person), `Warning` (may go away) or `Info`.
     reason: CamelCase, the condition's `reason`.
-    retry: how fast to try again; severity `Error` is retried VERY_SLOW (D19).
-    after_seconds: a lower bound on the next try, such as an ARM `Retry-After`.
-    The exception's text becomes the condition's message: it says what to do next.
+    retry: how fast to retry; severity `Error` is retried VERY_SLOW (D19).
+    after_seconds: a lower bound of the retry delay, such as an ARM `Retry-After`. The
+    exception's text becomes the condition's message: it says what to do next.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The id that ties one reconcile's requests together, in our logs and in Azure's.
+"""The id that all requests of one reconcile share, in our logs and in Azure's.
 
 A reconcile opens a block; every ARM request on that thread carries its id in
 `x-ms-correlation-request-id`. Rule: H1.
@@ -12,8 +12,8 @@ from asoreconcile.random_id import random_id
 CORRELATION_ID = "x-ms-correlation-request-id"
 CLIENT_REQUEST_ID = "x-ms-client-request-id"
 
-# A context variable, so that what a reconcile starts on other threads carries it where
-# the context is taken along.
+# A context variable: a reconcile's work on other threads has the id if it copies the
+# context.
 _CURRENT: ContextVar[str] = ContextVar("asoreconcile_correlation", default="")
 
 
@@ -23,7 +23,9 @@ def correlated(correlation_id: str = "") -> AbstractContextManager[str]:
 
 
 class _Correlated:
-    """The block of `correlated`. No generator: each reconcile passes here."""
+    """The context of `correlated`. A class, as it is faster than a generator and each
+    reconcile uses it.
+    """
 
     __slots__ = ("_token", "_value")
 

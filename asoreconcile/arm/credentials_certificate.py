@@ -1,8 +1,8 @@
-"""A service principal that shows a certificate (mode 2).
+"""A service principal with a certificate (mode 2).
 
-The content comes as it is in a Secret or a setting: PEM, with the key in the same text,
-or PKCS12. It is read when the credential is made, so that a mistake is named before
-Azure is asked anything. Rules: R8.1-R8.6.
+The content of a Secret or a setting is PEM, with the key in the same text, or PKCS12.
+It is parsed when the credential is made, so that a mistake is reported before any
+request. Rules: R8.1-R8.6.
 """
 
 import base64
@@ -50,7 +50,7 @@ class ClientCertificate(Sealed):
     origin: str = ""
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":
-        """What makes tokens.
+        """The token credential.
 
         Raises CredentialError for a certificate that cannot be read.
         """
@@ -67,7 +67,7 @@ def client_certificate(
     check_tenant(source.tenant_id)
     content, password = _content(source.certificate), source.password
     if _PEM in content and not _is_encrypted(content):
-        # A password that the key does not need is no mistake worth stopping for.
+        # A superfluous password is not an error.
         password = ""
     check_certificate(content, password)
 
@@ -88,7 +88,7 @@ def client_certificate(
 
 
 def _content(certificate: bytes) -> bytes:
-    """The certificate's own bytes: base64 around PKCS12 is taken off."""
+    """The certificate's bytes, with base64 around PKCS12 decoded."""
     text = b"".join(certificate.split())
     if not text.startswith(_PKCS12_IN_BASE64):
         return certificate
@@ -101,7 +101,7 @@ def _content(certificate: bytes) -> bytes:
 def check_certificate(content: bytes, password: str, name: str = _CERTIFICATE) -> None:
     """Raises CredentialError unless there is a certificate with its RSA key.
 
-    content: PEM or PKCS12. name: what holds it, for texts.
+    content: PEM or PKCS12. name: of the Secret's key or the setting, for messages.
     """
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
@@ -147,7 +147,7 @@ def _pem_key(content: bytes, password: str) -> object:
 
 
 def _is_encrypted(pem: bytes) -> bool:
-    """PKCS8 says it in the first line, the older form in a header."""
+    """PKCS8 states it in the first line, the older format in a header."""
     return b"ENCRYPTED" in pem
 
 

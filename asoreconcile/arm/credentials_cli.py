@@ -1,4 +1,4 @@
-"""The Azure CLI's sign-in, for people's own commands; an operator has none."""
+"""The Azure CLI's sign-in, for the command line tools; the operator does not use it."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class AzureCli:
-    """Who signed in with `az login`. subscription_id: what is worked on, or ""."""
+    """The user signed in with `az login`. subscription_id: the one to use, or ""."""
 
     subscription_id: str = ""
     cloud: CloudConfig = attrs.field(factory=CloudConfig)
@@ -28,8 +28,8 @@ class AzureCli:
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":  # noqa: ARG002 - it runs a program
         """azure-identity's credential that runs `az account get-access-token`.
 
-        Starts nothing yet. `get_token` blocks, and raises CredentialError where there
-        is no `az`, or nobody signed in.
+        Starts no process. `get_token` blocks, and raises CredentialError if there is no
+        `az`, or nobody is signed in.
         """
 
         def make() -> "TokenCredential":

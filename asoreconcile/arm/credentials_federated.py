@@ -1,7 +1,7 @@
 """Credentials without a secret of their own: workload and managed identity.
 
-Workload identity (mode 5) shows Entra the token that Kubernetes projects into the pod;
-managed identity (mode 4) asks the machine. Rules: R8.1-R8.6.
+Workload identity (mode 5) sends Entra the token that Kubernetes projects into the pod;
+managed identity (mode 4) gets tokens from the machine's endpoint. Rules: R8.1-R8.6.
 """
 
 from pathlib import Path
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TOKEN_FILE = "/var/run/secrets/tokens/azure-identity"  # noqa: S105 - a path
 # Kubernetes' tokens have 1-2 kB; a larger file is something else.
 _MAX_TOKEN_BYTES = 65_536
-# The machine's own endpoint answers at once or is not there.
+# The machine's endpoint answers at once or does not exist.
 _MACHINE_TIMEOUT_SECONDS = 5
 
 
@@ -47,7 +47,7 @@ class WorkloadIdentity:
     origin: str = ""
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":
-        """What makes tokens; the file is not read before the first of them."""
+        """The token credential; the file is read with the first token."""
         return workload_identity(self, transport)
 
 
@@ -55,7 +55,7 @@ class WorkloadIdentity:
 class ManagedIdentity:
     """An identity of the machine. client_id: which one; "" is the machine's own.
 
-    Its tenant is the machine's, so that there is none to name.
+    Its tenant is the machine's, so none is configured.
     """
 
     client_id: str
@@ -65,7 +65,7 @@ class ManagedIdentity:
 
     @property
     def tenant_id(self) -> str:
-        """Empty: the tenant is the machine's own, which nobody has to say."""
+        """Empty: the tenant is the machine's."""
         return ""
 
     @property
@@ -74,7 +74,7 @@ class ManagedIdentity:
         return ()
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":  # noqa: ARG002 - it asks no authority
-        """What makes tokens, from the machine's endpoint: it takes no part in
+        """The token credential, which uses the machine's endpoint and not
         `transport`.
         """
         return managed_identity(self)
@@ -109,8 +109,7 @@ def workload_identity(
 def managed_identity(source: ManagedIdentity) -> "TokenCredential":
     """azure-identity's credential for an identity of the machine.
 
-    Makes no request. Which endpoint is asked follows from the environment, as the
-    platform sets it.
+    Makes no request. The endpoint follows from environment variables of the platform.
     """
 
     def make() -> "TokenCredential":
@@ -121,7 +120,7 @@ def managed_identity(source: ManagedIdentity) -> "TokenCredential":
         options["read_timeout"] = _MACHINE_TIMEOUT_SECONDS
         return ManagedIdentityCredential(
             client_id=source.client_id or None,
-            # Injected variables of workload identity must not take its place.
+            # Injected variables of workload identity must not replace it.
             _exclude_workload_identity_credential=True,
             **options,
         )

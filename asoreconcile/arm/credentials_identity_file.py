@@ -1,10 +1,10 @@
-"""A user-assigned identity by a file of the managed identity data plane (mode 3).
+"""A user-assigned identity from a file of the managed identity data plane (mode 3).
 
-Services of Microsoft's own fetch the certificate behind an identity from that data
-plane and renew it in a file. The members that count are `client_id`, `tenant_id`,
-`client_secret` (the certificate with its key, PKCS12 or PEM, in base64),
-`authentication_endpoint` (the authority of the identity's region) and `not_before`; the
-others are not read. As the Go module Azure/msi-dataplane.
+Microsoft's own services fetch an identity's certificate from that data plane and renew
+it in a file. The members used are `client_id`, `tenant_id`, `client_secret` (the
+certificate with its key, PKCS12 or PEM, in base64), `authentication_endpoint` (the
+authority of the identity's region) and `not_before`. As in the Go module
+Azure/msi-dataplane.
 """
 
 import base64
@@ -52,10 +52,11 @@ _MEMBERS = (
 
 @attrs.frozen
 class IdentityFile:
-    """A user-assigned identity whose certificate is in a file that others renew.
+    """A user-assigned identity whose certificate is in a file that another service
+    renews.
 
-    Tokens are of the file's tenant and client. client_id, tenant_id: what the settings
-    or the Secret say beside it; requests are counted for the first.
+    Tokens are of the file's tenant and client. client_id, tenant_id: from the settings
+    or the Secret; the budget of requests is counted by client_id.
     """
 
     file: str
@@ -82,9 +83,9 @@ class IdentityFile:
 class RenewedIdentity:
     """A credential that follows its file. Thread-safe.
 
-    The file is looked at before each token (once an hour). A certificate that begins
-    later than the one in use takes its place; an older one, and a file that cannot be
-    used, leave it, with a warning in the log.
+    The file is checked before each token (once an hour). A certificate with a later
+    start than the one in use replaces it; an older one, or an unusable file, does not,
+    and is logged as a warning.
     """
 
     def __init__(self, source: IdentityFile) -> None:
@@ -133,7 +134,7 @@ class RenewedIdentity:
             raise self._unusable(f"it cannot be read ({reason})") from None
 
     def _read(self) -> "tuple[Stamp, _Identity]":
-        stamp = self._stamp()  # first: what changes meanwhile is read again
+        stamp = self._stamp()  # first: a change during the read causes another read
         try:
             with self._path.open("rb") as file:
                 content = file.read(_MAX_BYTES + 1)
@@ -222,7 +223,7 @@ class RenewedIdentity:
 
 @attrs.frozen
 class _Identity(Sealed):
-    """What the file says. secret: the certificate as the file has it."""
+    """The content of the file. secret: the certificate, still encoded."""
 
     client_id: str
     tenant_id: str

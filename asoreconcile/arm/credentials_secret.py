@@ -1,7 +1,7 @@
 """Reading a credential out of a Secret's data.
 
-The keys are ASO's, and the kind follows from which are there (R8.3).
-All mistakes are found before one is reported; no value is ever quoted. Pure.
+The keys are ASO's; those present determine the kind of credential (R8.3). All mistakes
+are found before one is reported; no value is ever quoted. Pure.
 """
 
 import re
@@ -39,7 +39,7 @@ _CERTIFICATE = "AZURE_CLIENT_CERTIFICATE"
 _PASSWORD = "AZURE_CLIENT_CERTIFICATE_PASSWORD"  # noqa: S105 - a key's name
 TENANTS = "AZURE_ADDITIONAL_TENANTS"
 ENTRA_APP_ID = "ENTRA_APP_ID"
-# What one request's header holds, as Microsoft documents it.
+# The limit of one request's header, as Microsoft documents it.
 _MOST_TENANTS = 3
 _KNOWN = frozenset(
     {
@@ -50,12 +50,12 @@ _KNOWN = frozenset(
     }
 )
 _APPLICATION = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-# The id becomes a part of paths at Azure: it must not bring parts of its own.
+# The id becomes a segment of URL paths: it must not contain further segments.
 _SUBSCRIPTION = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def secret_values(data: Mapping[str, bytes]) -> list[str]:
-    """What of a credential Secret nobody may see; ids and addresses are no secret."""
+    """The secret values in a credential Secret; ids and addresses are not secret."""
     values = (data.get(key, b"") for key in (_SECRET, _CERTIFICATE, _PASSWORD))
     return [value.decode("utf-8", "replace").strip() for value in values if value]
 
@@ -78,7 +78,7 @@ def credential_in(
 ) -> CredentialSource:
     """The credential that a Secret's decoded data describes.
 
-    origin: which Secret it is, for texts.
+    origin: the Secret's name, for messages.
 
     A client secret wins over a certificate, that over an identity's file, that over
     AUTH_MODE=podidentity, and without any of them it is workload identity.
@@ -92,8 +92,8 @@ def credential_in(
 
 
 def entra_app_in(data: Mapping[str, bytes]) -> str:
-    """The application that asks Microsoft Graph with a Secret's credential, in place of
-    AZURE_CLIENT_ID; "" where that does. Raises CredentialError.
+    """The application for requests to Microsoft Graph with a Secret's credential, in
+    place of AZURE_CLIENT_ID; "" to use that. Raises CredentialError.
     """
     given = data.get(ENTRA_APP_ID, b"").decode("utf-8", "replace").strip()
     try:
@@ -118,7 +118,7 @@ def tenants_problem(tenants: tuple[str, ...]) -> str:
     """Why AZURE_ADDITIONAL_TENANTS cannot be used; "" when it can. Pure. Rule: H5."""
     strange = [t for t in tenants if t != ANY_TENANT and not TENANT.fullmatch(t)]
     if strange:
-        # It becomes a part of the token endpoint's path.
+        # It becomes a segment of the token endpoint's path.
         return f"names what is no tenant's GUID or domain: {_listed(strange)}"
     if len(tenants) > _MOST_TENANTS:
         return (
@@ -164,7 +164,7 @@ def _source(reader: "_Reader", rules: SecretRules, origin: str) -> CredentialSou
 
 
 class _Reader:
-    """One Secret's data, and what is wrong with it."""
+    """One Secret's data, and the problems found in it."""
 
     def __init__(self, data: Mapping[str, bytes]) -> None:
         self._data = data
@@ -177,7 +177,7 @@ class _Reader:
         return self._data.get(key, b"")
 
     def line(self, key: str) -> str:
-        """A value that may begin and end in blanks, but not in a line's end."""
+        """A value without a final line break; leading and trailing blanks are kept."""
         try:
             return self.content(key).decode().strip("\r\n")
         except UnicodeDecodeError:
@@ -213,7 +213,7 @@ class _Reader:
         import difflib
 
         unknown_keys = sorted(self._data.keys() - _KNOWN)
-        # Names alone, and only those that no credential has: never a value.
+        # Only names of unknown keys, never a value.
         similar = difflib.get_close_matches(key, unknown_keys, n=1, cutoff=0.8)
         return f"{key} (is {similar[0]} a misspelling of it?)" if similar else key
 

@@ -1,4 +1,4 @@
-"""How long to wait: what a server asked for, and what we choose without that.
+"""Computes delays: the server's, and our own without one.
 
 Pure; nothing here sleeps. Rules: L17, T6, T9.
 """
@@ -9,26 +9,26 @@ from datetime import UTC, datetime
 
 from asoreconcile.arm.response import parsed_date
 
-# Shorter asks for nothing but load, and longer than ten minutes loses sight of an
-# operation whose server has only misjudged it.
+# A shorter delay only causes load; a longer one would miss the end of an operation
+# whose server has overestimated its time.
 MIN_DELAY_SECONDS = 1.0
 MAX_DELAY_SECONDS = 600.0
-# ARM counts by the hour at most: what asks for more means milliseconds, or another
-# century, and would end all work of a subscription.
+# ARM's longest window is an hour. A larger value is an error, such as milliseconds, and
+# would stop all work in a subscription.
 _MOST_ASKED_SECONDS = 3600.0
 _MAX_OWN_DELAY_SECONDS = 30.0
-# ARM refills 25 reads a second and principal; polls may always take half of it, as
-# each operation that ends is followed by a read of its resource (T2, T9). Of what ARM
-# says is left, polls may take all but a reserve for others, at a rate that lasts ten
-# seconds: as it shrinks, polls become fewer, down to that half.
+# ARM refills 25 reads a second and principal; polls may always take half of it, as each
+# operation that ends is followed by a read of its resource (T2, T9). Of the remaining
+# reads that ARM reports, polls may take all but a reserve for others, at a rate that
+# lasts ten seconds: as it shrinks, polls become fewer, down to that half.
 _POLLS_PER_SECOND = 12.5
 _RESERVED_READS = 100.0
 _SPENT_OVER_SECONDS = 10.0
-# All together need no more than one round of polls: none waits longer than until the
-# reads of that round have refilled, and a second's worth for others. First polls may
-# take all that refills: they are as few as the writes and deletes that ARM let go by,
-# 10 a second each in the long run. Later polls of deletions leave a quarter of it to
-# others, later ones of PUTs the half.
+# All operations together need one round of polls: none waits longer than until ARM has
+# refilled the reads for that round, and for one second of other requests. First polls
+# may take all refilled reads: there are only as many as writes and deletes, which ARM
+# limits to 10 a second each in the long run. Later polls of deletions leave a quarter
+# of it to others, later ones of PUTs the half.
 _LEFT_FOR_OTHERS = 25.0
 _FIRST_READS_PER_SECOND = 23.75
 _LATER_READS_PER_SECOND = 18.75
@@ -37,7 +37,7 @@ _LATER_READS_PER_SECOND = 18.75
 def retry_after_seconds(
     headers: Mapping[str, str], *, now: datetime | None = None
 ) -> float | None:
-    """What `retry-after` asks for, in seconds from 0 to an hour; None without one.
+    """The delay in `retry-after`, in seconds from 0 to an hour; None without one.
 
     headers: keys lower-case. Seconds (also with a fraction) or an HTTP date, which is
     measured against the answer's own `date`, else `now`. `retry-after-ms` and
@@ -71,8 +71,7 @@ def next_poll_delay(
     """Seconds to wait before reading an operation's status again. Rule: L17.
 
     headers: of the last answer, keys lower-case. polls: polls already made, from 0;
-    it counts only without a `retry-after`: then 1, 2, 4, .. 30 s.
-    Returns 1.0-600.0.
+    used only without a `retry-after`: then 1, 2, 4, .. 30 s. Returns 1.0-600.0.
     """
     asked = retry_after_seconds(headers, now=now)
     if asked is None:
@@ -96,10 +95,10 @@ def stretched(
     """A poll delay long enough that all open operations share the reads. Rule: T9.
 
     open_operations: running ones of this subscription and identity. reads_left: how
-    many reads ARM says this identity may still send; None while it said nothing, and
-    then nothing is short. reads_to_end: that each needs if it has ended by then, the
-    poll included; None if they are likely to need more. is_first: it was not polled
-    yet. Never shorter than `delay_seconds`.
+    many reads ARM still allows this identity; None until ARM has reported it, and then
+    there is no shortage. reads_to_end: how many reads each operation needs if it has
+    ended by then, the poll included; None if it may need more. is_first: it was not
+    polled yet. Never shorter than `delay_seconds`.
     """
     if reads_left is None:
         return delay_seconds

@@ -1,4 +1,4 @@
-"""The one ARM host that gets our token: building URLs on it, judging those it sends.
+"""The ARM host that gets our token: builds URLs on it, and checks URLs from answers.
 
 Pure. Rules: H4, I3, L4, L19, L21, Q1, D22.
 """
@@ -21,8 +21,8 @@ class EndpointError(AsoreconcileError):
 def problem_of(url: str) -> str:
     """Why a token cannot be sent to an address; "" if it can.
 
-    It follows the name of whose address it is, and quotes nothing: a password may be
-    in it. A token must not travel in the clear.
+    The text is a clause that follows the setting's name, and never quotes the address,
+    which may contain a password. A token must not be sent unencrypted.
     """
     if problem := problem_of_name(url):
         return problem
@@ -43,7 +43,7 @@ def problem_of(url: str) -> str:
 
 
 def problem_of_name(text: str) -> str:
-    """Why a text is neither an address nor part of one; "" if it may be."""
+    """Why a text cannot be an address or part of one; "" if it can."""
     if not text.isascii() or not text.isprintable() or " " in text:
         return "must be printable ASCII without blanks"
     return ""
@@ -70,7 +70,7 @@ class Endpoint:
     """Where ARM is: `https://management.azure.com`.
 
     also: further hosts (`host` or `host:port`) that monitors may name; none by default,
-    because whoever is asked for a status gets the token (L21).
+    because every polled host gets the token (L21).
     """
 
     url: str = attrs.field(converter=_stripped, validator=_https)
@@ -96,7 +96,7 @@ class Endpoint:
 
     def serves(self, url: str) -> bool:
         """Whether a URL is on this host (or an allowed one), so gets the token. H4."""
-        # Nearly all are: the host ends at that slash, whatever follows it.
+        # The usual case: the host ends at that slash, whatever follows it.
         if url.startswith(f"{self.url}/") and _is_plain(url):
             return True
         try:
@@ -105,10 +105,10 @@ class Endpoint:
             home = _home(self.url)
         except ValueError:
             return False
-        # What stands before an @ looks like the host, and is not.
+        # The part before an @ looks like the host, but is not.
         if parts.scheme.lower() != "https" or parts.username is not None:
             return False
-        # Libraries read such a URL differently: one's path is another one's host.
+        # Libraries parse such a URL differently: one's path is another's host.
         if not _is_plain(url):
             return False
         return authority == home or authority in self.also
@@ -116,8 +116,8 @@ class Endpoint:
     def resolved(self, url: str) -> str:
         """A URL from a header made absolute: relative ones are on this host (D22).
 
-        Absolute ones are returned as they are, byte for byte (L19), and so are those
-        that are no URLs: `serves` refuses them.
+        Absolute URLs are returned unchanged, byte for byte (L19), and so are invalid
+        ones: `serves` refuses them.
         """
         try:
             return url if urlsplit(url).scheme else urljoin(self.url + "/", url)
@@ -126,7 +126,7 @@ class Endpoint:
 
 
 def is_same_resource(url: str, request_url: str) -> bool:
-    """Whether a monitor is just the resource itself, not a view of an operation.
+    """Whether a monitor URL is the resource itself, not an operation.
 
     The same path without case, and no query but an api-version: with another member
     (`asyncId`) the query is part of the monitor's identity (L4, L9, L14).
@@ -152,13 +152,13 @@ def _quoted(text: str) -> str:
 
 
 def _is_plain(url: str) -> bool:
-    """Whether no library reads another host or path in it than the next one does."""
+    """Whether all libraries parse the same host and path from it."""
     return url.isascii() and url.isprintable() and " " not in url and "\\" not in url
 
 
 @lru_cache(maxsize=64)
 def _home(url: str) -> str:
-    """The same for each request to one endpoint."""
+    """Parsed once for all requests to an endpoint."""
     return _authority(urlsplit(url))
 
 

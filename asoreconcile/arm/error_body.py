@@ -1,8 +1,8 @@
-"""Reads what an ARM error body says, in every envelope that Azure uses.
+"""Parses an ARM error body, in every form that Azure uses.
 
-Nested under `error` or at top level, in small letters or capitals, problem+json, a
-bare message, an HTML page, nothing at all. Never raises: the HTTP status is the
-caller's and no body hides it. Pure. Rules: E1-E5.
+Nested under `error` or at top level, in small letters or capitals, problem+json, a bare
+message, an HTML page, nothing at all. Never raises: the caller has the HTTP status
+whatever the body is. Pure. Rules: E1-E5.
 """
 
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ from asoreconcile.arm.response import ArmResponse, BrokenBodyError
 
 UNKNOWN_CODE = "UnknownError"
 NO_MESSAGE = "There was an unknown deployment error"
-# What Azure or a proxy says is stored in conditions and logs: all of it has bounds.
+# Limits of texts from Azure or a proxy, which go to conditions and logs.
 _MAX_CODE_LENGTH = 256
 _MAX_MESSAGE_LENGTH = 16_384
-# Azure nests three or four; a body made to be deep must not end in a RecursionError.
+# Azure nests three or four levels; a deeper body must not end in a RecursionError.
 _MAX_DEPTH = 8
 
 
@@ -41,7 +41,7 @@ class ErrorBody:
 
 
 def read(answer: ArmResponse) -> ErrorBody:
-    """What an answer's body says went wrong."""
+    """The error in an answer's body."""
     try:
         document = answer.document
     except BrokenBodyError:
@@ -53,7 +53,7 @@ def read(answer: ArmResponse) -> ErrorBody:
 
 
 def of(document: Any) -> ErrorBody:
-    """What a JSON body says went wrong; see `ErrorBody` for what is in it."""
+    """The error in a JSON body; see `ErrorBody`."""
     fault = _fault(document)
     if isinstance(fault, str):
         return ErrorBody(UNKNOWN_CODE, _cut(fault) or NO_MESSAGE)
@@ -92,7 +92,7 @@ def _folded(value: Any) -> dict[str, Any]:
 
 def _code(members: dict[str, Any]) -> str:
     value = members.get("code")
-    # Some providers state a number; in Python True is one as well.
+    # Some providers send a number; in Python True is one, too.
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return ""
     return str(value).strip()[:_MAX_CODE_LENGTH]
@@ -122,7 +122,7 @@ def _inner(members: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for detail in details if isinstance(details, list) else ():
         if isinstance(detail, dict):
             yield _folded(detail)
-    # OData's, and of providers that pass another one's answer on whole.
+    # OData's form, and that of providers that pass on another one's whole answer.
     for name in ("innererror", "error"):
         if isinstance(members.get(name), dict):
             yield _folded(members[name])

@@ -1,11 +1,10 @@
-"""ARM's failures: what was said, by which host, and of which request.
+"""The exceptions for ARM's failures: the message, its origin, and the request.
 
     AsoreconcileError
     ├── ArmError            ARM (or what is in front of it) answered with a failure
     └── ArmTransportError   no answer; the request may have been executed or not
 
-What either means for the next try is `arm.classification`'s to say. Rules: E1-E3, E6,
-L15, L24, T5, V8.
+`arm.classification` decides about retries. Rules: E1-E3, E6, L15, L24, T5, V8.
 """
 
 import re
@@ -28,7 +27,7 @@ Sent = Literal["no", "maybe"]
 NO_RESOURCE = f"the answer shows no resource{PERHAPS_A_PROXY}"
 _MARKS = frozenset({"id", "name", "properties"})
 
-# Codes that speak of one resource being busy, even in a 429 (E6, T5).
+# Codes that mean that one resource is busy, even in a 429 (E6, T5).
 _BUSY = frozenset(
     {
         "AnotherOperationInProgress",
@@ -39,14 +38,14 @@ _BUSY = frozenset(
         "ServerIsBusy",
     }
 )
-# 408 is a gateway's that gave up waiting: Azure itself has said nothing.
+# 408 is of a gateway that gave up waiting: Azure itself has not answered.
 _TRANSIENT = frozenset({408, 429})
-# A transport's error quotes the URL, and who has a monitor's query may ask it.
+# A transport's error quotes the URL, and a monitor's query gives access to it.
 _SIGNATURE = re.compile(r"([?&](?:c|s|h|sig|t)=)[^&\s\"']+")
 
 
 class ArmError(AsoreconcileError):
-    """A failure that ARM stated, synchronously or as an operation's end.
+    """A failure that ARM reported, for a request or at an operation's end.
 
     status: HTTP status of the answer; 200 for an operation that failed.
     code, message: for the condition, as Azure wrote them; never empty.
@@ -57,7 +56,8 @@ class ArmError(AsoreconcileError):
     request_id: Azure's own, "" without one. correlation_id, client_request_id: as the
     answer repeats them, else as they were sent (H1).
     method, url: of the request; the URL without its query, which may be signed.
-    understood: the body was JSON. is_foreign: Azure did not say it (`ArmResponse`).
+    understood: the body was JSON. is_foreign: the answer is not from Azure
+    (`ArmResponse`).
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ArmError(AsoreconcileError):
         is_foreign: bool = False,
     ) -> None:
         self.is_foreign = is_foreign
-        # Proxies quote what they were sent, bearer token and all.
+        # Proxies quote requests, including the bearer token.
         self.code = redact(envelope.code)
         self.message = redact(envelope.message)
         self.codes = tuple(redact(code) for code in envelope.codes)
@@ -95,7 +95,9 @@ class ArmError(AsoreconcileError):
 
     @property
     def is_not_found(self) -> bool:
-        """Azure says that it has no such thing (404); a proxy's page does not count."""
+        """Azure says that the resource does not exist (404); a proxy's page does not
+        count.
+        """
         return self.status == 404 and not self.is_foreign
 
     @property
@@ -105,17 +107,17 @@ class ArmError(AsoreconcileError):
 
     @property
     def is_busy_object(self) -> bool:
-        """The resource is busy with something else; others are not (E6, T5)."""
+        """Only this one resource is busy (E6, T5)."""
         return not _BUSY.isdisjoint((self.code, *self.codes))
 
     @property
     def is_throttled(self) -> bool:
-        """The caller asked too much: hold back its other requests too (T5)."""
+        """The caller sent too many requests: hold back its other ones, too (T5)."""
         return self.status == 429 and not self.is_busy_object
 
     @property
     def is_transient(self) -> bool:
-        """It says nothing about the resource: ask the same again later (L15)."""
+        """It says nothing about the resource: send the same request later (L15)."""
         return is_transient_status(self.status)
 
 
@@ -124,7 +126,8 @@ class ArmTransportError(AsoreconcileError):
 
     sent: "no" when the request cannot have reached ARM, "maybe" otherwise: a write may
     have happened, and a GET shows it (V8).
-    correlation_id, client_request_id: as sent; Azure's logs have them if it came there.
+    correlation_id, client_request_id: as sent; Azure's logs have them if the request
+    arrived.
     """
 
     def __init__(
@@ -149,7 +152,7 @@ class ArmTransportError(AsoreconcileError):
 def parse_fault(
     answer: ArmResponse, *, method: str = "", url: str = "", now: datetime | None = None
 ) -> ArmError:
-    """The error that an answer states; works for any answer, never raises."""
+    """The error in an answer; works for any answer, never raises."""
     return _error(error_body.read(answer), answer, method=method, url=url, now=now)
 
 
@@ -161,10 +164,10 @@ def operation_fault(
     method: str = "",
     url: str = "",
 ) -> ArmError:
-    """The error of an operation that ended badly. Rule: L24, R4.9.
+    """The error of an operation that failed. Rule: L24, R4.9.
 
-    document: the status body, or the resource. word: its terminal status word, which
-    is the code where no error is stated.
+    document: the status body, or the resource. word: its terminal status word, which is
+    the code if there is no error object.
     """
     stated = _stated_error(document)
     if stated is None:
@@ -185,7 +188,7 @@ def protocol_fault(
 
 
 def stated_object(answer: ArmResponse, *, method: str, url: str) -> JsonObject:
-    """The body of an answer that has to be a JSON object; raises ArmError else."""
+    """The body of an answer, which must be a JSON object; raises ArmError otherwise."""
     problem = f"the answer is no JSON object{PERHAPS_A_PROXY}"
     try:
         document = answer.json_object
@@ -197,9 +200,10 @@ def stated_object(answer: ArmResponse, *, method: str, url: str) -> JsonObject:
 
 
 def stated_resource(body: JsonObject, *, url: str) -> JsonObject:
-    """What a GET answered, if it shows a resource; raises ArmError else (L14).
+    """The body of a GET, if it is a resource; raises ArmError otherwise (L14).
 
-    A resource without a state is a success, so that `{}` must not pass for one.
+    A resource without a provisioningState counts as succeeded, so `{}` must not count
+    as a resource.
     """
     if not is_resource(body):
         raise protocol_fault(ArmResponse(200), NO_RESOURCE, method="GET", url=url)
@@ -207,7 +211,7 @@ def stated_resource(body: JsonObject, *, url: str) -> JsonObject:
 
 
 def is_resource(body: JsonObject | None) -> bool:
-    """Whether an answer shows a resource at all: its id, name or properties (L14)."""
+    """Whether a body is a resource: it has an id, name or properties (L14)."""
     return body is not None and not _MARKS.isdisjoint(body)
 
 
@@ -222,7 +226,7 @@ def without_query(url: str) -> str:
 
 
 def _stated_error(document: JsonObject) -> JsonObject | str | None:
-    """The `error` of a failed operation, where it says anything (L24)."""
+    """The `error` of a failed operation, if it is not empty (L24)."""
     properties = document.get("properties")
     for holder in (document, properties if isinstance(properties, dict) else {}):
         stated = holder.get("error")

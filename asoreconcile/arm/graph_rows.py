@@ -1,8 +1,8 @@
 """Azure Resource Graph: the resources of one type in a subscription, by one query.
 
-One index over all groups, so that one query does for many lists. It lags behind ARM,
-has its own api-versions and knows few nested types; it never raises what a GET would
-not, as whoever asks can always ask ARM instead (`NotAnsweredError`). Rules: Q4, Q9.
+It has one index over all groups, so one query replaces many lists. It lags behind ARM,
+has api-versions of its own and knows few nested types. Trouble with it never fails a
+sync, as the caller can always ask ARM instead (`NotAnsweredError`). Rules: Q4, Q9.
 """
 
 import re
@@ -19,14 +19,15 @@ from asoreconcile.objects import JsonObject
 
 RESOURCE_GRAPH = "/providers/Microsoft.ResourceGraph/resources"
 API_VERSION = "2022-10-01"
-# For so long after a change a row is not taken for what ARM has. Microsoft states no
-# limit: changes are passed on as they happen, mostly within a minute.
+# For so long after a change rows are not trusted. Microsoft states no limit; changes
+# mostly arrive within a minute.
 LAG_SECONDS = 300.0
 _ROWS_A_PAGE = 1000
-# As many pages as there may be rows of one type in what a token may see, and no circle.
+# A bound for the pages of one query, also against pages that repeat.
 _MOST_PAGES = 200
 _QUOTA_SECONDS = 5.0
-# The window is 5 seconds long: more is no answer, and nobody would be asked for days.
+# The quota's window is 5 seconds long: a longer reset is an error, and must not stop
+# queries for days.
 _MOST_ASKED_SECONDS = 3600.0
 _UNREACHED_SECONDS = 60.0
 _ASKED_AGAIN_AFTER_SECONDS = 900.0
@@ -40,7 +41,9 @@ _SPAN = re.compile(r"(\d{1,2}):(\d{2}):(\d{2})")
 
 
 class NotAnsweredError(AsoreconcileError):
-    """Resource Graph does not answer now: ask ARM, and it again after the seconds."""
+    """Resource Graph does not answer now: read from ARM, and query again after the
+    delay.
+    """
 
     def __init__(self, message: str, *, after_seconds: float) -> None:
         self.after_seconds = after_seconds
@@ -60,8 +63,9 @@ class GraphRows:
         self._closed_until: dict[str, float] = {}
 
     def address(self, arm_id: str) -> CollectionAddress | None:
-        """One for all of a type in a subscription; None for what rows are not relied
-        on for: groups, resources at another one's scope, names that no query holds.
+        """One list for all resources of a type in a subscription; None if rows are not
+        reliable: for groups, resources at another one's scope, and names that cannot be
+        in a query.
         """
         found = collection_of(arm_id)
         if found is None or not _TYPE.fullmatch(found.arm_type):
@@ -131,7 +135,7 @@ class GraphRows:
 def request_of(subscription: str, arm_type: str, groups: list[str]) -> JsonObject:
     """The query's body. Pure. Rows come in the order of their ids: pages need one.
 
-    arm_type, groups: as `GraphRows.address` gave them, which lets no quote through.
+    arm_type, groups: from `GraphRows.address`, which rejects quotes.
     """
     where = f"type =~ '{arm_type}'"
     if groups:
@@ -146,7 +150,7 @@ def request_of(subscription: str, arm_type: str, groups: list[str]) -> JsonObjec
 
 
 def rows_of(answer: JsonObject) -> list[JsonObject]:
-    """The rows on one page. Pure. Raises NotAnsweredError for what is no page."""
+    """The rows on one page. Pure. Raises NotAnsweredError for a malformed page."""
     data = answer.get("data")
     if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
         raise _unfit("its answer holds no rows")
@@ -156,7 +160,7 @@ def rows_of(answer: JsonObject) -> list[JsonObject]:
 def quota_resets_after(headers: Mapping[str, str]) -> float:
     """Seconds, from `x-ms-user-quota-resets-after` (hh:mm:ss); an hour at most. Pure.
 
-    headers: keys lower-case. What cannot be read is the length of one window.
+    headers: keys lower-case. An unreadable value counts as one window.
     """
     text = headers.get("x-ms-user-quota-resets-after", "")
     if (match := _SPAN.fullmatch(text.strip())) is None:

@@ -2,9 +2,9 @@
 
 An id is `{scope}/providers/{namespace}/{type}/{name}(/{type}/{name})*`; the scope is
 empty (tenant), a subscription, a resource group, a management group, or any resource
-(extension). Compared without case, kept as written, never URL-encoded.
-Pure; safe from any thread. One reconcile asks of one id a dozen times: what was found
-is kept (`recent`). Rules: I1-I3.
+(extension). Compared without case, kept as written, never URL-encoded. Pure; safe from
+any thread. A reconcile parses one id a dozen times, so results are cached (`recent`).
+Rules: I1-I3.
 """
 
 import unicodedata
@@ -17,14 +17,14 @@ from asoreconcile.recent import recent
 
 RESOURCES = "Microsoft.Resources"
 _PROVIDERS = "providers"
-# What RFC 3986 lets stand in a path segment besides letters and digits.
+# The characters that RFC 3986 allows in a path segment besides letters and digits.
 _SEGMENT_SAFE = "-._~!$&'()*+,;=:@"
 # Control and format characters, half surrogates, line and paragraph separators.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 class ArmIdError(AsoreconcileError):
-    """A text that is no ARM id; the message says what is wrong with it."""
+    """A text that is not an ARM id; the message says why."""
 
 
 @attrs.frozen
@@ -32,8 +32,8 @@ class ArmId:
     """A parsed id; two that differ only in case are equal and hash alike (I2).
 
     text: the id, case preserved, without empty segments or a final slash.
-    scope: the text before the last `/providers/`; "" is the tenant. For ids without
-    one (subscriptions, resource groups) it is the text of what contains them.
+    scope: the text before the last `/providers/`; "" is the tenant. For ids without one
+    (subscriptions, resource groups) it is the id of their container.
     namespace: such as `Microsoft.Network`; `Microsoft.Resources` for subscriptions,
     resource groups and providers themselves.
     types, names: equally long, outermost first. A name is "" when the id ends on a
@@ -111,7 +111,8 @@ def parse(text: str) -> ArmId:
 
 @recent
 def parse_stated(text: str) -> ArmId:
-    """`parse` for an id that somebody wrote: no segment of it may lead elsewhere.
+    """`parse` for an id that a person wrote: no segment may change the path, such as
+    `..`.
 
     Raises ArmIdError.
     """
@@ -124,8 +125,8 @@ def parse_stated(text: str) -> ArmId:
 def segment_problem(name: str) -> str:
     """Why a name cannot be one segment of an id, as a clause; "" when it can.
 
-    A slash would make several segments of it, and so another resource; `..` is resolved
-    by servers on the way; what nobody sees cannot be compared.
+    A slash would make several segments, and so another resource; servers resolve `..`;
+    invisible characters cannot be compared by eye.
     """
     if not name:
         return "is empty"
@@ -133,7 +134,7 @@ def segment_problem(name: str) -> str:
         return "holds a slash"
     if name in (".", ".."):
         return f"is {name!r}"
-    # Every id of every request comes by here, and nearly all are plain text.
+    # A fast path: every id of every request comes here, and nearly all are plain text.
     if not (name.isascii() and name.isprintable()) and any(
         unicodedata.category(character) in _UNSEEN for character in name
     ):
@@ -142,13 +143,13 @@ def segment_problem(name: str) -> str:
 
 
 def same(a: str, b: str) -> bool:
-    """Whether two ids name one resource, whatever their case. Rule: I2."""
+    """Whether two ids name one resource, ignoring case. Rule: I2."""
     return key(a) == key(b)
 
 
 @recent
 def key(text: str) -> str:
-    """The form under which to file an id in a dict: lower-case, no empty segments."""
+    """An id as a dict key: lower-case, no empty segments."""
     return "/" + "/".join(part for part in text.lower().split("/") if part)
 
 
@@ -161,7 +162,7 @@ def subscription_of(text: str) -> str | None:
 
 
 def is_resource_group(arm_id: ArmId) -> bool:
-    """True for the id of a group itself, not for what is in it."""
+    """True for the id of a group itself, not of a resource in it."""
     return arm_id.type.lower() == "microsoft.resources/resourcegroups"
 
 
@@ -182,13 +183,13 @@ def _encoded(segment: str) -> str:
 
 
 def _last_providers(segments: list[str]) -> int | None:
-    """Where the last `providers` that is a keyword stands, not a name or a type."""
+    """The index of the last `providers` that is a keyword, not a name or a type."""
     found = None
     index = 0
     while index < len(segments):
         if segments[index].lower() == _PROVIDERS and index + 1 < len(segments):
             found = index
-        # Types and names take turns: a group that is called `providers` is no keyword.
+        # Types and names alternate: a group named `providers` is not the keyword.
         index += 2
     return found
 

@@ -1,4 +1,4 @@
-"""urllib3's connections, which heed the call that they are for (`call_limit`)."""
+"""urllib3 connections that keep to the time limit of their call (`call_limit`)."""
 
 import socket
 from http.client import HTTPResponse
@@ -17,7 +17,7 @@ from asoreconcile.call_limit import Call, open_socket
 
 
 class LimitedResponse(HTTPResponse):
-    """`http.client`'s; breaks off when its call is over, its head included."""
+    """`http.client`'s response; stops reading at the call's limit, headers included."""
 
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
@@ -27,9 +27,7 @@ class LimitedResponse(HTTPResponse):
 
 
 class _Limited(RawIOBase):
-    """silence_seconds: the time-out set on the socket before there was anything to
-    read.
-    """
+    """silence_seconds: the socket's time-out before the first read."""
 
     def __init__(self, raw: RawIOBase, sock: socket.socket, call: Call) -> None:
         super().__init__()
@@ -45,7 +43,7 @@ class _Limited(RawIOBase):
         if self._call.is_over:
             raise TimeoutError(self._call.explain())
         seconds = self._call.within(self._inactivity_seconds)
-        if seconds != self._sock.gettimeout():  # to set it is a system call
+        if seconds != self._sock.gettimeout():  # setting it is a system call
             self._sock.settimeout(seconds)
         return self._raw.readinto(buffer)
 
@@ -55,15 +53,13 @@ class _Limited(RawIOBase):
 
 
 class LimitedConnection(HTTPConnection):
-    """A connection whose opening, requests and answers heed the call they are for."""
+    """A connection that connects, sends and reads within its call's limit."""
 
     response_class = LimitedResponse
     _half_open: socket.socket | None = None
 
     def connect(self) -> None:
-        """Connect within what is left of the call; raises what urllib3 does for a
-        time-out.
-        """
+        """Connect within the call's remaining time; raises urllib3's time-out error."""
         call = call_limit.current()
         try:
             super().connect()
@@ -78,9 +74,7 @@ class LimitedConnection(HTTPConnection):
             half_open.close()
 
     def putrequest(self, *args: Any, **options: Any) -> None:
-        """Begin a request on a connection whose sends wait no longer than the
-        call may.
-        """
+        """Begin a request, with sends limited to the call's remaining time."""
         _limit_sending(call_limit.current(), self.sock)
         super().putrequest(*args, **options)
 
@@ -107,7 +101,8 @@ class LimitedConnection(HTTPConnection):
             message = f"failed to establish a new connection: {error}"
             raise NewConnectionError(self, message) from error
         connected.settimeout(call.within(asked))  # for the handshake
-        # The TLS socket takes the descriptor of this one away before it can be cut.
+        # The TLS socket takes over this one's descriptor, so this one cannot be closed
+        # later.
         self._half_open = connected.dup()
         call.uses(self._half_open)
         return connected
@@ -118,10 +113,10 @@ class LimitedTlsConnection(LimitedConnection, HTTPSConnection):
 
 
 def _limit_sending(call: Call | None, connected: socket.socket | None) -> None:
-    """connected: None for a connection that opens when it is sent something."""
+    """connected: None for a connection that opens with the first send."""
     if call is None or connected is None:
         return
     call.uses(connected)
     if call.left is not None:
-        # Another call, which had less time left, may have used it last.
+        # The last call on it may have had less time left.
         connected.settimeout(call.within(None))

@@ -1,13 +1,12 @@
-"""Many resources by few requests: what a group, a subscription or a parent holds.
+"""Reads many resources by few requests: those of a group, subscription or parent.
 
-For whoever looks at hundreds of resources at once, such as a search for drift: whole
-bodies of one type, or the headers of all that have a location. Read as they are
-consumed, a request a page. Rules: Q1-Q3.
+For callers that read hundreds of resources, such as an import: whole bodies of one
+type, or the headers of all that have a location. Pages are read as they are consumed,
+one request each. Rules: Q1-Q3.
 
-Resource Graph is not asked here. It lags behind ARM, shows no secrets and lacks
-many nested types, so that it may hint at what to read and never decide a write, and it
-takes three queries a second. What it would save, `headers` gives from ARM itself: what
-there is and when each was changed, a page of many for one read.
+Resource Graph is not used here. It lags behind ARM, shows no secrets, lacks many nested
+types, and takes only three queries a second. `headers` gets the same from ARM: which
+resources exist and when each was changed, many with each page.
 """
 
 import re
@@ -20,7 +19,7 @@ from asoreconcile.arm.ids import RESOURCES
 from asoreconcile.errors import AsoreconcileError
 from asoreconcile.objects import JsonObject
 
-# Of Microsoft.Resources itself: the first that states when a resource was changed.
+# An api-version of Microsoft.Resources: the first with the time of the last change.
 _HEADERS_API_VERSION = "2021-04-01"
 _EXPANDED = "createdTime,changedTime,provisioningState"
 _TYPE = re.compile(r"[A-Za-z0-9.]+(/[A-Za-z0-9-]+)+")
@@ -42,10 +41,10 @@ class Lister(Protocol):
 
 @attrs.frozen
 class Header:
-    """What ARM itself knows of a resource, without asking its provider.
+    """The data of a resource that ARM has without a request to its provider.
 
-    changed: when somebody wrote it last, as ARM writes times, or "". A hint of what to
-    read, and no more: providers change resources by themselves.
+    changed: the time of the last write, in ARM's format, or "". Only a hint: providers
+    also change resources by themselves.
     """
 
     id: str
@@ -91,11 +90,10 @@ def below(
 
 
 def headers(client: Lister, scope_id: str, arm_type: str = "") -> Iterator[Header]:
-    """The headers of what a subscription or resource group holds. Rule: Q2.
+    """The headers of the resources in a subscription or resource group. Rule: Q2.
 
-    scope_id: of either. arm_type: of one type alone; nested types may be asked for.
-    Only resources with a location are listed at all. Raises what `ArmClient.list`
-    raises, and ListError.
+    scope_id: of either. arm_type: list only this type; it may be nested. ARM lists only
+    resources with a location. Raises what `ArmClient.list` raises, and ListError.
     """
     query = {"$expand": _EXPANDED}
     if arm_type:

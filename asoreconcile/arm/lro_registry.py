@@ -1,8 +1,8 @@
-"""How many long-running operations one identity watches, by subscription.
+"""Counts the long-running operations that one identity polls, by subscription.
 
-Each is polled, and polls are reads from one budget: the more there are and the fewer
-reads are left, the longer all wait between two polls. Operations that nobody polls any
-more drop out by themselves. Rule: T9.
+Their polls are reads from one budget: the more operations there are and the fewer reads
+are left, the longer all wait between two polls. Operations that are no longer polled
+are dropped. Rule: T9.
 """
 
 import threading
@@ -10,9 +10,9 @@ import threading
 from asoreconcile.arm.delays import stretched
 from asoreconcile.clock import Clock
 
-# An object may be held back for a while; longer, and nobody watches its operation.
+# An object may be delayed for a while; after that its operation counts as abandoned.
 _FORGOTTEN_SECONDS = 900.0
-# Sweeping goes over all operations of all subscriptions: not at each poll.
+# Not at each poll, as the sweep visits all operations of all subscriptions.
 _SWEEP_SECONDS = 60.0
 
 
@@ -38,18 +38,17 @@ class LroRegistry:
         reads_to_end: int | None = None,
         is_first: bool = False,
     ) -> float:
-        """Note an operation that runs; returns how long to wait before its next poll.
+        """Record a running operation; returns the delay before its next poll.
 
-        id_: the client request id of its first request. delay_seconds: what it would
-        wait if it were the only one. reads_left: what ARM says is left of the budget.
+        id_: the client request id of its first request. delay_seconds: the delay if it
+        were the only one. reads_left: the remaining reads that ARM reports.
         reads_to_end, is_first: as of `delays.stretched`.
         """
         with self._lock:
             now = self._clock.monotonic()
             self._sweep(now)
             open_ = self._due.setdefault(subscription.lower(), {})
-            # Counted before its delay is known: it is one of those that share the
-            # reads.
+            # Counted before its delay is computed: it shares the reads, too.
             open_[id_] = now
             delay = stretched(
                 delay_seconds,

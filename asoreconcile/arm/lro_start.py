@@ -1,4 +1,4 @@
-"""What the answer to a PUT, PATCH, POST or DELETE means: ended, or to be watched.
+"""Interprets the answer to a PUT, PATCH, POST or DELETE: ended, or to be polled.
 
 The first half of the state machine; `arm.polling` is the second. Pure. Of several
 statements the first in this order counts: the resource's own terminal
@@ -46,15 +46,14 @@ def parse_initial_response(
     client_request_id: str = "",
     now: datetime | None = None,
 ) -> ArmOutcome:
-    """What the answer to a first request means. Rules: L1-L9.
+    """The outcome of a first request. Rules: L1-L9.
 
     method: in capitals. url: of the request, with its query. now: for dates in
-    `retry-after`.
-    A refusal (status 300 and more) is Failed, and so is what Azure did not say; a
-    DELETE answered 404 is Done (V5).
+    `retry-after`. A refusal (status 300 and more) is Failed, and so is an answer that
+    is not Azure's; a DELETE answered 404 is Done (V5).
     """
-    # A proxy's 404 says nothing of Azure: the object would let go of what is still
-    # there.
+    # A proxy's 404 does not count: the object would release a resource that still
+    # exists.
     if method == "DELETE" and answer.status == 404 and not answer.is_foreign:
         return OperationDone()
     if answer.status >= 300:
@@ -91,7 +90,7 @@ class _FirstAnswer:
 
     def _ended(self, body: JsonObject | None, state: str) -> ArmOutcome | None:
         """L1, and D6: a terminal state in the resource itself, whatever the headers."""
-        # A 202 says that it is not over, whatever state its body shows.
+        # A 202 means that it is still running, whatever state its body shows.
         if self.method not in _MAKERS or not state or self.answer.status == 202:
             return None
         return self._by_state(body, state)
@@ -116,7 +115,9 @@ class _FirstAnswer:
         return self._foreign(state) if async_url or operation_url else None
 
     def _is_monitor(self, location: str, state: str) -> bool:
-        """Whether a Location alone is to be polled (L3), not the resource (L4, L9)."""
+        """Whether a Location without other headers must be polled (L3), not the
+        resource (L4, L9).
+        """
         if self.answer.status == 202:
             return True
         return (
@@ -127,7 +128,7 @@ class _FirstAnswer:
         )
 
     def _foreign(self, state: str) -> ArmOutcome:
-        """L21: a monitor on a foreign host never gets the token: watch the resource."""
+        """L21: a monitor on a foreign host never gets the token: poll the resource."""
         if self.method in _MAKERS:
             return self._watched_by_resource(state)
         if self.method == "DELETE":
@@ -138,7 +139,7 @@ class _FirstAnswer:
         )
 
     def _unmonitored(self, body: JsonObject | None, state: str) -> ArmOutcome:
-        """L5-L9: by the code and the body alone."""
+        """L5-L9: by the status code and the body alone."""
         if self.method == "DELETE":
             return (
                 self._read("no monitor")
@@ -156,7 +157,7 @@ class _FirstAnswer:
         return ended or self._watched_by_resource(state)
 
     def _unread(self) -> ArmOutcome:
-        """Accepted, but the body is broken: the resource shows what became of it."""
+        """Accepted, but the body is broken: read the resource for the outcome."""
         if self.method in _MAKERS:
             return self._watched_by_resource("")
         return self._unmonitored(None, "")

@@ -1,7 +1,7 @@
 """ARM request metrics: ASO's three families by ASO's names, and two of our own.
 
-Counted once a request that went out, in the calling thread. URLs that are no ARM ids
-are not counted.
+Each sent request is counted once, in the calling thread. URLs that are not ARM ids are
+not counted.
 """
 
 from typing import Protocol
@@ -16,7 +16,7 @@ _LABELS = ("resource", "requestType")
 
 
 class AzureRequestMetrics(Protocol):
-    """Where requests are counted; path: the URL's path."""
+    """Counts requests; path: the URL's path."""
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count an answer of any status, and how long it took."""
@@ -76,7 +76,7 @@ class ArmMetrics:
         answered = (resource, method, status)
         series = self._answered.get(answered)
         if series is None:
-            # Kept: to find them by their labels takes longer than to count.
+            # Cached: the lookup by labels takes longer than counting.
             series = self._answered[answered] = (
                 self._successful.labels(resource, method, str(status)),
                 self._seconds.labels(resource, method),
@@ -97,7 +97,9 @@ class ArmMetrics:
         self._seconds.labels(resource, method).observe(seconds)
 
     def troubled(self, path: str) -> None:
-        """A status could not be read (L15); path: the monitor URL's path."""
+        """Count a poll without a readable status (L15); path: the monitor URL's
+        path.
+        """
         resource = resource_type(path)
         if resource:
             self._troubled.labels(resource).inc()

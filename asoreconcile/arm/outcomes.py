@@ -1,9 +1,9 @@
-"""What one request to ARM has come to.
+"""The outcomes of one request to ARM.
 
     Done          finished well
     Failed        accepted, then it ended badly
-    Pending       running: put the token away, come back after the delay
-    ReadResource  undecided: GET the resource (`ArmClient.judge`) and go by what it says
+    Pending       running: store the token, poll after the delay
+    ReadResource  undecided: GET the resource (`ArmClient.judge`), go by its state
     Restart       the operation left no trace: send the first request again
 
 Values, not exceptions: all five are expected. A request that ARM refused is an
@@ -18,11 +18,11 @@ from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.arm.tokens import Token
 from asoreconcile.objects import JsonObject
 
-# Why the resource has to be read before anything can be said.
+# Why the resource must be read to find the outcome.
 Undecided = Literal[
     "monitor gone",  # L16: 404 or 410 on a monitor
     "monitor refused",  # L16: another 4xx on a monitor; `error` has it
-    "monitor unreadable",  # L14: too many answers that are no status
+    "monitor unreadable",  # L14: too many answers without a status
     "monitor on a foreign host",  # L21
     "no monitor",  # L9
 ]
@@ -46,12 +46,12 @@ NO_PROGRESS = Progress()
 
 @attrs.frozen
 class PollState:
-    """What is remembered of an operation from one poll to the next, in memory only.
+    """The state of an operation between two polls, in memory only.
 
-    due: before this moment (`Clock.monotonic` seconds) Azure is not to be asked, not
-    even when an event brings a reconcile forward (D4).
-    newest: the monitor as Azure signed it last, where the recorded token has an older
-    signature (L19).
+    due: the earliest time of the next poll (`Clock.monotonic` seconds), also for a
+    reconcile that a watch event triggers (D4).
+    newest: the monitor URL with Azure's latest signature, if the stored token has an
+    older one (L19).
     """
 
     progress: Progress = NO_PROGRESS
@@ -61,13 +61,13 @@ class PollState:
 
 @attrs.frozen
 class OperationDone:
-    """Finished well.
+    """The request or its operation succeeded.
 
-    body: the operation's own answer, or None: then read the resource for its status.
-    An action may answer a list.
-    settled: an operation said so; the resource may still show another word (L23), and
-    that does not matter.
-    created: the first request was answered 201.
+    body: the operation's result, or None: then read the resource for its status. The
+    result of an action may be a list.
+    settled: the operation itself reported success; the resource's provisioning state
+    may still differ (L23), which does not matter.
+    created: the first answer was 201.
     """
 
     body: JsonObject | list[Any] | None = attrs.field(default=None, repr=False)
@@ -77,19 +77,19 @@ class OperationDone:
 
 @attrs.frozen
 class Failed:
-    """An accepted request ended badly; `error` is classified like a refused one."""
+    """An accepted request failed; `error` is classified like a refused one's."""
 
     error: ArmError
 
 
 @attrs.frozen
 class Pending:
-    """Running. Store the token, poll not before `delay_seconds` have passed.
+    """Running. Store the token; poll after `delay_seconds` at the earliest.
 
-    progress: give it to the next poll if it is still in memory.
-    trouble: the status could not be read this time; that says nothing about the
-    operation (L15). Count it and show it in the log.
-    created: the first request was answered 201; polls do not know.
+    progress: for the next poll, if it is still in memory.
+    trouble: why the status could not be read this time; that says nothing about the
+    operation (L15). Count it and log it.
+    created: the first answer was 201; False from a poll, which cannot tell.
     """
 
     token: Token
@@ -104,7 +104,7 @@ class ReadResource:
     """Undecided: drop the token, and after `delay_seconds` read the resource.
 
     deleting: the first request was a DELETE: 404 then means done.
-    error: what a monitor said when it refused, to be reported.
+    error: the monitor's refusal, to be reported.
     """
 
     reason: Undecided
@@ -117,7 +117,7 @@ class ReadResource:
 class Restart:
     """The operation is lost and had no effect: send the request again (L16).
 
-    error: what a monitor said when it refused, to be reported.
+    error: the monitor's refusal, to be reported.
     """
 
     reason: str

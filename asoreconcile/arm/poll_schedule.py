@@ -1,4 +1,4 @@
-"""How long operations wait between two polls, and what counts failed polls."""
+"""How long operations wait between two polls, and the count of failed polls."""
 
 from urllib.parse import urlsplit
 
@@ -22,7 +22,8 @@ class PollSchedule:
     metrics: ArmMetrics | None
 
     def spread(self, outcome: ArmOutcome, url: str, operation_id: str) -> ArmOutcome:
-        """Let all open operations of a subscription share its reads (T9).
+        """Adapt the delay so that all open operations of a subscription share its reads
+        (T9).
 
         url: of the request. operation_id: the client request id of the first one.
         """
@@ -56,8 +57,8 @@ class PollSchedule:
 
 
 def _reads_to_end(running: Pending) -> int | None:
-    """A deletion's are its poll; a PUT's end is followed by a read of the resource, and
-    one that outlived its first poll may need any number.
+    """The reads until the end: a deletion needs one poll; a PUT needs a poll and a read
+    of the resource, or an unknown number after its first poll.
     """
     if running.token.type == DELETE:
         return 1

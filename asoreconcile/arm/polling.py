@@ -46,7 +46,7 @@ from asoreconcile.arm.response import ArmResponse, BrokenBodyError
 from asoreconcile.arm.tokens import DELETE, RESOURCE, Token, TokenShape
 from asoreconcile.objects import JsonObject
 
-# L14: after so many answers in a row that are no status the monitor is given up.
+# L14: after so many answers in a row without a status, the monitor is given up.
 MAX_BAD_READS = 10
 
 
@@ -58,9 +58,9 @@ def polled(
     progress: Progress = NO_PROGRESS,
     now: datetime | None = None,
 ) -> ArmOutcome:
-    """What the answer to a poll of `token.url` means. Rules: L10-L19, L24.
+    """The outcome of a poll of `token.url`. Rules: L10-L19, L24.
 
-    progress: as the last Pending gave it, or none after a restart.
+    progress: from the last Pending; absent after a restart.
     """
     return _Poll(token, answer, endpoint, progress, now).outcome()
 
@@ -68,7 +68,7 @@ def polled(
 def unanswered(
     token: Token, error: ArmTransportError, *, progress: Progress = NO_PROGRESS
 ) -> Pending:
-    """What a poll without an answer means: nothing about the operation. Rule: L15."""
+    """A poll without an answer: the operation stays pending. Rule: L15."""
     delay = next_poll_delay({}, progress.polls)
     return Pending(token, delay, _counted(progress, bad=True), read_error=error)
 
@@ -93,14 +93,14 @@ class _Poll:
         status = self.answer.status
         if is_transient_status(status):
             return self._read_failed(self._fault())
-        # A page of something in between: the monitor itself has said nothing.
+        # The page of a proxy: the monitor itself did not answer.
         if status >= 400 and self.answer.is_foreign:
             return self._read_failed(self._fault())
         if status in (404, 410):
             return self._gone()
         if status >= 400:
             return self._read("monitor refused", error=self._fault())
-        # Not followed: the bearer token would go wherever it leads.
+        # Not followed: it would send the bearer token to any host.
         if status >= 300:
             return self._unreadable("Azure redirects the monitor")
         try:
@@ -116,7 +116,7 @@ class _Poll:
                 return self._resource(body)
 
     def _status_document(self, body: JsonObject | None) -> ArmOutcome:
-        """L12, L13, L24: by the word in `status`, whatever the code."""
+        """L12, L13, L24: `status` in the body decides, not the HTTP code."""
         word = status_word(body)
         if body is None or not word:
             return self._without_status(body)
@@ -126,13 +126,15 @@ class _Poll:
         return self._succeeded() if lower in SUCCESS else self._running(word)
 
     def _without_status(self, body: JsonObject | None) -> ArmOutcome:
-        """L14: the resource itself ends the operation by its own state."""
+        """L14: the answer is the resource; its provisioning state ends the
+        operation.
+        """
         if body and "id" in body and isinstance(body.get("properties"), dict):
             return self._resource(body)
         return self._unreadable("the operation's status document has no status")
 
     def _succeeded(self) -> ArmOutcome:
-        """L10: a POST has its answer at Location; a PUT's is the resource."""
+        """L10: a POST's result is at Location; a PUT's is the resource."""
         location = self.token.location
         if self.token.verb == "POST" and location and self.endpoint.serves(location):
             token = Token(TokenShape.LOCATION, RESOURCE, location, "InProgress")
@@ -140,7 +142,7 @@ class _Poll:
         return OperationDone(settled=True)
 
     def _location(self, body: JsonObject | None) -> ArmOutcome:
-        """L11: 202 runs; anything else is the operation's own answer."""
+        """L11: 202 means running; anything else is the operation's result."""
         state = provisioning_state(body)
         if self.answer.status == 202:
             return self._running(state or self.token.state)
@@ -154,15 +156,17 @@ class _Poll:
         return OperationDone(self.answer.result, settled=True)
 
     def _still_there(self, state: str) -> ArmOutcome:
-        """L9, L11: a DELETE whose Location is the resource has not ended while that
-        shows it, whatever the code.
+        """L9, L11: a DELETE whose Location is the resource runs as long as the answer
+        shows the resource, whatever the HTTP code.
         """
         if state.lower() == "deleting":
             return self._running(state)
         return self._read("no monitor")
 
     def _is_the_resource(self, body: JsonObject | None) -> bool:
-        """A Location that is the resource itself answers 200 while it runs, too."""
+        """Whether Location is the resource itself, which answers 200 during the
+        operation, too.
+        """
         id_ = body.get("id") if body else None
         return isinstance(id_, str) and key(id_) == key(urlsplit(self.token.url).path)
 
@@ -176,7 +180,7 @@ class _Poll:
         return ended or self._running(state)
 
     def _running(self, word: str) -> Pending:
-        """L17-L19: the server's delay, and the newest monitor it names."""
+        """L17-L19: Pending with the server's delay and the newest monitor URL."""
         token = attrs.evolve(self._renewed(), state=word)
         delay = next_poll_delay(
             self.answer.headers, self.progress.polls + 1, now=self.now
@@ -215,7 +219,7 @@ class _Poll:
         return Restart("the resource is gone")
 
     def _read_failed(self, error: ArmError) -> Pending:
-        """D3, L15: it says nothing about the operation; the token stays."""
+        """D3, L15: a failed read says nothing about the operation; the token stays."""
         delay = next_poll_delay(
             self.answer.headers, self.progress.polls + 1, now=self.now
         )
@@ -224,7 +228,7 @@ class _Poll:
         )
 
     def _unreadable(self, message: str) -> ArmOutcome:
-        """L14: counted, retried, bounded."""
+        """L14: counted and retried, up to a limit."""
         if self.progress.bad_reads + 1 >= MAX_BAD_READS:
             return self._read("monitor unreadable", error=self._protocol(message))
         return self._read_failed(self._protocol(message))
@@ -239,7 +243,7 @@ class _Poll:
 
     @property
     def _subject(self) -> str:
-        """What the operation is about: the resource where the token knows it."""
+        """The subject of the operation: the resource, if the token contains it."""
         return self.token.original_url or self.token.url
 
     def _fault(self) -> ArmError:

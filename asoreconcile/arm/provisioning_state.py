@@ -1,7 +1,7 @@
-"""What a resource's own state says of a write, where no monitor decides. Pure.
+"""Infers an operation's outcome from the resource's state, without a monitor. Pure.
 
-Words are compared without case, and any that ends nothing runs. Rules: L5-L7, L9, L13,
-L16, L24.
+States are compared without case; any that is not terminal means running. Rules: L5-L7,
+L9, L13, L16, L24.
 """
 
 from datetime import datetime
@@ -42,13 +42,14 @@ def infer_from_resource(
     progress: Progress = NO_PROGRESS,
     now: datetime | None = None,
 ) -> ArmOutcome:
-    """What a GET of the resource says of an operation that lost its monitor.
+    """The outcome of an operation without a monitor, by a GET of the resource.
 
-    A PUT goes by provisioningState, and by its absence means to start again; a DELETE
-    is done when the resource is gone, waits while it says so, else starts again. Rules:
-    L9, L16. Any other failure of the read is Failed.
+    A PUT's outcome follows from provisioningState; if the resource does not exist, the
+    PUT starts again. A DELETE is done when the resource is gone, waits while its state
+    is deleting, else starts again. Rules: L9, L16. Any other failure of the read is
+    Failed.
 
-    progress: of the operation, which goes on in what is polled instead.
+    progress: of the operation, continued by later polls.
     """
     if answer.status in (404, 410) and not answer.is_foreign:
         return OperationDone() if deleting else Restart("the resource does not exist")

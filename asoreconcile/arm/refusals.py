@@ -1,9 +1,10 @@
-"""What a throttling is about: one resource, its provider, or a bucket of ARM's own.
+"""What a 429 is about: one resource, its provider, or a bucket of ARM's own.
 
-A 429 seldom says whose limit it was. Taken too wide, one throttled resource holds up
-every other one of its provider, or of all; taken too narrow, each resource is refused
-once by itself. So it is taken narrowly first, and wider when several resources are
-refused one after the other and none is let through in between. Rules: T1, T4, T5.
+A 429 seldom says whose limit was reached. If it is taken too widely, one throttled
+resource holds up all others of its provider, or all of ARM. If it is taken too
+narrowly, each resource is refused once for itself. So it is first taken for the one
+resource, and for more when several resources are refused in a row and none is let
+through in between. Rules: T1, T4, T5.
 """
 
 from collections.abc import Mapping
@@ -13,11 +14,11 @@ import attrs
 from asoreconcile.arm.bucket_key import Bucket
 from asoreconcile.arm.errors import ArmError
 
-# So many resources are no coincidence; each of them was refused once at the most.
+# With so many refused resources a wider limit is assumed.
 SEVERAL = 3
-# Refusals that lie further apart say nothing together.
+# Refusals further apart than this are unrelated.
 _TOGETHER_SECONDS = 60.0
-# ARM's own words for its own buckets.
+# ARM's error codes for its own limits.
 _ARMS_CODES = frozenset({"SubscriptionRequestsThrottled", "TenantRequestsThrottled"})
 
 
@@ -28,7 +29,7 @@ class _Refusal:
 
 
 class Refusals:
-    """Refusals in a row, by ARM's bucket. Not thread-safe; time is given."""
+    """Consecutive refusals, by ARM's bucket. Not thread-safe; callers pass the time."""
 
     def __init__(self) -> None:
         self._in_a_row: dict[Bucket, dict[Bucket, _Refusal]] = {}
@@ -42,10 +43,10 @@ class Refusals:
         left: float | None,
         headers: Mapping[str, str],
     ) -> Bucket:
-        """What a throttling closes.
+        """The bucket that a 429 closes.
 
-        bucket: of the request, with its resource. left: what ARM's own headers leave;
-        None without them. headers: of the answer, keys lower-case.
+        bucket: of the request, with its resource. left: the remaining count in ARM's
+        headers; None without them. headers: of the answer, keys lower-case.
         """
         if left is not None and left < 1:
             return bucket.arms
@@ -61,8 +62,8 @@ class Refusals:
         return bucket.providers if alike >= SEVERAL else bucket
 
     def let_through(self, bucket: Bucket) -> None:
-        """A request was not throttled: neither its provider's bucket nor ARM's is
-        empty, and what was refused was so for its own sake.
+        """Record a request without a 429: neither its provider's bucket nor ARM's is
+        empty, so earlier refusals were about single resources.
         """
         row = self._in_a_row.get(bucket.arms)
         if not row:
@@ -84,8 +85,8 @@ class Refusals:
 
 
 def _is_arms(row: Mapping[Bucket, _Refusal], *, said: bool) -> bool:
-    """Whether refusals in a row are ARM's own. said: it says that it refused itself;
-    else resources of more than one provider have to be among them.
+    """Whether consecutive refusals are ARM's own. said: ARM's code says so; otherwise
+    resources of more than one provider must be among them.
     """
     candidates = [bucket for bucket, refusal in row.items() if refusal.may_be_arms]
     providers = {bucket.provider for bucket in candidates}

@@ -1,8 +1,7 @@
 """Registers a resource provider with a subscription when ARM says it is not.
 
-One POST for a (subscription, namespace), whoever asks, and nobody waits for it: the
-registration takes minutes, the caller's object is simply tried again. Rules: PR1-PR4,
-R4.7.
+Sends one POST per (subscription, namespace), and does not wait: the registration takes
+minutes, and the caller's object is retried. Rules: PR1-PR4, R4.7.
 """
 
 import re
@@ -19,9 +18,9 @@ API_VERSION = "2019-05-01"
 _CODES = frozenset({"missingsubscriptionregistration", "subscriptionnotregistered"})
 _QUOTED = re.compile(r"'([^']+)'")
 _NAMESPACE = re.compile(r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+")
-# Azure takes minutes; asked again sooner it would say the same.
+# Azure takes minutes; a second request sooner would change nothing.
 _AGAIN_SECONDS = 600.0
-# No answer, or a passing refusal: it may be had in a moment.
+# After no answer, or a temporary refusal: try again soon.
 _AFTER_TROUBLE_SECONDS = 30.0
 
 Post = Callable[[str, str], object]
@@ -31,7 +30,9 @@ _log = Logger(__name__)
 
 
 class Registrations:
-    """What was asked for, and when: one for all clients of a principal. Thread-safe."""
+    """The requested registrations and their times, for all clients of a principal.
+    Thread-safe.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -42,16 +43,16 @@ class Registrations:
     def request(self, post: Post, subscription: str, namespace: str) -> bool:
         """Ask for a registration, unless that was done in the last ten minutes.
 
-        Makes one request at most. What went wrong is logged, and the next refused write
-        leads here again; raises StoppedError only. Returns whether one was made.
+        Makes one request at most. A failure is logged, and the next refused write calls
+        this again; raises StoppedError only. Returns whether one was made.
         """
         key = (subscription.lower(), namespace.lower())
         with self._lock:
             now = self._clock.monotonic()
             if now < self._not_before.get(key, now):
                 return False
-            # Before the request, and under the lock: hundreds of objects are refused at
-            # once.
+            # Recorded before the request, under the lock: hundreds of objects may be
+            # refused at once.
             self._not_before[key] = now + _AGAIN_SECONDS
         log = _log.bind(subscription=subscription, namespace=namespace)
         log.info("Registering resource provider")
@@ -66,13 +67,13 @@ class Registrations:
             self._again_soon(key)
             raise
         except AsoreconcileError as error:
-            # Throttled, no token, no answer: nothing of it may hide why we are here.
+            # Throttled, no token, no answer: none may hide the error that led here.
             self._again_soon(key)
             log.warning("Resource provider was not registered", error=str(error))
         return True
 
     def _refused(self, key: tuple[str, str], error: ArmError, log: Logger) -> None:
-        # 403 comes again each time: it is told once, and asked for every ten minutes.
+        # A 403 comes again each time: it is logged once, and retried every ten minutes.
         if error.status != 403:
             self._again_soon(key)
             log.warning("Resource provider was not registered", error=str(error))
@@ -93,7 +94,7 @@ class Registrations:
 
 
 def needed(error: ArmError) -> tuple[str, str] | None:
-    """The (subscription, namespace) whose registration a refusal asks for, or None.
+    """The (subscription, namespace) that a refusal says is not registered, or None.
 
     The namespace is the first detail's target, else the message's last quoted word,
     else the request's own provider. Rule: PR2.

@@ -1,7 +1,7 @@
-"""What may stand in a request's headers, be it of settings or of extensions. Pure.
+"""What request headers from settings and extensions may contain. Pure.
 
-A line break would end the header and begin another one; text beyond Latin-1 cannot be
-sent at all. Neither is quoted: a value may be a secret.
+A line break would end the header and begin another one, and text beyond Latin-1 cannot
+be sent. Errors do not quote the value: it may be a secret.
 """
 
 import re

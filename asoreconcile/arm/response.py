@@ -1,4 +1,4 @@
-"""One HTTP answer of ARM, as the pure parts read it."""
+"""One HTTP answer of ARM, for the pure modules."""
 
 import json
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ import attrs
 from asoreconcile import foreign_json, jsontext
 from asoreconcile.objects import JsonObject
 
-# What only ARM says, and Microsoft Graph ("request-id"). Further ids are set by us
-# where an answer has none.
+# Headers that only ARM sends, and Microsoft Graph ("request-id"). We add other ids if
+# an answer lacks them.
 _MARKS = (
     "x-ms-request-id",
     "request-id",
@@ -66,15 +66,16 @@ class ArmResponse:
 
     @property
     def text(self) -> str:
-        """The body as UTF-8; bytes that are none show as U+FFFD."""
+        """The body as UTF-8; invalid bytes become U+FFFD."""
         return self.content.decode("utf-8", "replace")
 
     @property
     def is_foreign(self) -> bool:
-        """Whether something between Azure and us says it, such as a proxy's page.
+        """Whether the answer is not from Azure, such as a proxy's page.
 
-        Nothing must be concluded from it: that a resource is gone, or was written. ARM
-        marks what it says, and speaks JSON. A HEAD's answer has only a type to go by.
+        Such an answer proves nothing: neither that a resource is gone, nor that it was
+        written. ARM's answers have its headers, and JSON. A HEAD's answer has only the
+        content type.
         """
         if any(self.header(name) for name in _MARKS):
             return False
@@ -88,7 +89,7 @@ class ArmResponse:
 
     @property
     def date(self) -> datetime | None:
-        """What the server's clock said, so that ours may be wrong."""
+        """The server's time, so that delays do not depend on our clock."""
         return parsed_date(self.headers.get("date", ""))
 
     def header(self, name: str) -> str:
@@ -96,8 +97,8 @@ class ArmResponse:
         return self.headers.get(name, "").strip()
 
     def _lenient_document(self) -> Any:
-        # A byte order mark and NaN are no reason to lose an answer; but what is read
-        # here must be fit to be written as a status.
+        # Accept a byte order mark and NaN; but the result must be valid JSON for a
+        # status.
         try:
             found = json.loads(
                 foreign_json.mended(self.content).decode("utf-8-sig"),

@@ -1,9 +1,9 @@
-"""One token bucket of ARM's as seen from outside: may a request go, or when.
+"""One of ARM's token buckets as seen from outside: may a request go, or when.
 
-What is left is known from ARM's own answers and never assumed (T4); what refills is
-what Microsoft states (T2). Who may not go gets a time of its own: a thousand that wait
-come back one after the other, at the rate that ARM can take. Not thread-safe; time is
-given. Rules: T4, T6-T8.
+How much is left is known only from ARM's answers, never assumed (T4); how fast it
+refills is what Microsoft documents (T2). Each request that must wait gets a time of its
+own: a thousand of them come back one after the other, at the rate that ARM accepts. Not
+thread-safe; the caller passes the time. Rules: T4, T6-T8.
 """
 
 from collections import deque
@@ -16,8 +16,8 @@ _PACE_AFTER_REFUSAL = 0.8
 # T6: a throttled answer without Retry-After.
 _FIRST_PAUSE_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 60.0
-# For so long after a refusal requests go out slower: at the old rate ARM might refuse
-# again.
+# For so long after a refusal requests are sent more slowly: at the old rate ARM might
+# refuse again.
 _RAMP_SECONDS = 60.0
 # A worker may be busy when a waiter's time has come.
 _LATE_SECONDS = 2.0

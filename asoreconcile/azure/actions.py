@@ -1,7 +1,7 @@
-"""The actions of decisions: the one place that asks Azure, the cluster and extensions.
+"""Performs the actions of decisions: the only place that calls Azure and extensions.
 
-Each is done once; what is known then goes to the pure function that decides what is
-next. Blocking, but none waits.
+Each action runs once; its result goes to the pure function that decides the next step.
+Blocking, but no action sleeps.
 """
 
 from contextlib import ExitStack, suppress
@@ -82,7 +82,7 @@ from asoreconcile.objects import (
 
 
 class Actions:
-    """What one reconcile does. Not for sharing between threads."""
+    """The actions of one reconcile. Not for sharing between threads."""
 
     def __init__(self, scope: ReconcileScope, stack: ExitStack) -> None:
         """stack: closed at the end of the reconcile."""
@@ -92,7 +92,7 @@ class Actions:
         self._sent: JsonObject | None = None  # the body that was PUT
 
     def do(self, action: Action) -> Decision:
-        """Do one action; what is decided then. Raises as `execute`."""
+        """Do one action; the decision that follows. Raises as `execute`."""
         match action:
             case SetOperatorNamespace():
                 return self._mark(action)
@@ -125,13 +125,13 @@ class Actions:
             case _:
                 assert_never(action)
 
-    # Making an object ours.
+    # Claiming an object.
 
     def _mark(self, action: SetOperatorNamespace) -> Decision:
         facts: ClaimFacts | None = None
         if action.claim:
-            # Whatever it waits for or stumbles over the next reconcile meets again, and
-            # shows on an object that is ours by then.
+            # Any error here comes again in the next reconcile, which shows it on an
+            # object that is ours by then.
             with suppress(Exception):
                 facts = facts_of_claim(self._scope)
         namespace = self._scope.operator.namespace
@@ -146,7 +146,7 @@ class Actions:
     def _prepare(self) -> Decision:
         scope = self._scope
         now, build = scope.operator.clock.monotonic(), scope.operator.build
-        # What is read from here on must still hold when it is put.
+        # What is read from here on must still be true at the PUT.
         reading = scope.operator.parent_writes.reading(scope.arm_id)
         self._reading = self._stack.enter_context(reading)
         accepted = scope.memory.accepted
@@ -155,21 +155,22 @@ class Actions:
         require_valid(scope)
         obj = scope.obj
         if not status(obj).get("id"):
-            # Nothing is made in Azure that its author still has to mend.
+            # Nothing is created in Azure from a spec that its author must still
+            # correct.
             checked_expressions(scope, obj)
         owner = scope.owner()
         references = owner_references(obj)
         if decided := claim.restored_owner(labels(obj), references, owner):
             return decided
-        # Nothing more is read for an object that the process before left in order:
-        # thousands come by here at a start.
+        # Nothing more is read for an object that the previous process left Ready: at a
+        # start thousands come here.
         if accepted is None and (resumed := resumed_period(scope, owner)):
             return resumed
         if decided := run_prechecks(scope, owner):
             return decided
         identity = identify(scope, owner)
         scope.require_subscription(identity.arm_id)
-        # Before the body is made: the younger of two asks Azure nothing for it.
+        # Before the body is built: the younger of two objects sends Azure nothing.
         require_sole(scope, identity.arm_id)
         before_body(scope)
         decided = self._prepared(identity, accepted)
@@ -200,10 +201,9 @@ class Actions:
 
     def _put(self, put: Put) -> Decision:
         scope = self._scope
-        # As late as can be: for an object that went meanwhile nothing may be made (D2).
+        # As late as possible: no PUT for an object that was deleted meanwhile (D2).
         scope.patcher.confirm()
-        # Also where Azure refuses it: whose credential that was is what a person asks
-        # then.
+        # Also if Azure refuses the PUT: people then ask which credential was used.
         for effect in begin.credential_used(
             scope.connection.source, before=scope.memory.credential
         ):
@@ -231,21 +231,20 @@ class Actions:
         return begin.after_put(facts)
 
     def _send(self, put: Put) -> ArmOutcome:
-        """The PUT itself. Where the body carries what was read, it goes out only while
-        that holds: by the ETag of what was read, else by turns.
+        """Send the PUT. If the body contains what was read, the PUT is sent only while
+        that is still true: by the ETag of the read, else by `parent_writes`.
         """
         scope = self._scope
         rests_on = scope.context.rests_on
         headers = {"If-Match": rests_on} if rests_on else {}
         parent_writes = scope.operator.parent_writes
         with ExitStack() as stack:
-            # The body rests on what was read, and that has no ETag: only turns keep it
-            # true.
+            # The body contains what was read, without an ETag: only `parent_writes`
+            # keeps it true.
             if rests_on == "" and self._reading is not None:
                 stack.enter_context(parent_writes.exclusive(self._reading))
             stack.enter_context(parent_writes.writing(put.arm_id))
-            # From here on Azure may have this body, whatever its answer and what it
-            # had before.
+            # From here on Azure may have this body, whatever its answer.
             scope.memory.accepted = None
             scope.memory.last_look = None
             scope.listed_at = None
@@ -263,8 +262,8 @@ class Actions:
             return decided
         progress = watched.poll.progress
         outcome = scope.connection.client.poll(watched.token(), progress)
-        # Its end is a write of Azure's own: a list that was begun before may show less
-        # (Q8).
+        # The end of an operation is a write by Azure: a list that was started before
+        # may not show it (Q8).
         if not isinstance(outcome, Pending):
             note_write(scope)
         self._look_at_inputs(outcome)
@@ -289,7 +288,7 @@ class Actions:
         except (ArmError, ArmTransportError, RetryError) as unread:
             if refusal is None:
                 raise
-            # The monitor's words tell more.
+            # The monitor's message is more useful.
             raise monitor_refused(scope, refusal, unread) from refusal
         self._look_at_inputs(outcome)
         return operation_polls.after_judging(watched, undecided, outcome)
@@ -308,16 +307,16 @@ class Actions:
         )
 
     def _look_at_inputs(self, outcome: ArmOutcome) -> None:
-        """A PUT that came to nothing speaks of the inputs that it was made of."""
+        """Find out whether a failed PUT was made of outdated inputs."""
         if isinstance(outcome, Failed | Restart) and not is_deleting(self._scope.obj):
             self._scope.inputs_changed = inputs_changed(self._scope)
 
-    # The resource as it is.
+    # Reads of the resource.
 
     def _read(self, action: Read) -> Decision:
         scope = self._scope
         scope.require_subscription(scope.arm_id)
-        # Before the read: the id is in an annotation, which anybody may have edited.
+        # Before the read: the id is in an annotation, which people can edit.
         require_own(scope)
         before = status(scope.obj)
         observed = observed_status(scope, action.body)
@@ -356,8 +355,8 @@ class Actions:
         )
 
     def _export(self, follows: Follows) -> Decision:
-        """The last that may fail: what was exported is noted with the next write, and
-        would be fetched again without that.
+        """The last step that may fail: the export record is written with the next write
+        of metadata; without it the secrets would be fetched again.
         """
         scope = self._scope
         current = self._current()

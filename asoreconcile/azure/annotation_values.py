@@ -1,7 +1,7 @@
-"""Annotations whose value is not known: an event and the condition say so. Pure.
+"""Reports annotations with unknown values in an event and the condition. Pure.
 
-The default is used in its place (R1.7), which may be the opposite of what was meant: a
-misspelt `detach-on-delete` deletes.
+The default is used instead (R1.7), which may be the opposite of what was meant: with a
+misspelt `detach-on-delete` the resource is deleted.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from asoreconcile.azure.sync_mode import SYNC_MODE
 from asoreconcile.catalogue.suggestions import hint
 
 _MOST_SHOWN = 40
-# Nearly every object's; an empty set of its own takes 216 bytes.
+# Shared by nearly all objects; an empty set takes 216 bytes.
 _NONE: frozenset[str] = frozenset()
 _LOGGED = {
     RECONCILE_POLICY: "Unknown reconcile-policy; using the default",
@@ -34,11 +34,11 @@ def unknown_values(
     defaults: Mapping[str, Enum],
     known: frozenset[str],
 ) -> tuple[Effect, ...]:
-    """Have the conditions of this reconcile say what is not understood, and once an
-    event and the log.
+    """Append the unknown values to the conditions of this reconcile; report each once
+    in an event and the log.
 
     own, inherited: the annotations of the object and of its Namespace. defaults: of
-    each annotation. known: sentences that were told before.
+    each annotation. known: sentences that were reported before.
     """
     found = {
         name: sentence

@@ -1,8 +1,8 @@
 """Names that other systems see: annotations, labels, finalizer (wire contract).
 
-They are Azure Service Operator's, to the byte: a
-cluster that it ran goes on with us, and the other way round. State of our own is kept
-under `asoreconcile/`, which its CRDs cannot prune.
+They are Azure Service Operator's, to the byte: a cluster can move from ASO to this
+operator, and back. Our own state is kept under `asoreconcile/`, which ASO's CRDs cannot
+prune.
 """
 
 _PREFIX = "serviceoperator.azure.com/"
@@ -23,10 +23,11 @@ POLLER_ID = _PREFIX + "poller-resume-id"
 CHILD_ID_OVERRIDE = _PREFIX + "child-resource-id-override"
 AZURE_NAME_FROM_CONFIG = _PREFIX + "azure-name-from-config"
 
-# What the running PUT was made of beside the spec: ours alone.
+# The Secrets and ConfigMaps that the running PUT was made of; ASO has no such
+# annotation.
 INPUTS = OWN_PREFIX + "inputs"
 
-# What POLLER_ID says: which kind of write the stored operation belongs to.
+# Values of POLLER_ID: which kind of write the stored operation belongs to.
 PUT_POLLER = "GenericClient.CreateOrUpdateByID"
 DELETE_POLLER = "GenericClient.DeleteByID"
 
@@ -36,13 +37,13 @@ OWNER_GROUP_KIND = _PREFIX + "owner-group-kind"
 OWNER_UID = _PREFIX + "owner-uid"
 LAST_RECONCILED_VERSION = _PREFIX + "last-reconciled-version"
 
-# Kubernetes' own limit; a longer value has the whole write refused.
+# Kubernetes' limit; it refuses the whole write with a longer value.
 _MAX_LABEL_LENGTH = 63
 
 
 def label_value(text: str) -> str:
-    """As much of a name as a label holds. Cut in the middle it may end on what no label
-    may end on; a build's number may have a plus.
+    """A name as a valid label value: cut to length and to an allowed last character,
+    and with `-` for the plus of a build number.
     """
     return text.replace("+", "-")[:_MAX_LABEL_LENGTH].rstrip("-._")
 

@@ -1,4 +1,4 @@
-"""ARM failures as the user sees them: classified, whole in the log, short in Ready."""
+"""ARM failures for users: classified, in full in the log, short in Ready."""
 
 from http import HTTPStatus
 from typing import Literal
@@ -34,7 +34,7 @@ def put_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
 def delete_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
     """A refused DELETE: never worse than Warning, nobody can edit it away (R4.5).
 
-    Never as slow as a refused PUT: most wait for something else to go (DE2).
+    Never as slow as a refused PUT: most wait for the deletion of something else (DE2).
     """
     failed = _classified(scope, error, action="Delete", worst="Warning")
     if failed.retry is RetryClass.VERY_SLOW:
@@ -47,10 +47,10 @@ def monitor_refused(
     error: ArmError,
     unread: ArmError | ArmTransportError | RetryError | None = None,
 ) -> ConditionError:
-    """A monitor that refuses to show its operation (L16): it says nothing of the
-    spec, so it is no Error, and what it says is no reason to wait for long.
+    """A monitor that refuses polls (L16). That says nothing about the spec, so it is a
+    Warning, and is retried soon.
 
-    unread: why the resource could not be read either, which may take its time.
+    unread: why the resource could not be read either; its retry may be slower.
     """
     failed = read_failed(scope, error)
     is_slow = failed.retry is RetryClass.VERY_SLOW
@@ -65,8 +65,8 @@ def monitor_refused(
 
 
 def operation_lost(scope: ReconcileScope, lost: Restart) -> ConditionError:
-    """An operation of which Azure has nothing any more (L16): its write is sent again,
-    never in silence, and later each time.
+    """An operation of which Azure has no trace (L16): a condition says so, and the
+    write is sent again, with a growing delay.
     """
     retry = f"{lost.reason}, so it is sent again"
     if lost.error is None:
@@ -101,7 +101,7 @@ def read_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
 
 
 def unreachable(scope: ReconcileScope, error: ArmTransportError) -> ConditionError:
-    """No answer from Azure, or none that is one."""
+    """No answer, or an answer that is not Azure's."""
     scope.log.warning(
         "Azure did not answer",
         reason=str(error),
@@ -122,7 +122,8 @@ def unreachable(scope: ReconcileScope, error: ArmTransportError) -> ConditionErr
 def _classified(
     scope: ReconcileScope, error: ArmError, *, action: _Action, worst: Severity
 ) -> ConditionError:
-    # First: Azure quotes values that it was sent, and the line below logs its words.
+    # First: Azure may quote secrets that it was sent, and the line below logs its
+    # message.
     scope.references.know_secrets(inputs_of(scope.version, spec(scope.obj)))
     scope.log.error(
         _MESSAGES[action],
@@ -149,7 +150,7 @@ def _classified(
 
 
 def _message_of(message: str, error: ArmError) -> str:
-    """Azure's message to the letter; where none is stated, what came instead."""
+    """Azure's message unchanged; without one, a description of the answer."""
     answered = f"Azure answered {error.status} {_phrase(error.status)}".rstrip()
     if message == NO_MESSAGE:
         return f"{message}: {answered} and said no more"
@@ -159,7 +160,7 @@ def _message_of(message: str, error: ArmError) -> str:
 
 
 def describe(error: ArmError) -> str:
-    """All that Azure said, over several lines, for the log."""
+    """The complete error, over several lines, for the log."""
     return "\n".join(
         (
             f"{error.method} {error.url}",

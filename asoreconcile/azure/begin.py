@@ -1,4 +1,4 @@
-"""Before a PUT and after it: what to do. Pure."""
+"""Decides what to do before and after a PUT. Pure."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -46,28 +46,28 @@ from asoreconcile.azure.put_ledger import PutRecord
 from asoreconcile.azure.resume_token import clear_token, token_annotations
 from asoreconcile.objects import JsonObject
 
-# In a row: so often only a busy neighbour can be the reason.
+# In a row. Beyond it, another writer changes the resource all the time.
 _MAX_PRECONDITION_FAILURES = 5
 
 
 def resumed(accepted: PutRecord | None, *, now: float, build: str) -> Decision | None:
-    """The operation of a PUT that was accepted, and is not recorded, or no more. It
-    runs, whatever the spec says: it is ended first (L27). None: there is none.
+    """Poll the operation of an accepted PUT whose token is not stored, or no longer. It
+    is followed to its end before a new spec is sent (L27). None: no such operation.
 
     now: `Clock.monotonic` seconds. build: the operator's.
     """
     if accepted is None or accepted.running is None:
         return None
-    # Asked at once: it may be another process that saw its end and cleared it.
+    # Poll at once: another process may have seen its end and cleared the token.
     running = attrs.evolve(accepted.running, delay_seconds=0.0)
     return Decision(_recorded(accepted, running, now=now, build=build), Poll())
 
 
 def credential_used(source: str, *, before: str) -> tuple[Effect, ...]:
-    """Remember whose credential a PUT goes out with. Another than was used before is
-    told: it is how a person sees that another identity is in use.
+    """Remember the credential of a PUT. If it is not the one used before, record an
+    event, so that people see the change of identity.
 
-    source, before: its Secret, "" for none.
+    source, before: the credentials' Secrets, "" for none.
     """
     remembered = UpdateMemory(credential=source)
     if before and before != source:
@@ -79,8 +79,8 @@ def credential_used(source: str, *, before: str) -> tuple[Effect, ...]:
 class PutFacts:
     """What is known when everything is ready for a PUT.
 
-    put: the request that would be sent. accepted: the PUT that Azure accepted last and
-    that has not settled. sync: what was read, where a sync looks first.
+    put: the request that would be sent. accepted: the PUT that Azure accepted last, if
+    it has not settled. sync: what was read, if a sync compares before it writes.
     """
 
     put: Put
@@ -92,18 +92,20 @@ class PutFacts:
 
 
 def before_put(facts: PutFacts) -> Decision:
-    """PUT, unless Azure has accepted the same already (D15) or has it (D11)."""
+    """PUT, unless Azure has accepted the same PUT (D15) or has the same values
+    (D11).
+    """
     show = SetReady(reconciling(facts.generation), reason_aware=True)
     accepted = facts.accepted
-    # The retry of a reconcile that failed after its PUT: it goes on where that failed.
+    # A retry after a reconcile that failed after its PUT: continue after the PUT.
     if accepted is not None and accepted.digest == facts.put.digest:
         accepted = attrs.evolve(accepted, generation=facts.generation)
         return _after_accepted((show,), accepted, now=facts.now, build=facts.build)
     if facts.sync is None:
         return Decision((show, SetDrifted()), facts.put)
     decided = at_sync(facts.sync, facts.put)
-    # What a report leaves as it is stands there until a sync finds it no more, or PUTs;
-    # one that can say nothing leaves that, too.
+    # The Drifted condition stays until a sync no longer finds the drift, or sends a
+    # PUT. A sync of a moving resource can tell nothing, so it keeps the condition.
     gone = () if CountSync("moving") in decided.effects else (SetDrifted(),)
     return attrs.evolve(decided, effects=(show, *gone, *decided.effects))
 
@@ -114,9 +116,9 @@ class PutAnswer:
 
     answer: Azure's, or its refusal. stored: the object's annotations. before: its
     status. inputs: which Secrets and ConfigMaps the body was made of. rests_on: the
-    ETag that the PUT went out under. was_absent: a read before the PUT found nothing.
-    precondition_failures: PUTs in a row before this one that Azure refused because
-    somebody else had written.
+    ETag in the PUT's If-Match. was_absent: a read before the PUT found nothing.
+    precondition_failures: earlier PUTs in a row that Azure refused because somebody
+    else had written.
     """
 
     put: Put
@@ -134,7 +136,7 @@ class PutAnswer:
 
 
 def after_put(facts: PutAnswer) -> Decision:
-    """Record the operation, go on to read the resource, or fail."""
+    """Record the operation, read the resource, or fail."""
     match facts.answer:
         case ArmError() as error:
             times = facts.precondition_failures + 1
@@ -142,8 +144,8 @@ def after_put(facts: PutAnswer) -> Decision:
                 return _refused(facts, error)
             if times > _MAX_PRECONDITION_FAILURES:
                 return _refused(facts, error, UpdateMemory(precondition_failures=times))
-            # Somebody else's write came in between: read and put again at once. Who is
-            # overtaken again and again gets a condition, and backs off.
+            # Somebody else wrote in between: read and PUT again at once. After too many
+            # such failures in a row: show a condition and back off.
             why = f"{times} in a row"
             log = Log("info", "Resource changed since it was read; beginning anew", why)
             return Decision((UpdateMemory(precondition_failures=times), log), Requeue())
@@ -179,7 +181,7 @@ def _accepted(facts: PutAnswer, answer: ArmOutcome) -> Decision:
         ),
     )
     effects: list[Effect] = [
-        # First of all: a write that fails after it must not lead to a second PUT (D15).
+        # First: if a later write fails, it must not lead to a second PUT (D15).
         UpdateMemory(precondition_failures=0, accepted=accepted),
         EmitEvent(
             "Normal",
@@ -209,7 +211,7 @@ def _after_accepted(
 def _recorded(
     accepted: PutRecord, running: Pending, *, now: float, build: str
 ) -> tuple[Effect, ...]:
-    # Dying between Azure's answer and this write costs one identical PUT, no more.
+    # A crash between Azure's answer and this write costs one identical PUT, no more.
     notes = {
         **token_annotations(running.token, PUT_POLLER),
         **_generation_note(accepted.generation),

@@ -1,10 +1,10 @@
-"""Syncs that go by a list in place of a GET each. Blocking.
+"""Syncs that use one list in place of a GET for each resource. Blocking.
 
-A list says one thing only: that a resource is as the last GET of it said. Whatever
-it shows otherwise, or does not show, a GET is asked about; where that GET says that
-nothing had changed, lists of the type are not believed any more. Resource Graph, where
-it is to be asked first, says no more than that either: a row that is as it was when a
-GET showed the same stands for what that GET answered. Rules: Q6-Q9.
+A list can only confirm that a resource is still as its last GET showed it. If the list
+shows anything else, or does not show the resource, a GET is sent. If that GET finds no
+change after all, lists of this type are no longer used. Resource Graph, if it is to be
+asked first, is trusted no further: a row that has not changed since a GET confirms what
+that GET answered. Rules: Q6-Q9.
 """
 
 from math import inf
@@ -18,15 +18,16 @@ from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.azure.row_reading import RowReading
 from asoreconcile.objects import JsonObject
 
-# A row says less of how late it is than a list: a GET comes twice as soon.
+# A row may be older than a list by an unknown time: a GET follows twice as soon.
 _WEIGHT_OF_A_ROW = 2
 
 
 def look_at_list(scope: ReconcileScope) -> None:
-    """Before the body of a sync's PUT is made: `raw_get` answers by a list from here
-    on where that says what the last GET did (`scope.listed_at` is its time then).
+    """Call before the body of a sync's PUT is built. If a list equals the last GET,
+    `raw_get` answers from the list from here on, and `scope.listed_at` is the list's
+    time.
 
-    Nothing may be put that was made so. Raises as `CollectionReads.entry`.
+    A body built from it must not be PUT. Raises as `CollectionReads.entry`.
     """
     last = scope.memory.last_look
     if scope.context.has_read or _look_at_row(scope, last) or last is None:
@@ -41,7 +42,7 @@ def look_at_list(scope: ReconcileScope) -> None:
 
 
 def look_again(scope: ReconcileScope) -> bool:
-    """Whether the sync went by a list; then a GET takes its place."""
+    """Whether the sync used a list; if so, the next read is a GET."""
     if scope.listed_at is None:
         return False
     scope.listed_at = None
@@ -50,7 +51,9 @@ def look_again(scope: ReconcileScope) -> bool:
 
 
 def note_write(scope: ReconcileScope) -> None:
-    """No list that was begun before now counts for the object's resource (Q8)."""
+    """Lists that were started before now are not used for the object's resource
+    (Q8).
+    """
     if (reads := scope.operator.collection_reads) is not None:
         reads.wrote(scope.arm_id)
     if (rows := scope.operator.graph_reads) is not None:
@@ -58,7 +61,9 @@ def note_write(scope: ReconcileScope) -> None:
 
 
 def looked(scope: ReconcileScope, have: JsonObject) -> None:
-    """What a sync goes by. After a GET: it is kept, and says what lists are worth."""
+    """Record what a sync has read. After a GET: keep the answer, and learn whether
+    lists of the type are reliable.
+    """
     reads = scope.operator.collection_reads
     if reads is None or scope.listed_at is not None:
         return
@@ -67,20 +72,21 @@ def looked(scope: ReconcileScope, have: JsonObject) -> None:
     note_get(scope, have)
     _learn_row(scope, last, have)
     if before is not None and before.agrees(have):
-        # Not the resource is another: the list shows it otherwise.
+        # The resource is unchanged, but the list shows it differently.
         reads.distrust(scope.arm_id, scope.version.api_version)
 
 
 def note_get(scope: ReconcileScope, body: JsonObject) -> None:
-    """Keep what a GET answered just now, for later syncs to compare lists with."""
+    """Keep the answer of a GET, so that later syncs can compare lists with it."""
     if scope.operator.collection_reads is not None:
         now = scope.operator.clock.monotonic()
         scope.memory.last_look = LastLook.by_get(body, now, scope.arm_id)
 
 
 def _look_at_row(scope: ReconcileScope, last: LastLook | None) -> bool:
-    """Whether Resource Graph shows the resource. Where that is what it showed beside
-    the last GET the sync goes by it; else by a GET, which says what the row is worth.
+    """Whether Resource Graph shows the resource. If its row equals the row seen
+    together with the last GET, the sync uses it; else a GET follows, which shows
+    whether rows are reliable.
     """
     rows = scope.operator.graph_reads
     row = None if rows is None else _entry(scope, rows.reads, last)
@@ -99,15 +105,15 @@ def _look_at_row(scope: ReconcileScope, last: LastLook | None) -> bool:
 def _learn_row(
     scope: ReconcileScope, before: LastLook | None, have: JsonObject
 ) -> None:
-    """What a GET says of the row that was no answer: what it shows, or that it does
-    not show all. before: the look before this one.
+    """Learn from a GET how to read the row that could not replace it, or that the row
+    does not show everything. before: the last look before this one.
     """
     row, scope.undecided_row = scope.undecided_row, None
     last = scope.memory.last_look
     if row is None or last is None or is_moving(have):
         return
     reading = RowReading.learnt(row, have)
-    # Another row of a resource that is as it was: such rows spare nothing.
+    # The row changed although the resource did not: such rows save no GET.
     is_restless = before is not None and before.row is not None and before.agrees(have)
     _note_row(scope, was_of_use=reading is not None and not is_restless)
     if reading is not None:
@@ -127,7 +133,7 @@ def _take(
     *,
     weight: int = 1,
 ) -> None:
-    """Go by a body that says what the last GET did. at: when it was so."""
+    """Use a body that equals the last GET's. at: the time of its state."""
     scope.listed_at = at
     scope.memory.last_look = last.confirmed(at, weight=weight)
     scope.context.observed(body)

@@ -1,19 +1,19 @@
-"""Where two statuses of one resource differ, for people to look. Pure.
+"""The paths at which two statuses of one resource differ, for people. Pure.
 
-Paths alone: a status is for everybody to read, and an event is kept longer than it.
+Without values: an event outlives the status.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-# A version and its state change with whatever else does.
+# Etags and states change together with any other value.
 _NOT_NAMED = frozenset({"etag", "systemData", "provisioningState"})
 
 
 def changed_paths(before: dict[str, Any], after: dict[str, Any]) -> tuple[str, ...]:
     """`addressSpace.addressPrefixes[1]`, in the order of names; null is not there.
 
-    A list of another length is one path: which element is new, it does not say.
+    A list that changed its length is one path, without the element.
     """
     return tuple(_walk(before, after, ""))
 

@@ -1,10 +1,10 @@
-"""Making an object ours before anything is asked of Azure. Pure.
+"""Claims an object before any request to Azure. Pure.
 
-One write, and the end of its reconcile: whose the object is, the finalizer, the ARM id,
-the owner's labels and reference. It rests on the resource version, so that of two
-operators only one may win it. It is stored before any PUT (R1.4), so whatever dies
-afterwards leaves an object whose deletion still reaches Azure. What the spec needs must
-be there: a missing owner, reference, Secret or ConfigMap means no finalizer yet.
+The claim is one write that ends its reconcile: the operator's namespace, the finalizer,
+the ARM id, the owner's labels and reference. It is conditional on the resource version,
+so that only one of two operators succeeds. It is stored before any PUT (R1.4), so that
+after a crash the object's deletion still reaches Azure. As long as the owner, a
+reference, a Secret or a ConfigMap is missing, no finalizer is written.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,11 +39,11 @@ from asoreconcile.objects import JsonObject
 
 @attrs.frozen
 class ClaimFacts:
-    """What is known of an object that can be claimed.
+    """The facts about an object that can be claimed.
 
-    name, arm_id: the resource's. name_is_from_config: the name is a ConfigMap's.
-    finalizers, owner_references: the object's. credential: the Secret of the one in
-    use. build: the operator's.
+    name, arm_id: the resource's. name_is_from_config: the name comes from a ConfigMap.
+    finalizers, owner_references: the object's. credential: the Secret of the credential
+    in use. build: the operator's version.
     """
 
     name: str
@@ -58,15 +58,13 @@ class ClaimFacts:
 
 
 def claimed(facts: ClaimFacts) -> Decision:
-    """One write of finalizer, ARM id and owner, and the end of this reconcile
-    (R1.4).
-    """
+    """Write finalizer, ARM id and owner, and end this reconcile (R1.4)."""
     return _written(*_claim(facts, {}))
 
 
 def marked(facts: ClaimFacts | None, *, operator_namespace: str) -> Decision:
-    """Write whose the object is, in one write with its claim where one is due and can
-    be made (R1.3). facts: None for an object that cannot be claimed yet, or is.
+    """Write which operator owns the object, together with its claim if that is possible
+    (R1.3). facts: None for an object that cannot be claimed yet or is claimed already.
     """
     ours = {OPERATOR_NAMESPACE: operator_namespace}
     if facts is None:
@@ -75,7 +73,7 @@ def marked(facts: ClaimFacts | None, *, operator_namespace: str) -> Decision:
 
 
 def restored_id(arm_id: str) -> Decision:
-    """Write the ARM id again, which someone removed after the claim (D10)."""
+    """Write the ARM id again after someone removed it (D10)."""
     log = Log("warning", "Writing the lost resource-id anew", arm_id=arm_id)
     return _written(log, PatchMetadata({RESOURCE_ID: arm_id}))
 
@@ -85,10 +83,11 @@ def restored_owner(
     owner_references: Sequence[JsonObject],
     owner: Owner | None,
 ) -> Decision | None:
-    """Name the owner again when another object has its name since the claim; None where
-    it is named.
+    """Refresh the owner reference if another object has got the owner's name since the
+    claim; None if it is up to date.
 
-    The label of the claim is the record: a reference that a user took away stays away.
+    The label written at the claim decides: a reference that a user removed is not added
+    again.
     """
     named = labels.get(OWNER_UID)
     wanted = owner_labels(owner)
@@ -107,8 +106,8 @@ def _claim(facts: ClaimFacts, ours: Mapping[str, str]) -> tuple[Effect, ...]:
         RESOURCE_ID: facts.arm_id,
         LATEST_RECONCILED_GENERATION: str(facts.generation),
     }
-    # The ConfigMap may say another name by the time that a lost resource-id is
-    # written anew: it has to be this one again.
+    # Remember the name: the ConfigMap may contain another one when a lost resource-id
+    # annotation is written again.
     if facts.name_is_from_config:
         noted[AZURE_NAME_FROM_CONFIG] = facts.name
     labels = {
@@ -117,7 +116,7 @@ def _claim(facts: ClaimFacts, ours: Mapping[str, str]) -> tuple[Effect, ...]:
     }
     references = with_owner_reference([*facts.owner_references], facts.owner)
     meta = {
-        # A merge patch replaces lists: all of it, on the resource version.
+        # A merge patch replaces lists: write the whole list, on the resource version.
         "finalizers": [*facts.finalizers, FINALIZER],
         "annotations": noted,
         "labels": labels,
@@ -137,8 +136,8 @@ def uses_credential(source: str) -> EmitEvent:
 
 
 def _written(*effects: Effect) -> Decision:
-    """What must be stored before Azure is asked ends its reconcile; the next one begins
-    at once, from what was written just now.
+    """Such a write must be stored before any request to Azure, so it ends the
+    reconcile. The next one starts at once from the written object.
     """
     return Decision(
         (*effects, RecordOwnWrite()), Requeue(0.0, priority=IN_PROGRESS_PRIORITY)

@@ -1,4 +1,4 @@
-"""What is known of an object that is to be claimed, for `claim` to decide. Blocking."""
+"""Collects the facts about an object to claim, for `claim` to decide. Blocking."""
 
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.claim import ClaimFacts
@@ -33,7 +33,7 @@ def facts_of_claim(scope: ReconcileScope) -> ClaimFacts:
 
 
 def claimable_owner(scope: ReconcileScope) -> Owner | None:
-    """The owner, existing and Ready. A missing one is waited for (R1.5)."""
+    """The owner, which must exist and be Ready; otherwise the object waits (R1.5)."""
     try:
         owner = scope.owner()
     except ConditionError as error:

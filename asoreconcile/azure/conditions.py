@@ -1,4 +1,5 @@
-"""The Ready condition: building it, and deciding which of two is shown. And Drifted.
+"""Builds the Ready and Drifted conditions, and decides which of two Ready ones is
+shown.
 
 `patch_helper` writes it.
 
@@ -16,7 +17,7 @@ from asoreconcile.arm.condition_error import Severity
 from asoreconcile.objects import JsonObject
 
 READY = "Ready"
-# Of ours, beside ASO's: there only while a sync that may not mend it has found drift.
+# Not in ASO. Present only while a sync in mode `report` has found drift.
 DRIFTED = "Drifted"
 # What Kubernetes allows the message of a condition of its own.
 MAX_MESSAGE = 32_768
@@ -129,13 +130,13 @@ def merge_ready(
 ) -> list[JsonObject]:
     """`status.conditions` after offering it a new Ready condition (R3.1-R3.7).
 
-    The new one is taken if its generation is higher, or if it differs and matters at
-    least as much as the old one. reason_aware: also if the old reason is one that the
-    reconcile has just found gone (before a PUT). Conditions of other types are kept.
+    The new one is taken if its generation is higher, or if it differs and ranks at
+    least as high. reason_aware: also if the reconcile has just found the old reason
+    gone (before a PUT). Conditions of other types are kept.
 
-    The time says since when Ready reads as it does: another error has another time, the
-    same one again does not. stored: what the cluster has; a condition that comes to say
-    that again, after others in between, keeps its time.
+    lastTransitionTime changes with the content of the condition: another error has a
+    new time, the same error keeps it. stored: the conditions in the cluster; a
+    condition that becomes equal to a stored one again keeps that one's time.
     """
     others = [c for c in conditions or () if c.get("type") != READY]
     old = find_ready(conditions)
@@ -156,10 +157,10 @@ def merge_drifted(
     generation: int,
     stored: Sequence[JsonObject] | None = None,
 ) -> list[JsonObject]:
-    """`status.conditions` with what a sync has found and left as it is, before Ready;
-    without such a condition where message is "".
+    """`status.conditions` with a Drifted condition before Ready; without one if message
+    is "".
 
-    stored: the conditions that the cluster has; one that says the same keeps its time.
+    stored: the conditions in the cluster; an equal one keeps its time.
     """
     others = [c for c in conditions or () if c.get("type") != DRIFTED]
     if not message:
@@ -201,8 +202,8 @@ def _replaces(old: JsonObject, new: ReadyCondition, *, reason_aware: bool) -> bo
 
 
 def _priority(status: str, severity: str) -> int:
-    # Only the order counts: what is final or wrong stands over what is under way, and
-    # that over what is not known.
+    # Only the order counts: errors and final states rank above progress, progress above
+    # unknown.
     if status == "True":
         return 5
     if status == "False":

@@ -1,7 +1,7 @@
-"""What a reconcile does, as values: decided by pure functions, done by `execute`.
+"""The steps of a reconcile as values: pure functions decide them, `execute` does them.
 
-A reconcile is a conversation. An action is done, which talks to Azure or to the
-cluster; what is known then are facts; a pure function makes of them the next Decision:
+An action talks to Azure or to the cluster and yields facts. A pure function turns the
+facts into the next Decision:
 
     facts -> decide -> Decision(effects, then) -> execute -> facts -> ... -> an ending
 
@@ -22,31 +22,31 @@ from asoreconcile.azure.put_ledger import PutRecord
 from asoreconcile.azure.repair_attempts import RepairAttempts
 from asoreconcile.objects import JsonObject
 
-# Long enough to be a delay, too short to be one: the next reconcile runs at once, and
-# the queue may serve others in between.
+# Practically no delay: the next reconcile runs at once, but the queue may serve other
+# objects in between.
 AT_ONCE_SECONDS = 0.001
-# Above what waits for its first reconcile: what is started is finished before more is
-# started, or many objects applied at once would all be late by the time of marking them
-# all.
+# Higher than objects that wait for their first reconcile: started work is finished
+# before more is started. Otherwise, of many objects applied at once, none would
+# progress until all are claimed.
 IN_PROGRESS_PRIORITY = 1
-# Before a lost operation is begun again: Azure may lose the next one too.
+# The delay before a lost operation is started again: Azure may lose the next one too.
 LOST_SECONDS = 5.0
 
 SyncCause = Literal[
     "unchanged",  # nothing differs
-    "resumed",  # nothing was read: another process has looked within the period
+    "resumed",  # nothing was read: another process synced it within the period
     "moving",  # the resource is in transition
     "changed",  # a Secret, ConfigMap or reference is another than at the last PUT
     "gone",  # Azure does not have the resource
     "drift",  # a declared value differs
-    "undeclared",  # a value was changed that nobody declared
-    "confirm",  # Azure accepted a value and has another
+    "undeclared",  # a value changed that the spec does not declare
+    "confirm",  # Azure accepted a value but reports another
     "forced",  # the last PUT is too long ago
 ]
 AnnotationPatch = Mapping[str, str | None]  # annotations; None removes one
 
 
-# Effects: what is kept and told. None of them asks anything.
+# Effects: changes of metadata, status, events, logs and memory. They read nothing.
 
 
 @attrs.frozen
@@ -59,7 +59,7 @@ class SetMetadata:
 
 @attrs.frozen
 class PatchMetadata:
-    """As SetMetadata, and durable before anything else is done."""
+    """As SetMetadata, but stored before the next step."""
 
     annotations: AnnotationPatch
     labels: Mapping[str, str] = attrs.field(factory=dict)
@@ -67,8 +67,8 @@ class PatchMetadata:
 
 @attrs.frozen
 class PatchSharedMetadata:
-    """Metadata that others write too (finalizers, ownerReferences), and what goes with
-    it: written at once, and only over the version that was read.
+    """Metadata that others write too (finalizers, ownerReferences), with what belongs
+    to it. Written at once, and only if the object still has the version that was read.
     """
 
     metadata: JsonObject
@@ -76,14 +76,14 @@ class PatchSharedMetadata:
 
 @attrs.frozen
 class RecordOwnWrite:
-    """The object is as our own write of this moment left it (`recent_writes`)."""
+    """Remember that we have just written the object (`recent_writes`)."""
 
 
 @attrs.frozen
 class SetReady:
     """A Ready condition for the status that is written at the end.
 
-    reason_aware: it may take the place of one of lower rank (R3.3).
+    reason_aware: it may also replace a condition of lower rank (R3.3).
     """
 
     ready: ReadyCondition
@@ -92,8 +92,8 @@ class SetReady:
 
 @attrs.frozen
 class SetDrifted:
-    """The Drifted condition of the status that is written at the end; without message
-    there is none.
+    """The Drifted condition of the status that is written at the end; without a message
+    the condition is absent.
     """
 
     message: str = ""
@@ -101,14 +101,14 @@ class SetDrifted:
 
 @attrs.frozen
 class AppendToMessages:
-    """A sentence that every condition of this reconcile ends in, or ""."""
+    """A sentence that is appended to every condition of this reconcile, or ""."""
 
     text: str
 
 
 @attrs.frozen
 class RestoreReady:
-    """Ready stays as it was read, whatever was shown before."""
+    """Ready stays as it was read, even if this reconcile has set another."""
 
 
 @attrs.frozen
@@ -120,14 +120,14 @@ class PatchStatus:
 
 @attrs.frozen
 class SetObservedGeneration:
-    """The conditions from here on speak of this generation of the spec."""
+    """The observedGeneration of the conditions that follow."""
 
     generation: int
 
 
 @attrs.frozen
 class EmitEvent:
-    """Record an event at the object; nothing waits for it to be written."""
+    """Record an event at the object, without waiting for the write."""
 
     type: Literal["Normal", "Warning"]
     reason: str
@@ -136,14 +136,14 @@ class EmitEvent:
 
 @attrs.frozen
 class EmitUnreadableEvent:
-    """A Warning event with the words of a monitor that refuses to speak (L16)."""
+    """A Warning event with the error of a monitor that refuses polls (L16)."""
 
     refusal: ArmError
 
 
 @attrs.frozen
 class Log:
-    """A line for the operator's log; reason: why. arm_id: of which resource."""
+    """A line for the operator's log. reason: why. arm_id: the resource's."""
 
     level: Literal["info", "warning"]
     message: str
@@ -153,7 +153,7 @@ class Log:
 
 @attrs.frozen
 class CountSync:
-    """A sync that was decided, for the metrics. is_put: whether it PUTs."""
+    """Count a sync in the metrics. is_put: whether it sends a PUT."""
 
     cause: SyncCause
     is_put: bool = False
@@ -169,8 +169,7 @@ class Keep(Enum):
 class UpdateMemory:
     """Changes of the object's memory (`memory.ObjectMemory`).
 
-    failed_operation_generation: one more operation on the spec of this generation
-    failed.
+    failed_operation_generation: the generation whose operation failed; counted.
     """
 
     accepted: PutRecord | Keep | None = Keep.KEEP
@@ -201,34 +200,36 @@ Effect = (
 )
 
 
-# Actions: each asks Azure, the cluster or the extensions, once.
+# Actions: each calls Azure, the cluster or the extensions once.
 
 
 @attrs.frozen
 class SetOperatorNamespace:
-    """Write whose the object is (R1.3). claim: with its claim, where it can be made."""
+    """Write which operator owns the object (R1.3). claim: claim it, too, if
+    possible.
+    """
 
     claim: bool
 
 
 @attrs.frozen
 class Claim:
-    """Write that it is ours, and which resource it stands for (R1.4)."""
+    """Write the finalizer and the ARM id (R1.4)."""
 
 
 @attrs.frozen
 class RestoreId:
-    """Write which resource, when that was removed after the claim (D10)."""
+    """Write the ARM id again after someone removed it (D10)."""
 
 
 @attrs.frozen
 class PreparePut:
-    """Ask the checks whether the PUT may go out, and make its body."""
+    """Run the checks before a PUT, and build its body."""
 
 
 @attrs.frozen
 class Put:
-    """PUT. digest: of the request, as `put_ledger` makes it."""
+    """Send the PUT. digest: of the request, as `put_ledger` makes it."""
 
     arm_id: str
     body: JsonObject = attrs.field(repr=False)
@@ -238,22 +239,22 @@ class Put:
 
 @attrs.frozen
 class Poll:
-    """Ask for the recorded operation, unless it is too early."""
+    """Poll the recorded operation, unless it is too early."""
 
 
 @attrs.frozen
 class InferFromResource:
-    """Read the resource in place of the monitor of its operation (L16)."""
+    """Read the resource instead of polling its operation's monitor (L16)."""
 
     undecided: ReadResource
 
 
 class Follows(Enum):
-    """What the reading of a resource follows."""
+    """The reason for a read of the resource."""
 
     NOTHING = auto()  # the policy is skip
     PUT = auto()
-    OPERATION = auto()  # of a PUT; its token goes once the resource was read
+    OPERATION = auto()  # of a PUT; its token is removed after the read
 
 
 @attrs.frozen
@@ -266,7 +267,7 @@ class Read:
 
 @attrs.frozen
 class PostCheck:
-    """Have the extensions look at the resource, and see what a PUT mended."""
+    """Let the extensions check the resource, and find out what a PUT repaired."""
 
     follows: Follows
 
@@ -280,19 +281,19 @@ class WriteExports:
 
 @attrs.frozen
 class PrepareDelete:
-    """Find out whether the resource is this object's to delete."""
+    """Find out whether this object may delete the resource."""
 
 
 @attrs.frozen
 class Delete:
-    """Ask Azure to delete the resource; an answer that it is gone already is a
-    success.
-    """
+    """Ask Azure to delete the resource; if it is already gone, that is a success."""
 
 
 @attrs.frozen
 class CheckAbsent:
-    """Find out whether a resource is there that Azure cannot delete alone (R5.9)."""
+    """Find out whether a resource exists that Azure deletes only with its parent
+    (R5.9).
+    """
 
 
 @attrs.frozen
@@ -323,9 +324,10 @@ Action = (
 
 @attrs.frozen
 class Succeeded:
-    """The object is as wanted: Ready becomes True, the next look is the resync.
+    """The resource matches the spec: Ready becomes True, the next reconcile is the
+    resync.
 
-    resync_seconds: until that, None for never; without it the period decides.
+    resync_seconds: until then, None for never; by default the sync period.
     """
 
     resync_seconds: float | Keep | None = Keep.KEEP
@@ -333,9 +335,9 @@ class Succeeded:
 
 @attrs.frozen
 class Requeue:
-    """Something is under way: look again after a delay. Ready stays as it was shown.
+    """Requeue after a delay: something is in progress. Ready stays as it was set.
 
-    priority: of that look; None keeps the one this reconcile was queued with.
+    priority: of that reconcile; None keeps this reconcile's.
     """
 
     after_seconds: float = AT_ONCE_SECONDS
@@ -349,14 +351,14 @@ class Stop:
 
 @attrs.frozen
 class Fail:
-    """Ready says what is wrong; the error's class says when to try again."""
+    """Ready shows the error; the error's class decides when to retry."""
 
     error: ConditionError
 
 
 @attrs.frozen
 class Refused:
-    """As Fail, for a refusal of Azure's that is still to be classified (R4.4)."""
+    """As Fail, for a refusal by Azure that is not classified yet (R4.4)."""
 
     error: ArmError
     action: Literal["CreateOrUpdate", "Delete", "Monitor"]
@@ -364,7 +366,7 @@ class Refused:
 
 @attrs.frozen
 class OperationLost:
-    """As Fail, for an operation of which nothing is left (L16)."""
+    """As Fail, for an operation that left no trace (L16)."""
 
     operation: Restart
 
@@ -375,7 +377,7 @@ Ending = ReconcileOutcome | Fail | Refused | OperationLost
 
 @attrs.frozen
 class Decision:
-    """Effects in their order, and after them an action or the end."""
+    """Effects in order, followed by an action or an ending."""
 
     effects: tuple[Effect, ...]
     then: Action | Ending

@@ -1,4 +1,4 @@
-"""The end of the DELETE chain, and whether a resource is there at all. Blocking."""
+"""The default at the end of the DELETE chain, and the check for existence. Blocking."""
 
 from asoreconcile.arm.errors import ArmError, ArmTransportError
 from asoreconcile.middleware import default_handlers
@@ -21,13 +21,13 @@ def delete_resource(request: DeleteRequest) -> DeleteResult:
 
 
 def is_absent(ctx: ReconcileContext) -> bool:
-    """Whether Azure says the resource is not there; doubt is no."""
+    """Whether Azure says that the resource does not exist; False if in doubt."""
     try:
         if "Get" not in ctx.version.operations:
             return not ctx.arm.head(ctx.arm_id, ctx.version.api_version)
         return ctx.raw_get() is None
-    # In doubt the DELETE is sent, which does no harm where nothing is; to take the
-    # resource for gone would leave it behind for ever.
+    # In doubt the DELETE is sent, which does no harm if nothing is there. Otherwise the
+    # resource could be left behind for ever.
     except (ArmError, ArmTransportError) as error:
         ctx.log.info("Cannot tell whether the resource exists", reason=str(error))
         return False

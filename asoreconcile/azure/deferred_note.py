@@ -1,8 +1,8 @@
-"""What Azure has, noted after Ready was shown and not before it. Pure.
+"""Record what Azure has, after Ready is shown. Pure.
 
-The note spares syncs and the next process a read. Nobody waits for it, and many wait
-for Ready, so it is written by a look of its own, of the lowest priority. A crash in
-between costs the read.
+The record saves a read at later syncs and in the next process. Nobody waits for it, but
+many wait for Ready. So a separate reconcile of the lowest priority writes it. A crash
+before that costs one read.
 """
 
 from collections.abc import Mapping
@@ -20,19 +20,19 @@ from asoreconcile.objects import (
 )
 from asoreconcile.queue.workqueue import LOW_PRIORITY
 
-# Below all that asks for a look, resyncs too: a look of this priority is for the note
-# alone, as the queue keeps the highest of those that a key was queued with (PQ-7).
+# Lower than every other priority, resyncs included. The queue keeps the highest
+# priority of a key (PQ-7), so a reconcile of this priority is for the note alone.
 NOTE_PRIORITY = LOW_PRIORITY - 1
-# Of all kinds: as fast as Azure takes the writes of a principal for long, so that notes
-# keep up with what is made, and hardly disturb what somebody waits for.
+# For all kinds together: the rate of writes that Azure sustains for a principal, so
+# that notes keep up with new resources and hardly delay other reconciles.
 NOTES_PER_SECOND = 10.0
 
 
 @attrs.frozen
 class DeferredNote:
-    """text: of the annotation `OBSERVED`; replaces: the one that the cluster has.
-    generation: of the spec that is Ready. due: when the object is looked at next
-    (`Clock.monotonic` seconds); None is only on an event.
+    """text: of the annotation `OBSERVED`; replaces: the text in the cluster.
+    generation: of the spec that is Ready. due: the object's next reconcile
+    (`Clock.monotonic` seconds); None: only on an event.
     """
 
     text: str
@@ -41,25 +41,24 @@ class DeferredNote:
     due: float | None = None
 
     def is_awaited(self, obj: JsonObject) -> bool:
-        """Whether it is still to be written: nobody wrote another one since, and the
-        object is not about to go.
+        """Whether the note must still be written: no other one was written since, and
+        the object is not being deleted.
         """
         before = annotations(obj).get(OBSERVED) or ""
         return before == self.replaces and not is_deleting(obj)
 
     def is_all(self, obj: JsonObject, *, priority: int) -> bool:
-        """Whether a look at the object is for the note alone. priority: of the look."""
+        """Whether a reconcile is for the note alone. priority: of the reconcile."""
         return priority <= NOTE_PRIORITY and generation(obj) == self.generation
 
 
 def deferrable(
     stored: JsonObject, unwritten: Mapping[str, Mapping[str, str | None]]
 ) -> str | None:
-    """The note's text, if it is all the news there is beside Ready; None where metadata
-    goes first.
+    """The note's text, if it is the only change of metadata; None if there are others,
+    which must be written before Ready.
 
-    stored: the object as the cluster has it. unwritten: annotations and labels to
-    write.
+    stored: the object in the cluster. unwritten: annotations and labels to write.
     """
     ready = find_ready(status(stored).get("conditions")) or {}
     if ready.get("status") == "True":

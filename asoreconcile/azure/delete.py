@@ -1,8 +1,8 @@
-"""Deleting the Azure resource, and letting the Kubernetes object go after it. Pure.
+"""Deletes the Azure resource, and then releases the Kubernetes object. Pure.
 
-The finalizer goes only once Azure says that the resource is gone, or the policy says
-that it is none of our business. A failure is never final: nobody can edit a deleted
-object back into order (R4.5). Its polls are in `operation_polls`.
+The finalizer is removed only once Azure says that the resource is gone, or if the
+policy keeps the resource. A failure is always retried: nobody can correct the spec of a
+deleted object (R4.5). The polls of a deletion are in `operation_polls`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ _LEFT = "NotDeletedInAzure"
 
 
 def is_of_type(arm_id: str, arm_type: str) -> bool:
-    """Whether an id, which an annotation says, is one of this type."""
+    """Whether an id from an annotation is of this type."""
     try:
         found = ids.parse_stated(arm_id).type
     except ids.ArmIdError:
@@ -52,9 +52,9 @@ def is_of_type(arm_id: str, arm_type: str) -> bool:
 
 @attrs.frozen
 class DeleteFacts:
-    """What is known before a DELETE.
+    """The facts before a DELETE.
 
-    arm_id: what the annotation says. is_own: whether it is this object's own id.
+    arm_id: from the annotation. is_own: whether it is this object's own id.
     older: an object that manages the id, and is older. seen: the id that the status
     shows, or "".
     """
@@ -67,12 +67,14 @@ class DeleteFacts:
 
 
 def before_delete(facts: DeleteFacts) -> Decision:
-    """DELETE what is this object's, and let go of what is somebody else's.
+    """DELETE the object's own resource; only remove the finalizer if another object has
+    it.
 
-    The id comes from an annotation: a slip in it must not delete something else, nor
-    pass for a resource that is gone.
+    The id comes from an annotation, so it is checked: a wrong id must not delete
+    another resource, nor look like a resource that is gone.
     """
-    # A slip can be corrected; to let go for it would leave the resource for ever.
+    # A wrong id can be corrected. Removing the finalizer would leave the resource for
+    # ever.
     if not is_of_type(facts.arm_id, facts.arm_type):
         return Decision((), Fail(_of_another_type(facts)))
     if not facts.is_own:
@@ -112,13 +114,14 @@ def after_delete(
     stored: Mapping[str, str],
     now: float,
 ) -> Decision:
-    """Record the operation if it takes time (R5.5); it is over if the resource is gone.
+    """Record the operation if it takes time (R5.5), or release the object if the
+    resource is gone.
 
     stored: the object's annotations. now: `Clock.monotonic` seconds.
     """
     match answer:
         case ArmError():
-            # A PUT's operation may still be recorded: not to be polled as this one.
+            # A PUT's token may still be stored: it must not be polled as the DELETE's.
             return Decision(clear_token(stored), Refused(answer, "Delete"))
         case ResourceDeleted():
             return Decision((), RemoveFinalizer())
@@ -146,20 +149,20 @@ def after_look(*, is_absent: bool, kind: str) -> Decision:
 
 
 def released(finalizers: Sequence[str], *, arm_id: str, seen: str) -> Decision:
-    """Remove our finalizer, if it is there. Without the annotation nothing was to be
-    deleted: say what is left (D10, R5.2).
+    """Remove our finalizer, if it is there. Without the ARM id annotation nothing was
+    deleted: say which resource remains (D10, R5.2).
 
     seen: the id that the status shows, or "".
     """
-    # Somebody took it away by hand: the object may be gone before a write comes.
+    # Somebody removed it by hand: the object may be gone before a write arrives.
     if FINALIZER not in finalizers:
         return Decision((), Stop())
     effects: list[Effect] = []
     if seen and not arm_id:
         text = f"annotation {RESOURCE_ID} is missing: {seen} is left in Azure"
         effects.append(EmitEvent("Warning", _LEFT, text))
-    # The whole list, on the version that was read: a merge patch replaces lists, and
-    # another finalizer added meanwhile must not be lost.
+    # The whole list, on the resource version that was read: a merge patch replaces
+    # lists, and a finalizer that another controller adds meanwhile must not be lost.
     rest = [name for name in finalizers if name != FINALIZER]
     effects += [
         Log("info", "Removing finalizer"),

@@ -1,6 +1,6 @@
-"""The actions of a deletion (`actions`): what is asked before it, the DELETE, its end.
+"""The actions of a deletion: the reads before the DELETE, the DELETE, its end.
 
-Blocking, but none waits. `delete` decides.
+Blocking, but no action sleeps. `delete` decides.
 """
 
 from asoreconcile.arm.errors import ArmError
@@ -17,7 +17,7 @@ from asoreconcile.objects import annotations, finalizers, status
 
 
 def prepare_delete(scope: ReconcileScope) -> Decision:
-    """Whether the resource is this object's to delete. Raises as `execute`."""
+    """Find out whether the object may delete the resource. Raises as `execute`."""
     scope.require_subscription(scope.arm_id)
     of_type = delete.is_of_type(scope.arm_id, scope.version.arm_type)
     own = of_type and is_own(scope)
@@ -32,18 +32,18 @@ def prepare_delete(scope: ReconcileScope) -> Decision:
 
 
 def send_delete(scope: ReconcileScope) -> Decision:
-    """The DELETE, through the extensions. Raises as `execute`."""
+    """Send the DELETE through the extensions. Raises as `execute`."""
     chain = scope.operator.extensions.chain(DELETE, scope.kind.group_kind)
     scope.log.info("Deleting resource", armId=scope.arm_id)
     answer: requests.DeleteResult | ArmError
     try:
-        # A PUT of the parent that carries this child must not make it again.
+        # A concurrent PUT of the parent that contains this child must not recreate it.
         with scope.operator.parent_writes.writing(scope.arm_id):
             answer = chain(requests.DeleteRequest(ctx=scope.context, obj=scope.obj))
     except ArmError as error:
         answer = error
     finally:
-        # Without an answer too: Azure may have taken it all the same.
+        # Also without an answer: Azure may have accepted the DELETE.
         note_write(scope)
     return delete.after_delete(
         answer,
@@ -53,13 +53,13 @@ def send_delete(scope: ReconcileScope) -> Decision:
 
 
 def check_absent(scope: ReconcileScope) -> Decision:
-    """Whether a resource that goes with its parent has gone. Raises as `execute`."""
+    """Find out whether a resource was deleted with its parent. Raises as `execute`."""
     kind = scope.version.gvk.kind
     return delete.after_look(is_absent=is_absent(scope.context), kind=kind)
 
 
 def release(scope: ReconcileScope) -> Decision:
-    """Let the object go: what is remembered of it, and the finalizer."""
+    """Release the object: drop its memory and remove the finalizer."""
     scope.operator.forget(scope.kind, scope.key)
     return delete.released(
         finalizers(scope.obj), arm_id=scope.arm_id, seen=_seen(scope)

@@ -1,7 +1,7 @@
-"""Who waits for what: which objects name an owner, a reference, a Secret, a ConfigMap.
+"""Which objects name an owner, a reference, a Secret or a ConfigMap.
 
-An index, kept from the watch events of all kinds, so that a change wakes exactly the
-objects that name what changed (D13) without scanning anything.
+The index is kept up to date by the watch events of all kinds. So a change wakes exactly
+the objects that name what changed (D13), without a scan.
 """
 
 import threading
@@ -28,7 +28,7 @@ class Relation(Enum):
 
 @attrs.frozen
 class _Dependents:
-    """Who depends on a target, and how."""
+    """The dependents of a target, and their relation."""
 
     target: ObjectReference
     relations: dict[ObjectReference, Relation] = attrs.field(factory=dict)
@@ -39,17 +39,17 @@ class DependencyIndex:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Each target is kept once, however many objects name it: with the first of them
-        # it comes, and with the last it goes.
+        # Each target is kept once, however many objects name it: added with the first
+        # of them, removed with the last.
         self._targets: dict[ObjectReference, tuple[ObjectReference, ...]] = {}
         self._dependents: dict[ObjectReference, _Dependents] = {}
 
     def update(
         self, dependent: ObjectReference, targets: Mapping[ObjectReference, Relation]
     ) -> None:
-        """Say what an object depends on now; empty when it is gone."""
+        """Replace the targets of an object; empty when it is gone."""
         with self._lock:
-            # First: what it names no more must not wake it any more.
+            # First: targets that it no longer names must not wake it.
             self._drop(dependent)
             named = [
                 self._named(dependent, target, relation)
@@ -59,7 +59,7 @@ class DependencyIndex:
                 self._targets[dependent] = tuple(named)
 
     def forget_kind(self, group_kind: GroupKind) -> None:
-        """A kind is watched no more: drop what its objects depend on."""
+        """A kind is no longer watched: drop the targets of its objects."""
         with self._lock:
             for node in [n for n in self._targets if n.group_kind == group_kind]:
                 self._drop(node)
@@ -71,7 +71,7 @@ class DependencyIndex:
             return [] if found is None else list(found.relations.items())
 
     def targets(self, dependent: ObjectReference) -> list[ObjectReference]:
-        """What an object depends on now: owner, references, Secrets, ConfigMaps, its
+        """The targets of an object: owner, references, Secrets, ConfigMaps, its
         exports.
         """
         with self._lock:
@@ -99,7 +99,7 @@ class DependencyIndex:
 def targets_of(
     version: KindVersion, obj: JsonObject
 ) -> dict[ObjectReference, Relation]:
-    """What an object names in its spec; all in its own namespace. Pure."""
+    """The targets named in an object's spec; all in its own namespace. Pure."""
     namespace = key_of(obj).namespace
     found: dict[ObjectReference, Relation] = {}
     for kind, name in destinations(obj):

@@ -1,8 +1,8 @@
-"""What Azure has that is not what we want: a body to PUT against a body from a GET.
+"""The differences between a body to PUT and a body from a GET.
 
-Pure. The walk follows the wanted body; what Azure adds is none of our business, but in
-lists and free maps, where an addition changes the meaning. Children that other objects
-manage are compared and may have company.
+Pure. The walk follows the wanted body; additions by Azure are ignored, except in lists
+and free maps, where an addition changes the meaning. A list of children that other
+objects manage, too, may have further elements.
 """
 
 import re
@@ -21,23 +21,23 @@ DifferenceKind = Literal[
     "absent", "value", "shape", "list-missing", "list-extra", "map-extra"
 ]
 
-# Stands for a value that must not be compared, such as a secret.
+# Replaces a value that must not be compared, such as a secret.
 HIDDEN: Final = "\0hidden"
 
-# Nothing of these can be changed by a PUT of the same id, or be read back.
+# A PUT of the same id cannot change these, or they cannot be read back.
 _ENVELOPE = frozenset(
     {"id", "name", "type", "etag", "systemData", "apiVersion", "location"}
 )
 _FREE_MAPS = frozenset({"tags", "userassignedidentities"})
-# What distinguishes the elements of a list, the surest first.
+# Members that identify the elements of a list, the most reliable first.
 _IDENTITIES = (
     *("id", "name", "key", "ruleId", "principalId", "objectId", "serviceName"),
     *("service", "category", "type", "port", "destinationPort", "locationName"),
     "location",
 )
 _ELEMENT = re.compile(r"\[[^\]]*\]")
-# Longer lists without an identity are paired by position: comparing all with all would
-# take its square.
+# Longer lists without an identity are paired by position: comparing all pairs would
+# take quadratic time.
 _MAX_PAIRS = 2500
 
 
@@ -58,7 +58,7 @@ def differences(
     children: frozenset[str] = frozenset(),
     free_maps: frozenset[str] = frozenset(),
 ) -> list[Difference]:
-    """What a PUT of `want` might mend. Changes neither.
+    """The differences that a PUT of `want` might repair. Changes neither.
 
     children: names in `properties` of collections whose elements are resources of their
     own, in lower case. free_maps: paths of maps of which an entry without a value says
@@ -153,7 +153,8 @@ class _Walk:
             yield from self.elements(path, want, have)
             return
         mine, theirs = (Counter(_text(one) for one in some) for some in (want, have))
-        # Which of theirs the hidden one is nobody can tell, so nothing is told of any.
+        # It is unknown which of Azure's elements is the hidden one, so none is
+        # reported.
         if HIDDEN in mine:
             return
         for text in (mine - theirs).elements():

@@ -1,8 +1,9 @@
-"""Whether a resource that is in order needs a PUT at its sync (D11). Pure.
+"""Decides whether a Ready resource needs a PUT at its sync (D11). Pure.
 
-ASO puts every resource at every sync. By default we read: what Azure has is compared
-with what would be put and with a snapshot of what it had, and a PUT goes out only for
-differences that no PUT has failed to mend before (`SyncMode`).
+ASO sends a PUT for every resource at every sync. By default we send a GET instead, and
+compare the answer with the body that we would PUT and with a snapshot of the last
+answer. A PUT is sent only for differences that no earlier PUT has failed to repair
+(`SyncMode`).
 """
 
 from collections.abc import Sequence
@@ -40,29 +41,29 @@ from asoreconcile.azure.sync_mode import SyncMode, Undeclared
 from asoreconcile.objects import JsonObject, dig
 
 PERSISTENT = "PersistentDrift"
-# More would be a fight: a PUT with each sync, and each time somebody undoes it.
+# Beyond it somebody undoes each of our PUTs.
 _MOST_REPAIRS = 3
 _SHOWN_PATHS = 10
-# A snapshot that is like no other, of a resource that never was as declared.
+# A snapshot that equals no other, for a resource that never matched its spec.
 _UNSETTLED = "-"
-# Stands in the repair attempts for all that nobody declared.
+# The entry of the repair attempts for all undeclared values together.
 _UNDECLARED = "undeclared"
-# A provider's words for an operation that runs; any other, such as Ready or Enabled, is
-# one that a resource may rest in.
+# Provisioning states of a running operation; any other, such as Ready or Enabled, may
+# be a lasting one.
 _MOVING = frozenset({"accepted", "inprogress", "pending", "queued", "notstarted"})
 _RESTING = frozenset({"running"})
 
 
 @attrs.frozen
 class SyncFacts:
-    """What is known at the sync of a resource in order that is looked at first.
+    """The facts at the sync of a Ready resource that is read before any PUT.
 
-    mode: COMPARE or REPORT. put: the fingerprint of the PUT. observed: what is kept of
-    the last one. have: the resource; None where it is not there, or another PUT was the
-    last. found: how it differs. rest: its snapshot. spec: the fingerprint of what the
-    PUT is made of. is_forced: a PUT is due whatever is found. changed: where the status
-    that is stored says something else than what was read.
-    repair_attempts: what was put for before.
+    mode: COMPARE or REPORT. put: the fingerprint of the PUT. observed: the record of
+    the last PUT. have: the resource; None if it does not exist, or if the last PUT was
+    another. found: how it differs. rest: its snapshot. spec: the fingerprint of the
+    PUT's inputs. is_forced: a PUT is due whatever is found. changed: the paths at which
+    the stored status differs from what was read.
+    repair_attempts: the differences that PUTs were sent for before.
     """
 
     mode: SyncMode
@@ -79,12 +80,12 @@ class SyncFacts:
 
 
 def at_sync(facts: SyncFacts, put: Put) -> Decision:
-    """PUT, or go by what was read, if a PUT would change nothing.
+    """PUT, or continue with the resource that was read if a PUT would change nothing.
 
     Fails with `PersistentDrift` when somebody undoes each PUT.
     """
     observed, have = facts.observed, facts.have
-    # Another body than the one put last: an edit, which needs no comparison.
+    # The body is not the last one: the spec was edited, so no comparison is needed.
     if observed is not None and observed.put != facts.put:
         forgotten = UpdateMemory(repair_attempts=RepairAttempts())
         return Decision((forgotten, CountSync("changed", is_put=True)), put)
@@ -92,18 +93,18 @@ def at_sync(facts: SyncFacts, put: Put) -> Decision:
         return Decision((CountSync("gone", is_put=True),), put)
     read = Read(Follows.PUT, have)
     if is_moving(have):
-        # In transition: nothing can be said, the next sync looks again.
+        # In transition: nothing can be compared; the next sync tries again.
         return Decision((CountSync("moving"),), read)
     if facts.is_forced and facts.mode is SyncMode.COMPARE:
         return Decision((CountSync("forced", is_put=True),), put)
     before = observed or DriftBaseline(facts.put)
     known = before.known
     if not before.rest:
-        # Values that are never shown: ours went there with the PUT that made us Ready.
-        # Once it was looked at, one that is not shown any more has gone.
+        # At the first look, values that Azure does not show count as write-only: the
+        # PUT sent them. Later, a value that Azure no longer shows was removed.
         known |= marks(one for one in facts.found if one.kind == "absent")
     open_ = [one for one in facts.found if mark_of(one) not in known]
-    # What Azure had added, and has no more: only that it was there is known.
+    # Values that Azure had added and that are gone: only their marks are known.
     vanished = extras(confirmed(known)) - marks(facts.found)
     learnt = attrs.evolve(before, known=known, spec=facts.spec)
     if open_ or vanished:
@@ -116,13 +117,13 @@ def at_sync(facts: SyncFacts, put: Put) -> Decision:
 
 
 def is_moving(have: JsonObject) -> bool:
-    """Whether a resource is in transition, so that nothing can be said of it."""
+    """Whether a resource is in transition, so that it cannot be compared."""
     state = str(dig(have, "properties.provisioningState") or "").lower()
     return state in _MOVING or (state.endswith("ing") and state not in _RESTING)
 
 
 def _in_order(facts: SyncFacts, learnt: DriftBaseline) -> tuple[Effect, ...]:
-    # What the PUT left has settled by itself, if it is gone; else it is in `found`.
+    # A difference that the PUT left is either gone by itself or still in `found`.
     note = attrs.evolve(learnt, known=confirmed(learnt.known), rest=facts.rest)
     return (
         UpdateMemory(repair_attempts=RepairAttempts()),
@@ -165,7 +166,7 @@ def _report(
     left = [one for one in open_ if learnt.is_unconfirmed(mark_of(one))]
     others = [one for one in open_ if one not in left]
     known = confirmed(learnt.known) | marks(left)
-    # No snapshot is taken of what differs.
+    # No snapshot is taken of a resource that differs.
     rest = learnt.rest or (_UNSETTLED if others else facts.rest)
     note = attrs.evolve(learnt, known=known, rest=rest)
     effects: list[Effect] = [SetMetadata({OBSERVED: note.dumps()})]
@@ -184,7 +185,9 @@ def _report(
 def _undeclared(
     facts: SyncFacts, learnt: DriftBaseline, put: Put, read: Read
 ) -> Decision:
-    """A value changed that nobody declared, or one that Azure keeps otherwise."""
+    """A value changed that the spec does not declare, or one that Azure stores
+    differently.
+    """
     noted = _in_order(facts, learnt)[1:]
     if facts.undeclared is Undeclared.IGNORE:
         return Decision((*noted, CountSync("unchanged")), read)
@@ -192,7 +195,7 @@ def _undeclared(
     text = f"a value that the spec does not declare was changed in Azure{where}"
     attempts = facts.repair_attempts.started(frozenset({_UNDECLARED}))
     if attempts.max_attempts() > _MOST_REPAIRS:
-        # It changes by itself: neither a PUT nor one more event says anything new.
+        # The value changes by itself: neither a PUT nor another event helps.
         log = Log("info", "Undeclared values change with each sync")
         counted = UpdateMemory(repair_attempts=attempts)
         return Decision((counted, *noted, log, CountSync("undeclared")), read)
@@ -211,10 +214,11 @@ def after_own_put(
     found: Sequence[Difference],
     rest: str,
 ) -> tuple[Effect, ...]:
-    """After a PUT of ours: remember what it left, and what Azure has now.
+    """After our PUT: remember the differences that remain, and what Azure has now.
 
-    A value that is not shown is known at once. One that Azure has otherwise is known
-    once a PUT was sent for it alone: some PUTs are accepted and not applied at first.
+    A value that Azure does not show is accepted at once. A value that differs is
+    accepted once a PUT was sent for it alone: Azure accepts some PUTs and does not
+    apply them at first.
     found: how the resource differs now. rest: its snapshot.
     """
     pending = repair_attempts.pending

@@ -1,10 +1,9 @@
-"""What is known of a resource beside its spec, kept in an annotation.
+"""The record of a resource's last PUT, kept in an annotation.
 
-A few hundred bytes of JSON, `v` for its version: the fingerprint of the PUT that it
-belongs to (`put`), what that was made of (`spec`), when it was sent (`at`), differences
-that it could not mend: values that Azure overrules, or never shows (`known`), and a
-snapshot of what Azure had when it had settled (`rest`).
-Hashes only, and no secret goes into any.
+A few hundred bytes of JSON, `v` for its version: the fingerprint of the PUT (`put`) and
+of its inputs (`spec`), its time (`at`), the differences that it could not repair, which
+are values that Azure overrules or never shows (`known`), and a snapshot of the resource
+after the PUT had settled (`rest`). Hashes only, and no secret goes into any.
 """
 
 import hashlib
@@ -20,27 +19,28 @@ from asoreconcile.azure.differences import Difference
 from asoreconcile.objects import JsonObject
 
 OBSERVED = OWN_PREFIX + "observed"
-# One without a version is of the first: `put` and `known`, which mean what they did.
+# A record without a version is of the first one: `put` and `known`, with the same
+# meaning.
 _VERSION = 2
-# Cut, as the annotation is stored and watched with every object; two that collide would
-# cost one PUT too few, until the spec or Azure changes again.
+# Shortened, as every object carries the annotation. A collision costs one missed PUT,
+# until the spec or Azure changes again.
 _PUT_DIGITS = 32
-# Compared within one object alone, where there are a handful.
+# Compared only within one object, which has a handful.
 _DIFFERENCE_DIGITS = 12
-# Elements without an identity are named by their position, which means nothing.
+# Elements without an identity are named by their position, which is arbitrary.
 _POSITION = re.compile(r"\[\d+\]")
-# Marks of what Azure has beside what is declared: that it goes is drift, too.
+# Marks of undeclared additions in Azure: their removal is drift, too.
 _EXTRA = "+"
-# Marks of what a PUT left and another one may mend: not all of them apply what they
-# accept.
+# Marks of differences that remained after a PUT and that another PUT may repair: Azure
+# does not always apply what it accepts.
 _UNCONFIRMED = "?"
 
 
 @attrs.frozen
 class DriftBaseline:
-    """put: of the last PUT; spec: of what it was made of; at: when it was sent, in UTC.
+    """put: of the last PUT; spec: of its inputs; at: when it was sent, in UTC.
 
-    known: marks of differences that it left; rest: the snapshot. "" is not known.
+    known: marks of differences that remained; rest: the snapshot. "" is not known.
     """
 
     put: str
@@ -57,17 +57,19 @@ class DriftBaseline:
         return jsontext.dumps(content, sort_keys=True).decode()
 
     def is_unconfirmed(self, mark: str) -> bool:
-        """Whether the PUT left this difference, and none was sent for it since."""
+        """Whether the difference remained after the PUT, and no PUT was sent for it
+        since.
+        """
         return _UNCONFIRMED + mark in self.known
 
 
 def unconfirmed(found: Iterable[str]) -> frozenset[str]:
-    """Marks as those of differences that the PUT left."""
+    """Marks as unconfirmed: of differences that remained after a PUT."""
     return frozenset(_UNCONFIRMED + mark for mark in found)
 
 
 def extras(known: Iterable[str]) -> frozenset[str]:
-    """The marks of what Azure had beside what is declared."""
+    """The marks of undeclared additions in Azure."""
     return frozenset(mark for mark in known if mark.startswith(_EXTRA))
 
 
@@ -77,9 +79,7 @@ def confirmed(known: Iterable[str]) -> frozenset[str]:
 
 
 def loads(text: str) -> DriftBaseline | None:
-    """None for no annotation, for one that somebody spoiled, and for one of a version
-    that is not known here: it counts as lost.
-    """
+    """None for no annotation, a damaged one, and one of an unknown version."""
     try:
         found = jsontext.loads(text) if text else None
     except jsontext.JSONDecodeError:
@@ -102,7 +102,9 @@ def loads(text: str) -> DriftBaseline | None:
 
 
 def fingerprint(arm_id: str, api_version: str, body: JsonObject, inputs: str) -> str:
-    """Of a PUT. body: without secrets; inputs: which Secrets it was made from."""
+    """The fingerprint of a PUT. body: without secrets; inputs: the Secrets it was made
+    from.
+    """
     text = jsontext.dumps([arm_id.lower(), api_version, body, inputs], sort_keys=True)
     return hashlib.sha256(text).hexdigest()[:_PUT_DIGITS]
 

@@ -1,4 +1,4 @@
-"""What is known of a resource and its spec at a sync, for `drift` to decide.
+"""Collects the facts about a resource and its spec at a sync, for `drift` to decide.
 
 Blocking: reads of Azure and of Secrets.
 """
@@ -74,10 +74,10 @@ def mode_of(scope: ReconcileScope) -> SyncMode:
 def seconds_until_next_sync(
     scope: ReconcileScope, *, was_synced: bool
 ) -> float | Keep | None:
-    """Until this object's place in the sync period; None where there is none. KEEP
-    where each sync PUTs.
+    """Seconds until this object's time in the sync period; None without one. KEEP if
+    each sync PUTs.
 
-    was_synced: it was looked at now.
+    was_synced: this reconcile has synced it.
     """
     if mode_of(scope) is SyncMode.PUT:
         return Keep.KEEP
@@ -93,17 +93,16 @@ def seconds_until_next_sync(
 
 
 def resumed_period(scope: ReconcileScope, owner: Owner | None) -> Decision | None:
-    """At the first look of a process: nothing but to wait, where another process has
-    left the object in order and nothing that its PUT was made of has changed. None
-    where there is more to do.
+    """At the process's first reconcile of an object: only wait, if another process left
+    the object Ready and no input of its PUT has changed. None if there is more to do.
 
-    Asks Azure nothing. Raises ConditionError for inputs that are not there.
+    Sends nothing to Azure. Raises ConditionError for missing inputs.
     """
     first, scope.memory.was_looked_at = not scope.memory.was_looked_at, True
     if not first or mode_of(scope) is SyncMode.PUT or not _is_in_order(scope):
         return None
     observed = loads(scope.patcher.annotation(OBSERVED))
-    # Without a snapshot the last PUT was not looked at to its end.
+    # Without a snapshot the last PUT was not followed to its end.
     if observed is None or not (observed.spec and observed.rest):
         return None
     if observed.spec != _origin(scope, identify(scope, owner)):
@@ -116,8 +115,8 @@ def resumed_period(scope: ReconcileScope, owner: Owner | None) -> Decision | Non
 
 
 def _seconds_until_missed_sync(scope: ReconcileScope) -> float | None:
-    """Until a look at an object whose place passed while no process ran; None where
-    none did, or nobody knows.
+    """Seconds until the sync of an object whose time passed while no process ran; None
+    if it did not pass, or that is unknown.
     """
     period = scope.kind.requeue_backoff.sync_period_seconds
     before = scope.operator.predecessor_renewed()
@@ -134,7 +133,7 @@ def _seconds_until_missed_sync(scope: ReconcileScope) -> float | None:
 def note_of_put(
     scope: ReconcileScope, identity: ResourceIdentity, body: JsonObject
 ) -> dict[str, str]:
-    """What to write beside the record of a PUT; nothing where each sync PUTs."""
+    """The annotations to write with the record of a PUT; none if each sync PUTs."""
     if mode_of(scope) is SyncMode.PUT:
         return {}
     put = _fingerprint(scope, identity, body)
@@ -147,7 +146,7 @@ def note_of_put(
 
 
 def before_body(scope: ReconcileScope) -> None:
-    """A sync that looks first may go by a list. Raises as `look_at_list`."""
+    """Let a sync that reads first use a list. Raises as `look_at_list`."""
     if mode_of(scope) is not SyncMode.PUT and _is_sync(scope):
         look_at_list(scope)
 
@@ -155,7 +154,7 @@ def before_body(scope: ReconcileScope) -> None:
 def facts_of_sync(
     scope: ReconcileScope, identity: ResourceIdentity, body: JsonObject
 ) -> SyncFacts | None:
-    """None where the sync PUTs, or the spec was not put to its end before.
+    """None if the sync PUTs, or if no PUT of the spec has completed yet.
 
     One GET, shared with the reconcile. Raises ArmError, ArmTransportError.
     """
@@ -189,9 +188,9 @@ def facts_of_sync(
 def learned(
     scope: ReconcileScope, follows: Follows, sent: JsonObject | None
 ) -> tuple[Effect, ...]:
-    """What to remember of what a PUT left, if the resource was read after one.
+    """The record of the resource after a PUT, if it was read after one.
 
-    sent: the body, if it went out in this reconcile. Raises StoppedError.
+    sent: the body, if this reconcile sent it. Raises StoppedError.
     """
     is_after_put = scope.memory.accepted is not None or follows is Follows.OPERATION
     observed = loads(scope.patcher.annotation(OBSERVED))
@@ -202,7 +201,7 @@ def learned(
     try:
         body = sent or payload_of(scope, identify(scope, scope.owner()))
         have = scope.context.raw_get() or {}
-    # It is an AsoreconcileError, too, but nothing that went wrong.
+    # It is an AsoreconcileError, too, but not a failure.
     except StoppedError:
         raise
     except AsoreconcileError as error:
@@ -219,14 +218,14 @@ def learned(
 
 
 def _changed(scope: ReconcileScope, have: JsonObject) -> tuple[str, ...]:
-    """Where the status that the cluster has, of the last look, is not what was read."""
+    """The paths at which the stored status differs from what was read."""
     before = {**status(scope.obj), "conditions": None}
     after = {**status_of(scope.version, have), "conditions": None}
     return changed_paths(before, after)
 
 
 def _is_in_order(scope: ReconcileScope) -> bool:
-    """Whether this spec was put to its end."""
+    """Whether a PUT of this spec has completed."""
     ready = find_ready(status(scope.obj).get("conditions")) or {}
     generation = scope.patcher.generation
     return (
@@ -237,7 +236,7 @@ def _is_in_order(scope: ReconcileScope) -> bool:
 
 
 def _is_sync(scope: ReconcileScope) -> bool:
-    """Whether this spec was put to its end, so that reading is enough."""
+    """Whether a PUT of this spec has completed, so that reading is enough."""
     if "Get" not in scope.version.operations:
         return False
     ready = find_ready(status(scope.obj).get("conditions")) or {}
@@ -255,7 +254,9 @@ def _is_forced(
     body: JsonObject,
     found: Iterable[Difference],
 ) -> bool:
-    """Whether a resource of which Azure does not show all was put too long ago."""
+    """Whether the last PUT is too old, for a resource of which Azure does not show
+    every value.
+    """
     period = scope.operator.force_put_seconds
     if period is None:
         return False
@@ -266,7 +267,7 @@ def _is_forced(
         text = "" if observed is None else observed.at
         last_put = datetime.strptime(text, _TIME).replace(tzinfo=UTC).timestamp()
     except ValueError:
-        return True  # by another operator, or before times were written
+        return True  # PUT by another operator, or before times were recorded
     return is_put_due(
         uid_of(scope.obj), last_put=last_put, period_seconds=period, now=_now(scope)
     )
@@ -277,8 +278,8 @@ def _now(scope: ReconcileScope) -> float:
 
 
 def _origin(scope: ReconcileScope, identity: ResourceIdentity) -> str:
-    """The fingerprint of what a PUT is made of, before extensions look at Azure: the
-    spec, what it names, and what the object says of how to write it.
+    """The fingerprint of a PUT's inputs, before extensions read Azure: the spec, what
+    it names, and the object's annotations that change how it is written.
     """
     body = to_arm(
         scope.version, spec(scope.obj), name=identity.name, inputs=scope.references
@@ -293,7 +294,9 @@ def _origin(scope: ReconcileScope, identity: ResourceIdentity) -> str:
 def _fingerprint(
     scope: ReconcileScope, identity: ResourceIdentity, body: JsonObject
 ) -> str:
-    """Of what is ours in a PUT; the children it carries come and go without it."""
+    """The fingerprint of our part of a PUT, without the children that extensions
+    add.
+    """
     own = scope.references.without_secrets(body)
     inside = own.setdefault("properties", None)
     if isinstance(inside, dict):
@@ -332,7 +335,7 @@ def _snapshot(scope: ReconcileScope, body: JsonObject, have: JsonObject) -> str:
 def child_collections(version: KindVersion, catalogue: Catalogue) -> frozenset[str]:
     """Names of collections in `properties` whose elements are kinds of their own.
 
-    Made once: it looks at every kind there is.
+    Computed once: it visits every kind.
     """
     parent = version.arm_type.lower() + "/"
     types = (

@@ -1,7 +1,7 @@
-"""What extensions get where nothing may be written: reads that wait, and no writes.
+"""Run extensions without writing: reads may wait, and writes are refused.
 
-A chain runs as it does in a reconcile, so that it shows what the operator would send;
-what it would do to Azure on the way ends it with WouldWriteError.
+A chain runs as it does in a reconcile, so that it shows what the operator would send.
+If it would write to Azure on the way, it ends with WouldWriteError.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,8 +36,8 @@ class ReadOnlyArm:
     reads: PatientReads
 
     def get(self, arm_id: str, api_version: str, /) -> JsonObject:
-        """The resource's body; waits its turn, and is tried again where that
-        may help.
+        """The resource's body; waits while throttled, and retries where that may
+        help.
         """
         return self.reads.get(arm_id, api_version)
 
@@ -80,7 +80,7 @@ class ReadOnlyArm:
         raise WouldWriteError(f"the operator would POST {arm_id_with_action} first")
 
     def poll(self, token: Token, progress: Progress | None = None, /) -> Never:  # noqa: ARG002
-        """Raises WouldWriteError: nothing was begun here that could be waited for."""
+        """Raises WouldWriteError: no operation can have been started here."""
         raise WouldWriteError("the operator would wait for an operation first")
 
 

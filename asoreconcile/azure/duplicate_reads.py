@@ -1,4 +1,4 @@
-"""The objects that `duplicates` decides between, and waking the one that waits."""
+"""Finds the objects that `duplicates` decides between, and records which one waits."""
 
 from asoreconcile.azure.duplicates import (
     Rival,
@@ -17,7 +17,7 @@ from asoreconcile.objects import JsonObject, annotations, key_of
 def require_sole(scope: ReconcileScope, arm_id: str) -> None:
     """Raises ConditionError `AlreadyManaged` while an older object manages the id.
 
-    Raises RetryError while objects are not listed yet that may be it.
+    Raises RetryError while objects that could be it are not listed yet.
     """
     older = holder(scope, arm_id)
     if older is not None:
@@ -27,15 +27,15 @@ def require_sole(scope: ReconcileScope, arm_id: str) -> None:
 def holder(scope: ReconcileScope, arm_id: str) -> ObjectReference | None:
     """The oldest object that manages an id and is older than this one, if any.
 
-    This one is woken when that changes. Raises RetryError as `require_sole`.
+    A change of it wakes this object. Raises RetryError as `require_sole`.
     """
     me = ObjectReference(scope.kind.group_kind, scope.key)
     found = _oldest(scope, arm_id)
     if found is not None:
-        # It may have gone before the waiting object was recorded: look once more.
+        # It may have been deleted before the wait was recorded: look once more.
         scope.operator.waiting.note(me, found)
         found = _oldest(scope, arm_id)
-    # Also where none was found before: it may have waited in an earlier reconcile.
+    # Also if none was found now: an earlier reconcile may have recorded a wait.
     if found is None:
         scope.operator.waiting.forget(me)
     return found
@@ -52,8 +52,8 @@ def _oldest(scope: ReconcileScope, arm_id: str) -> ObjectReference | None:
             else id_outside_arm(obj),
         )
         for version, obj in scope.operator.objects_with_arm_id(arm_id)
-        # An id asks for owner and credential, and raises while they are not listed:
-        # of those alone that could win.
+        # Finding an id needs the owner and the credential, and raises while they are
+        # not listed: so only for objects that could win.
         if age_of(obj) < mine and _writes(scope, obj)
     ]
     return oldest_of(arm_id, mine, rivals)

@@ -1,9 +1,9 @@
 """Two objects with one Azure id: the older one manages it, the younger one waits.
 
-Both would write it by turns, and the end of one would delete the other's resource. The
-younger one sends nothing while the older one is there; when that goes or lets go, it
-takes over. An object that only reads (policy `skip`) may share an id. Ids are made from
-what the objects state, so those count that are not claimed yet. Pure;
+Otherwise both would overwrite each other, and the deletion of one would delete the
+other's resource. The younger one sends nothing while the older one exists, and takes
+over when that is deleted or released. An object that only reads (policy `skip`) may
+share an id. Ids follow from the objects' specs, so unclaimed objects count, too. Pure;
 `duplicate_reads` finds the objects.
 """
 
@@ -25,7 +25,7 @@ Age = tuple[str, str]
 
 @attrs.frozen
 class Rival:
-    """Another object that writes. arm_id: what it stands for, "" if that is unknown."""
+    """Another object that writes. arm_id: of its resource, "" if that is unknown."""
 
     node: ObjectReference
     age: Age
@@ -33,14 +33,14 @@ class Rival:
 
 
 def age_of(obj: JsonObject) -> Age:
-    """By the time of creation; no two objects are of one age."""
-    # The server states whole seconds: of two that were applied together the uid
-    # decides, for both of them alike.
+    """A sort key by creation time; no two objects have the same age."""
+    # The server gives whole seconds: between two objects of the same second the uid
+    # decides, and both decide alike.
     return str(metadata(obj).get("creationTimestamp") or ""), uid_of(obj)
 
 
 def oldest_of(arm_id: str, age: Age, rivals: Iterable[Rival]) -> ObjectReference | None:
-    """The oldest of those that stand for an id and are older than `age`, if any."""
+    """The oldest rival with this id that is older than `age`, if any."""
     older = [
         one
         for one in rivals
@@ -50,15 +50,15 @@ def oldest_of(arm_id: str, age: Age, rivals: Iterable[Rival]) -> ObjectReference
 
 
 def id_outside_arm(obj: JsonObject) -> str:
-    """The id of an object without ARM that is claimed for one: what the annotation and
-    the status say alike, as anybody may write the annotation.
+    """The id that an object of a kind without ARM has claimed: the annotation must
+    equal the status, as anybody may write the annotation.
     """
     claimed = annotations(obj).get(RESOURCE_ID, "")
     return claimed if claimed == status(obj).get("entraID") else ""
 
 
 def already_managed(arm_id: str, older: ObjectReference) -> ConditionError:
-    """What the younger object shows."""
+    """The condition of the younger object."""
     return ConditionError(
         f"{arm_id} is managed by {older.group_kind.kind} {older.key}, which is older: "
         "nothing is sent to Azure for this object. Delete one of the two, or set "

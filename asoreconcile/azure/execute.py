@@ -1,4 +1,4 @@
-"""Doing what was decided, action after action, until there is an ending."""
+"""Performs decisions, action after action, until an ending."""
 
 from contextlib import ExitStack
 
@@ -28,11 +28,12 @@ from asoreconcile.objects import annotations
 
 
 def execute(scope: ReconcileScope, decision: Decision) -> ReconcileOutcome:
-    """Do a decision and those that come of it. One PUT, DELETE or poll at most (R1.12).
+    """Perform a decision and those that follow. One PUT, DELETE or poll at most
+    (R1.12).
 
     Raises ConditionError for endings that are failures; ArmError, ArmTransportError,
     Pending, GoneError, StaleError, ConflictError; RetryError when a write of a parent
-    or a child comes in between.
+    or a child interferes.
     """
     with ExitStack() as stack:
         actions = Actions(scope, stack)

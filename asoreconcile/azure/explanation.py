@@ -1,8 +1,8 @@
-"""Why an object is as it is: its condition, what it waits for, and what to do.
+"""Explains an object's state: its condition, what it waits for, and what to do.
 
-For people (`asoctl explain`). All is read from the cluster, nothing from Azure: what
-the operator last heard of it is in the object. Of a Secret only the names of its keys
-are looked at.
+For people (`asoctl explain`). It reads only the cluster, not Azure: the object holds
+what the operator last got from Azure. Of a Secret it looks at the names of the keys
+alone.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -87,13 +87,13 @@ _RETRIES = {
 
 
 class ClusterView(Protocol):
-    """What an explanation asks of a cluster. All may raise the client's errors."""
+    """The reads of an explanation. All may raise the client's errors."""
 
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
         """An Azure object, or None."""
 
     def namespaces_with(self, group_kind: GroupKind, name: str) -> Collection[str]:
-        """Where there are Azure objects of a name, as far as the reader may see."""
+        """The namespaces with Azure objects of a name, as far as the user may read."""
 
     def keys_of(self, kind: str, key: ObjectKey) -> Collection[str] | None:
         """The keys in a Secret or ConfigMap; None where there is none."""
@@ -107,7 +107,7 @@ class ClusterView(Protocol):
 
 @attrs.frozen
 class Link:
-    """Something that the object leans on. state: `Ready`, `missing`, or why not."""
+    """A dependency of the object. state: `Ready`, `missing`, or why it is not Ready."""
 
     role: str
     name: str
@@ -115,13 +115,13 @@ class Link:
 
     @property
     def is_in_order(self) -> bool:
-        """True if nothing has to be done about it before the object can be Ready."""
+        """Whether it does not keep the object from being Ready."""
         return self.state in ("Ready", "there", "by its ARM id")
 
 
 @attrs.frozen
 class Explanation:
-    """One object, in words. Empty texts have nothing to say."""
+    """The explanation of one object, as texts; empty ones are left out."""
 
     title: str
     ready: str
@@ -163,7 +163,7 @@ class Explanation:
 def explain(
     obj: JsonObject, catalogue: Catalogue, cluster: ClusterView, *, now: datetime
 ) -> Explanation:
-    """Blocking: reads what the object leans on. Raises the client's errors, and
+    """Blocking: reads the object's dependencies. Raises the client's errors, and
     UnknownKindError or UnknownVersionError for an object that is none of ours.
     """
     version = catalogue.version(gvk_of(obj))

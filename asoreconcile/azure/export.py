@@ -1,9 +1,8 @@
-"""Values of a resource written where others can use them: Secrets and ConfigMaps.
+"""Exports values of a resource to Secrets and ConfigMaps.
 
 What to write comes from the catalogue (`operatorSpec.configMaps` with a status path),
-from extensions and from expressions; `export_plan` puts it together and
-`export_writer` stores it. Values of
-Secrets stay out of logs and errors.
+from extensions and from expressions; `export_plan` merges it and `export_writer` stores
+it. Values of Secrets stay out of logs and errors.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,12 +42,12 @@ from asoreconcile.redaction import know
 def export(scope: ReconcileScope, current: JsonObject) -> None:
     """Write all that the resource exports.
 
-    current: the object with the status of this reconcile. Secrets whose record still
-    holds are left as they are, and Azure is not asked for them (`export_cache`).
-    Blocking: a read per target, a write per target that differs. Raises ConditionError
-    `FailedWritingAdditionalKubernetesObjects` (Error) for targets that are not ours,
-    that are credentials, or that two exports disagree about, and for expressions that
-    fail; what extensions raise.
+    current: the object with the status of this reconcile. Secrets that are up to date
+    by their record are not written, and Azure is not asked for their values
+    (`export_cache`). Blocking: a read per target, a write per target that differs.
+    Raises ConditionError `FailedWritingAdditionalKubernetesObjects` (Error) for targets
+    that are not ours, that are credentials, or that two exports disagree about, and for
+    expressions that fail; what extensions raise.
     """
     computed = checked_expressions(scope, current)
     names = {name for kind, name in destinations(current) if kind == "Secret"}
@@ -61,7 +60,7 @@ def export(scope: ReconcileScope, current: JsonObject) -> None:
         raise refused(str(error)) from error
     failures: list[ConditionError] = []
     written: dict[str, str] = {}
-    # Extensions name Secrets of their own.
+    # Extensions may name further Secrets.
     _require_no_credential(scope, {one.name for one in secrets})
     for resource, exports in ((SECRETS, secrets), (CONFIG_MAPS, config_maps)):
         for target in merged(resource, exports):
@@ -73,13 +72,15 @@ def export(scope: ReconcileScope, current: JsonObject) -> None:
                 failures.append(error)  # the other targets are still tried
     if failures:
         raise refused("; ".join(str(error) for error in failures))
-    # Only when all were written: the record would keep the others from being tried.
+    # Only after all were written: with a record the others would not be retried.
     if written:
         scope.patcher.annotate({EXPORTED: note(current, written)})
 
 
 def _require_no_credential(scope: ReconcileScope, names: Iterable[str]) -> None:
-    """A credential decides which identity others use: no export may make one."""
+    """No export may write a Secret that is a credential: it decides other objects'
+    identity.
+    """
     for name in sorted(names):
         own = scope.patcher.annotation(CREDENTIAL_FROM) == name
         key = ObjectKey(scope.key.namespace, name)
@@ -91,7 +92,9 @@ def _require_no_credential(scope: ReconcileScope, names: Iterable[str]) -> None:
 
 
 def _up_to_date(scope: ReconcileScope, current: JsonObject, names: set[str]) -> bool:
-    """Whether all Secrets to write are as we left them, and made from the same."""
+    """Whether all Secrets to write are unchanged, and so are the values they are made
+    from.
+    """
     noted = noted_versions(current, scope.patcher.annotation(EXPORTED))
     if not names or noted.keys() != names:
         return False
@@ -108,7 +111,7 @@ def _up_to_date(scope: ReconcileScope, current: JsonObject, names: set[str]) -> 
 
 
 def checked_expressions(scope: ReconcileScope, obj: JsonObject) -> ExportExpressions:
-    """The expressions of an object, after a look at each for mistakes.
+    """The expressions of an object, after a check of each for mistakes.
 
     Costs nothing when there are none. Raises ConditionError as `export` does, naming
     every mistake; nothing is evaluated, and Azure is not asked.
@@ -127,7 +130,7 @@ def checked_expressions(scope: ReconcileScope, obj: JsonObject) -> ExportExpress
 def _secrets(
     scope: ReconcileScope, current: JsonObject, computed: ExportExpressions
 ) -> list[Export]:
-    """What goes into Secrets. Rule: R9.6."""
+    """The exports to Secrets. Rule: R9.6."""
     chain = scope.operator.extensions.chain(EXPORT_SECRETS, scope.kind.group_kind)
     found = chain(
         ExportSecrets(ctx=scope.context, obj=current, extra=computed.secret_names())
@@ -145,7 +148,7 @@ def _values(exports: Iterable[Export]) -> list[str]:
 def _keep_secret(
     scope: ReconcileScope, current: JsonObject, values: Iterable[str]
 ) -> None:
-    """Have values hidden from texts, but for those that the object itself shows, such
+    """Hide values in logs and messages, except those that the object itself shows, such
     as an address.
     """
     values = list(values)
@@ -168,7 +171,7 @@ def _leaves(value: Any) -> Iterator[str]:
 def _config_maps(
     scope: ReconcileScope, current: JsonObject, computed: ExportExpressions
 ) -> list[Export]:
-    """What goes into ConfigMaps. Rule: R9.6."""
+    """The exports to ConfigMaps. Rule: R9.6."""
     chain = scope.operator.extensions.chain(EXPORT_CONFIG_MAPS, scope.kind.group_kind)
     return [
         *catalogued_config_maps(current, scope.version.exports.config_map_paths),

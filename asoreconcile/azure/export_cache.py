@@ -1,8 +1,8 @@
-"""What was exported already: keys are asked for again only when there is a reason.
+"""Records the exported Secrets, so that keys are fetched again only for a reason.
 
-An annotation of the object says what its Secrets were made from and how they were
-stored. While both still hold, Azure is not asked for keys at each sync: each request
-for keys is one in the audit log, and some kinds make a new credential every time.
+An annotation of the object records what its Secrets were made from and their versions.
+While both are unchanged, syncs do not request keys from Azure: each request appears in
+the audit log, and some kinds create a new credential every time.
 """
 
 import hashlib
@@ -22,16 +22,16 @@ from asoreconcile.objects import (
 
 EXPORTED = OWN_PREFIX + "exported-secrets"
 ROTATE = OWN_PREFIX + "rotate-secrets"
-# 128 bits, and an annotation that stays short.
+# 128 bits, which keep the annotation short.
 _DIGITS = 32
 
 
 def fingerprint(obj: JsonObject) -> str:
-    """What the Secrets of an object are made from. Pure; holds no secret.
+    """A fingerprint of the inputs of an object's Secrets. Pure; contains no secret.
 
-    Its generation and what it asks for; what Azure says of it, for values of the
-    status; its labels and annotations, for expressions; and the annotation that a
-    person changes to have keys fetched again, `asoreconcile/rotate-secrets`.
+    The inputs are its generation and exports; its status, for values from Azure; its
+    labels and annotations, for expressions; and the annotation that a person changes to
+    have keys fetched again, `asoreconcile/rotate-secrets`.
     """
     found = status(obj)
     content = [
@@ -53,12 +53,14 @@ def note(obj: JsonObject, versions: Mapping[str, str]) -> str:
 
 
 def noted_versions(obj: JsonObject, text: str) -> Mapping[str, str]:
-    """The Secrets that an annotation says are up to date, or none if it says less."""
+    """The Secrets that are up to date by the annotation; none if it is missing or
+    outdated.
+    """
     try:
         content = jsontext.loads(text) if text else {}
     except jsontext.JSONDecodeError:
-        return {}  # somebody else's doing: exported again
-    # Made from something else since: what it says of the Secrets is out of date.
+        return {}  # somebody else changed it: export again
+    # The inputs have changed since: the recorded Secrets are outdated.
     if not isinstance(content, dict) or content.get("of") != fingerprint(obj):
         return {}
     versions = content.get("secrets")

@@ -1,10 +1,10 @@
 """What an object exports by expressions: `secretExpressions`, `configMapExpressions`.
 
-Each gives one string under its key, or a map whose keys become keys. Checked before
-Azure is asked for anything, evaluated once the secrets they name are there. Values of
-secrets stay out of every message.
+Each yields one string under its key, or a map whose keys become keys. They are checked
+before any request to Azure, and evaluated once the secrets they name are known. Values
+of secrets stay out of every message.
 
-As for Azure Service Operator, those for ConfigMaps see an empty `secret`.
+As in Azure Service Operator, those for ConfigMaps see an empty `secret`.
 """
 
 import re
@@ -32,7 +32,7 @@ from asoreconcile.expressions.api import (
 from asoreconcile.middleware.requests import Export
 from asoreconcile.objects import JsonObject, annotations, key_of, spec
 
-# What Kubernetes takes as a key of a Secret, and as the value of a label.
+# What Kubernetes accepts as a key of a Secret, and as the value of a label.
 _DATA_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 _LABEL_VALUE = re.compile(r"([a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?)?")
 
@@ -47,7 +47,7 @@ _Values = Mapping[str, str] | None
 
 
 class ExportExpressionError(Exception):
-    """Expressions that are wrong, or failed; says which, where and why."""
+    """Expressions that are invalid or failed; says which, where and why."""
 
     def __init__(self, problems: list[Problem]) -> None:
         message = "; ".join(str(problem) for problem in problems[:_MAX_PROBLEMS])
@@ -57,7 +57,7 @@ class ExportExpressionError(Exception):
 
 
 class _LimitError(ExportExpressionError):
-    """One that asks for too much, after which no other is evaluated."""
+    """An expression that exceeds a limit; no other is evaluated after it."""
 
 
 @attrs.frozen
@@ -98,8 +98,8 @@ class ExportExpressions:
         self._config_maps = _destinations(obj, CONFIG_MAP_EXPRESSIONS)
 
     def problems(self) -> list[Problem]:
-        """What is wrong with the expressions, without evaluating any: everything, or
-        the first that asks for too much. Raises EngineMissingError, EngineBusyError.
+        """The mistakes in the expressions, without evaluating any: all, or the first
+        that exceeds a limit. Raises EngineMissingError, EngineBusyError.
         """
         try:
             return self._problems()
@@ -119,16 +119,16 @@ class ExportExpressions:
         return found
 
     def secret_names(self) -> frozenset[str]:
-        """The secrets that the expressions need, once `problems` are none."""
+        """The secrets that the expressions need; call it only without `problems`."""
         texts = (text for one in self._secrets for text in one.texts())
         return frozenset().union(*(self._check(text).secrets for text in texts))
 
     def config_maps(self) -> list[Export]:
-        """What goes into ConfigMaps. Raises ExportExpressionError."""
+        """The exports to ConfigMaps. Raises ExportExpressionError."""
         return self._exports(self._config_maps, None)
 
     def secrets(self, raw: Mapping[str, str]) -> list[Export]:
-        """What goes into Secrets; raw: values by name. Raises ExportExpressionError."""
+        """The exports to Secrets; raw: values by name. Raises ExportExpressionError."""
         return self._exports(self._secrets, raw)
 
     def _check(self, text: _Text) -> Checked:
@@ -221,7 +221,7 @@ class ExportExpressions:
             raise _failed(text, f"{error}{missing}") from error
 
     def _missing(self, names: frozenset[str], raw: _Values) -> str:
-        """What to say of secrets that nobody gave a value for."""
+        """The message about secrets without a value."""
         if names and raw is None:
             return "; a ConfigMap is given no secrets: use secretExpressions"
         message = []
@@ -257,12 +257,12 @@ def _texts(at: str, values: Any) -> dict[str, _Text]:
 
 
 def _completed(version: KindVersion, obj: JsonObject) -> JsonObject:
-    """What expressions see as `self`: the object as Azure Service Operator has it.
+    """What expressions see as `self`: the object in the form of Azure Service Operator.
 
-    Its webhooks have filled in defaults before anything is evaluated, and an item of
-    `userAssignedIdentities` has its reference, if only an empty one. Here no webhook
-    need be there, so both are filled in for the expressions alone. Never changes obj,
-    may share parts with it. Pure, but for a name that is drawn and not claimed yet
+    Its webhooks fill in defaults before evaluation, and an item of
+    `userAssignedIdentities` always has a reference, if only an empty one. Here webhooks
+    are optional, so both are filled in for the expressions alone. Never changes obj,
+    may share parts with it. Pure, except for a random name that is not claimed yet
     (`names.azure_name`).
     """
     claimed = annotations(obj).get(RESOURCE_ID, "").rpartition("/")[2]

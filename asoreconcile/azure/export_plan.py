@@ -1,8 +1,8 @@
-"""What a resource exports into the cluster, and what is written for it. Pure.
+"""Plans the Secrets and ConfigMaps that a resource exports. Pure.
 
-A target must not exist, or be owned by the resource: we never write into somebody
-else's object (R9.1, D14). What others added to it, labels and annotations, stays; its
-data is what we say. Values of Secrets stay out of logs and errors.
+A target must either not exist or be owned by the resource: we never write into somebody
+else's object (R9.1, D14). Labels and annotations that others added stay; the data is
+replaced. Values of Secrets stay out of logs and errors.
 """
 
 import base64
@@ -47,7 +47,7 @@ def merged(resource: ApiResource, exports: Iterable[Export]) -> list[ExportTarge
     for one in exports:
         by_name[one.name].append(one)
     targets = []
-    # Sorted: of two that cannot be written, each reconcile shows the same one.
+    # Sorted, so that of two failing targets each reconcile shows the same one.
     for name, group in sorted(by_name.items()):
         data: dict[str, str] = {}
         for one in group:
@@ -90,7 +90,7 @@ def manifest(
 ) -> JsonObject:
     """The target as an object. owner: of it; gvk: the owner's."""
     data = dict(target.data)
-    # Not as `stringData`: the server answers `data`, which `holds` compares.
+    # Not `stringData`: the server returns `data`, which `holds` compares.
     if resource is SECRETS:
         data = {k: base64.b64encode(v.encode()).decode() for k, v in data.items()}
     meta: JsonObject = {"name": target.name, "namespace": key_of(owner).namespace}
@@ -105,21 +105,22 @@ def manifest(
         "data": data,
     }
     named = {**owner, "apiVersion": gvk.api_version, "kind": gvk.kind}
-    # Not as its controller, as Azure Service Operator writes them: an object that one
-    # of the two exported is the other's to go on with, without a write.
+    # Without `controller: true`, as in Azure Service Operator, so that each of the two
+    # operators can take over the other's exports without a write.
     set_owner(made, named, controller=False)
     return made
 
 
 def is_owned(target: JsonObject, owner: JsonObject) -> bool:
     """Whether an object carries the owner's uid in its ownerReferences."""
-    # Not by name: what an owner of the name left behind is about to be collected.
+    # Not by name: the garbage collector deletes what an earlier owner of that name
+    # left.
     uid = uid_of(owner)
     return any(r.get("uid") == uid for r in owner_references(target))
 
 
 def holds(present: JsonObject, wanted: JsonObject) -> bool:
-    """Whether the object already says all that we would write, and no key more."""
+    """Whether the object already has exactly the data that we would write."""
     return (
         (present.get("data") or {}) == wanted["data"]
         and labels(wanted).items() <= labels(present).items()
@@ -128,7 +129,7 @@ def holds(present: JsonObject, wanted: JsonObject) -> bool:
 
 
 def refused(message: str) -> ConditionError:
-    """An export that cannot be made, and that only a person can mend."""
+    """The condition of an export that fails until a person changes something."""
     return ConditionError(
         message,
         reason="FailedWritingAdditionalKubernetesObjects",
@@ -139,7 +140,9 @@ def refused(message: str) -> ConditionError:
 def invalid(
     resource: ApiResource, target: ExportTarget, error: InvalidError
 ) -> ConditionError:
-    """What the API server refuses; its own words quote values, so only where."""
+    """The condition if the API server refuses a target; without the server's message,
+    which quotes values.
+    """
     fields = {str(cause.get("field")) for cause in error.causes}
     where = f" at {', '.join(sorted(fields))}" if fields else ""
     return refused(
@@ -148,7 +151,7 @@ def invalid(
 
 
 def is_current(present: JsonObject, owner: JsonObject, version: str) -> bool:
-    """Whether a target is the owner's, and as the version that was recorded of it."""
+    """Whether a target is the owner's, and at the recorded version."""
     return resource_version(present) == version and is_owned(present, owner)
 
 
@@ -156,7 +159,7 @@ def catalogued_config_maps(obj: JsonObject, paths: Mapping[str, str]) -> list[Ex
     """The ConfigMap keys that `operatorSpec.configMaps` asks for. Pure.
 
     paths: export name -> dotted path in the status. A value that Azure does not report
-    is left out; the consumer waits for it. Raises ConditionError for an empty one.
+    is left out. Raises ConditionError for an empty one.
     """
     wanted = dig(spec(obj), "operatorSpec.configMaps") or {}
     found = []

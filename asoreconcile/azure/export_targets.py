@@ -1,5 +1,5 @@
-"""Which Secrets and ConfigMaps an object has us write. Pure, and cheap to load: watches
-ask it of every object.
+"""The Secrets and ConfigMaps that an object exports to. Pure, and cheap to import:
+watch handlers call it for every object.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ CONFIG_MAP_EXPRESSIONS = "configMapExpressions"
 
 
 def destinations(obj: JsonObject) -> set[tuple[str, str]]:
-    """(kind, name) of each Secret and ConfigMap that the spec has us write."""
+    """(kind, name) of each Secret and ConfigMap that the spec exports to."""
     found = set()
     for kind, field in (
         ("Secret", SECRET_EXPRESSIONS),
@@ -21,7 +21,7 @@ def destinations(obj: JsonObject) -> set[tuple[str, str]]:
     for kind, field in (
         ("Secret", "secrets"),
         ("ConfigMap", "configMaps"),
-        ("ConfigMap", "configmaps"),  # as the kind of Entra's groups spells it
+        ("ConfigMap", "configmaps"),  # the spelling in the kind of Entra groups
     ):
         wanted = dig(spec(obj), f"operatorSpec.{field}")
         if isinstance(wanted, dict):

@@ -1,4 +1,4 @@
-"""The Secrets and ConfigMaps that a resource writes, stored. Rules: R9.1, R9.7, D14."""
+"""Writes the Secrets and ConfigMaps of a resource. Rules: R9.1, R9.7, D14."""
 
 from asoreconcile.azure.export_plan import (
     ExportTarget,
@@ -57,7 +57,7 @@ def _written(
         try:
             return client.create(resource, wanted, field_manager=FIELD_MANAGER)
         except AlreadyExistsError:
-            # Somebody was faster; whose it is must be looked at first.
+            # Somebody else created it first: check its owner.
             present = client.get(resource, key)
     if not is_owned(present, scope.obj):
         raise refused(
@@ -66,7 +66,7 @@ def _written(
         )
     if holds(present, wanted):
         return present
-    # Only into this object: one that took its place meanwhile may not be ours.
+    # Preconditioned on the uid: an object that replaced it may not be ours.
     wanted["metadata"]["uid"] = uid_of(present)
     answer = client.patch(
         resource,
@@ -74,12 +74,14 @@ def _written(
         wanted,
         kind="apply",
         field_manager=FIELD_MANAGER,
-        # Over other managers of fields: whose the object is was found out by its owner.
+        # Force ownership of fields: the owner reference has shown that the object is
+        # ours.
         force=True,
     )
     surplus = (answer.get("data") or {}).keys() - wanted["data"].keys()
     if not surplus:
         return answer
-    # Applying leaves keys that came another way: by our create, or another operator's.
+    # Server-side apply keeps keys that were written otherwise: by our create, or by
+    # another operator.
     gone = {"metadata": {"uid": uid_of(present)}, "data": dict.fromkeys(surplus)}
     return client.patch(resource, key, gone)

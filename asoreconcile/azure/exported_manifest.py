@@ -9,7 +9,7 @@ from asoreconcile.azure.annotations import (
 )
 from asoreconcile.objects import JsonObject, annotations, copy_json, labels, metadata
 
-# Under the operator's prefix, and written by people.
+# Annotations with the operator's prefix that people write.
 _AUTHORS = frozenset({CREDENTIAL_FROM, RECONCILE_POLICY})
 _TOOLS = "kubectl.kubernetes.io/"
 _KEPT = ("name", "namespace")
@@ -19,7 +19,7 @@ def exported_manifest(obj: JsonObject, *, adopt: bool = False) -> JsonObject:
     """Without status and without what servers and operators wrote.
 
     adopt: keep the operator's annotations and labels, so that an operator of another
-    cluster goes on where this one is. Shares nothing with the object.
+    cluster takes over. Shares nothing with the object.
     """
     meta = metadata(obj)
     made: JsonObject = {key: meta[key] for key in _KEPT if meta.get(key)}

@@ -1,8 +1,7 @@
-"""Where extensions keep the tokens of long operations of their own (`ctx.lro`).
+"""Stores the resume tokens of operations that extensions start (`ctx.lro`).
 
-One annotation an operation, under our own prefix: it survives a restart, and a cluster
-that went back to another operator carries only an annotation it ignores. An operation
-that ASO knows, too, has the annotation that ASO gives it.
+One annotation an operation, under our own prefix: it survives a restart, and another
+operator ignores it. An operation that ASO has, too, uses ASO's annotation.
 """
 
 from asoreconcile.azure.annotations import (
@@ -30,10 +29,10 @@ class AnnotationLroStore:
         return self._patcher.annotation(_annotation(name)) or None
 
     def save(self, name: str, token: str) -> None:
-        """Durable before this returns. An operation of an extension begins when the
-        object's own is over, which is noted in the same write.
+        """Stored before this returns. An extension's operation starts when the object's
+        own is over, so the same write clears the object's token.
         """
-        # One annotation too many would have the next process poll an operation that is
+        # With a leftover annotation the next process would poll an operation that is
         # over.
         over = {
             note: None
@@ -43,7 +42,7 @@ class AnnotationLroStore:
         self._patcher.record({_annotation(name): token, **over})
 
     def clear(self, name: str) -> None:
-        """Take the annotation away, where there is one."""
+        """Remove the annotation, if there is one."""
         if self.load(name) is not None:
             self._patcher.annotate({_annotation(name): None})
 

@@ -1,12 +1,13 @@
-"""Whether a resource that was there before is made again, because it went. Pure.
+"""Whether a PUT creates a resource again that somebody removed. Pure.
 
-Azure informs nobody that a resource was removed, or moved to another group, which
-changes its id: its old id is a plain 404, and the next PUT makes a new one there. So
-does ours, as ASO's does; whoever is called at night must at least see it. Rule: I6.
+Azure sends no notice when a resource is removed, or moved to another group, which
+changes its id. The old id answers 404, and the next PUT creates a new resource there.
+ASO does the same; here the person on call can at least see it. Rule: I6.
 
-    a read before the PUT found nothing        it went
-    the birth marks before and after differ    it went, and was made again
-    no birth mark, and the PUT says 201        it went, where providers mean that by 201
+    a read before the PUT found nothing       it was removed
+    creation marks before and after differ    it was removed and created again
+    no creation mark, and the PUT says 201    it was removed, if the provider uses 201
+                                              for new resources only
 """
 
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from asoreconcile.objects import JsonObject, dig
 
 RECREATED = "AzureResourceRecreated"
 
-# When and as what Azure made a resource: in its status, the same for its whole life.
+# Birth marks: values in the status that are constant for the life of a resource.
 _MOMENTS = (
     "systemData.createdAt",
     "createdAt",
@@ -26,10 +27,10 @@ _MOMENTS = (
     "timeCreated",
 )
 _NAMES = ("resourceGuid",)
-# One moment as two api-versions write it: with and without fractions of a second.
+# Two api-versions write the same time with and without fractions of a second.
 _SAME_MOMENT_SECONDS = 60.0
 # Providers of types without birth marks that answered every recorded update with 200 or
-# 202. Others (EventGrid, Communication, DataProtection, Synapse) say 201 to some.
+# 202. Others (EventGrid, Communication, DataProtection, Synapse) answer some with 201.
 _SAY_201_FOR_NEW = frozenset(
     {
         "microsoft.containerservice",
@@ -47,14 +48,14 @@ _SAY_201_FOR_NEW = frozenset(
 
 
 def was_there(status: JsonObject) -> bool:
-    """Whether Azure ever showed the resource: conditions alone are ours."""
+    """Whether the status has ever come from Azure: conditions alone are ours."""
     return any(name != "conditions" for name in status)
 
 
 def is_recreated(
     before: JsonObject, *, arm_type: str, is_absent: bool, created: bool
 ) -> bool:
-    """Whether a PUT that Azure accepted just now makes again what was there before.
+    """Whether an accepted PUT has recreated a resource that existed before.
 
     before: the object's status from before the PUT. is_absent: a read before the PUT
     found nothing. created: the PUT was answered 201.
@@ -66,7 +67,7 @@ def is_recreated(
 
 
 def is_another(before: JsonObject, after: JsonObject) -> bool:
-    """Whether two statuses are of two resources that had one id after each other."""
+    """Whether two statuses are of two successive resources with the same id."""
     for path in _NAMES:
         old, new = dig(before, path), dig(after, path)
         if old and new:

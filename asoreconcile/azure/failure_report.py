@@ -1,6 +1,6 @@
-"""What a reconcile that failed shows and tells, and when it is tried again. Pure.
+"""What a failed reconcile shows in conditions, events and logs, and when it is retried.
 
-Rules: R3.1-R3.7, R4.1-R4.3, R7.3.
+Pure. Rules: R3.1-R3.7, R4.1-R4.3, R7.3.
 """
 
 import attrs
@@ -21,7 +21,7 @@ from asoreconcile.errors import in_chain
 # for first, so it is the message that is cut.
 _MAX_EVENT = 1_000
 _NOT_LET_IN = frozenset({401, 403})
-# Of what the cluster does not have yet, and of how long it may take to come.
+# Reasons of missing objects, and how long they may take to appear.
 _MAY_BE_ON_ITS_WAY = frozenset(
     {"ConfigMapNotFound", "ReferenceNotFound", "SecretNotFound", "WaitingForOwner"}
 )
@@ -29,7 +29,7 @@ _PATIENCE_SECONDS = 60.0
 
 
 def shown(error: ConditionError, generation: int) -> SetReady:
-    """The condition of a failure. generation: of the spec that it speaks of."""
+    """The condition of a failure. generation: of the spec that it is about."""
     text = str(error)
     return SetReady(
         ReadyCondition("False", error.reason, error.severity, text, generation)
@@ -38,13 +38,13 @@ def shown(error: ConditionError, generation: int) -> SetReady:
 
 @attrs.frozen
 class FailureFacts:
-    """What is known of a failed reconcile.
+    """The facts about a failed reconcile.
 
-    text: reason and message, without secrets. is_repeated: the condition said so
-    before. seconds: for how long reconciles have failed. owner_is_there: in the
-    cluster. credential: the Secret of the one in use, or "". is_outdated: the failure
-    speaks of an older spec, or of older values in it. delay_seconds: what the error's
-    class asks for.
+    text: reason and message, without secrets. is_repeated: the condition was the same
+    before. seconds: for how long reconciles have failed. owner_is_there: whether the
+    owner is in the cluster. credential: the Secret of the credential in use, or "".
+    is_outdated: the failure is about an older spec, or older values in it.
+    delay_seconds: of the error's class.
     """
 
     error: ConditionError
@@ -59,11 +59,11 @@ class FailureFacts:
 
 
 def after_failure(facts: FailureFacts) -> Decision:
-    """A Warning, if it is worth one, and the next try; what is outdated is tried again
-    at once (D5).
+    """A Warning event, if it is worth one, and the retry; an outdated failure is
+    retried at once (D5).
 
-    The Warning comes each time: the event's count and last time are where a person
-    reads of the latest attempt. The condition keeps the time of the first.
+    The event is recorded each time: its count and last time show the latest attempt.
+    The condition keeps the time of the first one.
     """
     events: tuple[EmitEvent, ...] = ()
     if _is_worth_an_event(facts):
@@ -76,14 +76,14 @@ def after_failure(facts: FailureFacts) -> Decision:
 
 
 def has_no_way_in(error: ConditionError) -> bool:
-    """Whether Azure did not let the credential in: whose it is matters then."""
+    """Whether Azure refused the credential: the event then names it."""
     fault = in_chain(error, ArmError)
     return fault is not None and fault.status in _NOT_LET_IN
 
 
 def _is_worth_an_event(facts: FailureFacts) -> bool:
-    """Objects that are applied together wait for each other for a moment: no trouble
-    yet. And the trouble of an owner that is there is shown by the owner.
+    """No event for a short wait: objects that are applied together wait for each other.
+    None either if the owner exists: the owner shows its own failure.
     """
     reason = facts.error.reason
     if reason == "WaitingForOwner" and facts.owner_is_there:
@@ -92,11 +92,11 @@ def _is_worth_an_event(facts: FailureFacts) -> bool:
 
 
 def _event_message(facts: FailureFacts) -> str:
-    """Reason and message, and of a request that Azure refused, or did not answer, its
-    id, and whose credential it does not let in.
+    """Reason and message; the id of a request that Azure refused or did not answer; and
+    the credential if Azure refused it.
 
-    A repeated event has no id, which is another each time (the log has it): so the
-    failure stays one event, which is counted.
+    A repeated event has no request id, as that differs each time (the log has it): so
+    the failure stays one counted event.
     """
     error, text = facts.error, facts.text
     fault = in_chain(error, ArmError) or in_chain(error, ArmTransportError)

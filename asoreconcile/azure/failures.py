@@ -1,6 +1,6 @@
-"""What is known of a reconcile that failed, for `failure_report` to decide.
+"""Turns exceptions into conditions, and collects the facts for `failure_report`.
 
-Most failures are born as a ConditionError; what others become is decided here, once.
+Most failures are raised as a ConditionError; the others are converted here.
 """
 
 import errno
@@ -21,8 +21,8 @@ from asoreconcile.objects import ObjectKey, generation, is_deleting, spec
 from asoreconcile.reconcile_context import DeadlineError
 from asoreconcile.redaction import redact
 
-# The verdicts of the Kubernetes API that a person has to know; any other is trouble of
-# the moment, or a race that the next reconcile wins.
+# Errors of the Kubernetes API that a person must know. Any other is temporary, or a
+# race that the next reconcile resolves.
 _VERDICTS = frozenset({400, 403, 405, 413, 422})
 _SHORT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _NO_THREAD = "can't start new thread"
@@ -31,7 +31,7 @@ _NO_THREAD = "can't start new thread"
 def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None:
     """The condition that an exception becomes.
 
-    None: there is nowhere to write one, or nothing to say; the queue backs off.
+    None: no condition can be written, or none is needed; the queue backs off.
     """
     match error:
         case ConditionError():
@@ -41,7 +41,7 @@ def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None
         case ArmTransportError():
             return unreachable(scope, error)
         case ForeignHostError():
-            # An answer names what it should not, such as a list its next page.
+            # An answer contains a URL on a foreign host, such as a list's next page.
             return ConditionError(
                 f"Azure's answer cannot be followed: {error}", reason="Failed"
             )
@@ -63,7 +63,7 @@ def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None
                 reason="UnknownError",
             )
         case _:
-            # The caller is handling it, so that the record has its stack.
+            # Called from an except block, so the record has the stack.
             scope.log.exception("Reconcile failed unexpectedly")  # noqa: LOG004
             return ConditionError(
                 f"internal error ({type(error).__name__}): see the operator's log",
@@ -72,20 +72,20 @@ def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None
 
 
 def _shortage(error: Exception) -> str:
-    """What the machine refused, in its words; "" if it was something else."""
+    """The operating system's message about a shortage; "" for other errors."""
     refused = in_chain(error, OSError)
     if isinstance(refused, OSError) and refused.errno in _SHORT_OF:
         return f"[Errno {refused.errno}] {refused.strerror}"
-    # CPython has no class of its own for it.
+    # CPython has no separate class for it.
     return _NO_THREAD if _NO_THREAD in str(error) else ""
 
 
 def facts_of_failure(
     scope: ReconcileScope, error: ConditionError, *, is_repeated: bool
 ) -> FailureFacts:
-    """What is known of a failure; it is counted for the back-off.
+    """The facts about a failure; counts it for the back-off.
 
-    is_repeated: the condition said so before.
+    is_repeated: the condition was the same before.
     """
     seconds = scope.memory.failure_streak.record_failure(
         scope.operator.clock.monotonic()
@@ -93,7 +93,7 @@ def facts_of_failure(
     edited = scope.patcher.generation != generation(scope.obj)
     return FailureFacts(
         error=error,
-        # Before it is cut: half of a secret is harder to find.
+        # Before the text is cut: half of a secret would not be found.
         text=redact(f"{error.reason}: {error}", namespace=scope.key.namespace),
         deleting=is_deleting(scope.obj),
         is_repeated=is_repeated,

@@ -1,4 +1,4 @@
-"""Resource Graph as a source for syncs, as far as it has proved worth asking."""
+"""Resource Graph as a source for syncs, for types where its rows have proved useful."""
 
 import threading
 
@@ -6,13 +6,13 @@ from asoreconcile.arm.collection_reads import CollectionReads
 from asoreconcile.arm.graph_rows import LAG_SECONDS, GraphRows
 from asoreconcile.clock import Clock
 
-# So many looks one after another, of no use, end a type's. One row may be late; that a
-# type's rows lack something, or never rest, each of them shows.
+# After so many useless rows in a row a type is not queried any more. A single row may
+# be late; rows of a type that lack values or always change are all useless.
 _MOST_POOR_ROWS = 16
 
 
 def is_new_enough(period_seconds: float, max_age_seconds: float) -> bool:
-    """Whether a query can say anything after a GET of one period before. Pure.
+    """Whether a query can be newer than a GET of one period ago. Pure.
 
     max_age_seconds: how old the query's answer may be by then.
     """
@@ -20,9 +20,9 @@ def is_new_enough(period_seconds: float, max_age_seconds: float) -> bool:
 
 
 class GraphReads:
-    """Rows shared by all syncs, and what GETs have said of them. Safe from any thread.
+    """Rows shared by all syncs, and whether GETs confirmed them. Safe from any thread.
 
-    reads: where rows are asked for.
+    reads: the source of rows.
     """
 
     def __init__(self, clock: Clock, *, max_age_seconds: float) -> None:
@@ -34,8 +34,8 @@ class GraphReads:
         self._poor: dict[tuple[str, str], int] = {}
 
     def note(self, arm_id: str, api_version: str, *, was_of_use: bool) -> None:
-        """A row was looked at. was_of_use: it stood for a GET, or shows all that one
-        did. A type whose rows never are is not asked for any more.
+        """Record the use of a row. was_of_use: it replaced a GET, or shows all that a
+        GET showed. A type whose rows never do is not queried any more.
         """
         address = self.reads.address(arm_id)
         if address is None:

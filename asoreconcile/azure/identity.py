@@ -1,8 +1,8 @@
 """Which Azure resource an object represents: its name and its ARM id.
 
-Both follow from the spec and the owner. Once claimed they must not move: a PUT to
-another id would make a second resource and leave the first behind (write-once, R10.1).
-Pure, but for names that are drawn at random; `identity_reads` finds the facts.
+Both follow from the spec and the owner. After the claim they must not change: a PUT to
+another id would create a second resource and leave the first behind (write-once,
+R10.1). Pure, except for random names; `identity_reads` collects the facts.
 """
 
 from enum import Enum, auto
@@ -28,10 +28,10 @@ class ResourceIdentity:
 
 @attrs.frozen
 class IdentityFacts:
-    """What an object says of the resource that it stands for.
+    """The facts from which an object's resource follows.
 
-    claimed: the ARM id in its annotation, "" before the claim. noted_name: what its
-    ConfigMap said at the claim, as an annotation keeps it; "" if none does.
+    claimed: the ARM id in its annotation, "" before the claim. noted_name: the
+    ConfigMap's name at the claim, from an annotation; "" without one.
     """
 
     version: KindVersion
@@ -41,7 +41,7 @@ class IdentityFacts:
 
 
 class Proof(Enum):
-    """What has to confirm that a claimed id is the object's own."""
+    """What must confirm that a claimed id is the object's own."""
 
     STATUS = auto()
     """The status names it: no further question."""
@@ -52,17 +52,19 @@ class Proof(Enum):
 
 
 def stated_name(facts: IdentityFacts) -> str | None:
-    """The Azure name; None if the ConfigMap of `spec.azureNameFromConfig` has to be
-    read for it (`configured_name`).
+    """The Azure name; None if the ConfigMap of `spec.azureNameFromConfig` must be read
+    for it (`configured_name`).
 
-    Names made up or read at the claim stay as they were then: a UUID is drawn, or made
-    up differently by another version of the kind. Raises ConditionError `Failed`.
+    Names that were generated or read at the claim do not change: a UUID may be random,
+    or generated differently by another version of the kind. Raises ConditionError
+    `Failed`.
     """
     from_config = is_from_config(facts.obj)
     if facts.claimed and (_is_made_up(facts.version, facts.obj) or from_config):
         return _single(claimed_name(facts.claimed))
     if from_config:
-        # A lost resource-id is written anew: the ConfigMap may say another name by now.
+        # When a lost resource-id is written again, the ConfigMap may contain another
+        # name.
         return _single(facts.noted_name) if facts.noted_name else None
     name = azure_name(facts.version, facts.obj)
     if not name:
@@ -71,7 +73,7 @@ def stated_name(facts: IdentityFacts) -> str | None:
 
 
 def configured_name(reference: JsonObject, value: str) -> str:
-    """The Azure name that a ConfigMap says. Raises ConditionError `Failed`."""
+    """The Azure name from a ConfigMap. Raises ConditionError `Failed`."""
     if not value:
         raise _failed(
             f"ConfigMap {reference.get('name')!r} gives an empty Azure name: fill key "
@@ -85,8 +87,8 @@ def resource_identity(
 ) -> ResourceIdentity:
     """The resource that the spec names now.
 
-    owner_id: "" without an owner. Raises ConditionError `Failed` (Error) when it is
-    another one than was claimed.
+    owner_id: "" without an owner. Raises ConditionError `Failed` (Error) if the object
+    has claimed another one.
     """
     arm_id = arm_id_of(
         facts.version, name=name, owner_id=owner_id, subscription_id=subscription_id
@@ -96,22 +98,23 @@ def resource_identity(
             f"spec.azureName or spec.owner now names {arm_id}, but this object manages "
             f"{facts.claimed}: change it back, or delete the object and create it anew"
         )
-    # As it was claimed: Azure compares without case, and the annotation must not flap.
+    # In the spelling of the claim: Azure ignores case, and the annotation must not
+    # flap.
     return ResourceIdentity(name, facts.claimed or arm_id)
 
 
 def proof_of(obj: JsonObject, claimed: str) -> Proof:
-    """What tells whether a claimed id is the object's own.
+    """What must confirm that a claimed id is the object's own.
 
-    It is in an annotation, which whoever edits the object may write. So it must be
-    what the object's owner and name make; or, where that is not known any more (the
-    owner is gone, the spec was edited), what the status says, which only the operator
-    writes.
+    The id is in an annotation, which anybody who edits the object can write. So it must
+    equal the id that follows from the owner and the name; or, if these are no longer
+    known (the owner is gone, the spec was edited), the id in the status, which only the
+    operator writes.
     """
     if is_confirmed(obj, claimed):
         return Proof.STATUS
-    # What the ConfigMap said once is noted where anybody may write, and a deletion is
-    # not undone.
+    # The annotation with the ConfigMap's name can be edited, and a deletion cannot be
+    # undone.
     if is_deleting(obj) and is_from_config(obj):
         return Proof.CONFIG_MAP
     return Proof.SPEC
@@ -124,15 +127,15 @@ def is_confirmed(obj: JsonObject, claimed: str) -> bool:
 
 
 def name_of_other(version: KindVersion, obj: JsonObject, claimed: str) -> str:
-    """The Azure name that another object stands for, as far as can be told without a
-    read: of a name made up or read at a claim, what was claimed; "" if it cannot.
+    """The Azure name of another object, as far as known without a read: for a name that
+    was generated or read at a claim, the claimed one; "" if unknown.
     """
     keeps_name = claimed and (_is_made_up(version, obj) or is_from_config(obj))
     return claimed_name(claimed) if keeps_name else azure_name(version, obj)
 
 
 def is_from_config(obj: JsonObject) -> bool:
-    """Whether the Azure name is what a ConfigMap said at the claim."""
+    """Whether the Azure name came from a ConfigMap at the claim."""
     stated = spec(obj)
     return bool(stated.get("azureNameFromConfig")) and not stated.get("azureName")
 
@@ -143,7 +146,7 @@ def claimed_name(claimed: str) -> str:
 
 
 def claimed_id(obj: JsonObject) -> str:
-    """What the annotation claims; "" before the claim."""
+    """The ARM id in the annotation; "" before the claim."""
     return annotations(obj).get(RESOURCE_ID) or ""
 
 
@@ -152,7 +155,7 @@ def _is_made_up(version: KindVersion, obj: JsonObject) -> bool:
 
 
 def _single(name: str) -> str:
-    """A name that is one segment: more would make another resource of it."""
+    """Require a name of one segment: more would be the id of another resource."""
     if problem := ids.segment_problem(name):
         raise _failed(f"no resource can be called {name!r}: the name {problem}")
     return name

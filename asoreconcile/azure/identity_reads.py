@@ -1,7 +1,7 @@
-"""What `identity` decides on, read: the owner, a ConfigMap, the subscription. Blocking.
+"""Read what `identity` decides from: owner, ConfigMap, subscription. Blocking.
 
-Only what is asked for is read: a credential or a ConfigMap that is not needed for an id
-must not hold up an object that has one.
+It reads only what is needed: a credential or a ConfigMap that an id does not depend on
+must not hold up an object that has its id.
 """
 
 from asoreconcile.arm import ids
@@ -33,7 +33,7 @@ def identify(scope: ReconcileScope, owner: Owner | None) -> ResourceIdentity:
     """The resource that the spec names now.
 
     Raises ConditionError `Failed` (Error) when it has no name, or when it names another
-    resource than the one claimed; as of `ReferenceResolver.config_map`.
+    resource than the claimed one; also as `ReferenceResolver.config_map`.
     """
     facts = IdentityFacts(
         scope.version,
@@ -66,8 +66,8 @@ def is_own(scope: ReconcileScope) -> bool:
 
 
 def id_of(operator: SharedDependencies, version: KindVersion, obj: JsonObject) -> str:
-    """The ARM id that another object stands for, claimed or not; "" if it cannot be
-    told, or if the annotation says another: such an object sends nothing.
+    """The ARM id of another object, claimed or not; "" if it is unknown or differs from
+    the annotation: such an object sends nothing.
 
     Raises RetryError while its owner's kind is not listed yet.
     """
@@ -80,7 +80,7 @@ def id_of(operator: SharedDependencies, version: KindVersion, obj: JsonObject) -
             version,
             name=name_of_other(version, obj, claimed),
             owner_id="" if owner is None else owner.arm_id,
-            # Only these are named by their subscription: others have it of the owner.
+            # Only these ids need the subscription: other kinds get it from the owner.
             subscription_id=operator.connections.for_object(obj).subscription_id
             if version.scope == "Location"
             else "",
@@ -96,6 +96,8 @@ def _configured(scope: ReconcileScope) -> str:
 
 
 def _subscription(scope: ReconcileScope) -> str:
-    """A claimed id keeps its subscription; the credential's is checked against it."""
+    """The claimed id's subscription, else the credential's; the two are compared
+    elsewhere.
+    """
     stated = ids.subscription_of(scope.arm_id) if scope.arm_id else None
     return stated or scope.connection.subscription_id

@@ -1,8 +1,8 @@
-"""What the process remembers of each object, in memory only.
+"""The process's memory of each object, never stored.
 
-One `ObjectMemory` an object, and one way to forget it: when it leaves the cache,
-however that came about. Losing any of it, as a restart does, costs one PUT, some reads
-or an event; nothing is decided by it that must outlive the process.
+Each object has one `ObjectMemory`, which is dropped when the object leaves the cache
+for whatever reason. Losing it, as in a restart, costs one PUT, some reads or an event;
+no decision that must outlive the process depends on it.
 """
 
 import threading
@@ -20,15 +20,15 @@ from asoreconcile.objects import ObjectKey
 
 @attrs.define
 class FailureStreak:
-    """Reconciles that failed, one after another. since: when the first did, in
-    monotonic seconds.
+    """Consecutive failed reconciles. since: the time of the first, in monotonic
+    seconds.
     """
 
     attempts: int = 0
     since: float = 0.0
 
     def record_failure(self, now: float) -> float:
-        """One more failed; for how many seconds it has been like that."""
+        """Count one more failure; seconds since the first one."""
         if not self.attempts:
             self.since = now
         self.attempts += 1
@@ -39,35 +39,36 @@ class FailureStreak:
         self.attempts = 0
 
 
-# What every settled object has: once for all of them.
+# Shared by all settled objects.
 _NO_POLLS = PollState()
 _NO_ATTEMPTS = RepairAttempts()
 
 
 @attrs.define(eq=False)
 class ObjectMemory:
-    """What is known of one object beside what the cluster keeps.
+    """The state of one object that is not in the cluster.
 
-    Its reconciles use it, of which there is never more than one at a time; only
-    `content` is read by other threads.
+    Only the object's reconcile uses it, of which there is never more than one at a
+    time; only `content` is read by other threads.
 
-    uid: whose it is; another object of the same name has a memory of its own.
+    uid: the object's; another object of the same name has a memory of its own.
     accepted: the PUT that Azure accepted last, until the object settled.
     poll: of its running operation. sub_polls: of its extensions' operations, by name.
     recent_writes: our own write of a moment ago.
-    repair_attempts: differences that were put for.
-    failures: reconciles that failed in a row, for the back-off.
-    failure_streak: the same, for who reads of them.
-    failed_operations: operations that Azure accepted and that failed, in a row; a PUT
-    that is accepted once more does not end the row.
-    precondition_failures: PUTs in a row that Azure refused as the resource had changed
-    since it was read.
+    repair_attempts: differences that PUTs were sent for.
+    failures: consecutive failed reconciles, for the back-off.
+    failure_streak: the same, for events and logs.
+    failed_operations: consecutive operations that Azure accepted and that failed;
+    another accepted PUT does not reset the count.
+    precondition_failures: consecutive PUTs that Azure refused because the resource had
+    changed since it was read.
     credential: `namespace/name` of the Secret whose credential was used last.
-    unknown_values: values of annotations that are not known, reported already.
-    was_looked_at: whether this process has looked at it before.
+    unknown_values: unknown values of annotations that were reported already.
+    was_looked_at: whether this process has reconciled it before.
     content: a hash of that Secret's content; "" while none is used.
-    last_look: at the resource, for syncs by lists; None after a PUT, until it is read.
-    deferred_note: of the last PUT, to be written after Ready was; None when it is.
+    last_look: the last read of the resource, for syncs by lists; None from a PUT to the
+    next read.
+    deferred_note: of the last PUT, to be written after Ready; None once it is.
     """
 
     uid: str
@@ -89,8 +90,8 @@ class ObjectMemory:
     deferred_note: DeferredNote | None = None
 
     def record_failed_operation(self, generation: int) -> None:
-        """An operation came to nothing; generation: of the spec that it was made from,
-        as another one begins to count again.
+        """Count a failed operation; generation: of its spec. Another generation starts
+        a new count.
         """
         self.failed_operations = 1 + (
             self.failed_operations
@@ -100,7 +101,7 @@ class ObjectMemory:
         self._failed_operation_generation = generation
 
     def settled(self) -> None:
-        """The object is as wanted: nothing is left of the way there."""
+        """The object is Ready: drop the state of the way there."""
         self.accepted = None
         self.failed_operations = 0
 
@@ -116,8 +117,8 @@ class ObjectMemories:
         """An object's memory, new if there is none, or one of another object."""
         with self._lock:
             memory = self._by_key.get(key)
-            # An object of that name was deleted and another one made: nothing carries
-            # over.
+            # An object of that name was deleted and another one created: nothing
+            # carries over.
             if memory is None or memory.uid != uid:
                 memory = self._by_key[key] = ObjectMemory(uid)
             return memory
@@ -128,8 +129,8 @@ class ObjectMemories:
             self._by_key.pop(key, None)
 
     def has_used(self, key: ObjectKey, content: str) -> bool:
-        """Whether the last reconcile of an object used this content of its credential's
-        Secret, or the one that runs does. Another is worth a reconcile.
+        """Whether the object's last or running reconcile used this content of its
+        credential's Secret. If not, a reconcile is due.
         """
         with self._lock:
             memory = self._by_key.get(key)

@@ -1,7 +1,7 @@
-"""When two values of ARM say the same: Azure writes many of them its own way.
+"""Decides when two ARM values mean the same: Azure changes the form of many.
 
-Pure. What is forgiven here was seen on recorded traffic: the spelling of locations and
-ids, letter case, number, duration and time formats, white space, and what is empty or
+Pure. The tolerated differences were seen in recorded traffic: the spelling of locations
+and ids, letter case, number, duration and time formats, white space, and empty against
 absent.
 """
 
@@ -23,8 +23,8 @@ _PROVIDERS = "/providers/"
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a value says no more than its absence: null, "", 0, false, and lists and
-    objects of nothing else.
+    """Whether a value means the same as its absence: null, "", 0, false, and lists and
+    objects of only such values.
     """
     if isinstance(value, dict):
         return all(is_empty(v) for v in value.values())
@@ -40,7 +40,7 @@ def is_same(want: Any, have: Any) -> bool:
 
 
 def plain(value: Any) -> str:
-    """A scalar's normal form: equal for values of equal meaning, but for formats."""
+    """A scalar's normal form: equal for values of equal meaning, except for formats."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer():
@@ -52,7 +52,7 @@ def plain(value: Any) -> str:
 
 
 def _is_same_id(want: str, have: str) -> bool:
-    """An id without a subscription gains it."""
+    """Compare ids; Azure may add the subscription to one without."""
     return f"/{want}".startswith(_PROVIDERS) and f"/{have}".endswith(f"/{want}")
 
 
@@ -83,7 +83,7 @@ def _instant(text: str) -> datetime | None:
         found = datetime.fromisoformat(text)
     except ValueError:
         return None
-    # Providers keep more or fewer digits of a second than they were sent.
+    # Providers store more or fewer fractional digits of a second than they were sent.
     return found.replace(microsecond=0)
 
 

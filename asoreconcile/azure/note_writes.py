@@ -1,4 +1,4 @@
-"""The note of what Azure has: written with what is collected, or after Ready was shown.
+"""Writes the annotation `OBSERVED`: with other metadata, or after Ready.
 
 See `deferred_note`. Blocking: writes to the cluster.
 """
@@ -18,16 +18,17 @@ from asoreconcile.objects import annotations
 from asoreconcile.queue.workqueue import LOW_PRIORITY
 from asoreconcile.runtime.reconciler import Result
 
-# What waited for Ready goes first: objects inside this one are claimed by then.
+# Long enough for dependents that waited for Ready to be claimed first.
 _DEFERRED_SECONDS = 1.0
 
 
 def write_or_defer(scope: ReconcileScope) -> None:
-    """Write what a reconcile that succeeded has collected, or keep it in memory where
-    Ready would wait for nothing but the note. Raises GoneError, ApiError.
+    """Write the collected metadata of a successful reconcile, or keep it in memory if
+    the note is all of it, so that Ready does not wait for it. Raises GoneError,
+    ApiError.
     """
     patcher = scope.patcher
-    # One of an earlier reconcile is among what is collected.
+    # A note of an earlier reconcile is among the collected metadata.
     scope.memory.deferred_note = None
     text = deferrable(patcher.stored, patcher.unwritten)
     if text is None:
@@ -39,8 +40,8 @@ def write_or_defer(scope: ReconcileScope) -> None:
 
 
 def after_ready(scope: ReconcileScope, result: Result) -> Result:
-    """When to look at an object in order again: soon where its note is deferred.
-    result: when it would be without that.
+    """The requeue of a Ready object: soon if its note is deferred.
+    result: the requeue without that.
     """
     note, after = scope.memory.deferred_note, result.requeue_after_seconds
     if note is None:
@@ -52,8 +53,8 @@ def after_ready(scope: ReconcileScope, result: Result) -> Result:
 
 
 def write_deferred(scope: ReconcileScope) -> ReconcileOutcome | None:
-    """Write a deferred note, if the look is for that alone. None where there is more to
-    do, whose writes take it along. Raises GoneError, ApiError.
+    """Write a deferred note, if the reconcile is for that alone. None if there is more
+    to do: its writes include the note. Raises GoneError, ApiError.
     """
     memory, note = scope.memory, scope.memory.deferred_note
     if note is None:

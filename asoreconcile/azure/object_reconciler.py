@@ -1,7 +1,7 @@
-"""What the reconciles of every kind have in common: load, run, write the status.
+"""The part of a reconcile that all kinds share: load, run, write the status.
 
-Runs on worker threads, several at once, never two for one object. What is done between
-the loading and the status is the kind's own: see `reconciler` for ARM's.
+Runs on worker threads, several at once, never two for one object. The step `run`
+depends on the kind: `reconciler` has the one for ARM.
 """
 
 from collections.abc import Callable
@@ -77,8 +77,8 @@ class ObjectReconciler:
         run: Callable[[ReconcileScope], ReconcileOutcome],
         on_gone: Callable[[ObjectKey], None] = lambda _: None,
     ) -> None:
-        """run: what is done with one object; raises as `execute` does. on_gone: called
-        for an object that is there no more; must not block.
+        """run: reconciles one object; raises as `execute` does. on_gone: called for an
+        object that no longer exists; must not block.
         """
         self._operator = operator
         self._kind = kind
@@ -87,20 +87,20 @@ class ObjectReconciler:
         self._on_gone = on_gone
 
     def reconcile(self, request: Request) -> Result:
-        """One reconcile. Raises only what the queue should back off from: conflicts,
-        and trouble with the Kubernetes API, which leave nowhere to write a condition.
+        """One reconcile. Raises only errors after which no condition can be written:
+        conflicts and failures of the Kubernetes API. The queue then backs off.
         """
         obj = self._reader.get(request.key)
         if obj is None:
             unreadable = self._kind.unreadable().get(request.key)
             if unreadable is not None:
                 self._report_unreadable(unreadable.known, unreadable.message)
-            # Whoever took it away: a deletion that we did not end comes by here, too.
+            # Also reached if somebody else removed the object or our finalizer.
             self._forget(request.key)
             return Result()
         with (
             correlated(reconcile_context.reconcile_id()),
-            bound(namespace=request.key.namespace),  # whose secrets no record shows
+            bound(namespace=request.key.namespace),  # log records hide its secrets
             self._kind.in_flight_reads.during(request.key) as read_set,
         ):
             try:
@@ -115,8 +115,8 @@ class ObjectReconciler:
         report_unreadable(self._operator, self._kind, known, message)
 
     def _reset_priority(self, scope: ReconcileScope, result: Result) -> Result:
-        """Let go of a higher place in the queue that was for one look: it would be kept
-        from look to look (PQ-7), before what people change.
+        """Drop a raised priority that was meant for one reconcile. A requeue would keep
+        it (PQ-7), ahead of objects that people change.
         """
         if result.priority == IN_PROGRESS_PRIORITY:
             return result
@@ -131,16 +131,16 @@ class ObjectReconciler:
         except GoneError:
             self._forget(scope.key)
             return self._finish(scope, Stop())
-        # The newer object is in the cache by now: what found it has put it there.
+        # The newer object is already in the cache: the read that found it stored it.
         except StaleError:
             return Result(requeue_after_seconds=AT_ONCE_SECONDS)
         except SuboperationPending as pending:
-            # Not in order yet: what failed before still counts (R4.3).
+            # The object is not Ready yet, so earlier failures still count (R4.3).
             return self._commit(
                 scope, Result(requeue_after_seconds=pending.after_seconds)
             )
-        # The object has changed, or we stop: a condition would be refused, or never
-        # read.
+        # After a conflict a condition would be refused; when we stop, nobody would read
+        # it.
         except ConflictError:
             raise
         except StoppedError:
@@ -205,13 +205,12 @@ class ObjectReconciler:
                     )
                 result = Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
                 result = self._commit(scope, after_ready(scope, result))
-                # Not before the status is stored: until then a retry must not PUT
-                # again.
+                # Only once the status is stored: until then a retry must not PUT again.
                 scope.memory.settled()
                 return result
 
     def _fail(self, scope: ReconcileScope, error: ConditionError) -> Result:
-        """Show the failure, and try again as its class says. Rules: R4.1, R7.3."""
+        """Show the failure, and retry as its class says. Rules: R4.1, R7.3."""
         before = find_ready(status(scope.obj).get("conditions"))
         apply(scope, shown(error, scope.patcher.generation))
         after = find_ready(scope.patcher.status["conditions"])
@@ -235,8 +234,8 @@ class ObjectReconciler:
         return result
 
     def _write_status(self, scope: ReconcileScope) -> None:
-        """Write the status, or what of it the cluster takes: Ready is not lost with
-        what Azure says, should that be too much or break the schema.
+        """Write the status, or the part that the cluster accepts: Ready is written even
+        if Azure's part is too large or violates the schema.
         """
         patcher = scope.patcher
         if dropped := patcher.fit_status():
@@ -245,7 +244,7 @@ class ObjectReconciler:
                 f"what Azure reports is more than the cluster stores; without {names}"
             )
             scope.event("Warning", "StatusTooLarge", text)
-        # The conditions alone: first beside what is stored, then in its place.
+        # The conditions alone: first beside the stored status, then in place of it.
         lighter = iter((False, True))
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Objects of any kind by name, as what others depend on."""
+"""The kind and name of an object, as others refer to it."""
 
 from typing import NamedTuple
 

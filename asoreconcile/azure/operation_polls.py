@@ -1,6 +1,6 @@
-"""The polls of a recorded operation, a PUT's or a DELETE's: what to do. Pure.
+"""Decides about polls of a recorded operation, a PUT's or a DELETE's. Pure.
 
-Trouble while asking says nothing of an operation: its token stays (D3).
+A poll that fails says nothing about the operation: its token stays (D3).
 """
 
 from collections.abc import Mapping
@@ -55,10 +55,10 @@ _UNAUTHENTICATED = 401
 
 @attrs.frozen
 class Watched:
-    """What is known of an object whose operation is polled.
+    """The facts about an object whose operation is polled.
 
     stored: its annotations. deleting: whether the operation is a DELETE's.
-    poll: what is remembered of the operation. generation: of the spec.
+    poll: the poll state in memory. generation: of the spec.
     accepted: the PUT that Azure accepted last, if the process remembers it.
     now: `Clock.monotonic` seconds.
     """
@@ -75,11 +75,11 @@ class Watched:
     def token(self) -> Token:
         """The recorded operation, with the newest signature that is known (L19).
 
-        Raises TokenError for one that is unreadable or another's.
+        Raises TokenError for a token that is unreadable or of another operation.
         """
         token = self.recorded()
         newest = self.poll.newest
-        # What is recorded decides: another process may have begun another operation.
+        # The stored token decides: another process may have started another operation.
         if newest is None or not is_signed_anew(token, newest):
             return token
         return attrs.evolve(token, url=newest.url, location=newest.location)
@@ -90,15 +90,15 @@ class Watched:
 
 
 def before_poll(facts: Watched) -> Decision | None:
-    """What to do in place of a poll: the token is unreadable, or it is not yet time
-    (D4, L17), as an event may have brought the reconcile forward. None: poll.
+    """What to do instead of a poll: the token is unreadable, or it is too early (D4,
+    L17), as a watch event can trigger the reconcile sooner. None: poll.
     """
     try:
         facts.token()
     except TokenError as error:
         return _unreadable(facts, error)
-    # Memory alone knows when: after a restart the first poll is at once, and Azure
-    # says anew how long to wait.
+    # The time is in memory only: after a restart the first poll is at once, and Azure's
+    # answer gives a new delay.
     early = facts.poll.due - facts.now
     return Decision((), Requeue(early)) if early > 0 else None
 
@@ -106,7 +106,7 @@ def before_poll(facts: Watched) -> Decision | None:
 def _unreadable(facts: Watched, error: TokenError) -> Decision:
     forget = clear_token(facts.stored)
     if facts.deleting:
-        # The deletion begins anew, which Azure takes as often as it comes.
+        # Start the deletion again: Azure accepts repeated DELETEs.
         log = Log("warning", "Dropping unreadable operation token", str(error))
         return Decision((log, *forget), Requeue())
     failure = ConditionError(
@@ -118,8 +118,8 @@ def _unreadable(facts: Watched, error: TokenError) -> Decision:
 
 
 def after_poll(facts: Watched, outcome: ArmOutcome) -> Decision:
-    """What the monitor said. One that is gone or cannot be asked is replaced by reading
-    the resource, in the same reconcile (L16).
+    """The decision after a poll. If the monitor is gone or cannot be polled, the same
+    reconcile reads the resource instead (L16).
     """
     decided = (
         Decision((), InferFromResource(outcome))
@@ -127,7 +127,7 @@ def after_poll(facts: Watched, outcome: ArmOutcome) -> Decision:
         else _after(facts, outcome)
     )
     if facts.deleting and not facts.poll.progress.polls:
-        # Once a deletion: its further polls are no news.
+        # One event a deletion, not one for each poll.
         text = "Continue monitoring deletion"
         event = EmitEvent("Normal", "MonitorDelete", text)
         return attrs.evolve(decided, effects=(event, *decided.effects))
@@ -137,8 +137,8 @@ def after_poll(facts: Watched, outcome: ArmOutcome) -> Decision:
 def after_judging(
     facts: Watched, undecided: ReadResource, outcome: ArmOutcome
 ) -> Decision:
-    """What the resource says of an operation whose monitor does not. What a monitor
-    refused with is shown whatever comes of it, never only logged (L16).
+    """The decision after a read of the resource, when the monitor gave no result. A
+    refusal by the monitor is always shown, never only logged (L16).
     """
     refusal = undecided.error
     if refusal is None:
@@ -147,7 +147,7 @@ def after_judging(
         decided = _after(facts, outcome)
         effects = (EmitUnreadableEvent(refusal), *decided.effects)
         return attrs.evolve(decided, effects=effects)
-    # A sign-in that fails says nothing of the resource: it is no reason for a PUT.
+    # A failed sign-in says nothing about the resource, so it is no reason for a PUT.
     if refusal.status == _UNAUTHENTICATED:
         return Decision((), Refused(refusal, "Monitor"))
     return _after(facts, attrs.evolve(outcome, error=refusal))
@@ -163,7 +163,7 @@ def _after(facts: Watched, outcome: ArmOutcome) -> Decision:
                 return Decision(effects, Refused(error, "Delete"))
             return Decision(effects, Refused(error, "CreateOrUpdate"))
         case Restart():
-            # The operation left nothing behind: its write is sent again (L16, R5.6).
+            # The operation left no trace: send its request again (L16, R5.6).
             return Decision(_came_to_nothing(facts), OperationLost(outcome))
         case OperationDone() if facts.deleting:
             return Decision((), RemoveFinalizer())
@@ -195,11 +195,12 @@ def _running(facts: Watched, running: Pending) -> Decision:
 
 
 def _is_news(stored: Token, polled: Token) -> bool:
-    """Whether another process would poll otherwise by the newer token.
+    """Whether the newer token must be stored: with it, another process would poll
+    differently.
 
-    The last status word alone makes no difference, but that a resource which is polled
-    at itself has been seen (L7). Nor does a signature: Azure renews those of some
-    monitors with each answer, and takes the older ones, too.
+    A new status word alone makes no difference, except that it can say that a resource
+    which is its own monitor has been seen (L7). A new signature makes none: Azure
+    renews those of some monitors with each answer, and accepts the older ones, too.
     """
     if not is_signed_anew(stored, polled):
         return True
@@ -212,16 +213,19 @@ def _is_polled_alike(one: Token, other: Token) -> bool:
 
 
 def _followed(facts: Watched, running: Pending | None) -> list[Effect]:
-    """The accepted PUT's operation goes on as this, or with None has ended well."""
+    """Remember that the accepted PUT's operation is now `running`, or with None has
+    succeeded.
+    """
     if facts.accepted is None:
         return []
     return [UpdateMemory(accepted=attrs.evolve(facts.accepted, running=running))]
 
 
 def _came_to_nothing(facts: Watched) -> tuple[Effect, ...]:
-    """The end of an operation that ended badly.
+    """The effects of an operation that failed.
 
-    A PUT's speaks of the spec that it was begun with, not of later edits.
+    A PUT's failure is about the generation that it was started with, not about later
+    edits.
     """
     if facts.deleting:
         return *clear_token(facts.stored), UpdateMemory(
@@ -239,8 +243,8 @@ def _came_to_nothing(facts: Watched) -> tuple[Effect, ...]:
 def _resource_read(
     facts: Watched, outcome: OperationDone | ReadResource
 ) -> JsonObject | None:
-    """The resource, if what was polled was the resource itself: no need to read it
-    again. None for another monitor, and for a poll at another api-version.
+    """The resource, if it was its own monitor, so that it need not be read again. None
+    for another monitor, and for a poll at another api-version.
     """
     token = facts.token()
     if not isinstance(outcome, OperationDone) or token.shape is not TokenShape.BODY:

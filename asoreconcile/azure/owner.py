@@ -1,4 +1,4 @@
-"""Who owns an object: the Kubernetes object or ARM id that its `spec.owner` names.
+"""Resolves an object's owner: the Kubernetes object or ARM id in its `spec.owner`.
 
 Owners are looked up by group and kind, never by version: parent and child are often
 written at different ones.
@@ -41,17 +41,17 @@ class Objects(Protocol):
         """A private copy of an object, or None."""
 
     def is_installed(self, group_kind: GroupKind) -> bool:
-        """Whether objects of the kind can be known at all."""
+        """Whether the kind's CRD is installed, so that its objects can be found."""
 
 
 @attrs.frozen
 class Owner:
-    """What a child hangs on.
+    """The owner of a child resource.
 
     obj: the owning Kubernetes object; None when the owner is given by ARM id.
     arm_id: the owner's ARM id, "" while a Kubernetes owner has none. kept_as: the
     version that the cluster stores the owner in, which ASO's owner references name; ""
-    where that is the object's own.
+    if that is the object's own.
     """
 
     arm_id: str
@@ -88,7 +88,7 @@ def resolve_owner(
     """The owner of an object; None for kinds that have none.
 
     Raises ConditionError `ReferenceNotFound` (Fast) when the owner does not exist or
-    has no ARM id yet, `Failed` (Error) when `spec.owner` says nothing usable.
+    has no ARM id yet, `Failed` (Error) when `spec.owner` is unusable.
     """
     reference = owner_reference(version, obj)
     if reference is None:
@@ -108,11 +108,12 @@ def resolve_owner(
     if owner is None:
         raise _not_found(group_kind, name, objects)
     notes = annotations(owner)
-    # Some owners are made under one id and own by another: the alias of a subscription.
+    # Some owners are created under one id and own children by another: a subscription's
+    # alias.
     arm_id = notes.get(CHILD_ID_OVERRIDE) or notes.get(RESOURCE_ID) or ""
     if not arm_id:
-        # In the words of `require_ready`: a child's status is not written again when
-        # its owner gets an id, and is still not Ready.
+        # The same text as `require_ready`, so that the child's status is not written
+        # again when its owner has got an id but is still not Ready.
         raise ConditionError(
             _why_unready(owner)
             or f"owner {group_kind.kind} {name!r} has no Azure resource id yet: see "
@@ -135,7 +136,7 @@ def require_ready(owner: Owner | None) -> None:
 
 
 def _why_unready(owner: JsonObject) -> str:
-    """What a child that waits for it says; "" for one that is Ready."""
+    """The message of a child that waits for this owner; "" if the owner is Ready."""
     if is_ready(owner):
         return ""
     who = f"owner {owner.get('kind')} {key_of(owner).name!r}"
@@ -164,7 +165,7 @@ def owner_labels(owner: Owner | None) -> dict[str, str]:
 def with_owner_reference(
     references: list[JsonObject], owner: Owner | None
 ) -> list[JsonObject]:
-    """The ownerReferences in which the owner is once, at its present uid."""
+    """The ownerReferences with the owner in them once, with its present uid."""
     if owner is None or owner.obj is None or owner.group_kind is None:
         return references
     kept_as = owner.kept_as
@@ -176,7 +177,7 @@ def with_owner_reference(
     }
     meta = {"namespace": key_of(owner.obj).namespace, "ownerReferences": references}
     owned = {"metadata": meta}
-    # Not as its controller, which is who makes and unmakes an object: people do.
+    # Not `controller: true`: people create and delete children, not their owner.
     set_owner(owned, named, controller=False)
     return owner_references(owned)
 

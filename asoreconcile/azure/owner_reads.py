@@ -1,6 +1,6 @@
-"""Owners as Azure has them, read once for all children that wait on the same one.
+"""Owners as Azure has them, read once for all children that wait for the same one.
 
-A cluster with two hundred databases would be read two hundred times in a second else.
+Otherwise two hundred databases of one server would read that server two hundred times.
 """
 
 import threading
@@ -12,9 +12,9 @@ from asoreconcile.clock import Clock
 from asoreconcile.objects import JsonObject
 from asoreconcile.single_flight import SingleFlight
 
-# Shorter than the shortest back-off that a blocked child is tried again with twice.
+# Shorter than two of the shortest back-offs of a blocked child.
 _MAX_AGE_SECONDS = 2.0
-# Whole bodies: more owners than this are read again rather than kept.
+# The cache holds whole bodies, so it is limited; further owners are read again.
 _KEPT = 256
 _Key = tuple[str, str, str]
 
@@ -26,7 +26,7 @@ class _Read:
 
 
 class OwnerReads:
-    """Reads that are shared while they are young. Safe from any thread."""
+    """Shares reads for a short time. Safe from any thread."""
 
     def __init__(
         self, clock: Clock, *, max_age_seconds: float = _MAX_AGE_SECONDS
@@ -42,14 +42,14 @@ class OwnerReads:
     ) -> JsonObject:
         """The resource's body; the caller must not change it. One request at most.
 
-        credential: whose it is; what one may read is not shown to another. Those that
-        come while one reads wait for its answer, and no longer than they may take.
-        Raises what `ArmClient.get` does, to all who wait; later ones read again.
+        credential: answers are shared only between users of the same credential.
+        Callers during a read wait for its answer, at most until their own deadline.
+        Raises as `ArmClient.get`, in all waiting callers; later ones read again.
         """
         key = (credential, arm_id.lower(), api_version)
 
         def read() -> JsonObject:
-            # Another read may have ended since this thread looked.
+            # Another read may have ended since this thread checked.
             young = self._young(key)
             return young.body if young else self._read(client, key, arm_id)
 
@@ -60,7 +60,7 @@ class OwnerReads:
         body = client.get(arm_id, key[2])
         now = self._clock.monotonic()
         with self._lock:
-            # Only then: most clusters have fewer owners than that in two seconds.
+            # Only when full: most clusters have fewer owners than that in two seconds.
             if len(self._reads) >= _KEPT:
                 self._reads = {
                     k: read for k, read in self._reads.items() if self._is_young(read)
@@ -69,9 +69,8 @@ class OwnerReads:
         return body
 
     def _young(self, key: _Key) -> _Read | None:
-        # Without the lock: the dict is replaced when it is pruned, never changed under
-        # a reader but by whole entries. Who misses one that is just coming looks again
-        # (`read`).
+        # Without the lock: pruning replaces the dict, and other changes add whole
+        # entries. A reader that misses a new entry checks again (`read`).
         read = self._reads.get(key)
         return read if read is not None and self._is_young(read) else None
 

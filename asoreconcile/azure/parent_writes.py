@@ -1,11 +1,12 @@
-"""Parents whose PUT carries their children, and writes of those children: by turns.
+"""Keep apart the PUT of a parent and the writes of its children.
 
-Azure takes such a PUT as the whole truth about the children too. What it carries was
-read before, so a child that was written in between would vanish. Where a provider has
-ETags, If-Match sees to that, whoever wrote. Where it has none, nobody of this process
-writes below a parent between the parent's read and the answer to its PUT.
+Some parents carry their children in their own body. Azure takes such a PUT as the whole
+truth about the children too, but the body holds the children as they were read earlier:
+a child that was written in between would vanish. Where a provider has ETags, If-Match
+prevents this, whoever wrote. Elsewhere this process writes nothing below a parent from
+the parent's read until its PUT is answered.
 
-No thread waits here: what is out of turn starts again a moment later.
+No thread waits here: a reconcile that has to wait starts again a moment later.
 """
 
 import threading
@@ -17,14 +18,14 @@ from asoreconcile.arm import ids
 from asoreconcile.azure.decisions import AT_ONCE_SECONDS
 from asoreconcile.errors import RetryError
 
-# About as long as a PUT takes; the operation that follows it holds up nobody.
+# About as long as a PUT takes; the operation that follows it blocks nobody.
 _BUSY_SECONDS = 1.0
 
 
 class ParentRead:
     """A reconcile of a parent, from before it reads to its end.
 
-    Guarded by the lock of `ParentWrites`.
+    The lock of `ParentWrites` guards it.
     """
 
     def __init__(self, key: str, *, is_stale: bool) -> None:
@@ -34,9 +35,9 @@ class ParentRead:
 
 
 class ParentWrites:
-    """Who reads a parent and who writes below it, now. Safe from any thread.
+    """The running reads of parents and writes below them. Safe from any thread.
 
-    Nothing is kept of anybody who is not in the middle of it.
+    An entry is removed as soon as its read or write ends.
     """
 
     def __init__(self) -> None:
@@ -46,7 +47,9 @@ class ParentWrites:
 
     @contextmanager
     def reading(self, arm_id: str) -> Iterator[ParentRead]:
-        """The reconcile of a resource that may be a parent; begins before it reads."""
+        """A context for the reconcile of a possible parent; enter it before the first
+        read.
+        """
         key = ids.key(arm_id)
         with self._lock:
             reading = ParentRead(key, is_stale=key in self._writes)
@@ -61,12 +64,13 @@ class ParentWrites:
 
     @contextmanager
     def exclusive(self, reading: ParentRead) -> Iterator[None]:
-        """The parent's PUT: until its answer nobody writes below it.
+        """A context for the parent's PUT: until its answer no child is written.
 
-        Raises RetryError when a child was written since the reading began, or is now.
+        Raises RetryError when a child was written since the reading began, or is being
+        written.
         """
         with self._lock:
-            # What the PUT carries may lack that child, and Azure would delete it.
+            # The PUT may lack that child, and Azure would delete it.
             if reading.is_stale:
                 is_busy = reading.key in self._writes
                 raise RetryError(
@@ -83,9 +87,9 @@ class ParentWrites:
 
     @contextmanager
     def writing(self, arm_id: str) -> Iterator[None]:
-        """A PUT or DELETE, from before it is sent to its answer.
+        """A context for a PUT or DELETE of a child, until its answer.
 
-        Raises RetryError while a PUT of a parent is under way that carries children.
+        Raises RetryError during a PUT of a parent that contains children.
         """
         parents = [*_parents(arm_id)]
         with self._lock:
@@ -95,7 +99,7 @@ class ParentWrites:
                     f"not sent: a PUT of the parent of {arm_id} is under way",
                     after_seconds=_BUSY_SECONDS,
                 )
-            # What they have read of their children is about to be untrue.
+            # What they have read of their children becomes outdated.
             for reading in readings:
                 reading.is_stale = True
             self._writes.update(parents)

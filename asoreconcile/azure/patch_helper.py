@@ -1,17 +1,17 @@
 """One reconcile of one object: its working copy, and every write to Kubernetes.
 
-Writes are few, small, and say what they rest on. Annotations and labels are collected
-and go out together: at the latest before the status, at once where something must be
-known to the next process (`record`). So a reconcile makes two writes at most, one of
-metadata and one of the status, which goes last.
+Writes are few, small and conditional. Annotations and labels are collected and written
+together: at the latest before the status, or at once if the next process must know them
+(`record`). So a reconcile makes two writes at most, one of metadata and, last, one of
+the status.
 
 Our own annotations and labels are a merge patch preconditioned on the uid, so that an
-edit in between costs no operation token; finalizers and owner references are lists
-others share, so they also rest on the resource version. Every answer replaces the
-working copy's metadata and is given to the cache, so that the next reconcile cannot
-start from something older (D21).
+edit in between does not lose an operation token. Finalizers and owner references are
+lists that others write, too, so these are also preconditioned on the resource version.
+Every answer replaces the working copy's metadata and is given to the cache, so that the
+next reconcile cannot start from an older object (D21).
 
-An object that is gone ends the reconcile (`GoneError`), silently: R1.17, D2.
+If the object is gone, the reconcile ends silently (`GoneError`): R1.17, D2.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ from asoreconcile.objects import (
 )
 from asoreconcile.redaction import redact
 
-# What a reconcile has done is written down even when it has used up its time.
+# The results of a reconcile are written even after its deadline.
 _RECORD_SECONDS = 15.0
 
 
@@ -60,11 +60,11 @@ class GoneError(AsoreconcileError):
 
 
 class StaleError(AsoreconcileError):
-    """The object is newer than the copy of this reconcile, which must start again."""
+    """The object is newer than this reconcile's copy: start the reconcile again."""
 
 
 class ObjectPatcher(Patcher, Protocol):
-    """What this room asks of its own kind (`kube.client.KubeClient`)."""
+    """The part of `kube.client.KubeClient` that is used here."""
 
     def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
         """Read the object from the server.
@@ -74,7 +74,7 @@ class ObjectPatcher(Patcher, Protocol):
 
 
 class WriteCache(Protocol):
-    """Where the answers of writes go (`cache.informer.Informer`)."""
+    """Receives the answers of writes (`cache.informer.Informer`)."""
 
     def record_write(self, obj: JsonObject) -> None:
         """Show the answer of a write to readers of the cache at once, before
@@ -82,7 +82,7 @@ class WriteCache(Protocol):
         """
 
     def record_deletion(self, key: ObjectKey, uid: str) -> None:
-        """Hide an object that is gone from readers of the cache, before its event."""
+        """Hide a deleted object from readers of the cache, before its event."""
 
 
 class PatchHelper:
@@ -99,9 +99,10 @@ class PatchHelper:
         form: StorageCodec,
         is_live: bool = False,
     ) -> None:
-        """Begin a reconcile with a private copy of the object as the cluster keeps it.
+        """Begin a reconcile with a private copy of the stored object.
 
-        is_live: the API server said so just now (`recent_writes`).
+        is_live: the copy is an answer of the API server from just now
+        (`recent_writes`).
 
         Raises ConversionError.
         """
@@ -111,14 +112,15 @@ class PatchHelper:
         self._unwritten: JsonObject = {}
         self._take(obj)
         self.key = key_of(obj)
-        # What the conditions of this reconcile speak of, whatever is edited meanwhile.
+        # The generation of this reconcile's conditions, also if the spec is edited
+        # meanwhile.
         self.generation = generation(obj)
         self.status: JsonObject = copy_json(status(self.obj))
         self._resource = resource
         self._client = client
         self._cache = cache
         self._clock = clock
-        # A sentence that every condition of this reconcile ends in.
+        # A sentence that is appended to every condition of this reconcile.
         self.remark = ""
         self._is_live = is_live  # whether `obj` is an answer of the API server
 
@@ -135,9 +137,9 @@ class PatchHelper:
         """Set (or with None remove) annotations and set labels, if any differs. They
         are written with the next write of metadata, `commit` at the latest.
 
-        They go out together even where the working copy says that some are there: it
-        may be older than what another process wrote, and an operation's token must
-        never stand beside the generation of another.
+        They are written together even if the working copy has some of them already: the
+        copy may be older than another process's write, and an operation's token must
+        never be combined with the generation of another operation.
         """
         if _differ(annotations(self.obj), notes):
             self._collect("annotations", notes)
@@ -150,32 +152,36 @@ class PatchHelper:
         *,
         labelled: Mapping[str, str] | None = None,
     ) -> None:
-        """As `annotate`, and durable before this returns, with all that was collected.
+        """As `annotate`, but stored before this returns, with everything collected.
 
-        For what another process must know if this one dies now. Raises GoneError.
+        For what another process must know if this one crashes now. Raises GoneError.
         """
         self.annotate(notes, labelled=labelled)
         self.flush()
 
     @property
     def unwritten(self) -> Mapping[str, Mapping[str, str | None]]:
-        """What was collected and is not written yet, by `annotations` and `labels`."""
+        """The collected changes that are not written yet, as `annotations` and
+        `labels`.
+        """
         return self._unwritten
 
     @property
     def stored(self) -> JsonObject:
-        """The object as the cluster keeps it, as far as this reconcile knows."""
+        """The stored object, as far as this reconcile knows."""
         return self._kept
 
     def withhold(self) -> None:
-        """Do not write what was collected: somebody else keeps it for later."""
+        """Drop the collected changes without writing them: the caller keeps them for
+        later.
+        """
         self._unwritten = {}
 
     def write_shared(self, meta: JsonObject) -> None:
         """Write lists that others write too (finalizers, ownerReferences), at once.
 
-        Raises ConflictError when the object changed since it was read: nothing was
-        written, the reconcile starts again from the newer object.
+        Raises ConflictError if the object changed since it was read: nothing was
+        written, and the reconcile starts again from the newer object.
         """
         base = {
             "uid": uid_of(self.obj),
@@ -186,22 +192,21 @@ class PatchHelper:
         self._patch({"metadata": {**base, **meta, **self._collected()}})
 
     def confirm(self) -> None:
-        """Make sure that the object is still there, as this reconcile knows it.
+        """Make sure that the object still exists, unchanged.
 
-        Caches lag, the more so when another process acted until just now: a PUT for an
-        object that went would leave a resource that nobody deletes (D2). One GET,
-        unless this reconcile has written already, or we did a moment ago. Raises
-        GoneError, StaleError.
+        Caches lag, especially just after another process was the leader: a PUT for a
+        deleted object would leave a resource that nobody deletes (D2). One GET, unless
+        this reconcile has already written, or we wrote a moment ago. Raises GoneError,
+        StaleError.
         """
         if self._is_live:
             return
         try:
-            # From the server: the cache may be behind, and that is what is in question.
+            # From the server, as the cache may be outdated.
             live = self._client.get(self._resource, self.key)
         except NotFoundError as error:
             raise GoneError(f"{self.key} is gone") from error
-        # Also where it has changed: so the next reconcile starts from what was read
-        # here.
+        # Also if it has changed: the next reconcile then starts from this object.
         self._cache.record_write(live)
         if uid_of(live) != uid_of(self.obj):
             raise GoneError(f"{self.key} was replaced")
@@ -216,7 +221,7 @@ class PatchHelper:
     def set_ready(self, ready: ReadyCondition, *, reason_aware: bool = False) -> None:
         """Offer the working status a Ready condition; written by `commit`.
 
-        Secrets that are known are hidden in its message: everybody may read it.
+        Known secrets are hidden in its message, which many people can read.
         """
         namespace = self.key.namespace
         reason = redact(ready.reason, namespace=namespace)
@@ -231,7 +236,7 @@ class PatchHelper:
         )
 
     def set_drifted(self, message: str) -> None:
-        """What a sync found and left as it is, or with "" nothing; see `commit`."""
+        """Set the Drifted condition, or remove it with ""; written by `commit`."""
         found = self.status.get("conditions")
         shown = merge_drifted(
             found,
@@ -244,20 +249,20 @@ class PatchHelper:
             self.status["conditions"] = shown
 
     def restore_ready(self) -> None:
-        """Take back what was offered: Ready stays as it was read, if there was one."""
+        """Undo `set_ready`: Ready stays as it was read, if there was one."""
         before = status(self.obj).get("conditions")
         if before:
             self.status["conditions"] = copy_json(before)
 
     def replace_status(self, observed: JsonObject) -> None:
-        """Take what Azure answered as the status; conditions are carried over (D1)."""
+        """Replace the status by Azure's answer; conditions are kept (D1)."""
         conditions: Sequence[JsonObject] = self.status.get("conditions") or []
         self.status = {**observed, "conditions": list(conditions)}
 
     def drop_observed(self, *, stored: bool = False) -> None:
-        """Keep the conditions alone of the working status.
+        """Keep only the conditions of the working status.
 
-        stored: of what the cluster has, too; else that stays as it is.
+        stored: drop the rest of the stored status, too; else it stays.
         """
         self.status = {
             **({} if stored else copy_json(status(self.obj))),
@@ -265,34 +270,34 @@ class PatchHelper:
         }
 
     def fit_status(self) -> list[str]:
-        """Leave out what makes the object larger than a cluster stores; the members of
-        the status that were left out, the largest first.
+        """Drop members of the status until the object fits into the cluster's limit;
+        the names of those dropped, the largest first.
         """
         room = MAX_OBJECT_BYTES - json_size({**self.obj, "status": None})
         self.status, dropped = fitted(self.status, room)
         return dropped
 
     def commit(self) -> None:
-        """Write what was collected, and then the working status, if it differs from
-        what is stored (R1.16). Raises GoneError, ApiError.
+        """Write the collected metadata, and then the working status if it differs from
+        the stored one (R1.16). Raises GoneError, ApiError.
         """
         self.flush()
         wanted = self._form.status({**self.obj, "status": self.status})
         stored = status(self._kept)
-        # Nearly always nothing differs, which the texts say ten times as fast.
+        # Nearly always nothing differs; comparing the texts is ten times as fast.
         if jsontext.dumps(stored) == jsontext.dumps(wanted):
             return
         change = merge_patch({"status": stored}, {"status": wanted})
         if change is not None:
-            # On the uid, not the version: the status is ours alone, and an edit of the
-            # spec in between must not cost what Azure said. The generation in it says
-            # what it is of.
+            # Preconditioned on the uid, not the resource version: only we write the
+            # status, and an edit of the spec in between must not lose Azure's answer.
+            # The conditions' observedGeneration tells which spec it is of.
             self._patch(
                 {"metadata": {"uid": uid_of(self.obj)}, **change}, subresource="status"
             )
 
     def _collect(self, field: str, values: Mapping[str, str | None]) -> None:
-        """Have the working copy say what is to be written."""
+        """Apply the changes to the working copy, to be written later."""
         if not values:
             return
         meta = self.obj["metadata"]
@@ -302,8 +307,8 @@ class PatchHelper:
         self._unwritten[field] = {**self._unwritten.get(field, {}), **values}
 
     def flush(self) -> None:
-        """Write what was collected. Raises GoneError, ApiError: it is not tried again
-        in this reconcile.
+        """Write the collected metadata. Raises GoneError, ApiError; not retried in this
+        reconcile.
         """
         if collected := self._collected():
             self._patch({"metadata": {"uid": uid_of(self.obj), **collected}})
@@ -323,7 +328,8 @@ class PatchHelper:
                 raise GoneError(f"{self.key} was replaced") from error
             raise
         if has_ended(answer):
-            # Woken before the event comes, it would be polled and let go once more.
+            # A reconcile before the event arrives would poll and release the object
+            # again.
             self._cache.record_deletion(self.key, uid_of(answer))
         else:
             self._cache.record_write(answer)
@@ -331,11 +337,11 @@ class PatchHelper:
         self._is_live = True
 
     def _send(self, body: JsonObject, subresource: str) -> JsonObject:
-        """The PATCH; once more where a stop broke it off, and there is time.
+        """Send the PATCH; once more if the shutdown interrupted it and there is time.
 
-        What a reconcile has done is forgotten with the process. A connection that died
-        without a word must not cost the operation's token: the next one may be sound,
-        and to write the same twice does no harm.
+        Otherwise the results of the reconcile are lost with the process. A broken
+        connection must not lose the operation's token: the next connection may work,
+        and writing the same twice does no harm.
         """
         try:
             with reconcile_context.half_of_stop():

@@ -1,4 +1,6 @@
-"""The body that a resource would be PUT with now: the spec, resolved and modified."""
+"""Builds the body of a PUT: the spec with its references resolved, modified by
+extensions.
+"""
 
 from asoreconcile.azure.identity import ResourceIdentity
 from asoreconcile.azure.reconcile_scope import ReconcileScope
@@ -12,7 +14,7 @@ def payload_of(scope: ReconcileScope, identity: ResourceIdentity) -> JsonObject:
     """Blocking: reads Secrets and ConfigMaps once a reconcile, and whatever extensions
     read.
 
-    Raises ConditionError for inputs that are not there, and what extensions raise.
+    Raises ConditionError for missing inputs, and what extensions raise.
     """
     body = to_arm(
         scope.version, spec(scope.obj), name=identity.name, inputs=scope.references

@@ -1,7 +1,7 @@
-"""What a reconcile of one object does first, decided before anything is done. Pure.
+"""Decides the first step of a reconcile of one object. Pure.
 
-The order of the questions is the contract (R1.1-R1.8, R5.1, R5.2): whose
-object is it, is it going away, is it ours already, may we write, is something running.
+The order of the questions is the contract (R1.1-R1.8, R5.1, R5.2): which operator owns
+the object, is it being deleted, is it claimed, may we write, is an operation running.
 """
 
 from asoreconcile.azure.annotations import (
@@ -57,8 +57,8 @@ def plan(
     if is_deleting(obj):
         return _plan_delete(obj, policy=policy, can_delete=can_delete)
     claim = not has_finalizer(obj, FINALIZER)
-    # Each is one write that must be there before Azure is asked, and the end of its
-    # reconcile; the next one goes on.
+    # Each of these is one write that must be stored before any request to Azure. It
+    # ends its reconcile; the next reconcile continues.
     if not owner:
         return Decision((), SetOperatorNamespace(claim=claim))
     if claim:
@@ -74,7 +74,7 @@ def plan(
 
 
 def _foreign(owner: str, operator_namespace: str) -> Decision:
-    """Another operator's object: an event, nothing else (R1.2)."""
+    """Another operator's object: record an event and do nothing else (R1.2)."""
     text = (
         f"Operator in namespace {operator_namespace!r} leaves this object alone: it "
         f"belongs to the operator in namespace {owner!r}"
@@ -83,7 +83,7 @@ def _foreign(owner: str, operator_namespace: str) -> Decision:
 
 
 def _without_leftover(obj: JsonObject) -> tuple[Effect, ...]:
-    """An operation that is no PUT's, or is half there, is cleared (D16, R2.1)."""
+    """Clear a token that is not of a PUT or is incomplete (D16, R2.1)."""
     notes = annotations(obj)
     if not (notes.get(POLLER_TOKEN) or notes.get(POLLER_ID)):
         return ()
@@ -95,7 +95,7 @@ def _plan_delete(obj: JsonObject, *, policy: Policy, can_delete: bool) -> Decisi
     notes = annotations(obj)
     if not has_finalizer(obj, FINALIZER) or not policy.deletes:
         return Decision((), RemoveFinalizer())
-    # Never created: nothing to delete, and no credential is needed to say so (D18).
+    # Never created: nothing to delete, and no credential is needed (D18).
     if not notes.get(RESOURCE_ID):
         return Decision((), RemoveFinalizer())
     if not can_delete:
@@ -103,7 +103,7 @@ def _plan_delete(obj: JsonObject, *, policy: Policy, can_delete: bool) -> Decisi
     show = SetReady(deleting(generation(obj)))
     if _has_poller(obj) and notes[POLLER_ID] == DELETE_POLLER:
         return Decision((show,), Poll())
-    # A running create is not waited for (R5.7).
+    # A deletion does not wait for a running create (R5.7).
     return Decision((show,), PrepareDelete())
 
 

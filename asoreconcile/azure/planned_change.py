@@ -1,7 +1,7 @@
-"""What a PUT would change of what Azure has, by field and with the rule. Pure.
+"""The changes that a PUT would make in Azure, by field and with the rule. Pure.
 
-No value of a Secret is in it: those of a body are stood in for by `***` before, and
-what Azure shows under the name of a secret field is hidden.
+It contains no value of a Secret: those of a body were replaced by `***` before, and the
+values of secret fields in Azure's answer are hidden.
 """
 
 import re
@@ -40,7 +40,7 @@ _RULES: Mapping[DifferenceKind, str] = {
 class FieldChange:
     """path: in the ARM body. rule: why it counts as a change.
 
-    want, have: None where there is no value on that side.
+    want, have: None if there is no value on that side.
     """
 
     path: str
@@ -51,13 +51,13 @@ class FieldChange:
 
 @attrs.frozen
 class PlannedChange:
-    """What would happen to the resource of one object.
+    """The change to the resource of one object.
 
-    why: for everything but an update, in words. owner: whom the resource hangs off,
-    `Kind namespace/name` or an ARM id. write_only: paths that Azure never shows, so
-    that they were not compared. sent: the body of the PUT; found: what Azure has; both
-    without secrets, None where they are not known. statements: what a server of a
-    database would be told, without secrets.
+    why: the reason, except for an update.
+    owner: the resource's owner, `Kind namespace/name` or an ARM id. write_only: paths
+    that Azure never shows, so that they were not compared. sent: the body of the PUT;
+    found: what Azure has; both without secrets, None if unknown. statements: the SQL
+    statements for a database server, without secrets.
     """
 
     kind: GroupKind
@@ -101,7 +101,7 @@ def compared(
     *,
     children: frozenset[str],
 ) -> PlannedChange:
-    """The plan with what a PUT of a body would change of what Azure has.
+    """The plan with the changes that a PUT of the body would make.
 
     body: with `differences.HIDDEN` for secrets. children: see `differences`.
     """
@@ -136,8 +136,8 @@ def secret_names(table: Table) -> frozenset[str]:
 
 
 def shown(value: Any, secrets: frozenset[str], *, theirs: bool = False) -> Any:
-    """A copy of a JSON value that may be printed. theirs: from Azure, where whatever is
-    called like a secret is taken for one.
+    """A copy of a JSON value that may be printed. theirs: from Azure, in which every
+    member with a secret's name is hidden.
     """
     if value == HIDDEN:
         return STARS
@@ -156,7 +156,7 @@ def shown(value: Any, secrets: frozenset[str], *, theirs: bool = False) -> Any:
 def _secret_names(table: Table, seen: set[int]) -> Iterator[str]:
     if id(table) in seen:
         return
-    # Types may hold themselves (a rule that has rules): without it this would not end.
+    # Types may be recursive (a rule that has rules): without it this would not end.
     seen.add(id(table))
     for field in table.fields:
         if field.is_secret:
@@ -173,9 +173,9 @@ def _change(found: Difference, secrets: frozenset[str]) -> FieldChange:
 
 
 def _never_shown(version: KindVersion, found: Difference) -> bool:
-    """Whether the kind's status, which is what Azure may answer, has no such field."""
+    """Whether the kind's status, the schema of Azure's answers, lacks the field."""
     body = found.want
-    # From the inside out: each step puts the value into what encloses it.
+    # From the inside out: each step wraps the value in its container.
     for match in reversed([*_STEP.finditer(found.path)]):
         name, element = match.groups()
         if element is None:

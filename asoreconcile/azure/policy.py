@@ -24,7 +24,7 @@ class Policy(Enum):
         return self is Policy.MANAGE
 
 
-# What may take each other's place without any effect on an object that stays.
+# Policies that differ only at a deletion.
 _QUIET = {None, "", Policy.MANAGE.value, Policy.DETACH_ON_DELETE.value}
 
 
@@ -33,7 +33,7 @@ def policy_of(
     namespace_annotations: Mapping[str, str],
     default: Policy,
 ) -> tuple[Policy, str | None]:
-    """The policy in force, and the value that was not understood, if any.
+    """The policy in force, and the unknown value, if any.
 
     The object's annotation wins over its namespace's, which wins over the default; an
     empty value counts as absent, an unknown one as the default (`annotation_values`
@@ -56,9 +56,9 @@ def concerns(
 ) -> bool:
     """Whether a change of a policy annotation is a reason for a reconcile.
 
-    To and from `skip` it is (R6.1, R6.3), and to and from a value that is none: that is
-    said. An object that is being deleted looks at any: it may have waited for
-    `detach-on-delete` for long.
+    A change to or from `skip` is one (R6.1, R6.3), and to or from an unknown value,
+    which is reported. For an object that is being deleted any change is: it may have
+    waited for `detach-on-delete`.
     """
     old, new = before.get(RECONCILE_POLICY), after.get(RECONCILE_POLICY)
     if old == new:

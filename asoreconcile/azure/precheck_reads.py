@@ -1,8 +1,8 @@
-"""The reads and checks before a PUT: may the owner take it, may the resource take it.
+"""The reads and extension checks of owner and resource before a PUT.
 
-Order and cost are the contract (R1.9): a fresh GET of the owner, its check, and only
-if that passes a fresh GET of the resource and its check. No check, no GET; and children
-that wait on one owner share its GETs (`owner_reads`).
+Order and cost are the contract (R1.9): a fresh GET of the owner, its check, and only if
+that passes a fresh GET of the resource and its check. Without a check there is no GET.
+Children that wait for one owner share its GETs (`owner_reads`).
 """
 
 from asoreconcile.arm.errors import ArmError
@@ -22,10 +22,10 @@ from asoreconcile.objects import JsonObject
 
 
 def run_prechecks(scope: ReconcileScope, owner: Owner | None) -> Decision | None:
-    """What the checks decide (`prechecks`); None: the PUT may go out now.
+    """The checks' decision (`prechecks`); None: the PUT may be sent.
 
-    Blocking: a GET for each check there is. Raises ConditionError `WaitingForOwner`
-    when Azure has no owner that could be checked, and what the checks raise.
+    Blocking: a GET for each check. Raises ConditionError `WaitingForOwner` if the owner
+    does not exist in Azure, and what the checks raise.
     """
     extensions, gk = scope.operator.extensions, scope.kind.group_kind
     if owner is not None and extensions.has(PRE_RECONCILE_OWNER, gk):
@@ -51,8 +51,8 @@ def _fresh_owner(
 ) -> JsonObject:
     """The owner with the status Azure reports now; kept in memory only.
 
-    Raises ConditionError `WaitingForOwner` when Azure has none: the check would judge
-    what is not there.
+    Raises ConditionError `WaitingForOwner` if Azure has none, as the check would have
+    nothing to judge.
     """
     try:
         body = scope.operator.owner_reads.get(
@@ -71,7 +71,7 @@ def _fresh_owner(
 def _owner_version(scope: ReconcileScope, owner: Owner) -> KindVersion | None:
     """The version to read the owner at: the one served, else the newest catalogued.
 
-    None for an owner given by id whose kind is not known: it cannot be read as one.
+    None for an owner given by id whose kind is unknown: its body cannot be mapped.
     """
     group_kind = owner.group_kind or scope.version.owner
     if group_kind is None:

@@ -1,6 +1,6 @@
-"""What the checks before a PUT mean for it. Pure.
+"""Decides by the checks whether a PUT may be sent. Pure.
 
-What the GETs say decides, never what a status remembers. Rules: R1.9, R1.10.
+The GETs' answers decide, never an older status. Rules: R1.9, R1.10.
 """
 
 from asoreconcile.arm.condition_error import ConditionError, RetryClass
@@ -13,7 +13,7 @@ from asoreconcile.objects import JsonObject
 
 
 def after_precheck(result: PreResult) -> Decision | None:
-    """How the reconcile ends in place of the PUT; None: the PUT may go out.
+    """How the reconcile ends instead of the PUT; None: the PUT may be sent.
 
     A check that blocks fails it with `ReconciliationBlocked` (R1.10).
     """
@@ -40,14 +40,14 @@ def fresh_owner(owner: Owner, version: KindVersion, body: JsonObject) -> JsonObj
 def fresh_object(
     obj: JsonObject, version: KindVersion, body: JsonObject | None
 ) -> JsonObject:
-    """The object with the status that Azure reports now; with none if Azure has none:
-    what its status remembers of a resource that went must not hold back the next one.
+    """The object with the status that Azure reports now; without a status if Azure has
+    no resource: the old status of a deleted resource must not block the next one.
     """
     return {**obj, "status": {} if body is None else status_of(version, body)}
 
 
 def owner_absent(owner: Owner) -> ConditionError:
-    """Azure has no owner that could be checked, and a child is not put under it."""
+    """The condition if the owner does not exist in Azure; the child is not PUT."""
     what = "correct spec.owner" if owner.obj is None else "see its own Ready condition"
     return waiting(
         f"the owner {owner.arm_id} does not exist in Azure, so nothing is sent: it is "

@@ -1,9 +1,9 @@
-"""What Azure has accepted for an object that is not settled yet (D15).
+"""Records the accepted PUT of an object that is not settled yet (D15).
 
-After an accepted PUT the record of its operation may fail, or somebody may take it off
-the object; later the post-check, an export or the status may fail. The retry must not
-PUT the same body again: it goes on where it failed. Kept in memory only; a restart
-costs one identical PUT. Digests, not bodies: bodies hold secrets.
+After an accepted PUT the write of its token may fail, or somebody may remove the token;
+later the post-check, an export or the status write may fail. The retry must not PUT the
+same body again: it continues where it failed. In memory only; a restart costs one
+identical PUT. Digests, not bodies, as bodies contain secrets.
 """
 
 import hashlib
@@ -17,8 +17,8 @@ from asoreconcile.objects import JsonObject
 
 
 def digest(arm_id: str, api_version: str, body: JsonObject) -> bytes:
-    """A fingerprint of a PUT, equal for equal requests whatever the key order."""
-    # Azure takes an id in any case: however it is written, it is the same request.
+    """A fingerprint of a PUT, independent of the order of keys."""
+    # Azure ignores the case of ids, so it makes no other request.
     hasher = hashlib.sha256(f"{arm_id.lower()}?{api_version}\n".encode())
     hasher.update(jsontext.dumps(body, sort_keys=True))
     return hasher.digest()
@@ -28,9 +28,9 @@ def digest(arm_id: str, api_version: str, body: JsonObject) -> bytes:
 class PutRecord:
     """A PUT that Azure accepted.
 
-    generation: of the spec it was made from. running: its operation, until it is known
-    to have ended; inputs, notes: annotations recorded with it. recreated: an event has
-    said that the resource was gone and is created again (`external_deletion`).
+    generation: of the spec it was made from. running: its operation, until its end is
+    known; inputs, notes: annotations recorded with it. recreated: an event has reported
+    that the PUT recreates a deleted resource (`external_deletion`).
     """
 
     digest: bytes

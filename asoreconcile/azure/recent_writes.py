@@ -1,4 +1,4 @@
-"""An object made ours a moment ago, whose next reconcile is the one that begins it.
+"""Remembers a claim of a moment ago, so that the next reconcile needs no extra read.
 
 In memory only; losing it costs one read.
 """
@@ -7,14 +7,14 @@ import attrs
 
 from asoreconcile.objects import JsonObject, resource_version
 
-# Time for a worker to be free again, and less than another process needs to have the
-# resource deleted in Azure and let the object go.
+# Long enough for a worker to become free, and shorter than another process needs to
+# delete the resource in Azure and release the object.
 AS_WRITTEN_SECONDS = 0.25
 
 
 @attrs.define(eq=False)
 class RecentWrites:
-    """What our own write of one object was answered. For its reconciles alone.
+    """The answer to our last write of an object. Only for the object's reconcile.
 
     at: when the answer had come (`Clock.monotonic` seconds); None: nothing is recorded.
     """
@@ -23,12 +23,14 @@ class RecentWrites:
     at: float | None = None
 
     def note(self, obj: JsonObject, *, at: float) -> None:
-        """obj: the API server's answer, come by `at` (`Clock.monotonic` seconds)."""
+        """obj: the API server's answer, received by `at` (`Clock.monotonic`
+        seconds).
+        """
         self.resource_version, self.at = resource_version(obj), at
 
     def is_as_written(self, obj: JsonObject, *, now: float) -> bool:
-        """Whether an object is the answer of our own write of a moment ago: asking for
-        it would show no more.
+        """Whether an object is the answer to our own write of a moment ago, so that a
+        GET would show nothing new.
         """
         return (
             self.at is not None
@@ -37,6 +39,6 @@ class RecentWrites:
         )
 
     def end(self) -> bool:
-        """The reconcile that begins it was made; whether it was recorded."""
+        """Forget the write after the next reconcile; whether one was recorded."""
         was_noted, self.at = self.at is not None, None
         return was_noted

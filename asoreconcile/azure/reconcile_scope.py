@@ -1,4 +1,4 @@
-"""What one reconcile works with: the object, its kind, and what all kinds share.
+"""The context of one reconcile: the object, its kind, and what all kinds share.
 
 `SharedDependencies` is shared by all kinds, `KindRuntime` by all reconciles of one
 kind; `ReconcileScope` belongs to one reconcile.
@@ -51,19 +51,19 @@ from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, annotations
 
 
 def no_graph() -> GraphClient:
-    """Of a connection to ARM alone."""
+    """The `graph` of a connection that reaches ARM only."""
     raise CredentialError("this connection has no way to Microsoft Graph")
 
 
 @attrs.frozen
 class Connection:
-    """A way into ARM for one object: a client, and whose credential it uses.
+    """The connection to ARM for one object: a client, and the origin of its credential.
 
     source: `namespace/name` of the Secret that the credential came from.
-    content: a hash of what was in it; "" for the operator's settings.
-    tenant_id: of the credential; "" where only the machine knows it.
+    content: a hash of that Secret's data; "" for the operator's settings.
+    tenant_id: of the credential; "" if only the machine knows it.
     graph: the client of Microsoft Graph with the same credential; made on first use.
-    Raises ConditionError `CredentialError` where Graph's address is not known.
+    Raises ConditionError `CredentialError` if Graph's address is not known.
     """
 
     client: ArmClient
@@ -76,10 +76,11 @@ class Connection:
     )
 
     def require_subscription_of(self, arm_id: str) -> None:
-        """Raises ConditionError `SubscriptionMismatch` (Error) for another one: R8.6.
+        """Raises ConditionError `SubscriptionMismatch` (Error) for another
+        subscription: R8.6.
 
-        To a credential of another subscription Azure says that a resource is not
-        there, which must not be taken for its end.
+        To a credential of another subscription Azure answers that the resource does not
+        exist. That must not be mistaken for its deletion.
         """
         stated = ids.subscription_of(arm_id)
         if stated is not None and stated.lower() != self.subscription_id.lower():
@@ -113,10 +114,10 @@ class Recorder(Protocol):
 
 
 class NamingRecorder(Recorder, Protocol):
-    """A recorder that others record through (`kube.events.EventRecorder`)."""
+    """A recorder from which others are derived (`kube.events.EventRecorder`)."""
 
     def named(self, source: str) -> Recorder:
-        """The same, for events that one controller records."""
+        """The same recorder, for the events of one controller."""
 
 
 class ServedKinds(Objects, Protocol):
@@ -131,18 +132,18 @@ class SharedDependencies:
     """What all kinds share.
 
     namespace_annotations: namespace name -> its annotations, from the cache. namespace:
-    the operator's own, the mark on its objects. is_credential: whether some object
-    names a Secret as its credential. objects_with_arm_id: an ARM id -> the objects that
-    may stand for it, each with its version: those claimed for it, and those unclaimed
-    that are called so. Raises RetryError while some are not listed yet. waiting:
-    objects that wait for an older one of the same id. collection_reads: None reads
-    each resource by a GET of its own. graph_reads: asked before these. note_pace: how
-    fast deferred notes are written.
-    force_put_seconds: after so long a resource of which Azure does not show all is put,
-    whatever it shows; None is never. count_sync: called at each sync that looks first,
-    with what it came to and whether it PUTs. predecessor_renewed: until when the
-    process before this one led, None if that is not known. expressions: those that
-    exports are computed by.
+    the operator's own, which it writes on its objects. is_credential: whether some
+    object names a Secret as its credential. objects_with_arm_id: an ARM id -> the
+    objects that may represent it, each with its version: those claimed for it, and
+    unclaimed ones with its name. Raises RetryError while some are not listed yet.
+    waiting: objects that wait for an older one of the same id. collection_reads: None
+    reads each resource by a GET of its own. graph_reads: tried before collection_reads.
+    note_pace: limits the rate of deferred notes.
+    force_put_seconds: after so long, a resource of which Azure does not show every
+    value gets a PUT even without drift; None is never. count_sync: called at each sync
+    that reads first, with its result and whether it PUTs. predecessor_renewed: when the
+    previous leader last renewed its lease, None if not known. expressions: the engine
+    that evaluates export expressions.
     """
 
     clock: Clock
@@ -181,19 +182,19 @@ class SharedDependencies:
     graph_reads: GraphReads | None = None
 
     def forget(self, kind: "KindRuntime", key: ObjectKey) -> None:
-        """Forget what the process remembers of an object that is gone or let go."""
+        """Drop the memory of an object that is gone or released."""
         kind.memories.forget(key)
         self.waiting.forget(ObjectReference(kind.group_kind, key))
 
 
 @attrs.frozen
 class KindRuntime:
-    """One kind as the cluster keeps it, and what its reconciles share.
+    """One kind as the cluster stores it, and what its reconciles share.
 
-    version: the one the kind is served at; an object's own is its author's
-    (`ReconcileScope.version`).
-    unreadable: the objects that the cache had to leave out.
-    recorder: None records in the operator's name.
+    version: the one that the kind is served at; the version of an object is its
+    author's (`ReconcileScope.version`).
+    unreadable: the objects that the cache could not read.
+    recorder: None records events as the operator.
     """
 
     version: KindVersion
@@ -234,17 +235,17 @@ class ReconcileScope:
         self.patcher = patcher
         self.log = log
         self.read_set = read_set
-        # Held, not looked up: what is forgotten while the reconcile runs stays
-        # forgotten.
+        # Kept here, not looked up again: memory that is dropped during the reconcile
+        # stays dropped.
         self.memory = memory
-        # Whether a failure of this reconcile speaks of Secrets and ConfigMaps as they
-        # were.
+        # Whether a failure of this reconcile is about old values of Secrets or
+        # ConfigMaps.
         self.inputs_changed = False
-        # When the list was begun that the sync went by, in monotonic seconds.
+        # When the list that this sync used was started, in monotonic seconds.
         self.listed_at: float | None = None
-        # What the last GET said, where a list says something else.
+        # The last GET's answer, if a list differs from it.
         self.listed_otherwise: LastLook | None = None
-        # What Resource Graph shows, where it cannot be taken for what a GET would.
+        # The row of Resource Graph, if it cannot replace a GET.
         self.undecided_row: JsonObject | None = None
         self.objects = TrackingReader(operator.objects, read_set)
 
@@ -275,8 +276,8 @@ class ReconcileScope:
 
     @cached_property
     def namespace_annotations(self) -> Mapping[str, str]:
-        """What the object inherits from its Namespace: one state for the whole
-        reconcile. Raises RetryError while the Namespace is not cached yet.
+        """The Namespace's annotations that the object inherits, read once a reconcile.
+        Raises RetryError while the Namespace is not cached yet.
         """
         return self.operator.namespace_annotations(self.key.namespace)
 
@@ -287,18 +288,18 @@ class ReconcileScope:
 
     @property
     def age_seconds(self) -> float:
-        """How old the list is that the sync went by; 0 where it did not."""
+        """The age of the list that the sync used; 0 if it used none."""
         if self.listed_at is None:
             return 0.0
         return self.operator.clock.monotonic() - self.listed_at
 
     @cached_property
     def connection(self) -> Connection:
-        """The way into ARM; asked for only by steps that need one (D18).
+        """The connection to ARM, resolved by the first step that needs it (D18).
 
         Raises ConditionError: no credential, or one that does not fit the claimed id.
         """
-        # Before the look: what changes during it is not taken for what is used.
+        # Taken before the read: a change during it must not count as already used.
         self.memory.content = ""
         connection = self.operator.connections.for_object(self.obj)
         self.memory.content = connection.content
@@ -319,7 +320,7 @@ class ReconcileScope:
 
     @cached_property
     def context(self) -> ReconcileContext:
-        """What extensions of this reconcile see; all of them share its raw GET."""
+        """The context for this reconcile's extensions; they share its raw GET."""
         return ReconcileContext(
             version=self.version,
             arm=self.connection.client,

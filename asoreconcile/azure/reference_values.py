@@ -1,4 +1,4 @@
-"""What a reference of a spec means, given the object that it names. Pure.
+"""Resolves a reference of a spec, given the object that it names. Pure.
 
 `references` reads the objects. Messages are for the Ready condition: they name keys
 and objects, and never quote a value.
@@ -60,8 +60,8 @@ def arm_id_in(
             "its CRD, or refer to the resource by armId",
         )
     arm_id = annotations(target).get(RESOURCE_ID)
-    # The annotation comes with the claim, before the PUT: who refers to a resource
-    # that is not there yet is told so by Azure, and tries again.
+    # The annotation is written at the claim, before the PUT. If the resource does not
+    # exist yet, Azure refuses the reference, and the object retries.
     if not arm_id:
         raise _missing(
             "ReferenceNotFound",
@@ -86,7 +86,7 @@ def entry_of(
 
 
 def not_found(resource: ApiResource, name: str) -> ConditionError:
-    """That a Secret or ConfigMap is not there."""
+    """The condition for a missing Secret or ConfigMap."""
     return _missing(
         _NOT_FOUND[resource],
         f"{resource.kind} {name!r} does not exist in this namespace: create it",
@@ -94,7 +94,7 @@ def not_found(resource: ApiResource, name: str) -> ConditionError:
 
 
 def decoded_text(name: str, key: str, value: str) -> str:
-    """A Secret's entry as text. Raises ConditionError `Failed` for what is none."""
+    """A Secret's entry as text. Raises ConditionError `Failed` if it is no text."""
     try:
         return base64.b64decode(value, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
@@ -108,12 +108,12 @@ def decoded_text(name: str, key: str, value: str) -> str:
 
 
 def versions_mark(read: Mapping[tuple[str, str], JsonObject]) -> str:
-    """Which objects were read, at which version; "" is none.
+    """A mark of the objects that were read, and their versions; "" is none.
 
-    read: by kind and name. No values in it: it is written where everybody may read it.
+    read: by kind and name. It contains no values, as everybody may read it.
     """
     versions = sorted(
-        # The uid as well: of an object that was made again the version may repeat.
+        # The uid as well: a recreated object may have the same version again.
         f"{kind}/{name}={uid_of(obj)}/{resource_version(obj)}"
         for (kind, name), obj in read.items()
     )
@@ -134,7 +134,8 @@ def hidden(value: Any, secrets: Collection[str]) -> Any:
 
 
 def _missing(reason: str, message: str) -> ConditionError:
-    # Soon: what is missing is often applied together with the object that names it.
+    # Retried soon: a missing object is often applied together with the one that names
+    # it.
     return ConditionError(message, reason=reason, retry=RetryClass.FAST)
 
 

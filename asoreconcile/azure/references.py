@@ -1,8 +1,8 @@
-"""The values a spec asks for: ids of other resources, Secrets, ConfigMaps.
+"""Reads the values a spec refers to: ids of other resources, Secrets, ConfigMaps.
 
-Everything is looked up in the object's own namespace (a namespace is a boundary), and
-what is found is judged by `reference_values`. Secret values pass through here into the
-ARM body and nowhere else.
+Everything is read from the object's own namespace (a namespace is a boundary);
+`reference_values` interprets it. Secret values pass through here into the ARM body and
+nowhere else.
 """
 
 from collections.abc import Iterable
@@ -58,7 +58,7 @@ class ReferenceResolver:
         self._secrets: set[str] = set()  # values, to keep them out of comparisons
 
     def reference(self, ref: JsonObject) -> str:
-        """The ARM id of `{group, kind, name}`. Its readiness does not matter."""
+        """The ARM id of `{group, kind, name}`; the object need not be Ready."""
         group_kind, name = target_of(ref)
         target = self._objects.get(group_kind, ObjectKey(self._namespace, name))
         installed = target is not None or self._objects.is_installed(group_kind)
@@ -87,9 +87,10 @@ class ReferenceResolver:
     def know_secrets(self, inputs: Iterable[InputReference]) -> None:
         """Read the Secrets that a spec names, so that `redact` knows their values.
 
-        For reconciles that send nothing: Azure quotes a value long after it was sent.
-        What cannot be read now is left out. Nothing is decided by it, so it is not
-        in the read set: a change of one of them still wakes the object.
+        For reconciles that send nothing: Azure may quote a value long after it was
+        sent. Secrets that cannot be read now are left out. No decision depends on these
+        reads, so they are not in the read set: a change of such a Secret still wakes
+        the object.
         """
         readers = {"secret": self.secret, "secret-map": self.secret_map}
         for given in inputs:
@@ -109,7 +110,7 @@ class ReferenceResolver:
     def _decoded(self, name: str, key: str, value: str) -> str:
         decoded = decoded_text(name, key, value)
         self._secrets.add(decoded)
-        # Before anything is sent: Azure may quote it in the answer to the first PUT.
+        # Before any request: Azure may quote the value in its answer to the first PUT.
         know(decoded, namespace=self._namespace)
         return decoded
 
@@ -125,8 +126,7 @@ class ReferenceResolver:
         try:
             obj = self._client.get(resource, key)
         except NotFoundError as error:
-            # Noted though it is missing: once somebody creates it, this object is
-            # woken.
+            # Recorded although it is missing: its creation then wakes this object.
             self._read_set.note(node, None)
             raise not_found(resource, name) from error
         self._read_set.note(node, obj)

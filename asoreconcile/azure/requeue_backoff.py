@@ -1,4 +1,4 @@
-"""When an object is looked at again: back-off by retry class, and the sync period.
+"""When an object is reconciled again: back-off by retry class, and the sync period.
 
 Each object counts its own failures (D7). The class and the count decide, a
 `Retry-After` is a lower bound (D4). Rules: R4.1-R4.3.
@@ -10,16 +10,18 @@ from collections.abc import Callable
 from asoreconcile.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.memory import ObjectMemory
 
-# ASO's, as its users know them (R4.1).
+# The same as ASO's (R4.1).
 _CAP_SECONDS = {RetryClass.FAST: 30.0, RetryClass.SLOW: 180.0}
-# For who has switched syncs off: what only a change can mend is looked at all the same.
+# Without a sync period: errors that only a change can fix are still retried.
 _VERY_SLOW_SECONDS = 3600.0
 _JITTER = 0.25
 _DOUBLINGS = 10  # 2**10 s is past every cap
 
 
 class RequeueBackoff:
-    """Next delays for the objects of one kind; what is counted is in their memory."""
+    """Computes the delays for the objects of one kind; the counts are in their
+    memory.
+    """
 
     def __init__(
         self,
@@ -33,11 +35,11 @@ class RequeueBackoff:
 
     def failed(self, memory: ObjectMemory, error: ConditionError) -> float:
         """Seconds until the next try after one more failure. Rules: R4.1, D19."""
-        # It waits for a person: there is nothing to count up towards.
+        # It waits for a person, so the delay does not grow.
         if error.severity == "Error":
             self.succeeded(memory)
             return max(error.after_seconds, self.very_slow())
-        # An accepted write resets the failures, but not the operations that failed.
+        # An accepted write resets the failures, but not the failed operations.
         count = max(memory.failures, memory.failed_operations - 1)
         memory.failures += 1
         if error.retry is RetryClass.VERY_SLOW:
@@ -50,16 +52,18 @@ class RequeueBackoff:
         memory.failures = 0
 
     def resync(self, *, age_seconds: float = 0.0) -> float | None:
-        """Seconds until an object in order is looked at again; None is never.
+        """Seconds until a Ready object is synced again; None is never.
 
-        age_seconds: of what it was judged by, which counts as part of the period.
+        age_seconds: of the data of this sync, which is subtracted from the period.
         """
         if self.sync_period_seconds is None:
             return None
         return max(self._jittered(self.sync_period_seconds) - age_seconds, 1.0)
 
     def very_slow(self) -> float:
-        """Seconds until what only a change can mend: the sync period, or an hour."""
+        """Seconds until the retry of an error that only a change can fix: the sync
+        period, or an hour.
+        """
         return self._jittered(self.sync_period_seconds or _VERY_SLOW_SECONDS)
 
     def _jittered(self, seconds: float) -> float:

@@ -1,4 +1,4 @@
-"""What one reconcile reads of its resource, and of what that was made of. Blocking."""
+"""A reconcile's reads of its resource, and of the inputs of its PUT. Blocking."""
 
 from asoreconcile.arm.body_digest import digest_of
 from asoreconcile.arm.condition_error import ConditionError
@@ -15,15 +15,15 @@ from asoreconcile.objects import JsonObject, spec
 def observed_status(
     scope: ReconcileScope, body: JsonObject | None
 ) -> JsonObject | None:
-    """The status that Azure reports; None for a resource that is not there.
+    """The status that Azure reports; None if the resource does not exist.
 
     body: the resource, if it has just been read. Raises ArmError, ArmTransportError.
     """
     client, api_version = scope.connection.client, scope.version.api_version
     if "Get" not in scope.version.operations:
-        # Azure offers HEAD alone for the kind: there is no status to show (V4).
+        # Azure offers only HEAD for the kind: there is no status to show (V4).
         return {} if client.head(scope.arm_id, api_version) else None
-    # A poll may have been answered with something else than the resource.
+    # The answer to a poll may be something else than the resource.
     if body is None or not is_resource(body):
         try:
             read = client.get(scope.arm_id, api_version)
@@ -38,9 +38,10 @@ def observed_status(
 
 
 def is_stored(scope: ReconcileScope, observed: JsonObject) -> bool:
-    """Whether the status of a resource that was read by a list is in the cluster.
+    """Whether the stored status equals one that was read by a list.
 
-    A list writes ids in another case than a GET, for which no status is written.
+    A list may write ids in another case than a GET; that alone is no reason to write
+    the status.
     """
     if scope.listed_at is None:
         return False
@@ -49,7 +50,8 @@ def is_stored(scope: ReconcileScope, observed: JsonObject) -> bool:
 
 
 def require_own(scope: ReconcileScope) -> None:
-    """The status is believed when the owner is gone: nothing else may get there.
+    """Refuse to read an id that is not the object's own: the status must contain only
+    the own resource, as it is trusted when the owner is gone.
 
     Raises ConditionError; RetryError while the owner's kind is not listed yet.
     """
@@ -64,10 +66,10 @@ def require_own(scope: ReconcileScope) -> None:
 
 
 def inputs_changed(scope: ReconcileScope) -> bool:
-    """Whether a Secret or ConfigMap is another than when the running PUT was made.
+    """Whether a Secret or ConfigMap has changed since the running PUT was built.
 
-    The event of that change was spent on a poll, and the spec's generation does not
-    tell. What cannot be read now is another too: the next PUT says so.
+    The event of that change has only caused a poll, and the spec's generation is the
+    same. One that cannot be read now counts as changed: the next PUT reports it.
     """
     recent_writes = scope.patcher.annotation(INPUTS)
     if not recent_writes:

@@ -13,7 +13,7 @@ from asoreconcile.azure.decisions import Effect, SetMetadata, UpdateMemory
 def token_annotations(token: Token, poller: str) -> dict[str, str | None]:
     """The annotations that record a running operation.
 
-    poller: `PUT_POLLER` or `DELETE_POLLER`, by which ASO knows what was asked for.
+    poller: `PUT_POLLER` or `DELETE_POLLER`, which tells ASO the kind of the operation.
     """
     return {POLLER_TOKEN: dumps(token), POLLER_ID: poller}
 
@@ -21,7 +21,7 @@ def token_annotations(token: Token, poller: str) -> dict[str, str | None]:
 def recorded_token(stored: Mapping[str, str], *, arm_id: str, deleting: bool) -> Token:
     """The recorded operation. stored: the object's annotations.
 
-    Raises TokenError when it cannot be read (R1.14), or speaks of another resource than
+    Raises TokenError when it cannot be read (R1.14), or is of another resource than
     this object's: an annotation can be copied from elsewhere.
     """
     token = loads(stored.get(POLLER_TOKEN) or "")
@@ -31,10 +31,10 @@ def recorded_token(stored: Mapping[str, str], *, arm_id: str, deleting: bool) ->
 
 
 def clear_token(stored: Mapping[str, str]) -> tuple[Effect, ...]:
-    """What forgets the recorded operation, in memory and in the annotations (R2.2).
+    """The effects that drop the recorded operation from memory and annotations (R2.2).
 
-    stored: the object's annotations; only those that are set are taken off, as a patch
-    that changes nothing is a request all the same.
+    stored: the object's annotations; only those that are set are removed, as a patch
+    without a change would still cost a request.
     """
     cleared: dict[str, str | None] = {
         name: None for name in (POLLER_TOKEN, POLLER_ID, INPUTS) if stored.get(name)

@@ -1,9 +1,9 @@
-"""What a row of Resource Graph says of a resource, learnt from a GET beside it. Pure.
+"""Learns from a GET how to read a resource's row in Resource Graph. Pure.
 
-A row is no body of ARM: types are in lower case, empty members are there as nulls, the
-api-version is another one, and version tags are left out. A row stands for a GET only
-if everything that the GET showed is in it, so that no change could stay unseen; what
-turns the one into the other is kept, and the whole row must be as it was. Rule: Q9.
+A row is no ARM body: types are in lower case, empty members appear as nulls, the
+api-version differs, and version tags are missing. A row can replace a GET only if it
+holds everything that the GET showed, so that no change stays unseen. The mapping from
+row to body is kept, and the whole row must be unchanged. Rule: Q9.
 """
 
 import zlib
@@ -15,11 +15,11 @@ from asoreconcile import jsontext
 from asoreconcile.arm.body_digest import digest_of
 from asoreconcile.objects import JsonObject, copy_json
 
-# Longer ones are not kept: the memory is an object's, of which there are thousands.
+# Longer edits are not kept: each of thousands of objects has its own.
 _MOST_BYTES = 2048
-# Who wrote a version and its tag: no decision of a sync is made by either.
+# Author and tag of a version: no decision of a sync depends on them.
 _NOT_IN_ROWS = frozenset({"etag", "systemData"})
-# Columns that are there for every resource: what they do not show is not there.
+# Columns that every resource has: a value that they lack does not exist.
 _COLUMNS = frozenset(
     {"kind", "location", "managedBy", "sku", "plan", "tags", "identity", "zones"}
 )
@@ -28,20 +28,20 @@ _Path = tuple[str | int, ...]
 
 
 class _UndecidableError(Exception):
-    """The GET shows what the row does not."""
+    """The GET shows a value that the row does not."""
 
 
 @attrs.frozen
 class RowReading:
-    """digest: of the row. edits: what makes the GET's body of it, packed."""
+    """digest: of the row. edits: turn it into the GET's body, packed."""
 
     digest: bytes
     edits: bytes = attrs.field(repr=False)
 
     @classmethod
     def learnt(cls, row: JsonObject, body: JsonObject) -> "RowReading | None":
-        """From a row and what a GET answered beside it; None where the row does not
-        show all of that, by its age or its kind.
+        """From a row and the answer of a GET at the same time; None if the row does not
+        show all of it, by its age or its kind.
         """
         edits: list[list[Any]] = []
         try:
@@ -52,7 +52,7 @@ class RowReading:
         return cls(digest_of(row), packed) if len(packed) <= _MOST_BYTES else None
 
     def body_of(self, row: JsonObject) -> JsonObject | None:
-        """What the GET answered, if the row is still the one beside it."""
+        """The GET's body, if the row is unchanged since then."""
         if digest_of(row) != self.digest:
             return None
         body: JsonObject = copy_json(_columns_of(row))
@@ -68,13 +68,14 @@ class RowReading:
 
 
 def _columns_of(row: JsonObject) -> JsonObject:
-    """A row without the columns in which it has nothing."""
+    """A row without its empty columns."""
     return {name: value for name, value in row.items() if value is not None}
 
 
 def _compare(row: Any, body: Any, at: _Path, edits: list[list[Any]]) -> None:
-    """Add `[path, value]` for what a GET writes otherwise and `[path]` for what it does
-    not show. Raises _UndecidableError for what it shows and the row does not.
+    """Add `[path, value]` for values that the GET writes differently and `[path]` for
+    those that it does not show. Raises _UndecidableError for a value that only the GET
+    shows.
     """
     match row, body:
         case dict(), dict():
@@ -113,7 +114,7 @@ def _compare_member(
 
 
 def _is_same_text(theirs: str, ours: str, at: _Path) -> bool:
-    """Texts that Resource Graph writes in another way than ARM."""
+    """Whether two texts are equal, allowing for Resource Graph's spelling."""
     if len(at) == 1 and at[0] == "location":
         return _region(theirs) == _region(ours)
     is_id = ours[:15].lower() == "/subscriptions/"

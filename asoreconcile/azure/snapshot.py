@@ -1,9 +1,9 @@
-"""A fingerprint of all that Azure has and a PUT may write, declared or not. Pure.
+"""A fingerprint of everything that Azure has and a PUT may write. Pure.
 
-A comparison with the spec sees what the spec declares. Values that Azure filled in, and
-those that it keeps otherwise than declared, are watched by this: it is taken when a PUT
-has settled, and another one at a later sync says that somebody changed something.
-No value that came from a Secret is in it, and what it rests on cannot be read from it.
+Comparing with the spec covers only what the spec declares. The fingerprint also covers
+values that Azure filled in or stores differently. It is taken once a PUT has settled.
+If a later sync finds another one, somebody changed something. It contains no value that
+came from a Secret, and what it was made from cannot be read from it.
 """
 
 import hashlib
@@ -15,13 +15,13 @@ from asoreconcile.catalogue.body_shape import BodyShape
 from asoreconcile.jsontext import DeepJson
 from asoreconcile.objects import JsonObject, dig
 
-# Changes with what is written below: a snapshot of another making says nothing.
+# Increase it when the algorithm below changes: older snapshots cannot be compared.
 _MAKING = "1"
-# Compared with the one before of the same object alone.
+# Compared only with the previous one of the same object.
 _DIGITS = 12
-# Elements of lists are told apart by the first of these.
+# The first of these identifies an element of a list.
 _NAMES = ("name", "id")
-# Of a resource's own life, and of secrets that a provider shows.
+# Values that change by themselves, and secrets that a provider shows.
 _PASSING = frozenset({"provisioningstate"})
 
 
@@ -34,8 +34,8 @@ def snapshot(
 ) -> str:
     """The fingerprint of a resource, `<making>.<fingerprint>`, at most 24 characters.
 
-    want: the body that is put. have: the resource. children: see `differences`; of
-    their elements only the declared ones count, as other objects add to them.
+    want: the body of the PUT. have: the resource. children: see `differences`; only
+    their declared elements count, as other objects add some.
     """
     written = shape.writable(have)
     inside = written.get("properties")
@@ -53,7 +53,7 @@ def snapshot(
 
 
 def is_comparable(one: str, other: str) -> bool:
-    """Whether two snapshots were made in the same way; "" is with none."""
+    """Whether two snapshots were made by the same algorithm; False with ""."""
     return bool(one) and one.partition(".")[0] == other.partition(".")[0]
 
 
@@ -79,8 +79,8 @@ def _name_of(value: Any) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """A form that is equal for what Azure may write in more than one way: the order of
-    lists, letter case, and what is null or has nothing in it.
+    """A normal form, independent of the order of lists, letter case, and null or empty
+    values.
     """
     if isinstance(value, dict):
         inner = {

@@ -1,7 +1,7 @@
-"""What of a status fits into the cluster. Pure.
+"""Cut a status to what the cluster stores. Pure.
 
-etcd stores 1.5 MiB by default. A status that is more would be refused as a whole, and
-its conditions with it: nobody could read why. So the largest members are left out.
+etcd stores 1.5 MiB by default. A larger status would be refused as a whole, conditions
+included, and nobody could read why. So the largest members are left out.
 """
 
 from asoreconcile.jsontext import dumps
@@ -12,7 +12,7 @@ MAX_OBJECT_BYTES = 1 << 20
 see, and for a spec that grows.
 """
 
-# Small, and what others go by.
+# Small, and used by others.
 _KEPT = frozenset({"conditions", "id", "name", "type", "provisioningState"})
 
 
@@ -24,8 +24,8 @@ def json_size(value: JsonObject) -> int:
 def fitted(status: JsonObject, room: int) -> tuple[JsonObject, list[str]]:
     """The status in at most `room` bytes, and the names of the members left out.
 
-    Members are left out whole, the largest first: half of a list would be taken for all
-    of it. The conditions and the id stay, whatever the room.
+    Members are left out whole, the largest first: half of a list would look complete.
+    The conditions and the id always stay.
     """
     if json_size(status) <= room:
         return status, []

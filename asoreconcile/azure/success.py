@@ -1,4 +1,4 @@
-"""What follows once Azure has what we want: read, check, export. Pure."""
+"""The steps after an operation has succeeded: read, check, export. Pure."""
 
 from collections.abc import Mapping
 
@@ -40,10 +40,10 @@ _UNAUTHENTICATED = 401
 
 @attrs.frozen
 class ReadFacts:
-    """What is known once the resource was read.
+    """The facts after the resource was read.
 
-    is_there: whether Azure has it. before, after: the status as it was stored, and as
-    Azure says it is. stored: the object's annotations. accepted: the PUT that Azure
+    is_there: whether Azure has it. before, after: the stored status, and the status
+    that Azure reports. stored: the object's annotations. accepted: the PUT that Azure
     accepted last.
     """
 
@@ -57,13 +57,13 @@ class ReadFacts:
 
 
 def after_read(facts: ReadFacts) -> Decision:
-    """Check it; say once where the read shows another resource at this id."""
+    """Check the resource; record an event once if another resource now has this id."""
     if not facts.is_there:
         return _absent(facts)
     effects: list[Effect] = []
     said = facts.accepted is not None and facts.accepted.recreated
-    # Where nothing was sent (policy skip), another resource at the id is no work of
-    # ours to report.
+    # If nothing was sent (policy skip), another resource at this id is not ours to
+    # report.
     asked = facts.follows is not Follows.NOTHING
     if asked and not said and is_another(facts.before, facts.after):
         effects.append(EmitEvent("Warning", RECREATED, what_to_do(facts.arm_id)))
@@ -85,7 +85,7 @@ def _absent(facts: ReadFacts) -> Decision:
             "put again",
             reason="Failed",
         )
-    # Whatever was accepted is not there: the next reconcile must PUT.
+    # The accepted PUT has left no resource: the next reconcile must PUT.
     forget = UpdateMemory(accepted=None)
     over = over_for(facts.follows, facts.stored)
     return Decision((forget, *over), Fail(error))
@@ -100,7 +100,7 @@ def after_check(
 ) -> Decision:
     """Export, unless an extension says that the resource is not usable yet.
 
-    learned: what to remember of what a PUT left (`drift.after_own_put`).
+    learned: the record of the resource after a PUT (`drift.after_own_put`).
     """
     match result:
         case NotReady(message=message):
@@ -113,10 +113,10 @@ def after_check(
 
 @attrs.frozen
 class EndFacts:
-    """What is known once everything is read, checked and exported.
+    """The facts after read, check and exports.
 
     stored: the object's annotations. generation: of the spec, now. inputs_changed:
-    whether a Secret or ConfigMap is another than when the operation was begun.
+    whether a Secret or ConfigMap has changed since the operation started.
     resync_seconds: see `Succeeded`.
     """
 
@@ -128,13 +128,13 @@ class EndFacts:
 
 
 def after_export(facts: EndFacts) -> Decision:
-    """Succeeded, or once more at once: the spec was edited since the PUT (R1.13, D5),
-    or what it takes from Secrets and ConfigMaps was.
+    """Succeeded, or requeue at once: the spec (R1.13, D5), or a Secret or ConfigMap
+    that it uses, has changed since the PUT.
     """
     if facts.follows is Follows.NOTHING:
         return Decision((), Succeeded(facts.resync_seconds))
-    # What the PUT was made from, not what the spec is now: an edit during the
-    # operation has not been sent yet.
+    # The generation that was PUT, not the present one: an edit during the operation has
+    # not been sent yet.
     put = facts.stored.get(LATEST_RECONCILED_GENERATION)
     is_latest = put == str(facts.generation) and not facts.inputs_changed
     over = over_for(facts.follows, facts.stored)
@@ -144,8 +144,8 @@ def after_export(facts: EndFacts) -> Decision:
 def after_error(
     action: Action, error: AsoreconcileError, stored: Mapping[str, str]
 ) -> tuple[Effect, ...]:
-    """What an exception leaves to do. The token of an operation goes once the resource
-    was read: until then a failed read must come back here, not to another PUT.
+    """The decision after an exception. The operation's token is removed only after the
+    resource was read: until then a failed read must be retried, without another PUT.
     """
     if isinstance(action, Read | PostCheck | WriteExports) and _is_about_the_resource(
         error
@@ -155,16 +155,16 @@ def after_error(
 
 
 def over_for(follows: Follows, stored: Mapping[str, str]) -> tuple[Effect, ...]:
-    """An operation that was followed to its end is forgotten."""
+    """Clear the token of an operation that has ended."""
     if follows is not Follows.OPERATION:
         return ()
     return clear_token(stored)
 
 
 def _is_about_the_resource(error: AsoreconcileError) -> bool:
-    """Whether the resource was read and found wanting, so that its PUT is over.
+    """Whether the error is about the resource itself, so that its PUT is over.
 
-    Throttling, sign-in, transport and our own shutdown say nothing of it (L15, D3).
+    Throttling, sign-in, transport and our own shutdown are not (L15, D3).
     """
     match error:
         case ArmError():

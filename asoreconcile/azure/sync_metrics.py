@@ -1,4 +1,4 @@
-"""Metrics of syncs that look before they put: PUTs that were spared, drift found."""
+"""Metrics of syncs that read before a PUT: avoided PUTs, found drift."""
 
 from prometheus_client import CollectorRegistry, Counter
 
@@ -31,7 +31,7 @@ class SyncMetrics:
         )
 
     def count(self, cause: SyncCause, is_put: bool) -> None:
-        """Count a sync that was decided; is_put: whether it PUTs."""
+        """Count a sync; is_put: whether it sends a PUT."""
         (self._sent if is_put else self._avoided).labels(cause).inc()
         if cause in _DRIFT:
             value = "declared" if cause == "drift" else "undeclared"

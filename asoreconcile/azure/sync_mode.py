@@ -1,4 +1,4 @@
-"""What a sync of a resource in order does: PUT it, or look whether it must (D11)."""
+"""What a sync of a Ready resource does: send a PUT, or read first and decide (D11)."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -11,16 +11,16 @@ SYNC_MODE = OWN_PREFIX + "sync-mode"
 class SyncMode(Enum):
     """`asoreconcile/sync-mode`, on an object or its Namespace.
 
-    ASORECONCILE_SYNC_MODE says it for all the others.
+    ASORECONCILE_SYNC_MODE is the default for all others.
     """
 
     PUT = "put"  # as ASO does: each sync is a PUT
-    COMPARE = "compare"  # each sync is a GET; a PUT mends what differs
-    REPORT = "report"  # each sync is a GET; what differs is said and left alone
+    COMPARE = "compare"  # each sync is a GET; a PUT repairs differences
+    REPORT = "report"  # each sync is a GET; differences are reported only
 
 
 class BulkReads(Enum):
-    """How syncs that read do it (`ASORECONCILE_BULK_READS`)."""
+    """How syncs read resources (`ASORECONCILE_BULK_READS`)."""
 
     OFF = "off"  # by one GET each
     LIST = "list"  # by a list for many, where there are many
@@ -28,12 +28,12 @@ class BulkReads(Enum):
 
 
 class Undeclared(Enum):
-    """What a sync does that finds a value changed which no spec declares.
+    """What a sync does about a changed value that the spec does not declare.
 
-    ASORECONCILE_UNDECLARED says it. Whatever was found counts from then on.
+    Set by ASORECONCILE_UNDECLARED. The new value is the baseline from then on.
     """
 
-    IGNORE = "ignore"  # nothing is said
+    IGNORE = "ignore"  # nothing is reported
     REPORT = "report"  # an event
     PUT = "put"  # an event and one PUT, which may bring it back
 
@@ -45,7 +45,7 @@ def sync_mode_of(
 ) -> SyncMode:
     """The mode in force: the object's, else its namespace's, else the default. Pure.
 
-    A value that is none counts as the default.
+    An unknown value counts as the default.
     """
     value = annotations.get(SYNC_MODE) or namespace_annotations.get(SYNC_MODE)
     try:

@@ -1,23 +1,23 @@
-"""When a resource in order is looked at: at its own place in each period. Pure.
+"""When a Ready resource is synced: at its own place in each period. Pure.
 
-The place follows from the object's uid, so that nothing has to be written at a sync,
-another process goes on where the last one was, and any number of objects is spread
-evenly however they came about.
+The place follows from the object's uid. So nothing has to be written at a sync, another
+process continues where the last one was, and any number of objects is spread evenly,
+even if all were created at once.
 """
 
 import hashlib
 import math
 
-# More bits than a float has: places are spread as evenly as they can be.
+# More bits than a float has, so that places are spread as evenly as possible.
 _DIGEST_BYTES = 8
 _NEARER = 0.25
-# How many times faster than usual missed places are worked off. Together with those
-# whose places come meanwhile that is three times the reads of a quiet hour.
+# Missed syncs are caught up so many times faster than usual. Together with the regular
+# syncs that is three times the usual reads.
 _CATCHING_UP = 2.0
 
 
 def place_in_period(uid: str) -> float:
-    """Where in a period an object is looked at, as a part of it: [0, 1)."""
+    """An object's time within a period, as a fraction: [0, 1)."""
     digest = hashlib.sha256(uid.encode()).digest()[:_DIGEST_BYTES]
     return int.from_bytes(digest) / 2.0 ** (8 * _DIGEST_BYTES)
 
@@ -25,11 +25,11 @@ def place_in_period(uid: str) -> float:
 def seconds_until_sync(
     uid: str, *, period_seconds: float, now: float, was_synced: bool
 ) -> float:
-    """Seconds until an object's next place.
+    """Seconds until an object's next sync.
 
-    now: seconds of the wall clock, since the epoch. was_synced: it was looked at now:
-    then it comes nearer to its place by a quarter of a period at a time, so that from
-    look to look it is never more or less than that from a period.
+    now: seconds of the wall clock, since the epoch. was_synced: it was synced now: then
+    the next sync moves towards its place by at most a quarter of a period, so that two
+    syncs are always within that of one period.
     """
     place = place_in_period(uid) * period_seconds
     earliest = now + period_seconds / 2 if was_synced else now
@@ -44,13 +44,13 @@ def seconds_until_sync(
 def seconds_until_missed_sync(
     uid: str, *, period_seconds: float, now: float, last_alive: float
 ) -> float | None:
-    """Seconds until an object is looked at whose place came while no process ran; None
-    for one whose place did not.
+    """Seconds until the sync of an object whose place passed while no process ran; None
+    if it did not pass.
 
     now, last_alive: seconds of the wall clock, since the epoch; the latter is when the
-    last process was known to run, by a clock that may differ. The longest overdue is
-    looked at now, and the others after it twice as fast as they would have been: all
-    are done within half the time that nobody ran, and within half a period.
+    last process was known to run, by a clock that may differ. The longest overdue
+    object is synced now, and the others follow twice as fast as their places: all are
+    done within half the time without a process, and within half a period.
     """
     place = place_in_period(uid) * period_seconds
     overdue = (now - place) % period_seconds
@@ -60,8 +60,8 @@ def seconds_until_missed_sync(
 
 
 def is_put_due(uid: str, *, last_put: float, period_seconds: float, now: float) -> bool:
-    """Whether the last PUT is so long ago that another one is due.
+    """Whether the last PUT is so old that another one is due.
 
-    Objects that were put together become due over a quarter of the period.
+    Objects that were PUT together become due over a quarter of the period.
     """
     return now - last_put >= period_seconds * (1 + place_in_period(uid) / 4)

@@ -1,8 +1,8 @@
-"""What single types of resources are known to keep otherwise than it was PUT. Pure.
+"""Properties that Azure stores differently from the PUT, by resource type. Pure.
 
-Azure accepts these values, and keeps its own; a PUT would not mend them. All were seen
-on recorded traffic. What is not here is learnt of each resource alone, for the price of
-one PUT (`drift`).
+Azure accepts these values and keeps its own, so another PUT would not help. All were
+seen in recorded traffic. Properties that are missing here are learnt for each resource,
+at the cost of one PUT (`drift`).
 """
 
 import re
@@ -20,8 +20,8 @@ _VERSION = re.compile(r"\d+(\.\d+)*")
 
 @attrs.frozen
 class TypeRule:
-    """path: in lower case, lists as `x[]`. keeps: whether Azure is known to have the
-    one for the other: want, have -> yes or no.
+    """path: in lower case, lists as `x[]`. keeps: want, have -> whether Azure is known
+    to store `have` for `want`.
     """
 
     path: str
@@ -34,7 +34,7 @@ def _always(_want: Any, _have: Any) -> bool:
 
 
 def _has(*values: Any) -> Callable[[Any, Any], bool]:
-    """Azure has one of these, whatever was wanted."""
+    """Azure stores one of these, whatever was wanted."""
     return lambda _want, have: any(is_same(value, have) for value in values)
 
 
@@ -112,7 +112,7 @@ _RULES: Mapping[str, Sequence[TypeRule]] = {
 
 
 def not_kept(arm_type: str, found: Iterable[Difference]) -> list[Difference]:
-    """The differences that are not known of their type."""
+    """The differences that are not known for their type."""
     rules = _RULES.get(arm_type.lower(), ())
     return [one for one in found if not _is_known(one, rules)]
 
@@ -128,7 +128,7 @@ def _is_known(one: Difference, rules: Sequence[TypeRule]) -> bool:
 
 
 def _is_alias(path: str, want: Any, have: Any) -> bool:
-    """A version that leaves the rest to Azure: 6 is 6.0, and 1.31 may be 1.31.4."""
+    """A partial version that Azure completes: 6 is 6.0, and 1.31 may be 1.31.4."""
     if not path.endswith("version") or not isinstance(have, str):
         return False
     text = str(want)

@@ -1,4 +1,4 @@
-"""An object that cannot be read gets a condition that says so, and nothing else."""
+"""Shows in a condition that an object cannot be read; does nothing else with it."""
 
 from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
 from asoreconcile.azure.conditions import ReadyCondition, merge_ready
@@ -19,13 +19,14 @@ from asoreconcile.objects import (
 def report_unreadable(
     operator: SharedDependencies, kind: KindRuntime, known: JsonObject, message: str
 ) -> None:
-    """Set the object's Ready condition, with an event, if it does not say so yet.
+    """Set the object's Ready condition and record an event, unless it is already set.
 
-    known: what can be read of it: metadata and conditions. Raises ApiError or
-    TransportError when that cannot be written now.
+    known: the readable part: metadata and conditions. Raises ApiError or TransportError
+    when that cannot be written now.
     """
     claimed_by = annotations(known).get(OPERATOR_NAMESPACE)
-    # Another operator may be able to read it: only its own may say that it cannot be.
+    # Another operator may be able to read it: only the object's own operator reports
+    # it.
     if claimed_by and claimed_by != operator.namespace:
         return
     before = status(known).get("conditions") or []
@@ -38,5 +39,5 @@ def report_unreadable(
     try:
         operator.client.patch(kind.resource, key_of(known), body, subresource="status")
     except (NotFoundError, InvalidError):
-        return  # gone, or its place taken by another
+        return  # deleted, or another object has its name
     operator.recorder.event(known, "Warning", REASON, message)

@@ -1,20 +1,20 @@
-"""Only what keeps the rules of its kind is sent to Azure.
+"""Send Azure only objects that keep the rules of their kind.
 
-The rules are those that no schema states. Where admission webhooks run they refuse the
-write; without them the object shows what is wrong with it. What it exports is judged by
-`export`, under a reason of its own (R9.3).
+These are the rules that no schema states. Admission webhooks refuse a write that breaks
+one; without webhooks the object's condition says what is wrong. Exports are checked by
+`export`, under a reason of their own (R9.3).
 """
 
 from asoreconcile.arm.condition_error import ConditionError
 from asoreconcile.azure.reconcile_scope import ReconcileScope
 from asoreconcile.catalogue.validation import rule_problems
 
-# A person mends a few at a time, and a condition is stored with every object.
+# A person corrects a few at a time, and the condition is stored with the object.
 _MAX_PROBLEMS = 10
 
 
 def require_valid(scope: ReconcileScope) -> None:
-    """Raises ConditionError `Failed` (Error) with everything to mend."""
+    """Raises ConditionError `Failed` (Error) with all problems."""
     problems = rule_problems(scope.version, scope.obj, exports=False)
     if not problems:
         return

@@ -1,4 +1,4 @@
-"""Younger objects that wait for an older one of the same Azure id to go.
+"""Younger objects that wait until an older one with the same Azure id is deleted.
 
 In memory: after a restart each object finds out again which one it waits for.
 """
@@ -23,19 +23,18 @@ class Waiting:
     def note(self, younger: ObjectReference, older: ObjectReference) -> None:
         """Record that one object waits for another, one at a time."""
         with self._lock:
-            # The older one may be another than before: an object waits for one at a
-            # time.
+            # Replaces an earlier wait: an object waits for one at a time.
             self._drop(younger)
             self._older[younger] = older
             self._younger[older].add(younger)
 
     def forget(self, younger: ObjectReference) -> None:
-        """Record that an object waits no more."""
+        """Record that an object no longer waits."""
         with self._lock:
             self._drop(younger)
 
     def forget_kind(self, group_kind: GroupKind) -> None:
-        """A kind is watched no more: none of its objects waits."""
+        """A kind is no longer watched: none of its objects waits."""
         with self._lock:
             for younger in [n for n in self._older if n.group_kind == group_kind]:
                 self._drop(younger)

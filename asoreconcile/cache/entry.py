@@ -1,9 +1,9 @@
-"""What the cache keeps of an object: a few header fields and exact-size JSON bytes.
+"""The cache entry of an object: a few header fields and its JSON as bytes.
 
-A dict costs 11-22 KB an object and makes every garbage collection walk it. A row, which
-is a tuple of strings, numbers and bytes, costs 3 KB, and the collector stops tracking
-it at its first look: a cache adds nothing to the pauses. Headers answer most questions
-(version, generation, labels, deletion) undecoded; a reader that wants the whole object
+A dict costs 11-22 KB per object, and every garbage collection walks it. A row, a tuple
+of strings, numbers and bytes, costs 3 KB, and the collector stops tracking it at its
+first pass, so the cache does not lengthen collection pauses. Most reads (version,
+generation, labels, deletion) need only the header fields; a reader of the whole object
 decodes a private copy.
 """
 
@@ -18,7 +18,9 @@ from asoreconcile import jsontext
 from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, gvk_of
 
 Pairs = tuple[str, ...]
-"""Names and values by turns: a dict would be tracked, and take three times as much."""
+"""Names and values alternating: a dict would be tracked, and need three times the
+memory.
+"""
 
 EntryRow = tuple[
     str,
@@ -34,13 +36,14 @@ EntryRow = tuple[
     bytes,
 ]
 """Namespace, name, uid, resource version, generation, whether it is being deleted,
-finalizers, labels, annotations, five values of each owner, content. To be a plain
-tuple: no other kind goes untracked."""
+finalizers, labels, annotations, five values of each owner, content. It must be a plain
+tuple: the collector untracks no other type.
+"""
 
-# Before the text of an object that is nested deep: the others need no such look.
+# Prefix of the text of deeply nested objects: the others skip the check.
 _DEEP = b" "
 _SHORT = 32
-# A cluster has a handful of different lists of finalizers, and thousands of each.
+# A cluster has few distinct lists of finalizers, and thousands of each.
 _PARTS = 5
 _MAX_LISTS = 1000
 _LISTS: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -48,9 +51,7 @@ _OWNERS: dict[tuple[object, ...], tuple[str | bool, ...]] = {}
 
 
 class OwnerReference(NamedTuple):
-    """An owner as an object names it. controller: whether it is the one that manages
-    the object.
-    """
+    """An owner reference. controller: whether the owner is the managing controller."""
 
     api_version: str
     kind: str
@@ -67,7 +68,7 @@ class OwnerReference(NamedTuple):
 class Entry:
     """One cached object. Immutable; safe to share between threads.
 
-    A view of a row: made when asked for, for the moment.
+    A short-lived view of a row, made on demand.
     """
 
     __slots__ = ("_annotations", "_seen", "row")
@@ -75,15 +76,15 @@ class Entry:
     _seen: JsonObject
 
     def __init__(self, obj: JsonObject, *, keep: bool = False) -> None:
-        """Take an object's content. keep: `obj` itself as well, for `peek`: for the
-        moment, and nobody may change it from now on.
+        """Make an entry from an object. keep: also keep `obj` itself, for `peek`, as
+        long as this view lives; it must not be changed any more.
         """
         meta = obj["metadata"]
         read = meta.get
         text = jsontext.shallow_text(obj)
         if keep:
             self._annotations = read("annotations") or {}
-            if text is not None:  # else who looks gets it with its deep parts sealed
+            if text is not None:  # otherwise `peek` returns it with sealed parts
                 self._seen = obj
         self.row: EntryRow = (
             intern(read("namespace") or ""),
@@ -101,7 +102,7 @@ class Entry:
 
     @classmethod
     def of(cls, row: EntryRow) -> Self:
-        """A view of a row, which is not copied."""
+        """A view of a row, without copying it."""
         entry = cls.__new__(cls)
         entry.row = row
         return entry
@@ -133,7 +134,7 @@ class Entry:
 
     @property
     def deleting(self) -> bool:
-        """True once the object was deleted and only finalizers keep it."""
+        """True once deletion was requested and finalizers hold the object."""
         return self.row[5]
 
     @property
@@ -149,8 +150,8 @@ class Entry:
     @property
     def annotations(self) -> Mapping[str, str]:
         """The annotations; read-only. No parsing of the object. Rule: TH-5."""
-        # Kept while somebody looks: an event's indexes and handlers ask a dozen times.
-        # Not there before: most entries are made, kept and never asked.
+        # Cached in the view: an event's indexes and handlers read it a dozen times. Not
+        # there before: most entries are made, kept and never asked.
         try:
             return self._annotations
         except AttributeError:
@@ -158,8 +159,8 @@ class Entry:
             return made
 
     def has_annotations_of(self, other: "Entry") -> bool:
-        """Whether both have the same annotations: as most changes leave them, and then
-        no mapping is made.
+        """Whether both have the same annotations, as after most changes; builds no
+        mapping.
         """
         return self.row[8] == other.row[8] or self.annotations == other.annotations
 
@@ -175,13 +176,14 @@ class Entry:
     def load(self) -> JsonObject:
         """A private copy of the object: the caller may change it."""
         text = self.row[10]
-        # orjson gives up at 1024 levels; the mark spares all others the slower way.
+        # orjson fails at 1024 levels; the prefix spares all other objects the slower
+        # way.
         is_deep = text.startswith(_DEEP)
         obj: JsonObject = jsontext.loads(text) if is_deep else orjson.loads(text)
         return obj
 
     def peek(self) -> JsonObject:
-        """The object, not to be changed: the same for all who look at this view."""
+        """The object, shared by all readers of this view: do not change it."""
         try:
             return self._seen
         except AttributeError:
@@ -190,7 +192,7 @@ class Entry:
 
     @property
     def size_bytes(self) -> int:
-        """How long the object's JSON is, as the cache keeps it."""
+        """The size of the cached JSON."""
         return len(self.row[10])
 
 
@@ -198,7 +200,7 @@ def _shared(values: list[str] | None) -> tuple[str, ...]:
     if not values:
         return ()
     made = tuple(values)
-    # Once full, new lists are kept unshared: made-up finalizers must not fill memory.
+    # When full, new lists are not shared: invented finalizers must not fill the memory.
     if len(_LISTS) >= _MAX_LISTS:
         return _LISTS.get(made, made)
     return _LISTS.setdefault(made, made)
@@ -210,7 +212,7 @@ def _pairs(values: dict[str, str] | None) -> Pairs:
     found: list[str] = []
     for name, value in values.items():
         found.append(intern(name))
-        # Long values are as many as there are objects; short ones are not.
+        # Long values are mostly unique per object; short ones repeat.
         found.append(intern(value) if len(value) < _SHORT else value)
     return tuple(found)
 
@@ -222,7 +224,7 @@ def _owners(references: list[JsonObject] | None) -> tuple[str | bool, ...]:
         made = _owner(references[0])
     else:
         made = tuple(chain.from_iterable(map(_owner, references)))
-    # An owner's children all name it, so the whole is kept once, as `_shared` does.
+    # All children of an owner name it, so the tuple is shared, as in `_shared`.
     known = _OWNERS.get(made)
     if known is not None:
         return known

@@ -1,4 +1,4 @@
-"""What an informer delivers to its handlers: an object came, changed or went."""
+"""Watch events for an informer's handlers: an object was added, updated or deleted."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from asoreconcile.objects import ObjectKey
 
 @attrs.frozen
 class Added:
-    """An object the cache did not hold. initial: it came with the first list."""
+    """An object that is new in the cache. initial: it came with the initial list."""
 
     entry: Entry
     initial: bool = False
@@ -36,10 +36,10 @@ class Updated:
 
 @attrs.frozen
 class Deleted:
-    """An object that went.
+    """An object that was deleted.
 
-    entry: the last state known. observed: False when the deletion fell into a gap of
-    the watch, so that its final state was never seen (IN-4): client-go's tombstone,
+    entry: the last state known. observed: False if the deletion fell into a gap of the
+    watch, so that its final state is unknown (IN-4): client-go's tombstone,
     `DeletedFinalStateUnknown`.
     """
 

@@ -1,7 +1,7 @@
-"""What is known of a kind: the cache, our own writes over it, the handlers of changes.
+"""The indexer of a kind: its store, the overlay of our own writes, and its handlers.
 
 The store changes first, then handlers are called, in the order of the stream. One feed
-writes at a time; anyone reads, and never waits. Rules: IN-1 - IN-8, IN-11, D21.
+writes at a time; reads from any thread never wait. Rules: IN-1 - IN-8, IN-11, D21.
 """
 
 import threading
@@ -22,7 +22,7 @@ class Indexer:
     """One kind's entries. Safe from any thread."""
 
     def __init__(self, clock: Clock, *, synced: Callable[[], bool]) -> None:
-        """synced: whether every part has had its first state."""
+        """synced: whether every watch has delivered its initial list."""
         # Reentrant: handlers are called under it, and may add or remove handlers.
         self._lock = threading.RLock()
         self._store = Store()
@@ -30,8 +30,8 @@ class Indexer:
         self.processor = Processor(clock, synced=synced)
 
     def entry(self, key: ObjectKey) -> Entry | None:
-        """The newest that is known of a key, own writes included; None if it is
-        gone.
+        """The newest known entry of a key, own writes included; None if there is
+        none.
         """
         return self._overlay.newest(key)
 
@@ -43,34 +43,34 @@ class Indexer:
         )
 
     def by_index(self, name: str, value: str) -> list[ObjectKey]:
-        """The keys that an index gives a value, sorted."""
+        """The keys with this index value, sorted."""
         return self._with_writes(
             lambda: self._store.by_index(name, value),
             lambda entry: value in self._store.values_of(name, entry),
         )
 
     def add_index(self, name: str, function: IndexFunction) -> None:
-        """Index by `function`, also what is there already; replaces an index of that
-        name.
+        """Add an index by `function`, also over existing entries; replaces an index of
+        that name.
         """
         self._store.add_index(name, function)
 
     def is_new(self, namespace: str, version: str) -> bool:
-        """Whether `record` may have a use for a write's answer of that version."""
+        """Whether `record` may need a write's response of that version."""
         return self._overlay.is_new(namespace, version)
 
     def record(self, answer: Entry) -> None:
-        """Show the answer of a write until the watch delivers it."""
+        """Show the response of a write until the watch delivers it."""
         self._overlay.record(answer)
 
     def record_deletion(self, key: ObjectKey, uid: str) -> None:
-        """Show a deleted object as gone until the watch delivers it."""
+        """Hide a deleted object until the watch delivers the deletion."""
         self._overlay.record_deletion(key, uid)
 
     def add_handler(
         self, handler: EventHandler, resync_seconds: float = 0.0
     ) -> Registration:
-        """Introduce a handler between two events."""
+        """Add a handler between two events."""
         with self._lock:
             return self.processor.add(
                 handler,
@@ -80,16 +80,16 @@ class Indexer:
             )
 
     def apply(self, type_: str, entry: Entry, scope: WatchScope) -> None:
-        """Take one event of a watch into the cache."""
+        """Apply one watch event to the cache."""
         with self._lock:
             deleted = type_ == "DELETED"
             if deleted:
-                # Before the cache drops it: the answer of our own deletion may come
-                # only now, and must learn that the watch was faster.
+                # Before the cache drops it: the response of our own deletion may arrive
+                # only now, and must find that the watch was faster.
                 self._overlay.observe_deletion(entry.uid)
             old = self._store.remove(entry.key) if deleted else self._store.put(entry)
-            # After the cache has changed: this drops answers that the cache makes
-            # superfluous.
+            # After the cache has changed: this drops responses that the cache now
+            # covers.
             self._overlay.advance(entry.resource_version, namespace=scope.namespace)
             if not deleted:
                 self._distribute(old, entry, initial=False)
@@ -97,7 +97,7 @@ class Indexer:
                 self.processor.distribute(Deleted(entry))
 
     def drop_unreadable(self, key: ObjectKey, version: str, scope: WatchScope) -> None:
-        """An event of an object that cannot be read: as in a state without it."""
+        """Remove an object that can no longer be read, as a relist without it would."""
         with self._lock:
             old = self._store.remove(key)
             self._overlay.advance(version, namespace=scope.namespace)
@@ -105,10 +105,11 @@ class Indexer:
                 self.processor.distribute(Deleted(old, observed=False))
 
     def replace(self, state: InitialList, scope: WatchScope, *, initial: bool) -> None:
-        """Take in a relist: deletions that no watch saw, then what came or changed.
+        """Apply a relist: first deletions that the watch missed, then additions and
+        updates.
 
-        The order lets handlers free what a deleted object held (a name, an address)
-        before another object claims it.
+        In this order handlers can release what a deleted object held (a name, an
+        address) before another object claims it.
         """
         with self._lock:
             gone, put = self._store.replace(state.entries, scope.covers)
@@ -122,7 +123,7 @@ class Indexer:
 
     def advance(self, version: str, scope: WatchScope) -> None:
         """Advance to the version of a bookmark."""
-        # Without the lock of events: a bookmark changes no entry and calls no handler.
+        # Without the events lock: a bookmark changes no entry and calls no handler.
         self._overlay.advance(version, namespace=scope.namespace)
 
     def _distribute(self, old: Entry | None, entry: Entry, *, initial: bool) -> None:
@@ -130,11 +131,11 @@ class Indexer:
         if old is None:
             self.processor.distribute(Added(entry, initial=initial))
         elif old.uid != entry.uid:
-            # Deleted and made again while nobody looked.
+            # Deleted and recreated during a gap of the watch.
             self.processor.distribute(Deleted(old, observed=False))
             self.processor.distribute(Added(entry, initial=initial))
-        # A state that is read again repeats what is known, and handlers get the
-        # difference alone. Without a version nobody can say that there is none.
+        # A relist repeats known objects, and handlers get only the differences. Without
+        # a version, equality is unknown.
         elif not old.resource_version or old.resource_version != entry.resource_version:
             self.processor.distribute(Updated(old, entry))
 
@@ -145,8 +146,8 @@ class Indexer:
     def _with_writes(
         self, stored: Callable[[], list[ObjectKey]], belongs: Callable[[Entry], bool]
     ) -> list[ObjectKey]:
-        """Keys of the cache, corrected by what we have written since."""
-        # In this order: what is touched no more by now is in the cache by then.
+        """The keys of the cache, corrected by our own recent writes."""
+        # In this order: a key no longer pending here is already in the cache.
         pending_keys = self._overlay.pending_keys()
         found = stored()
         if not pending_keys:

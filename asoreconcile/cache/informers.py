@@ -1,4 +1,4 @@
-"""All informers of a process: one a kind and selection, shared by all who ask."""
+"""All informers of a process: one per kind and selection, shared."""
 
 import threading
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class _Wanted:
 
 
 class Informers:
-    """Makes, starts and stops informers; a service of the manager. Thread-safe."""
+    """Creates, starts and stops informers; a service for the manager. Thread-safe."""
 
     name = "informers"
 
@@ -38,10 +38,10 @@ class Informers:
         report: ReportUnreadable = unreported,
         threads: Threads | None = None,
     ) -> None:
-        """options: what is watched and kept; None is everything. report: called with
-        objects that cannot be read. threads: where watches run, a few for all of
-        them if the client knows steps; None looks after them all the same, and shows
-        nobody. Rule: CA-2.
+        """options: which objects are watched and cached; None is everything. report:
+        called with each object that cannot be read. threads: starts the watch threads,
+        a few for all watches if the client supports steps; None restarts
+        them too, but reports nothing. Rule: CA-2.
         """
         options = options or CacheOptions()
         self._client = client
@@ -68,18 +68,19 @@ class Informers:
         label_selector: str | None = None,
         field_selector: str | None = None,
     ) -> Informer:
-        """The informer of a kind, made on first use; running if this set runs.
+        """The informer of a kind, created on first use; started if this set is running.
 
-        Each selection has a cache of its own. None leaves a selector to the kind's
-        scope, or to the default. Raises RuntimeError if the machine gives no thread.
+        Each selection has its own cache. None takes the selector of the kind's scope,
+        or the default. Raises RuntimeError if no thread can be started.
         """
         wanted = _Wanted(resource, metadata_only, label_selector, field_selector)
         with self._lock:
             informer = self._informers.get(wanted)
             if informer is None:
                 informer = self._informers[wanted] = self._made(wanted)
-            # Under the lock: `start` may run beside it, and one of the two has to. Also
-            # one that is known: there may have been no thread for it.
+            # Under the lock: `start` may run concurrently, and one of the two must
+            # start it. Also for a known informer: its first start may have failed for
+            # lack of threads.
             if self._started:
                 informer.start()
             return informer
@@ -87,9 +88,9 @@ class Informers:
     def find(
         self, resource: ApiResource, *, metadata_only: bool = False
     ) -> Informer | None:
-        """The informer of all there is of a kind here, if anybody has asked for it.
+        """The existing informer of a kind without extra selectors, or None.
 
-        Never makes one: a read must not start a watch. Rule: CA-1.
+        Never creates one: a read must not start a watch. Rule: CA-1.
         """
         with self._lock:
             return self._informers.get(_Wanted(resource, metadata_only, None, None))
@@ -115,9 +116,9 @@ class Informers:
         )
 
     def discard(self, informer: Informer) -> None:
-        """Forget an informer that was stopped; the next `of` makes a new one."""
+        """Forget a stopped informer; the next `of` creates a new one."""
         with self._lock:
-            # By identity: a new one of the kind may have taken its place already.
+            # By identity: a new informer of the kind may have replaced it already.
             self._informers = {
                 key: one for key, one in self._informers.items() if one is not informer
             }
@@ -129,15 +130,13 @@ class Informers:
         return sum(informer.renew(since) for informer in informers)
 
     def held_up(self) -> Mapping[str, float]:
-        """Watches that wait for a handler to return, and for how many seconds by now: a
-        second or more. Handlers are to enqueue.
+        """Watches that have waited for a handler for a second or more, with the
+        seconds. Handlers should only enqueue.
         """
         return {} if self._shared is None else self._shared.workers.held_up()
 
     def start(self) -> None:
-        """Start all that were asked for so far; later ones start when they are asked
-        for.
-        """
+        """Start all informers requested so far; later ones start when requested."""
         with self._lock:
             self._started = True
             informers = list(self._informers.values())
@@ -145,10 +144,12 @@ class Informers:
             informer.start()
 
     def stop(self, timeout_seconds: float) -> list[str]:
-        """Stop all; names those whose threads still run after the time."""
+        """Stop all; returns the names of those whose threads still run after the
+        timeout.
+        """
         with self._lock:
             informers = list(self._informers.values())
-        # All are asked before any is waited for, so that they end side by side.
+        # Ask all before waiting for any, so that they stop in parallel.
         for informer in informers:
             informer.ask_to_stop()
         deadline = self._clock.monotonic() + timeout_seconds

@@ -1,7 +1,7 @@
-"""The state of a kind as it is now: streamed as a watch begins, or listed in pages.
+"""The initial list of a kind: streamed at the start of a watch, or read in pages.
 
-Streaming spares the server an encoded list of everything, and us its decoding: objects
-come one by one, a bookmark says that they were all, and the same stream goes on as the
+With streaming the server need not encode, nor we decode, one list of everything:
+objects come one by one, a bookmark marks the end, and the same stream continues as the
 watch. Rules: RF-2, RF-3, RF-11.
 """
 
@@ -19,33 +19,35 @@ from asoreconcile.kube.selection import NEWEST, ListOptions, Selection
 from asoreconcile.objects import JsonObject, annotations, key_of, resource_version
 from asoreconcile.steps import Stepwise
 
-# client-go's size of a page.
+# client-go's page size.
 _PAGE = 500
-# A server that does not know the parameter takes the request for a plain watch: it
-# sends objects, and never says that they were all.
+# A server that does not know the parameter treats the request as a plain watch: it
+# sends objects, but no bookmark that marks the end.
 _INACTIVITY_SECONDS = 30.0
 _INITIAL_END = "k8s.io/initial-events-end"
 
 MakeEntry = Callable[[JsonObject], Entry | None]
-"""None: an object that cannot be read, and is left out."""
+"""None: the object cannot be read and is left out."""
 
 
 @attrs.frozen
 class InitialList:
-    """All objects, and the version that they are the state of."""
+    """All objects, and their resource version."""
 
     entries: Sequence[Entry]
     version: str
 
 
 class StreamingSupport:
-    """Whether a server streams initial state, as far as is known. One a server."""
+    """Whether a server streams initial lists, as far as known. One per server."""
 
     def __init__(self, *, expected: bool = True) -> None:
         self.expected = expected
 
     def missing(self) -> None:
-        """The server has refused, or has never said that the initial state ends."""
+        """Record that the server refused, or never marked the end of the initial
+        list.
+        """
         self.expected = False
 
 
@@ -58,11 +60,11 @@ def listed(
     opened: Callable[[Stepwise[SteppedPage]], Stepwise[SteppedPage]],
     wake: Callable[[], None],
 ) -> Stepwise[InitialList]:
-    """The state by LIST, in pages. Raises what the source raises.
+    """Read the state by LIST, in pages. Raises what the source raises.
 
-    no_older_than: a version; "" is the newest, "0" whatever the server has at hand.
-    opened: makes the steps to each page; what it raises ends the list. wake: see
-    `SteppedSource`.
+    no_older_than: a version; "" is the newest, "0" any version the server has cached.
+    opened: makes the steps that open each page; an error it raises ends the list. wake:
+    see `SteppedSource`.
     """
     entries: list[Entry] = []
 
@@ -82,10 +84,10 @@ def listed(
     while token := last.continue_token:
         pages.check_next(token)
         try:
-            # A continued list is at the version it began with.
+            # A continued list has the version of its first page.
             last = yield from read(ListOptions(None, _PAGE, token))
         except ExpiredError:
-            # Too slow for the server's memory: once more, all in one piece.
+            # The continue token expired: list again without pages.
             entries.clear()
             last = yield from read(NEWEST)
             break
@@ -98,9 +100,10 @@ def streamed(
     entry: MakeEntry,
     reset: Callable[[], None],
 ) -> Stepwise[InitialList | None]:
-    """The state at the head of a watch; None if the watch ends before it is complete.
+    """Read the state at the start of a watch; None if the watch ends before it is
+    complete.
 
-    reset: called for each event. Takes no more of `events` than the state.
+    reset: called for each event. Consumes no more of `events` than the state.
     """
     entries: dict[object, Entry] = {}
     for event in events:
@@ -117,7 +120,7 @@ def streamed(
             continue
         made = entry(obj)
         if made is None:
-            # What it was before it became unreadable is not the state either.
+            # Its state from before it became unreadable is outdated too.
             entries.pop(key_of(obj), None)
         elif type_ == "DELETED":
             entries.pop(made.key, None)
@@ -127,7 +130,7 @@ def streamed(
 
 
 class InactivityTimer:
-    """Calls once nothing was heard for half a minute. Ends with `cancel`."""
+    """Calls a function once nothing was received for 30 seconds. Ends with `cancel`."""
 
     def __init__(
         self,
@@ -137,8 +140,9 @@ class InactivityTimer:
         seconds: float = _INACTIVITY_SECONDS,
         last_activity: Callable[[], float] | None = None,
     ) -> None:
-        """call: runs on the clock's timer thread; must not block. last_activity: when
-        something came last, in the clock's seconds, for who notes that anyway.
+        """call: runs on the clock's timer thread; must not block. last_activity: the
+        time of the last event, in the clock's seconds, for callers that already record
+        it.
         """
         self._clock = clock
         self._call = call
@@ -150,11 +154,11 @@ class InactivityTimer:
         self._timer: Timer = clock.call_at(self._last + seconds, self._check)
 
     def reset(self) -> None:
-        """Something came: the half minute begins anew."""
+        """Restart the 30 seconds, after an event."""
         self._last = self._clock.monotonic()
 
     def cancel(self) -> bool:
-        """Stop listening; whether it was quiet for too long before."""
+        """Stop the timer; returns whether it has fired."""
         with self._lock:
             rang, self._over = self._over, True
             self._timer.cancel()
@@ -164,7 +168,8 @@ class InactivityTimer:
         with self._lock:
             if self._over:
                 return
-            # Set anew when it rings, not with each event: events come by the thousand.
+            # Set again when it fires, not with each event: there are thousands of
+            # events.
             due = max(self._last, self._last_activity()) + self._seconds
             if self._clock.monotonic() < due:
                 self._timer = self._clock.call_at(due, self._check)

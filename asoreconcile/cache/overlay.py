@@ -1,14 +1,14 @@
-"""Reads after own writes: the answers of writes, until the watch has caught up.
+"""Read-your-writes: keeps the responses of writes until the watch has caught up.
 
-A reader gets the newer of the cache and the answer, by resource version; nothing waits.
-A watch delivers in the order of resource versions, so once it has passed an answer's
-version the cache knows better: that the object changed since, or is gone. An object
-whose deletion was answered stays hidden until the watch has passed all that is known of
-it and the cache does not hold it.
+A reader gets the newer of the cached state and the response, by resource version,
+without waiting. A watch delivers in the order of resource versions, so once it has
+passed a response's version, the cache is at least as new: the object may have changed
+since, or be gone. A deleted object stays hidden until the watch has passed its last
+known version and the cache no longer holds it.
 
-Readers take no lock, so the order of their looks is what makes them right. The cache
-changes first and only then is an answer dropped: who looks for the answer first, and
-into the cache after that, finds one of them. The other way round, both may be missed.
+Readers take no lock, so they rely on the order of their reads. A response is dropped
+only after the cache has changed: a reader that looks for the response first and in the
+cache second finds one of them. In the other order it may miss both.
 Rule: D21.
 """
 
@@ -21,17 +21,17 @@ import attrs
 from asoreconcile.cache.entry import Entry
 from asoreconcile.objects import ObjectKey, version_number
 
-# Who deletes what this cache never shows (other labels) must not fill it.
+# Deletions of objects that this cache never shows (other labels) must not fill it.
 _MOST_UNSEEN = 32
 _UNSEEN = -1
-# A watch may deliver a deletion before its own answer comes.
+# A watch may deliver a deletion before the response of the delete request.
 _REMEMBERED_ENDS = 64
 
 
 @attrs.frozen
 class _Deletion:
-    """A deleted object. version: the last one known, its deletion came after that;
-    _UNSEEN if neither the cache nor an answer has shown the object yet.
+    """A deleted object. version: the last known one before the deletion; _UNSEEN if
+    neither the cache nor a response has shown the object yet.
     """
 
     uid: str
@@ -39,13 +39,13 @@ class _Deletion:
 
 
 class Overlay:
-    """Answers of writes by key. Safe from any thread."""
+    """Responses of writes by key. Safe from any thread."""
 
     def __init__(self, stored: Callable[[ObjectKey], Entry | None]) -> None:
-        """stored: what the cache holds."""
+        """stored: returns the cached entry of a key."""
         self._stored = stored
         self._lock = threading.Lock()
-        # Each with its version: that is asked for with every event until it is dropped.
+        # Each with its version, which every event reads until the response is dropped.
         self._answers: dict[ObjectKey, tuple[int, Entry]] = {}
         self._deletions: dict[ObjectKey, _Deletion] = {}
         self._observed_deletions: deque[str] = deque(maxlen=_REMEMBERED_ENDS)
@@ -53,7 +53,7 @@ class Overlay:
         self._positions: dict[str, int] = {}
 
     def record(self, answer: Entry) -> None:
-        """Keep a write's answer, unless something as new is known already."""
+        """Keep a write's response, unless an equally new state is already known."""
         key, number = answer.key, version(answer)
         with self._lock:
             if number <= self._floor(key.namespace):
@@ -63,38 +63,41 @@ class Overlay:
                 self._answers[key] = number, answer
 
     def is_new(self, namespace: str, resource_version: str) -> bool:
-        """Whether a write's answer may be newer than what the cache is. No lock: for
-        who would make an entry that `record` then has no use for.
+        """Whether a write's response may be newer than the cache. Takes no lock: it
+        saves making an entry that `record` would drop.
         """
         return version_number(resource_version) > self._floor(namespace)
 
     def record_deletion(self, key: ObjectKey, uid: str) -> None:
-        """Hide an object that the server has deleted. Another of its name shows.
+        """Hide an object that the server has deleted. A new object of that name is
+        shown.
 
-        One that was never seen is hidden too, should the watch or the answer of a slow
-        write bring it yet; the last few of these are remembered.
+        An object that was never seen is hidden too, in case the watch or the response
+        of a slow write still delivers it; only the last few of these are kept.
         """
         with self._lock:
-            # Replaced, not changed: readers look at it without the lock. The newest
-            # comes last, so that the oldest of those never seen are dropped first.
+            # Replaced, not changed: readers use it without the lock. The newest comes
+            # last, so that the oldest unseen ones are dropped first.
             others = {one: gone for one, gone in self._deletions.items() if one != key}
             self._deletions = {
                 **others,
                 key: _Deletion(uid, self._last_version(key, uid)),
             }
-            # The watch may have been faster, and would not deliver it again.
+            # The watch may have been faster, and will not deliver it again.
             self._forget()
 
     def observe_deletion(self, uid: str) -> None:
-        """The watch delivers a deletion; the cache may hold the object until then."""
+        """Record a deletion that the watch delivers, before the cache drops the
+        object.
+        """
         with self._lock:
             self._observed_deletions.append(uid)
 
     def newest(self, key: ObjectKey) -> Entry | None:
-        """What a reader of a key is to see. Takes no lock."""
+        """The newest entry of a key, for readers. Takes no lock."""
         # In this order: `_forget` drops an answer before the deletion that hides it,
         # and both after the cache has changed.
-        # Most often both are empty, and hashing a key twice costs more than the rest.
+        # Usually both are empty, and hashing a key twice costs more than the rest.
         gone = self._deletions.get(key) if self._deletions else None
         answer = self._answers.get(key) if self._answers else None
         newest = self._stored(key)
@@ -105,9 +108,9 @@ class Overlay:
         return newest
 
     def pending_keys(self) -> Collection[ObjectKey]:
-        """Keys where readers may see something else than the cache; most often none.
+        """Keys for which readers may see a state other than the cache's; usually none.
 
-        To be asked before the cache is.
+        Call it before reading the cache.
         """
         if not self._answers and not self._deletions:
             return ()
@@ -115,9 +118,9 @@ class Overlay:
             return {*self._answers, *self._deletions}
 
     def advance(self, resource_version: str, *, namespace: str | None) -> None:
-        """The cache is exactly this new: in a namespace, or in all others.
+        """Record the cache's version, for a namespace or for all others.
 
-        It may be older than it was, when the server was restored from a backup.
+        It may be older than before, if the server was restored from a backup.
         """
         now = version_number(resource_version)
         with self._lock:
@@ -129,7 +132,9 @@ class Overlay:
                 self._forget()
 
     def _forget(self) -> None:
-        """Drop what the cache knows better. Caller holds the lock."""
+        """Drop responses and deletions that the cache now covers. Caller holds the
+        lock.
+        """
         hidden = self._still_hidden() if self._deletions else {}
         self._answers = {
             key: answer
@@ -139,7 +144,7 @@ class Overlay:
         self._deletions = hidden
 
     def _still_hidden(self) -> dict[ObjectKey, _Deletion]:
-        """The deletions that the cache may not know yet. Caller holds the lock."""
+        """The deletions that the cache may not reflect yet. Caller holds the lock."""
         hidden = {}
         for key, gone in self._deletions.items():
             seen = max(gone.version, self._last_version(key, gone.uid))
@@ -151,7 +156,7 @@ class Overlay:
         return hidden
 
     def _hides(self, key: ObjectKey, uid: str, seen: int) -> bool:
-        """Whether the cache may still show, or come to show, what is gone."""
+        """Whether the cache may still hold, or get, the deleted object."""
         if seen == _UNSEEN:
             return uid not in self._observed_deletions
         if seen > self._floor(key.namespace):
@@ -172,5 +177,5 @@ class Overlay:
 
 
 def version(entry: Entry) -> int:
-    """An entry's resource version as a number; 0 when it is none."""
+    """An entry's resource version as a number; 0 if it is not a number."""
     return version_number(entry.resource_version)

@@ -1,9 +1,9 @@
-"""The handlers of an informer: they get its events, and resyncs now and then.
+"""The event handlers of an informer, and their resyncs.
 
-Handlers are called inline, one after the other, in the order of the stream: they must
-only note or enqueue. What takes its time is a controller's business: a queue of keys
-stays small, a line of events would not. What a handler raises is logged and counted,
-and goes no further. Rules: IN-5 - IN-9.
+Handlers are called one after the other on the watch thread, in the order of the stream.
+They must only record or enqueue. Longer work belongs in a controller: a queue of keys
+stays small, a queue of events would not. A handler's exception is logged and counted,
+and affects nothing else. Rules: IN-5 - IN-9.
 """
 
 import threading
@@ -18,13 +18,15 @@ from asoreconcile.log import Logger
 
 _log = Logger(__name__)
 
-# Each resync queues every object: more often, there would be time for nothing else.
+# Each resync queues every object: a shorter period would leave no time for other work.
 _SHORTEST_RESYNC_SECONDS = 1.0
 
 
 @attrs.define(eq=False)
 class Registration:
-    """One handler's place at an informer (`runtime.sources.HandlerRegistration`)."""
+    """One handler's registration at an informer
+    (`runtime.sources.HandlerRegistration`).
+    """
 
     handler: EventHandler
     _processor: "Processor"
@@ -34,26 +36,26 @@ class Registration:
     timer: Timer | None = None
 
     def has_synced(self) -> bool:
-        """Whether the handler has returned from every event of the first state."""
+        """Whether the handler has returned from every event of the initial list."""
         # It is called before the next event is read.
         return self._synced()
 
     def remove(self) -> None:
-        """Deliver nothing more, but for a call that has begun. Idempotent."""
+        """Deliver no more events; a call that has started goes on. Idempotent."""
         self._processor.remove(self)
 
 
 class Processor:
-    """Calls handlers. The caller serialises `distribute`, `add` and resyncs."""
+    """Calls the handlers. The caller serialises `distribute`, `add` and resyncs."""
 
     def __init__(self, clock: Clock, *, synced: Callable[[], bool]) -> None:
         self._clock = clock
         self._synced = synced
         self._lock = threading.Lock()
-        # Replaced and never changed: `distribute` goes over them without the lock.
+        # Replaced, never changed: `distribute` iterates without the lock.
         self._registrations: tuple[Registration, ...] = ()
         self.failures = 0
-        """Calls that raised."""
+        """The number of handler calls that raised."""
 
     def add(
         self,
@@ -63,16 +65,16 @@ class Processor:
         resync_seconds: float,
         resync: Callable[[Registration], None],
     ) -> Registration:
-        """Add a handler: it gets what is there, then all that `distribute` distributes.
+        """Add a handler: it gets the current objects, then all distributed events.
 
-        resync: called about every `resync_seconds`, 1 at least, on a thread of its own;
-        0 is never.
+        resync: called about every `resync_seconds`, at least 1, on a separate thread; 0
+        is never.
         """
         if resync_seconds:
             resync_seconds = max(resync_seconds, _SHORTEST_RESYNC_SECONDS)
         registration = Registration(handler, self, self._synced, resync_seconds)
-        # Before it is among the others: the caller's lock keeps changes out until then,
-        # so that what is there comes before what changes.
+        # Before it is listed: the caller's lock holds changes back, so that the current
+        # objects come before later changes.
         for entry in present:
             self._call(registration, Added(entry, initial=True))
         with self._lock:
@@ -82,7 +84,7 @@ class Processor:
         return registration
 
     def remove(self, registration: Registration) -> None:
-        """Give a handler no more events; a call that has begun goes on."""
+        """Remove a handler; a call that has started goes on."""
         with self._lock:
             if not registration.active:
                 return
@@ -94,17 +96,17 @@ class Processor:
                 registration.timer.cancel()
 
     def remove_all(self) -> None:
-        """Give no handler any more events."""
+        """Remove all handlers."""
         for registration in self._registrations:
             self.remove(registration)
 
     def distribute(self, event: Event) -> None:
-        """Bring an event to every handler, in the order in which events happened."""
+        """Deliver an event to every handler, in the order of events."""
         for registration in self._registrations:
             self._call(registration, event)
 
     def resync(self, registration: Registration, present: Iterable[Entry]) -> None:
-        """Deliver everything as updates without a change: a resync."""
+        """A resync: deliver every object as an update without a change."""
         for entry in present:
             self._call(registration, Updated(entry, entry))
 
@@ -112,10 +114,10 @@ class Processor:
         self, registration: Registration, resync: Callable[[Registration], None]
     ) -> None:
         def due() -> None:
-            # Many objects may take a while: not on the thread of all timers.
+            # It may be slow with many objects: not on the timer thread.
             try:
                 threading.Thread(target=run, name="resync", daemon=True).start()
-            except RuntimeError as error:  # no thread to be had
+            except RuntimeError as error:  # no thread is available
                 _log.warning("Resync put off", error=str(error))
                 self._schedule(registration, resync)
 
@@ -131,7 +133,7 @@ class Processor:
                 registration.timer = self._clock.call_at(deadline, due)
 
     def _call(self, registration: Registration, event: Event) -> None:
-        # Handlers remove themselves and each other in the middle of an event.
+        # Handlers may remove themselves and each other during an event.
         if not registration.active:
             return
         try:

@@ -1,4 +1,4 @@
-"""Where a feed is in its kind's history, and what state it may ask for. Pure.
+"""The resource version a reflector resumes from, and may list at. Pure.
 
 Rules: RF-2, RF-10.
 """
@@ -6,49 +6,49 @@ Rules: RF-2, RF-10.
 from asoreconcile.objects import version_number
 
 AT_HAND = "0"
-"""Any state that the server has at hand."""
+"""Any state that the server has cached."""
 NEWEST = ""
 
 
 class ResumePoint:
-    """The version that was read last. One thread."""
+    """The last version read. For use by one thread."""
 
     def __init__(self) -> None:
         self.version = ""
         self.no_older_than = AT_HAND
-        """What to ask the next state to be."""
+        """The resourceVersion parameter of the next list."""
 
     def begin(self, version: str) -> None:
-        """A whole state of this version was taken."""
+        """Record a complete list at this version."""
         self.version = version
-        # The next state must not be older than this one: replicas lag.
+        # The next list must not be older than this one: API server replicas lag.
         self.no_older_than = version or AT_HAND
 
     def advance(self, version: str) -> bool:
-        """An event or a bookmark came; False for one that says nothing new."""
+        """Record an event's or a bookmark's version; False if it is not newer."""
         if not version or is_before(version, self.version):
             return False
         self.version = self.no_older_than = version
         return True
 
     def forget(self) -> bool:
-        """The server does not know the version: ask for the newest state, whatever it
-        is; False if that was asked for already.
+        """Drop a version the server does not have, and list the newest state next;
+        False if that was already the case.
         """
         before, self.no_older_than = self.no_older_than, NEWEST
         return before != NEWEST
 
     @property
     def stream_from(self) -> str:
-        """What a streamed state is to be no older than."""
+        """The minimum version of a streamed list."""
         return "" if self.no_older_than == AT_HAND else self.no_older_than
 
 
 def is_before(version: str, other: str) -> bool:
-    """Whether a version is older: a bookmark that was overtaken takes nothing back."""
+    """Whether a version is older: an overtaken bookmark must not move back."""
     if not (version.isdecimal() and other.isdecimal()):
         return False
-    # Of numbers with as many digits the text decides. Each event comes by here.
+    # Numbers with equally many digits compare as text. Every event comes through here.
     if len(version) == len(other):
         return version < other
     return version_number(version) < version_number(other)

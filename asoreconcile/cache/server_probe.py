@@ -1,16 +1,16 @@
-"""Whether the API server is still at the other end: a quiet watch does not show it.
+"""Probes whether the API server still answers, which a quiet watch does not show.
 
     answered               ->  asked again in 15 s, over the same connection
     no answer within 10 s  ->  asked each second, over new connections
-    answered again         ->  connections of before are given up, and watches that
-                               have got nothing since are opened again, where they were
+    answered again         ->  older connections are dropped, and watches that have
+                               received nothing since are resumed
 
-A router, balancer or server that falls silent leaves connections that look alive, and
-a watch without news looks the same. The one that is asked over is as old as theirs, and
-falls silent as they do: so they are deaf for half a minute, not until they are due to
-end. What is left: a watch that falls silent alone, which its missing bookmark shows
-after 63 s (`cache.watching`), and a dead peer, which the kernel notices in 30 s
-(`kube.transport`). Rules: RF-8, RF-13.
+When a router, load balancer or server silently fails, its connections look alive, like
+a watch without events. The probe's connection is as old as those of the watches and
+fails with them. So watches miss events for half a minute, not until their timeout.
+Two cases are handled elsewhere: a single silent watch
+is noticed after 63 s by its missing bookmark (`cache.watching`), and a dead peer after
+30 s by the kernel (`kube.transport`). Rules: RF-8, RF-13.
 """
 
 import threading
@@ -31,12 +31,12 @@ _log = Logger(__name__)
 PROBE_SECONDS = 10.0
 _EVERY_SECONDS = 15.0
 _RETRY_SECONDS = 1.0
-# Everybody may ask for it who can ask for anything, and it costs next to nothing.
+# Every authenticated user may read it, and it costs almost nothing.
 _CHEAPEST = "/version"
 
 
 class ServerProbe:
-    """A service that asks for as long as it runs. Safe from any thread."""
+    """A service that sends probes while it runs. Safe from any thread."""
 
     name = "API server probe"
 
@@ -51,12 +51,12 @@ class ServerProbe:
         every_seconds: float = _EVERY_SECONDS,
         retry_seconds: float = _RETRY_SECONDS,
     ) -> None:
-        """probe: asks the cheapest question there is, over a connection that it keeps
-        and nobody else uses; raises ApiError for an answer that refuses, and
-        TransportError for none. close: ends a probe that waits, and all to come.
+        """probe: sends the cheapest request over its own persistent connection; raises
+        ApiError for an error response, and TransportError without a response. close:
+        ends a waiting probe, and all later ones.
 
-        renew: opens again what has got nothing since a moment of the clock; how many
-        watches that were.
+        renew: reopens the watches that have received nothing since a given time;
+        returns how many.
         """
         self._probe = probe
         self._renew = renew
@@ -70,9 +70,9 @@ class ServerProbe:
         self._answered_at = clock.monotonic()
         self._unanswered_since: float | None = None
         self.last_error = ""
-        """Why there is no answer, or ""."""
+        """Why there is no response, or ""."""
         self.renewed = 0
-        """How many watches were opened again so far."""
+        """How many watches were reopened so far."""
 
     @property
     def seconds_since_answer(self) -> float:
@@ -80,8 +80,8 @@ class ServerProbe:
         return self._clock.monotonic() - self._answered_at
 
     def start(self) -> None:
-        """Begin to ask, on a thread of its own; the time until the first answer
-        counts.
+        """Start to probe, on a separate thread; the time until the first response
+        counts too.
         """
         self._answered_at = self._clock.monotonic()
         self._thread = self._threads.start(
@@ -89,7 +89,7 @@ class ServerProbe:
         )
 
     def stop(self, timeout_seconds: float) -> list[str]:
-        """End, cutting off a probe that waits."""
+        """Stop, and cut off a waiting probe."""
         self._stopping.set()
         self._close()
         if self._thread is None:
@@ -108,15 +108,15 @@ class ServerProbe:
         return self._retry_seconds if self.last_error else self._every_seconds
 
     def probe_once(self) -> None:
-        """Ask once. Blocks as long as the probe does. Raises StoppedError."""
+        """Probe once. Blocks as long as the probe does. Raises StoppedError."""
         try:
             self._probe()
         except ApiError:
-            pass  # whatever it says, it says something
+            pass  # an error response shows that it answers
         except TransportError as error:
             if self._unanswered_since is None:
-                # Not when it was asked: what was heard of since then may have fallen
-                # silent a moment later. What is heard from now on has survived it.
+                # Not from the time of the request: a watch with events since then may
+                # have failed just after. Watches with events from now on work.
                 self._unanswered_since = self._clock.monotonic()
                 _log.warning("API server does not answer", reason=str(error))
             self.last_error = str(error)
@@ -139,9 +139,9 @@ def server_probe(
     clock: Clock,
     threads: Threads,
 ) -> ServerProbe:
-    """The probe of a process whose requests go by `client`. Sends nothing yet.
+    """The probe for the server of `client`. Sends nothing yet.
 
-    It asks by a client of its own: one connection, that is as old as the process.
+    It has its own client with one connection, which is as old as the process.
     """
     prober = KubeClient(
         cluster,

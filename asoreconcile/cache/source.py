@@ -1,4 +1,4 @@
-"""What a reflector reads from: a client that blocks, or one that is asked in steps."""
+"""The sources of a reflector: a blocking client, or one that is read in steps."""
 
 from collections.abc import Callable, Iterator
 from typing import Protocol, runtime_checkable
@@ -15,32 +15,32 @@ from asoreconcile.threads import Threads
 class ListPage(Protocol):
     """One page of a list, as it arrives (`kube.listing.Listing`).
 
-    What it says of itself counts once it was iterated to its end.
+    Its version and token are valid once it was iterated to its end.
     """
 
     @property
     def resource_version(self) -> str:
-        """The version that the whole list is of, to watch from."""
+        """The resource version of the whole list, to watch from."""
 
     @property
     def continue_token(self) -> str:
-        """What asks for the next page; "" after the last."""
+        """The token of the next page; "" after the last."""
 
     def __iter__(self) -> Iterator[JsonObject]: ...
 
     def close(self) -> None:
-        """End the answer, read or not, and free its connection."""
+        """Close the response, read or not, and free its connection."""
 
 
 class ListerWatcher(Protocol):
-    """What a reflector needs of a client: lists in pages, and watches
+    """What a reflector needs of a client: paged lists, and watches
     (`kube.client.KubeClient`).
     """
 
     def listing(self, what: Selection, place: ListOptions, /) -> ListPage:
         """Ask for one page.
 
-        Blocks until the answer begins; raises ApiError, TransportError.
+        Blocks until the response begins; raises ApiError, TransportError.
         """
 
     def watch(
@@ -52,8 +52,7 @@ class ListerWatcher(Protocol):
         timeout_seconds: float,
         initial_events: bool = False,
     ) -> WatchStream:
-        """Ask for changes after a version, or with `initial_events` for the state
-        first.
+        """Watch from a version, or with `initial_events` get the state first.
 
         timeout_seconds: after which the server ends the watch. Blocks until it has
         begun.
@@ -72,7 +71,7 @@ class SteppedPage(Protocol):
         """See `ListPage`."""
 
     def polled(self) -> Iterator[JsonObject | None]:
-        """The objects, and None for a wait until something came."""
+        """The objects, and None to wait for more."""
 
     def close(self) -> None:
         """See `ListPage`."""
@@ -82,14 +81,14 @@ class SteppedWatch(Protocol):
     """A watch, in steps."""
 
     def polled(self) -> Iterator[tuple[str, JsonObject] | None]:
-        """The events, and None for a wait until something came."""
+        """The events, and None to wait for more."""
 
     def close(self) -> None:
-        """End it; from any thread. Who waits for it is woken."""
+        """Close it, from any thread; this wakes its waiters."""
 
 
 class SteppedSource(Protocol):
-    """As `ListerWatcher`, in steps that no thread waits for (`kube.streams`).
+    """As `ListerWatcher`, in steps that block no thread (`kube.streams`).
 
     wake: called, on any thread, when there may be more than before.
     """
@@ -97,7 +96,7 @@ class SteppedSource(Protocol):
     def listing(
         self, what: Selection, place: ListOptions, /, *, wake: Callable[[], None]
     ) -> Stepwise[SteppedPage]:
-        """Ask for one page. Raises ApiError, TransportError."""
+        """Request one page. Raises ApiError, TransportError."""
 
     def watch(
         self,
@@ -109,27 +108,29 @@ class SteppedSource(Protocol):
         initial_events: bool,
         wake: Callable[[], None],
     ) -> Stepwise[SteppedWatch]:
-        """Ask for changes; see `ListerWatcher.watch`."""
+        """Open a watch; see `ListerWatcher.watch`."""
 
 
 class ClosableSource(SteppedSource, Protocol):
-    """A source whose thread somebody has to end."""
+    """A source with a thread, which must be closed."""
 
     def close(self) -> None:
-        """End all that is open, and open no more."""
+        """Close all streams, and open no more."""
 
 
 @runtime_checkable
 class StreamingClient(Protocol):
-    """A client that one thread can receive for, however much is watched."""
+    """A client that can receive all its watches on one thread."""
 
     def in_steps(self, threads: Threads) -> ClosableSource:
-        """A source that is this client in steps."""
+        """A source in steps for this client."""
 
 
 @attrs.frozen
 class BlockingSource:
-    """A client without steps, for a thread that may block: it yields never."""
+    """A blocking client as a source in steps, for a thread that may block: it never
+    yields.
+    """
 
     client: ListerWatcher
 

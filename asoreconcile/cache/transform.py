@@ -1,4 +1,4 @@
-"""From an object on the wire to what is kept of it: checked, stripped, transformed."""
+"""Checks, strips and transforms an object before it is cached."""
 
 import attrs
 
@@ -15,12 +15,12 @@ _PARTIAL = "PartialObjectMetadata"
 
 @attrs.frozen
 class EntryTransform:
-    """How one informer keeps its objects. Rules: IN-10, CA-5, RF-9."""
+    """Makes the cache entries of one informer. Rules: IN-10, CA-5, RF-9."""
 
     resource: ApiResource
     metadata_only: bool = attrs.field(default=False, kw_only=True)
     transform: Transform | None = attrs.field(default=None, kw_only=True)
-    # Both are asked for with each object.
+    # Both are used for each object.
     _api_version: str = attrs.field(init=False)
     _expected: str = attrs.field(init=False)
 
@@ -33,8 +33,8 @@ class EntryTransform:
         return _PARTIAL if self.metadata_only else self.resource.kind
 
     def entry_of_copy(self, obj: JsonObject) -> Entry:
-        """As `entry`, of an object that stays as it is."""
-        if self.transform is not None:  # it may change anything
+        """As `entry`, without changing the object."""
+        if self.transform is not None:  # the transform may change anything
             return self.entry(copy_json(obj))
         copied, meta = {**obj}, obj.get("metadata")
         if isinstance(meta, dict):
@@ -45,14 +45,14 @@ class EntryTransform:
         return self.entry(copied)
 
     def entry_of_event(self, obj: JsonObject) -> Entry:
-        """As `entry`; the object is at hand for those who are told of the event."""
+        """As `entry`; keeps the decoded object for the event's handlers."""
         return self.entry(obj, keep=True)
 
     def entry(self, obj: JsonObject, *, keep: bool = False) -> Entry:
-        """An entry of an object, which is changed: without what nobody reads from a
-        cache, and with its kind, which lists leave out. keep: as of `Entry`.
+        """Make the entry of an object, which is changed: it loses fields that no reader
+        of a cache needs, and gets its kind, which list items lack. keep: see `Entry`.
 
-        Raises BadObjectError for what is no object of the kind, or if the transform
+        Raises BadObjectError if it is not an object of the kind, or if the transform
         fails.
         """
         meta = obj.get("metadata")
@@ -63,7 +63,7 @@ class EntryTransform:
         if found not in (kind, self._expected):
             raise BadObjectError(f"a {found} among {self.resource.plural}")
         if self.metadata_only:
-            obj = {"metadata": meta}  # the answer of a write is whole
+            obj = {"metadata": meta}  # the response of a write is complete
         obj["apiVersion"], obj["kind"] = self._api_version, kind
         # Both are often as large as the rest of the object, and no reconciler reads
         # them.
@@ -78,10 +78,10 @@ class EntryTransform:
             raise BadObjectError(f"the transform of {meta['name']}: {error}") from error
         try:
             entry = Entry(obj, keep=keep)
-        except Exception as error:  # nothing that a server should send, or a transform
+        except Exception as error:  # neither a server nor a transform should send this
             raise BadObjectError(f"no entry of {meta['name']}: {error}") from error
-        # Everybody takes them for text, some to look something up by; the namespace was
-        # seen to be one.
+        # All readers expect strings, some as lookup keys; the namespace was already
+        # checked.
         texts: tuple[object, ...] = entry.row[1:4]
         name, uid, version = texts
         if isinstance(name, str) and isinstance(uid, str) and isinstance(version, str):

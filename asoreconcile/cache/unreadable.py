@@ -1,4 +1,6 @@
-"""Objects that the cache cannot read: skipped, reported, and no trouble of others."""
+"""Objects that the cache cannot read: they are skipped and reported, without affecting
+others.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -24,19 +26,19 @@ from asoreconcile.objects import (
 _log = Logger(__name__)
 
 REASON = "Unreadable"
-"""Of events and conditions about such objects."""
+"""The reason of events and conditions about such objects."""
 
 
 class BadObjectError(AsoreconcileError):
-    """An object that the cache cannot take."""
+    """An object that the cache cannot store."""
 
 
 @attrs.frozen
 class Unreadable:
-    """One object that is not in the cache though the server has it.
+    """An object on the server that the cache leaves out.
 
-    known: what can be read of it: apiVersion, kind, metadata and conditions.
-    why: for who wrote the object.
+    known: its readable parts: apiVersion, kind, metadata and conditions.
+    why: the reason, for the author of the object.
     """
 
     resource: ApiResource
@@ -46,11 +48,11 @@ class Unreadable:
 
     @property
     def message(self) -> str:
-        """What an event or a condition says of it."""
+        """The message of an event or a condition."""
         return f"This object cannot be read, and is left alone until it can: {self.why}"
 
     def is_news_after(self, before: "Unreadable | None") -> bool:
-        """Whether that has not been reported yet: not for a change of its status."""
+        """Whether this must be reported; a change of only the status is not."""
         return (
             before is None
             or self.why != before.why
@@ -60,8 +62,8 @@ class Unreadable:
 
 
 def known_of(obj: JsonObject, resource: ApiResource) -> JsonObject:
-    """What any object says of itself at places that every object has."""
-    # No spec: it may be what is broken, and its values are not for events.
+    """The readable parts common to all objects."""
+    # No spec: it may be the broken part, and its values do not belong in events.
     conditions, key = status(obj).get("conditions"), key_of(obj)
     known: JsonObject = {
         "apiVersion": resource.api_version,
@@ -84,7 +86,7 @@ def known_of(obj: JsonObject, resource: ApiResource) -> JsonObject:
 
 
 def _is_json(value: JsonObject) -> bool:
-    """Whether it can be written, in an event or a condition (`NoNumber`)."""
+    """Whether it can be serialized for an event or a condition (`NoNumber`)."""
     try:
         jsontext.dumps(value)
     except TypeError:
@@ -93,13 +95,13 @@ def _is_json(value: JsonObject) -> bool:
 
 
 ReportUnreadable = Callable[[Unreadable], None]
-"""Called with each such object, and again when it changed. On the watch's thread: must
-not block, nor raise.
+"""Called with each such object, and again when it changed. Runs on the watch's thread:
+must not block or raise.
 """
 
 
 def unreadable_events(recorder: EventRecorder) -> ReportUnreadable:
-    """A report that records a Warning event at each object."""
+    """A report function that records a Warning event on each object."""
 
     def report(found: Unreadable) -> None:
         recorder.event(found.known, "Warning", REASON, found.message)
@@ -108,13 +110,16 @@ def unreadable_events(recorder: EventRecorder) -> ReportUnreadable:
 
 
 def unreported(_: Unreadable) -> None:
-    """For who is content with the log and `Informer.unreadable`."""
+    """A report function that does nothing; the log and `Informer.unreadable` still show
+    the objects.
+    """
 
 
 class EntryReader:
-    """Makes entries of what one feed reads. On the feed's thread.
+    """Makes the entries of one feed. For use on the feed's thread.
 
-    make, make_of_event: of an object of a list, and of an event; raise BadObjectError.
+    make, make_of_event: make the entry of a listed object, and of an event's; raise
+    BadObjectError.
     """
 
     def __init__(
@@ -130,10 +135,10 @@ class EntryReader:
         self._report = report
         self._listed: dict[ObjectKey, Unreadable] = {}
         self.bad: Mapping[ObjectKey, Unreadable] = {}
-        """What cannot be read now; a new mapping with each change."""
+        """The currently unreadable objects; a new mapping with each change."""
 
     def entry(self, obj: JsonObject) -> Entry | None:
-        """Of an object of the state; None if it cannot be read."""
+        """The entry of a listed object; None if it cannot be read."""
         try:
             return self._make(obj)
         except BadObjectError as error:
@@ -143,18 +148,20 @@ class EntryReader:
         return None
 
     def replaced(self) -> None:
-        """The state was taken: what was skipped on its way is what is bad now."""
+        """Record the end of a list: the objects skipped in it are the unreadable
+        ones.
+        """
         found, self._listed = self._listed, {}
         self._take(found)
 
     def event(self, type_: str, obj: JsonObject) -> Entry | None:
-        """Of an object in a watch's event; None if it cannot be read."""
+        """The entry of a watch event's object; None if it cannot be read."""
         try:
             made = self._make_of_event(obj)
         except BadObjectError as error:
             found = self._unreadable(obj, error)
         else:
-            if not self.bad:  # most often; each event comes by here
+            if not self.bad:  # the usual case, for each event
                 return made
             self._replace_one(key_of(obj), None)
             return made
@@ -162,8 +169,8 @@ class EntryReader:
         return None
 
     def _replace_one(self, key: ObjectKey, found: Unreadable | None) -> None:
-        """Show what is known of one object now, and no longer what was known of it."""
-        # A copy: other threads read the one that is shown, without a lock.
+        """Replace the record of one object."""
+        # A copy: other threads read the published mapping without a lock.
         bad = dict(self.bad)
         bad.pop(key, None)
         if found is not None:
@@ -172,14 +179,14 @@ class EntryReader:
             self._take(bad)
 
     def _take(self, found: Mapping[ObjectKey, Unreadable]) -> None:
-        """Show what is bad now; then report what is new of it, for who looks then."""
+        """Publish the unreadable objects; then report the new ones."""
         before, self.bad = self.bad, found
         for key, one in found.items():
             if one.is_news_after(before.get(key)):
                 self._report(one)
 
     def _unreadable(self, obj: JsonObject, error: BadObjectError) -> Unreadable | None:
-        """What to report of an object; None: not even its name is known."""
+        """What to report about an object; None if even its name is unknown."""
         key, why = key_of(obj), str(error)
         _log.warning(
             "Skipping object",

@@ -1,4 +1,4 @@
-"""What mends a feed that failed, and how long to wait before. Pure.
+"""How to continue after a watch failed, and how long to wait first. Pure.
 
 Rules: RF-1, RF-2, RF-7, RF-11.
 """
@@ -25,21 +25,21 @@ _RESET_AFTER_SECONDS = 120.0
 
 
 class BehindError(AsoreconcileError):
-    """A server that is older than we are: a replica far behind, or one restored.
+    """The server's state is older than ours: a lagging replica, or a restored backup.
 
-    It would say nothing until it has got as far as we are, and then what we never saw
-    would be missing.
+    Its watch would send nothing until it reaches our version, and changes in between
+    would be lost.
     """
 
 
 class VeryShortWatchError(AsoreconcileError):
-    """A watch that a server (or something before it) keeps ending at once."""
+    """A watch that a server, or a proxy before it, keeps ending at once."""
 
 
 class WatchRecovery(Enum):
-    """RESUME: watch on from the same version, after a pause: nothing was missed.
-    NEWEST: get the newest state, at once: the version is unknown to the server.
-    RELIST: get the state again, after a pause.
+    """RESUME: watch again from the same version, after a pause: no event was lost.
+    NEWEST: list the newest state at once: the server does not know the version.
+    RELIST: list again, after a pause.
     """
 
     RESUME = "resume"
@@ -48,8 +48,8 @@ class WatchRecovery(Enum):
 
 
 def recovery_of(error: Exception) -> WatchRecovery:
-    """For a watch, or the state before it, that ended in an error."""
-    # What could not be read was an event: only the state shows what it changed.
+    """The recovery after an error of a watch or its initial list."""
+    # An event could not be decoded: only a list shows what it changed.
     if isinstance(error, DecodeError):
         return WatchRecovery.RELIST
     if isinstance(error, TooManyRequestsError | TransportError):
@@ -60,9 +60,9 @@ def recovery_of(error: Exception) -> WatchRecovery:
 
 
 def describe_error(error: Exception, resource: ApiResource) -> str:
-    """What went wrong, for who has to mend it.
+    """Describe the error for the person who has to fix it.
 
-    A whole kind is never absent but for its definition; servers only say "404".
+    If a whole kind is missing, so is its CRD; servers only respond "404".
     """
     if isinstance(error, NotFoundError):
         kind = f"{resource.plural} of {resource.api_version}"
@@ -71,10 +71,10 @@ def describe_error(error: Exception, resource: ApiResource) -> str:
 
 
 class Streaming(Enum):
-    """What the refusal of a streamed state says of a list instead.
+    """Whether to list after a streamed list was refused.
 
-    ALSO: it would be refused too. NOW: it may do better this once. ALWAYS: the server
-    does not stream.
+    ALSO: a list would be refused too. NOW: a list may succeed this time. ALWAYS: the
+    server does not support streaming.
     """
 
     ALSO = "also"
@@ -83,17 +83,18 @@ class Streaming(Enum):
 
 
 def instead_of_stream(error: ApiError) -> Streaming:
-    """For a state that was asked for as a stream, and refused."""
+    """Decide after a streamed list was refused."""
     if isinstance(error, NotFoundError | TooManyRequestsError):
         return Streaming.ALSO
     if _is_unknown_version(error):
         return Streaming.ALSO
-    # 422: the server knows the feature, which is off. 400: it knows no such request.
+    # 422: the server knows the feature, but it is off. 400: it does not know the
+    # parameter.
     return Streaming.ALWAYS if error.status in (400, 422) else Streaming.NOW
 
 
 class WatchBackoff:
-    """Pauses that double while there is no calm between them, spread at random."""
+    """Exponential back-off with jitter; it resets after a calm time."""
 
     def __init__(self, uniform: Callable[[float, float], float], *, now: float) -> None:
         self._uniform = uniform
@@ -101,7 +102,7 @@ class WatchBackoff:
         self._last = now
 
     def seconds(self, error: Exception, *, now: float) -> float:
-        """How long to wait; not less than the server asked for."""
+        """Seconds to wait; not less than the server asked for."""
         asked = error.retry_after_seconds if isinstance(error, ApiError) else None
         if now - self._last > _RESET_AFTER_SECONDS:
             self._delay = _FIRST_DELAY_SECONDS
@@ -110,7 +111,7 @@ class WatchBackoff:
         return pause
 
     def wait_ended(self, *, now: float) -> None:
-        """The pause is over: calm is counted from here."""
+        """Record the end of the pause: the calm time counts from here."""
         self._last = now
 
 

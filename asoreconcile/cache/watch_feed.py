@@ -1,4 +1,4 @@
-"""One part of a kind, read into the kind's contents."""
+"""Feeds one part of a kind, such as a namespace, into the kind's indexer."""
 
 import threading
 from collections.abc import Callable
@@ -35,7 +35,7 @@ class WatchFeed:
         self.watch_scope = watch_scope
         self.synced = False
         self.version = ""
-        """What the contents are the state of."""
+        """The resource version of the feed's state."""
         self.reading = EntryReader(
             watch_scope.selection.resource,
             transform.entry,
@@ -56,8 +56,8 @@ class WatchFeed:
         self._running: RunningWatch | None = None
 
     def start(self) -> None:
-        """Begin to read; nothing if it does already. Any thread. Raises RuntimeError if
-        the machine gives no thread; it may be tried again.
+        """Start to list and watch; idempotent. Any thread. Raises RuntimeError if no
+        thread can be started; the call may be repeated.
         """
         with self._lock:
             if self._running is None:
@@ -65,22 +65,22 @@ class WatchFeed:
                 self._running = self._runner.start(name, self.reflector)
 
     def join(self, timeout_seconds: float) -> bool:
-        """Whether it has ended, or never began."""
+        """Wait for its end; returns whether it has ended or never started."""
         return self._running is None or self._running.join(timeout_seconds)
 
     def replace(self, state: InitialList) -> None:
-        """Take a whole state for what this part covers; the difference becomes
+        """Replace the whole state of this part; the differences become
         events.
         """
         self._indexer.replace(state, self.watch_scope, initial=not self.synced)
         self.reading.replaced()
         self.version = state.version
-        # Last: who sees it finds all of the state there, and the handlers were given
-        # it.
+        # Last: a reader that sees it finds the whole state, already passed to the
+        # handlers.
         self.synced = True
 
     def apply(self, type: str, obj: JsonObject) -> None:  # noqa: A002 - see Sink
-        """Take one watch event; an object that cannot be read is left out and
+        """Apply one watch event; an unreadable object is left out and
         reported.
         """
         entry = self.reading.event(type, obj)
@@ -88,12 +88,12 @@ class WatchFeed:
             version = resource_version(obj)
             self._indexer.drop_unreadable(key_of(obj), version, self.watch_scope)
         else:
-            # A transform may have dropped it from what is kept.
+            # A transform may have dropped it.
             version = entry.resource_version or resource_version(obj)
             self._indexer.apply(type, entry, self.watch_scope)
         self.version = version
 
     def advance(self, resource_version: str) -> None:
-        """Note a bookmark: nothing of this part changed up to that version."""
+        """Record a bookmark: this part has no further changes up to that version."""
         self._indexer.advance(resource_version, self.watch_scope)
         self.version = resource_version

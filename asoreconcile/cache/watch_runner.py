@@ -1,4 +1,4 @@
-"""Where a watch runs: on a thread of its own, or with all others on a few."""
+"""Runs watches: each on its own thread, or all on a few shared threads."""
 
 import threading
 from typing import Protocol
@@ -18,27 +18,27 @@ from asoreconcile.threads import Threads
 
 
 class RunningWatch(Protocol):
-    """A watch that was begun."""
+    """A started watch."""
 
     def join(self, timeout_seconds: float) -> bool:
-        """Whether it has ended, within the time."""
+        """Wait up to the timeout; returns whether it has ended."""
 
 
 class WatchRunner(Protocol):
-    """Runs reflectors, and has what they read from."""
+    """Runs reflectors and provides their source."""
 
     @property
     def source(self) -> SteppedSource:
-        """What reflectors that run here read from."""
+        """The source for reflectors that run here."""
 
     def start(self, name: str, reflector: Reflector) -> RunningWatch:
-        """Run a reflector until it is stopped. Raises RuntimeError if the machine gives
-        no thread.
+        """Run a reflector until it is stopped. Raises RuntimeError if no thread can be
+        started.
         """
 
 
 class OwnThreads:
-    """Each watch on a thread of its own, which waits for it."""
+    """Each watch blocks its own thread."""
 
     def __init__(self, client: ListerWatcher, threads: Threads) -> None:
         self.source: SteppedSource = BlockingSource(client)
@@ -61,7 +61,9 @@ class _OnThread:
 
 
 class SharedThreads:
-    """All watches on one thread that receives, and a few that read (`WatchWorkers`)."""
+    """One thread receives all watches, and a few threads process them
+    (`WatchWorkers`).
+    """
 
     def __init__(
         self, client: StreamingClient, *, clock: Clock, threads: Threads
@@ -75,6 +77,6 @@ class SharedThreads:
         return self.workers.start(name, reflector.steps, stopping=reflector.stopping)
 
     def stop(self) -> None:
-        """End the threads; all watches have to have ended."""
+        """End the threads; all watches must have ended."""
         self._streams.close()
         self.workers.stop()

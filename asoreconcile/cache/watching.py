@@ -16,8 +16,8 @@ from asoreconcile.kube.errors import DecodeError, TransportError
 from asoreconcile.objects import JsonObject, resource_version
 from asoreconcile.steps import Stepwise
 
-# Shorter than that and empty is a server or proxy that cuts watches off: opening the
-# next one at once would be a busy loop.
+# A shorter watch without events: a server or proxy cuts watches off, and reopening at
+# once would be a busy loop.
 _VERY_SHORT_SECONDS = 1.0
 # A kube-apiserver sends bookmarks a minute apart, by a timer that looks each second or
 # second and a quarter: 59 to 62 s. More often none comes, so this is the least there is
@@ -27,7 +27,7 @@ DEAD_SECONDS = 63.0
 
 @attrs.define
 class BookmarkSupport:
-    """Whether silence on a kind's watches means that nobody is there any more.
+    """Whether silence on a kind's watches means a dead connection.
 
     So it does as soon as the server has sent a bookmark, on later watches from their
     first moment. A server that began anew may send none before the kind changes: after
@@ -42,8 +42,8 @@ class BookmarkSupport:
 class OpenWatch:
     """An open watch.
 
-    events: its only iterator. began: monotonic seconds. since: the version that it goes
-    on from. taken: how much of it has been, as the state.
+    events: its only iterator. began: monotonic seconds. since: the version it starts
+    from. taken: how many events were already consumed as the initial list.
     """
 
     stream: SteppedWatch
@@ -60,13 +60,14 @@ class OpenWatch:
         bookmarks: BookmarkSupport,
         last_activity: Callable[[], float],
     ) -> Stepwise[TransportError | None]:
-        """Give `take` each event; why the watch broke, or None if it was ended.
+        """Pass each event to `take`; returns why the watch broke, or None if it ended
+        normally.
 
-        bookmarks: what is known of the kind's, and kept up to date. last_activity:
-        when `take` was called last, in the clock's seconds.
+        bookmarks: the kind's bookmark support, kept up to date. last_activity:
+        when `take` was last called, in the clock's seconds.
 
-        Raises what `take` raises, DecodeError, BehindError for a server that has not
-        got as far as we have, and VeryShortWatchError.
+        Raises what `take` raises, DecodeError, BehindError if the server has not
+        reached our version, and VeryShortWatchError.
         """
         broken: TransportError | None = None
         inactivity = self._timer(clock, last_activity) if bookmarks.expected else None
@@ -85,7 +86,7 @@ class OpenWatch:
                 del event, obj  # as `WatchStream.polled` does, and why
                 if bookmarked and inactivity is None:
                     inactivity = self._timer(clock, last_activity)
-        # A TransportError too, but one that going on from here would not mend.
+        # Also a TransportError, but resuming from here would not fix it.
         except DecodeError:
             raise
         except TransportError as error:

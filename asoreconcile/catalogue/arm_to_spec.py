@@ -1,8 +1,8 @@
-"""From what ARM answered to the spec of a custom resource: `payload` the other way.
+"""Converts an ARM body to the spec of a custom resource: the inverse of `payload`.
 
-Pure. The mapping table is walked with the spec's schema at its side: only what the kind
-can express is taken, in the schema's spelling. What ARM never shows, such as passwords,
-and what a spec cannot hold is reported and left out.
+Pure. It walks the mapping table together with the spec's schema, and takes only values
+that the kind can express, in the schema's spelling. Values that ARM never shows, such
+as passwords, and values that a spec cannot contain are left out and reported.
 """
 
 from collections.abc import Callable, Iterator
@@ -56,7 +56,7 @@ def to_spec(
     secret_name: str,
     reference: Callable[[str], JsonObject] = armid_reference,
 ) -> MappedSpec:
-    """The spec that stands for a resource as it is.
+    """The spec that describes the present resource.
 
     body: what ARM answered to a GET; shares nothing with the result. name: the Azure
     name, for `spec.azureName`. secret_name: of the Secret that the spec names where

@@ -1,4 +1,4 @@
-"""What a kind's tables say of the ARM bodies of its resources. Pure.
+"""Derives facts about a kind's ARM bodies from its mapping tables. Pure.
 
 Which members a PUT may write, which maps have names of their author's, and what comes
 from Secrets: what a comparison of a body with Azure's answer needs to know. Names are

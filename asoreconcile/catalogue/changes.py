@@ -1,7 +1,7 @@
-"""What may not change of a resource that Azure has: its name and its owner.
+"""Checks that name and owner of an existing Azure resource do not change.
 
-A PUT under another name or owner would make a second resource and leave the first one
-behind. Before there is a resource anything may change.
+A PUT under another name or owner would create a second resource and leave the first one
+behind. Before the resource exists anything may change.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def change_problems(
     claimed: bool,
     name: str = "",
 ) -> list[Problem]:
-    """What an update may not do; [] when it may.
+    """The forbidden changes of an update; [] if it is allowed.
 
     claimed: whether the new object is tied to a resource already; name: what that one
     is called in Azure, where it is known. Name and owner come at once, so that one

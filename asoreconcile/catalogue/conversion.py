@@ -1,4 +1,4 @@
-"""A custom resource of one version as the same kind at another: `convert`.
+"""Converts a custom resource to another version of its kind: `convert`.
 
 Two sorts of versions take part. Those of the catalogue are what users write. Beside
 each stands its stored form, `<version>storage`, that nobody writes: it keeps what a
@@ -36,7 +36,7 @@ STORED_SUFFIX = "storage"
 
 
 class KindConversionError(AsoreconcileError):
-    """An object that cannot be converted, and why; who asks names the object."""
+    """An object cannot be converted, and why; the caller adds the object's name."""
 
 
 @attrs.frozen
@@ -60,7 +60,9 @@ class Form:
 
 @attrs.frozen
 class _Carried:
-    """What an object brings along: its author's version, and what is not shown."""
+    """An object's carried data: its author's version, and values that the version
+    cannot represent.
+    """
 
     authored: str
     tree: Tree = EMPTY

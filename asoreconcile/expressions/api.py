@@ -1,12 +1,12 @@
-"""Expressions as the rest of the project sees them: check one, evaluate one.
+"""The public API of expressions: check one, evaluate one.
 
     expressions = shared()
     checked = expressions.check(version, "self.status.id + secret.key1")
     checked.secrets                                    # frozenset({"key1"})
     expressions.evaluate(version, text, obj=obj, secrets={"key1": ...})
 
-Safe from any thread. Blocking: each call waits for one of the engine's processes, 2 s
-of work at most for an answer, and 10 s for its turn.
+Safe from any thread. Blocking: each call waits at most 10 s for one of the engine's
+processes, and 2 s of its work for the answer.
 """
 
 import atexit
@@ -28,19 +28,20 @@ from asoreconcile.expressions.pool import EnginePool
 from asoreconcile.expressions.process import EngineLimitError
 from asoreconcile.objects import GroupVersionKind, JsonObject, key_of
 
-# CEL's own limit is six times as much; what nobody writes by hand only costs memory.
+# CEL's own limit is six times as much, but nobody writes such texts by hand, and they
+# cost memory.
 MAX_LENGTH = 16 * 1024
 _MAX_MESSAGE = 500
 
 
 class ExpressionError(AsoreconcileError):
-    """An expression is wrong, or failed on an object; the message says where and what,
-    and holds no value of a secret.
+    """An expression is invalid, or failed on an object; the message says where and
+    what, and contains no value of a secret.
     """
 
 
 class ExpressionLimitError(ExpressionError):
-    """An expression asks for more time or memory than it may have."""
+    """An expression exceeds its limit of time or memory."""
 
 
 class Typed(Hashable, Protocol):
@@ -48,7 +49,7 @@ class Typed(Hashable, Protocol):
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """Group, version and kind, by which compiled expressions are kept."""
+        """Group, version and kind: the key of compiled expressions."""
 
     @property
     def schema(self) -> JsonObject:
@@ -58,22 +59,23 @@ class Typed(Hashable, Protocol):
 
 
 class Asks(Protocol):
-    """A way to the engine (`pool.EnginePool`)."""
+    """Sends requests to the engine (`pool.EnginePool`)."""
 
     def ask(self, request: JsonObject, *, namespace: str) -> JsonObject:
         """Send a request to an engine process and wait for its answer.
 
-        Blocking, up to the pool's limit for one request. namespace: whose turn it
-        takes.
+        Blocking, up to the pool's limit for one request. namespace: the one whose share
+        of time is used.
         """
 
 
 @attrs.frozen
 class Checked:
-    """What is known of an expression before it runs.
+    """The result of checking an expression.
 
-    gives: one string, or a map of strings. secrets: the names it takes from `secret`.
-    whole: it uses `secret` as a map too, so that nobody can tell its names.
+    gives: one string, or a map of strings.
+    secrets: the names it uses from `secret`.
+    whole: it also uses `secret` as a map, so its names are unknown.
     """
 
     gives: Literal["string", "map"]
@@ -84,8 +86,8 @@ class Checked:
 class Expressions:
     """Checks and evaluates expressions over any kind version.
 
-    One that asked for too much is refused without being run again, for a while that
-    doubles each time; it costs nobody else anything meanwhile.
+    An expression that exceeded a limit is refused without another run, for a time that
+    doubles with each attempt, so that it does not delay others.
     """
 
     def __init__(self, engine: Asks, *, clock: Clock) -> None:
@@ -96,15 +98,15 @@ class Expressions:
         self._limits = Limits(clock)
 
     def counted_by(self, metrics: ExpressionMetrics) -> Self:
-        """The same engine, and what is known of expressions; the work that is asked for
-        here is counted in these families, and in no others.
+        """A copy with the same engine and caches, whose work is counted in these metric
+        families only.
         """
         counted = copy.copy(self)
         counted._metrics = metrics  # noqa: SLF001 - of this class
         return counted
 
     def check(self, version: Typed, text: str, *, namespace: str = "") -> Checked:
-        """Compile an expression. namespace: of who wrote it.
+        """Compile an expression. namespace: of its object.
 
         Raises ExpressionError, EngineMissingError, EngineBusyError.
         """
@@ -129,10 +131,10 @@ class Expressions:
         obj: JsonObject,
         secrets: Mapping[str, str],
     ) -> str | dict[str, str]:
-        """What an expression gives on an object: never empty, at most 1 MiB.
+        """The value of an expression on an object: never empty, at most 1 MiB.
 
-        secrets: the values of the names that `check` told.
-        Raises ExpressionError, EngineMissingError, EngineBusyError.
+        secrets: the values of the names from `check`. Raises ExpressionError,
+        EngineMissingError, EngineBusyError.
         """
         given = {"self": obj, "secret": dict(secrets)}
         key = key_of(obj)
@@ -151,7 +153,7 @@ class Expressions:
     def _ask(
         self, version: Typed, text: str, more: JsonObject, namespace: str, name: str
     ) -> JsonObject:
-        """name: of the object, for what it is that asks for too much; "" is any."""
+        """name: of the object, part of the key of limits; "" is any."""
         request = {"kind": self._kind(version), "text": text, **more}
         key = (request["kind"], text, name)
         if refusal := self._limits.refusal(key):
@@ -190,8 +192,8 @@ def _kind(version: Typed) -> str:
 
 
 def shared() -> Expressions:
-    """The expressions of this process; an engine starts with the first of them. A
-    forked one has its own.
+    """The expressions of this process; the first call starts an engine. A forked
+    process has its own.
     """
     return _of_process(os.getpid())
 

@@ -18,15 +18,15 @@ from asoreconcile.expressions.syntax import SecretUse, completed, secret_use
 from asoreconcile.objects import JsonObject
 
 OutputKind = Literal["string", "map"]
-# What a whole Secret or ConfigMap holds at most; etcd takes little more.
+# The maximum size of a Secret or ConfigMap; etcd's limit is little more.
 MAX_OUTPUT_BYTES = 1024 * 1024
 
 _KINDS: dict[str, OutputKind] = {"STRING": "string", "MAP<STRING, STRING>": "map"}
 _COMPLAINT = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)")
 _UNDEFINED = re.compile(r"undefined field '(\w+)' not found in struct '([\w.]+)'")
 _TOO_DEEP = "recursion"
-# Macros whose target is in what they become twice: a chain of them is as large as a
-# power of two, and the compiler needs as much time and memory.
+# Macros that expand to their target twice: a chain of them grows exponentially, and so
+# do the compiler's time and memory.
 _COPYING = re.compile(r"\.\s*opt(?:Flat)?Map\b")
 _MAX_COPIES = 8
 _MAX_PROBLEMS = 3
@@ -38,7 +38,7 @@ _DECLARED = (
 
 
 class CompileError(Exception):
-    """The expression is wrong; the message says where and what."""
+    """The expression is invalid; the message says where and what."""
 
 
 class EvaluationError(Exception):
@@ -47,7 +47,7 @@ class EvaluationError(Exception):
 
 @attrs.frozen
 class Program:
-    """A compiled expression: what it gives, and which secrets it takes."""
+    """A compiled expression: its type, and the secrets it uses."""
 
     kind: OutputKind
     secrets: SecretUse
@@ -70,7 +70,7 @@ class Program:
         if "Iteration budget exceeded" in detail:
             return "takes too many steps: loop over less"
         if self.secrets.names:
-            # The engine quotes keys and texts, which may be made of a secret.
+            # The engine quotes keys and texts, which may contain a secret.
             code = detail.partition(":")[0].capitalize().replace("_", " ")
             return f"{code} (no more is shown, for it uses secrets)"
         return detail.partition(": ")[2] or detail
@@ -138,7 +138,7 @@ class Engine:
         found = []
         for line, column, what in _COMPLAINT.findall(report):
             if "'*error*'" in what:
-                continue  # follows from another complaint
+                continue  # a consequence of another error
             place = original_column(text, given, int(line), int(column))
             described = f"at {line}:{place}: {self._explained(what)}"
             if described not in found:

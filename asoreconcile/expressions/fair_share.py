@@ -1,8 +1,8 @@
-"""Whose expression runs next: few engines, many namespaces, none of which starves.
+"""Shares few engines fairly between many namespaces.
 
-A namespace that has used much lately gets its turns after those that have used little,
-and all such together leave one engine to the others; no namespace ever has all of them.
-Time spent is forgotten by half every minute.
+A namespace that has used much time lately is served after those that have used little.
+All such namespaces together leave one engine to the others, and no namespace ever has
+all engines. The recorded time halves every minute.
 """
 
 import threading
@@ -25,7 +25,7 @@ _FORGOTTEN_SECONDS = 0.001
 
 
 class EngineBusyError(RetryError):
-    """No engine became free: try again later, and let others go on meanwhile."""
+    """No engine became free: retry later."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -52,7 +52,7 @@ class _Usage:
 
 
 class FairShare(Generic[T]):
-    """Hands things out, the first of them that is free. Safe from any thread."""
+    """Lends out a fixed set of things, the first free one. Safe from any thread."""
 
     def __init__(self, engines: Sequence[T], *, clock: Clock) -> None:
         self._engines = tuple(engines)
@@ -64,7 +64,8 @@ class FairShare(Generic[T]):
         self._used: dict[int, tuple[str, float]] = {}  # the user, and since when
 
     def acquire(self, namespace: str) -> tuple[int, T]:
-        """One of them, and its number to give it back with. Blocks for 10 s at most.
+        """Acquire one; returns it, and its number for `release`. Blocks for 10 s at
+        most.
 
         Raises EngineBusyError.
         """
@@ -91,14 +92,14 @@ class FairShare(Generic[T]):
             self._assign()
 
     def _assign(self) -> None:
-        """Serve who may be served. Caller holds the lock."""
+        """Assign free things to waiting callers. Caller holds the lock."""
         now = self._clock.monotonic()
         while self._free:
             namespaces = [one for one in self._waiting if self._may_have_more(one, now)]
             if not namespaces:
                 break
-            # Of those that spent the same, the one that has waited longest: the
-            # mapping is in the order in which they came.
+            # With equal use, the one that has waited longest: the mapping is in the
+            # order of arrival.
             namespace = min(namespaces, key=lambda one: self._seconds(one, now))
             waiter = self._waiting[namespace][0]
             number = waiter.taken = self._free.pop(0)
@@ -119,7 +120,9 @@ class FairShare(Generic[T]):
         return self._seconds(namespace, now) >= _HEAVY_SECONDS
 
     def _leave(self, namespace: str, waiter: _Waiter[int]) -> None:
-        """Caller holds the lock. Who waits on gets in line behind the others."""
+        """Caller holds the lock. The namespace's other waiters move behind the other
+        namespaces.
+        """
         queue = self._waiting.pop(namespace)
         queue.remove(waiter)
         if queue:

@@ -1,4 +1,4 @@
-"""What was found out about expressions: results, and which ones asked for too much."""
+"""Caches results of expressions, and records those that exceeded a limit."""
 
 import threading
 from collections import OrderedDict
@@ -18,7 +18,7 @@ _MAX_CULPRITS = 4096
 
 
 class Recent(Generic[K, V]):
-    """The values that were used last, up to a number. Safe from any thread."""
+    """A bounded cache of the most recently used values. Safe from any thread."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -26,18 +26,14 @@ class Recent(Generic[K, V]):
         self._values: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        """The value, which counts as used now; None if it is not there, or not any
-        more.
-        """
+        """The value, which counts as used now; None if it is not cached."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
             return self._values.get(key)
 
     def put(self, key: K, value: V) -> None:
-        """Keep a value, and drop the one that was unused longest if there is no
-        room.
-        """
+        """Cache a value; if full, drop the least recently used one."""
         with self._lock:
             self._values[key] = value
             self._values.move_to_end(key)
@@ -52,7 +48,7 @@ class Recent(Generic[K, V]):
 
 @attrs.frozen
 class _Reached:
-    """A limit that was reached, and until when nobody tries again."""
+    """A limit that was reached, and the end of the pause."""
 
     why: str
     pause_seconds: float
@@ -60,23 +56,21 @@ class _Reached:
 
 
 class Limits:
-    """Who asked for too much, and has to wait: 10 s, then twice as long each time."""
+    """The pauses of expressions that exceeded a limit: 10 s, doubled each time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._reached = Recent[Hashable, _Reached](_MAX_CULPRITS)
 
     def refusal(self, key: Hashable) -> str:
-        """Why not to try now, in the words of the last time; "" is to try."""
+        """The last error's message during a pause; "" if the expression may run."""
         known = self._reached.get(key)
         if known is None or known.until <= self._clock.monotonic():
             return ""
         return known.why
 
     def reached(self, key: Hashable, why: str) -> None:
-        """Have `key` wait from now on: 10 s, doubled with each time it gets
-        here.
-        """
+        """Start a pause for `key`: 10 s, doubled each time."""
         known = self._reached.get(key)
         pause = _FIRST_PAUSE_SECONDS
         if known is not None:
@@ -85,5 +79,5 @@ class Limits:
         self._reached.put(key, _Reached(why, pause, until))
 
     def kept(self, key: Hashable) -> None:
-        """It was within its limits this time."""
+        """Record that `key` kept within its limits."""
         self._reached.drop(key)

@@ -1,4 +1,4 @@
-"""What is counted of expressions: ASO's five families by ASO's names.
+"""Metrics of expressions: ASO's five families by ASO's names.
 
 The label `resource` is the kind version that `self` is: `group/version, Kind=Kind`.
 """
@@ -29,9 +29,10 @@ _BUCKETS = (
 
 @attrs.frozen
 class Work:
-    """What the engine did for an answer.
+    """The engine's work for an answer.
 
-    environment, program: whether it had them. seconds: of compiling, None without.
+    environment, program: whether they were cached.
+    seconds: of compiling, None without.
     """
 
     environment: bool

@@ -1,4 +1,4 @@
-"""Several engine processes behind one door, shared fairly by the namespaces."""
+"""A pool of engine processes, shared fairly by the namespaces."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -41,11 +41,11 @@ class EnginePool:
         self._fair_share = FairShare(self._engines, clock=clock)
 
     def ask(self, request: JsonObject, *, namespace: str) -> JsonObject:
-        """One request's answer. namespace: whose time it takes.
+        """One request's answer. namespace: the one whose share of time is used.
 
         Raises EngineMissingError, EngineLimitError, EngineBusyError; RuntimeError in a
-        process that was forked since: two that ask over one channel get each other's
-        answers.
+        process that was forked since: two processes on one channel would get each
+        other's answers.
         """
         if self._made_in != os.getpid():
             raise RuntimeError(

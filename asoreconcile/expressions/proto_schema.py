@@ -327,7 +327,7 @@ _KEYWORDS = frozenset({"true", "false", "null", "in"})
 
 
 def escaped(name: str) -> str:
-    """The identifier that stands for a field's JSON name. Pure.
+    """The CEL identifier of a field's JSON name. Pure.
 
     Replaced from left to right, so that `a-__b` is `a__dash____underscores__b`.
     """

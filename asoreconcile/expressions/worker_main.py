@@ -32,7 +32,7 @@ class _Engines:
         self._by_kind: OrderedDict[str, Engine] = OrderedDict()
 
     def get(self, kind: str, schema: JsonObject | None) -> "Engine | None":
-        """None when the kind is new and no schema came along."""
+        """None when the kind is new and the request has no schema."""
         engine = self._by_kind.pop(kind, None)
         if engine is None:
             if schema is None:
@@ -45,7 +45,7 @@ class _Engines:
 
 
 def answer(engines: _Engines, request: JsonObject) -> JsonObject:
-    """What one request comes to; never raises for what an expression does wrong."""
+    """The answer to one request; never raises for an error of the expression."""
     from asoreconcile.expressions.engine import CompileError, EvaluationError
 
     engine = engines.get(request["kind"], request.get("schema"))
@@ -73,7 +73,7 @@ def answer(engines: _Engines, request: JsonObject) -> JsonObject:
         found = {"error": str(error)}
     except MemoryError:
         found = {"limit": "takes too much memory: make it do less"}
-    # Whether its type and it were known, and how long it took to compile.
+    # Whether its type and program were cached, and the time of compiling.
     return {**found, "work": ["schema" not in request, is_known, seconds]}
 
 
@@ -96,14 +96,14 @@ def serve(channel: Connection, memory_bytes: int) -> None:
 
 
 def _bound_memory(more_bytes: int) -> None:
-    """Let this process grow by so much, and no more, where the system can say so."""
+    """Limit the growth of this process's memory, where the system supports it."""
     with suppress(OSError):  # no /proc, as on macOS: only time is bounded there
         import resource
 
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         limit = pages * resource.getpagesize() + more_bytes
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        # Should the container run out, this is the process to end.
+        # If the container runs out of memory, the kernel should end this process.
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 

@@ -1,7 +1,7 @@
-"""Which host is Microsoft Graph, for each of Microsoft's clouds. Pure.
+"""The host of Microsoft Graph in each of Microsoft's clouds. Pure.
 
-Graph's address follows from the authority that signs us in: a token of one cloud is
-worth nothing in another. Source: Microsoft's list of national cloud deployments.
+Graph's address follows from the sign-in authority: a token of one cloud is invalid in
+another. Source: Microsoft's list of national cloud deployments.
 """
 
 from urllib.parse import urlsplit
@@ -27,11 +27,10 @@ _BY_AUTHORITY = {
 def graph_endpoint(authority_host: str, *, configured: str = "") -> str:
     """Graph's address, such as `https://graph.microsoft.com`.
 
-    authority_host: as the credential's cloud has it. configured: the operator's
-    setting, which goes before; the departments of defence need it, as their authority
-    is the one of the other governments.
-    Raises ConditionError `CredentialError` for an authority of no known cloud: a token
-    must not be sent to a host that was guessed.
+    authority_host: of the credential's cloud. configured: the operator's setting, which
+    wins; the cloud of the US Department of Defense needs it, as its authority is that
+    of the other government clouds. Raises ConditionError `CredentialError` for an
+    unknown authority: a token must not be sent to a guessed host.
     """
     if configured:
         return configured.rstrip("/")

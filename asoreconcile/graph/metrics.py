@@ -18,16 +18,16 @@ class GraphMetrics:
         self._families = families
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Count an answer under what the path is about, such as groups."""
+        """Count an answer under the path's resource, such as groups."""
         self._families.count_answer(resource_of(path), method, status, seconds)
 
     def unanswered(self, method: str, path: str, seconds: float) -> None:
-        """Count a request that got no answer, under what the path is about."""
+        """Count a request without an answer, under the path's resource."""
         self._families.count_failure(resource_of(path), method, seconds)
 
 
 def resource_of(path: str) -> str:
-    """What a request is about, without names or ids."""
+    """The resource of a request, without names or ids."""
     found = _PATH.match(path)
     names = [name for name in found.groups() if name] if found else []
     return "/".join(["Microsoft.Graph", *names])

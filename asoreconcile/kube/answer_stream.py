@@ -1,4 +1,4 @@
-"""An answer of the API server that is read as it arrives."""
+"""A response of the API server that is read as it arrives."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,19 +8,21 @@ from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.loop_stream import LoopStream
 from asoreconcile.wire.stream import WireStream
 
-# etcd keeps objects of 1.5 MiB, and an event has one or two; JSON escapes make it more.
+# etcd stores objects up to 1.5 MiB, and an event has one or two; JSON escapes add to
+# it.
 _MAX_LINE_BYTES = 16 << 20
-# Pieces of 16 KB: what is searched as one must not be small, nor beyond a core's cache.
+# Read 16 KB at a time: large enough to search quickly, and small enough for a core's
+# cache.
 _JOINED = 4
 
 PLAIN = "identity"
 
 
 class Stream:
-    """An answer being read. One thread iterates; any thread may close.
+    """A response being read. One thread iterates; any thread may close it.
 
-    One that a loop receives never blocks: it yields None where it has to wait for
-    `on_news`, and has a head only once `is_answered`.
+    A stream that a loop receives never blocks: it yields None to wait for `on_news`,
+    and its status and headers are available only once `is_answered`.
     """
 
     def __init__(
@@ -30,7 +32,9 @@ class Stream:
         *,
         host: str = "",
     ) -> None:
-        """asked_as: the credential of the request. host: for errors before the head."""
+        """asked_as: the credential of the request. host: for errors before the response
+        head.
+        """
         self.asked_as = asked_as
         self._answer = answer
         self._host = host
@@ -38,16 +42,18 @@ class Stream:
 
     @property
     def status(self) -> int:
-        """The answer's, once it has begun."""
+        """The response's status, once it has begun."""
         return self._answer.status
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The answer's, once it has begun; names in lower case."""
+        """The response's headers, once it has begun; names in lower case."""
         return self._answer.headers()
 
     def is_answered(self) -> bool:
-        """Whether the head is here. Raises TransportError where it will never be."""
+        """Whether the response head has arrived. Raises TransportError if it never
+        will.
+        """
         if isinstance(self._answer, WireStream):
             return True
         what = f"GET {self._host}"
@@ -60,12 +66,12 @@ class Stream:
         return is_answered
 
     def lines(self) -> Iterator[bytes | None]:
-        """The answer's lines. Ends with the answer, or when closed.
+        """The response's lines. Ends with the response, or when closed.
 
         Raises TransportError when the connection breaks, falls silent or stops inside
         a line.
         """
-        held: list[bytes] = []  # of a line that has not ended, joined once it has
+        held: list[bytes] = []  # parts of an incomplete line
         held_bytes = 0
         for pieces in self._pieces():
             if pieces is None:
@@ -94,7 +100,7 @@ class Stream:
             raise TransportError("the stream ended inside a line")
 
     def chunks(self) -> Iterator[bytes | None]:
-        """The answer's bytes as they come. Ends with the answer, or when closed.
+        """The response's bytes as they arrive. Ends with the response, or when closed.
 
         Raises TransportError when the connection breaks or falls silent.
         """
@@ -115,7 +121,7 @@ class Stream:
             self.close()
 
     def rest(self) -> Stepwise[bytes]:
-        """What is to come, for an answer that refuses; no more of it than of a line."""
+        """The rest of an error response, up to the limit of a line."""
         read, length = [], 0
         for chunk in self.chunks():
             if chunk is None:
@@ -133,8 +139,8 @@ class Stream:
 
 
 def check_plain(what: str, headers: Mapping[str, str]) -> None:
-    """Raises TransportError for what somebody packed unasked: not a byte of it is
-    unpacked, as a megabyte may be a gigabyte.
+    """Raises TransportError for a compressed response that was not requested: it is not
+    decompressed, as a megabyte may become a gigabyte.
     """
     packed = headers.get("content-encoding", PLAIN)
     if packed != PLAIN:
@@ -144,7 +150,7 @@ def check_plain(what: str, headers: Mapping[str, str]) -> None:
 
 
 def wire_failure(what: str, error: WireError) -> TransportError:
-    """What a caller of the client gets.
+    """The error that a caller of the client gets.
 
     lost: the connection was reset or closed, and no deadline had passed.
     """

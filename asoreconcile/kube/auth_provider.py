@@ -1,6 +1,6 @@
-"""A kubeconfig's `auth-provider`, as the `kubernetes` package runs it.
+"""Runs a kubeconfig's `auth-provider` through the `kubernetes` package.
 
-Loads the package (0.2 s, 15 MB); only `kubeconfig` imports this, where a user has one.
+Loads the package (0.2 s, 15 MB); `kubeconfig` imports this only if a user has one.
 """
 
 from typing import Any
@@ -13,18 +13,20 @@ from asoreconcile.kube.exec_plugin import Credential
 
 
 class ProvidedCredential:
-    """What the package's own plug-in says of the current context's user."""
+    """The credential that the package's plug-in returns for the current context's
+    user.
+    """
 
     def __init__(self, paths: str) -> None:
-        """paths: as of `kubeconfig.load`. May raise anything for malformed files."""
+        """paths: see `kubeconfig.load`. May raise anything for malformed files."""
         merged = kube_config.KubeConfigMerger(paths)  # type: ignore[no-untyped-call]
-        # What a provider renews is written back, as kubectl does.
+        # A renewed credential is written back, as kubectl does.
         self._loader = _Loader(  # type: ignore[no-untyped-call]
             merged.config, config_base_path=None, config_persister=merged.save_changes
         )
 
     def run(self) -> Credential:
-        """Ask it. Blocking. Raises KubeCredentialError."""
+        """Get the credential. Blocking. Raises KubeCredentialError."""
         configuration = client.Configuration()
         try:
             self._loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
@@ -40,8 +42,8 @@ class ProvidedCredential:
 
 
 class _Loader(kube_config.KubeConfigLoader):
-    """The package's, for the user's credential alone: it would write keys of the
-    cluster's part into temporary files, which a killed process leaves.
+    """The package's loader, restricted to the user's credential: for the cluster it
+    would write keys into temporary files, which a killed process leaves behind.
     """
 
     def _load_cluster_info(self) -> None:
@@ -49,7 +51,7 @@ class _Loader(kube_config.KubeConfigLoader):
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong, without the entry it is wrong in.
+    """What is wrong, without quoting the entry.
 
     The package's messages quote whole entries, tokens and keys included.
     """

@@ -1,7 +1,7 @@
-"""Whom the API server's connections trust and what they show, as its files rotate.
+"""The certificates for connections to the API server, reloaded when their files rotate.
 
-Before each new connection the files are looked at; what cannot be used, half written
-most likely, leaves what was there.
+The files are checked before each new connection. If they are unusable, for example
+half-written, the certificates in use stay.
 """
 
 import threading
@@ -20,7 +20,7 @@ _log = Logger(__name__)
 
 
 class ClientCertificates:
-    """A client's TLS over files. Safe from any thread."""
+    """A client's TLS certificates in files. Safe from any thread."""
 
     def __init__(
         self,
@@ -29,22 +29,22 @@ class ClientCertificates:
         pair: Pair | None = None,
         verify: bool = True,
     ) -> None:
-        """authority: the certificates to trust; None trusts the system's.
-        pair: our own certificate and key. verify: False trusts anybody.
+        """authority: the trusted CAs; None trusts the system's.
+        pair: our certificate and key. verify: False trusts any server.
 
-        Raises OSError (ssl.SSLError is one) for files that cannot be used.
+        Raises OSError (ssl.SSLError is one) for unusable files.
         """
         self._authority = authority
         self._pair = pair
         self._verify = verify
         self._lock = threading.Lock()
         self.generation = 0
-        self._seen = self._stamp()  # first: what changes while it is read is read again
+        self._seen = self._stamp()  # first: a file that changes now is read again
         self._trust = self._load()
 
     def trust(self) -> TlsTrust:
-        """What is in the files now, or was when they could be used. Never raises."""
-        with self._lock:  # who comes second sees the generation that came first
+        """The current content of the files, or the last usable one. Never raises."""
+        with self._lock:  # the second caller sees the first one's generation
             try:
                 self._refresh()
             except OSError as error:
@@ -52,7 +52,9 @@ class ClientCertificates:
             return self._trust
 
     def renew(self) -> bool:
-        """Look again, after a refusal; whether the certificate is another one now."""
+        """Check the files again after a refusal; returns whether the certificate
+        changed.
+        """
         before = self.generation
         self.trust()
         return self.generation != before
@@ -63,7 +65,7 @@ class ClientCertificates:
             return
         loaded = self._load()
         self._seen = stamp
-        # Connections that are open show the old certificate, if any.
+        # Open connections use the old certificate, if any.
         self.generation += loaded.pair != self._trust.pair
         self._trust = loaded
         _log.info("Loaded new cluster certificates")
@@ -72,7 +74,7 @@ class ClientCertificates:
         authority, pair = self._authority, self._pair
         trusted = (
             system_authorities()
-            if authority is None  # with one of its own, no other counts
+            if authority is None  # a configured CA replaces the system's
             else checked_authorities(authority)
         )
         shown = None if pair is None else checked_pair(*pair)

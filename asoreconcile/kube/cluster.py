@@ -1,4 +1,4 @@
-"""An API server and a way in, wherever they were read from (`kube.config`)."""
+"""An API server and its credentials, as `kube.config` reads them."""
 
 from collections.abc import Callable
 
@@ -9,31 +9,34 @@ from asoreconcile.wire.trust import TlsTrust
 
 
 class KubeConfigError(AsoreconcileError):
-    """No usable cluster configuration; the message says where it was looked for."""
+    """No usable cluster configuration; the message lists the places that were
+    searched.
+    """
 
 
 def _always_the_first() -> int:
-    """The default of `generation`: no connection becomes outdated."""
+    """The default of `generation`: connections never become outdated."""
     return 0
 
 
 def _no_other() -> bool:
-    """The default of `renew`: there is no other credential to get."""
+    """The default of `renew`: there is no newer credential."""
     return False
 
 
 @attrs.frozen
 class ClusterConfig:
-    """An API server and a way in.
+    """An API server and the credentials for it.
 
-    url: `https://host:port[/prefix]`. trust: whom to believe and what to show, None for
-    plain HTTP; asked before each connection: files change. It must not fail.
-    authorization: the present `Authorization` header value, or "". Called for each
-    request: tokens rotate. It may read a file or run a plug-in, so it may block.
-    renew: after a refusal, get the credential again; whether it is another one now.
+    url: `https://host:port[/prefix]`. trust: the trusted CAs and the client
+    certificate, None for plain HTTP; called before each connection, as files change. It
+    must not fail.
+    authorization: the current `Authorization` header value, or "". Called for each
+    request, as tokens rotate. It may read a file or run a plug-in, so it may block.
+    renew: after a 401, get the credential again; returns whether it changed.
     May raise CredentialError, as authorization may.
-    generation: another number once connections of before show an old certificate.
-    impersonation: headers of the user to act as; a name may come more than once.
+    generation: a number that changes when open connections use an outdated certificate.
+    impersonation: headers of the impersonated user; a name may occur more than once.
     namespace: the configuration's default namespace. proxy_url: "" goes direct.
     """
 

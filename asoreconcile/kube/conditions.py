@@ -1,7 +1,6 @@
-"""Conditions as Kubernetes has them: what is the case with an object, and since when.
+"""Conditions of an object's status, in the form of metav1.Condition.
 
-The form is metav1.Condition's; one of a type. Programs look at `status`, people at the
-rest.
+An object has one condition per type. Programs read `status`, people read the rest.
 """
 
 from datetime import UTC, datetime
@@ -27,11 +26,11 @@ def set_condition(
     *,
     now: datetime | None = None,
 ) -> bool:
-    """Put a condition on an object; whether that changed it.
+    """Set a condition on an object; returns whether that changed it.
 
     reason: one word in CamelCase, for programs. message: for people. now: the
-    condition's time if its status is another one than before; None asks the machine.
-    observedGeneration is the object's.
+    transition time if the status changes; None uses the system clock.
+    observedGeneration is set to the object's generation.
     """
     before = condition_of(obj, type)
     since = (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,8 +1,8 @@
-"""Which cluster to talk to, and how to sign in: kubeconfig or the pod's service
+"""Reads which cluster to use and its credentials: kubeconfig or the pod's service
 account.
 
 Order: argument, KUBECONFIG, service account, ~/.kube/config. In a pod two files and two
-variables say it all and are read here; only a kubeconfig with an `auth-provider` loads
+variables are enough, and are read here; only a kubeconfig with an `auth-provider` loads
 the `kubernetes` package (0.2 s, 15 MB). Proxies and CA bundles of the environment
 (HTTPS_PROXY, REQUESTS_CA_BUNDLE, SSL_CERT_FILE) are for other hosts, not for the
 cluster. Rule: CL-7.
@@ -27,8 +27,8 @@ def load(
 ) -> ClusterConfig:
     """Read the configuration. Raises KubeConfigError; may run an auth plug-in.
 
-    kubeconfig: a path, or several as in KUBECONFIG. service_account: where a pod has
-    its token.
+    kubeconfig: a path, or several as in KUBECONFIG. service_account: the folder of a
+    pod's token.
     """
     clock = clock or SystemClock()
     path = kubeconfig or os.environ.get("KUBECONFIG")
@@ -42,7 +42,7 @@ def load(
 def in_cluster(
     service_account: Path = SERVICE_ACCOUNT, *, clock: Clock
 ) -> ClusterConfig:
-    """The service account's way in. Raises KubeConfigError."""
+    """The configuration from the service account. Raises KubeConfigError."""
     host = os.environ.get("KUBERNETES_SERVICE_HOST", "")
     port = os.environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
@@ -65,9 +65,9 @@ def in_cluster(
 
 
 def _in_cluster(service_account: Path) -> bool:
-    """Whether there is a service account: pods may do without, and hold a kubeconfig.
+    """Whether there is a service account: a pod may have a kubeconfig instead.
 
-    Files that are there but broken are an error of their own, not a reason to go on.
+    Existing but broken files are an error, not a reason to try the next source.
     """
     return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and service_account.is_dir()
 
@@ -76,4 +76,4 @@ def _namespace(path: Path) -> str:
     try:
         return path.read_text("utf-8").strip() or "default"
     except FileNotFoundError:
-        return "default"  # it is there in any pod
+        return "default"  # set in every pod

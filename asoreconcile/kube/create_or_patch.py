@@ -1,4 +1,4 @@
-"""Changes to what others change too: read, change, write, and again on conflict.
+"""Change an object that others also change: read, change, write, retry on conflict.
 
 Rules: CL-5, CL-8.
 """
@@ -29,7 +29,7 @@ OperationResult = Literal[
     "unchanged", "created", "updated", "updated-status", "updated-status-only"
 ]
 
-# By what was written: the object, its status.
+# By what was written: the object or its status.
 _OUTCOMES: Mapping[tuple[bool, bool], OperationResult] = {
     (False, False): "unchanged",
     (True, False): "updated",
@@ -39,13 +39,15 @@ _OUTCOMES: Mapping[tuple[bool, bool], OperationResult] = {
 
 
 DEFAULT_BACKOFF = Backoff()
-"""For conflicts with other writers of the same fields, which are rare and short."""
+"""The back-off for conflicts with other writers of the same fields, which are rare and
+short.
+"""
 
 AT_ONCE = Backoff(first_seconds=0.0)
-"""Where nothing is lost by trying at once: a few writers, who seldom write."""
+"""The back-off for a few infrequent writers: retry at once."""
 
 PATIENT_BACKOFF = Backoff(attempts=4, factor=5.0)
-"""Where several processes write one object."""
+"""The back-off for several processes that write one object."""
 
 
 class Patcher(Protocol):
@@ -59,11 +61,11 @@ class Patcher(Protocol):
         *,
         subresource: str = "",
     ) -> JsonObject:
-        """Merge-patch the object or its subresource; returns it as it then is.
+        """Merge-patch the object or its subresource; returns the patched object.
 
         Blocking.
 
-        Raises ApiError; ConflictError if `body` names a resourceVersion that is past.
+        Raises ApiError; ConflictError if `body` has an outdated resourceVersion.
         """
 
 
@@ -74,7 +76,7 @@ class Writer(Patcher, Protocol):
         """The object; raises NotFoundError if there is none."""
 
     def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
-        """Make the object; raises AlreadyExistsError if somebody was quicker."""
+        """Create the object; raises AlreadyExistsError if it exists by now."""
 
 
 def retry_on_conflict(
@@ -85,7 +87,8 @@ def retry_on_conflict(
     stop: threading.Event | None = None,
     uniform: Callable[[float, float], float] = random.uniform,
 ) -> _Value:
-    """Call until it raises no ConflictError; the last one is raised.
+    """Call until it raises no ConflictError; when the tries are used up, the last one
+    is raised.
 
     attempt: reads the object from the server, changes it and writes it. Blocks for the
     pauses. stop: ends a pause with StoppedError. Rule: CL-5.
@@ -108,14 +111,14 @@ def create_or_patch(
     *,
     has_status: bool = False,
 ) -> tuple[OperationResult, JsonObject]:
-    """Bring an object to what `change` makes of it, with as small a write as will do.
+    """Create or patch an object with `change`, with the smallest possible write.
 
-    change: gets the object as it is, or `{"apiVersion", "kind", "metadata"}` of a new
-    one, and changes it in place; not its name. has_status: the kind has a status
-    subresource, which is written apart. Nothing is written where nothing changes.
-    Returns what was done, and the object after it. Raises ConflictError or
-    AlreadyExistsError when somebody else was faster, ValueError if the name was
-    changed. Rule: CL-8.
+    change: gets the existing object, or `{"apiVersion", "kind", "metadata"}` for a new
+    one, and changes it in place, but not its name. has_status: the kind has a status
+    subresource, which is written separately. Nothing is written if nothing changes.
+    Returns what was done and the resulting object. Raises ConflictError or
+    AlreadyExistsError if another writer was faster, ValueError if the name was changed.
+    Rule: CL-8.
     """
     try:
         before = client.get(resource, key)
@@ -139,28 +142,29 @@ def patch_object(
     *,
     has_status: bool = False,
 ) -> tuple[OperationResult, JsonObject]:
-    """`create_or_patch` for an object that was read: nothing is created.
+    """Like `create_or_patch`, for an object that was already read: never creates it.
 
-    before: as it was read; left as it is. The status is written after the rest, but
-    before the last finalizer of a deletion is taken off: then nothing is left to write
-    it to. Raises ConflictError if it has changed since, NotFoundError if it is gone.
+    before: the object as read; it is not changed. The status is written after the rest,
+    but before the last finalizer of a deleted object is removed, as the object is gone
+    then. Raises ConflictError if the object has changed since, NotFoundError if it is
+    gone.
     """
     key = key_of(before)
     after = _changed(before, change)
     patch = merge_patch(before, after) or {}
-    # A null takes away a status that `change` has removed.
+    # A null removes a status that `change` has removed.
     states = has_status and "status" in patch
     status = patch.pop("status", None) if has_status else None
     states = states and status != {}
     writes = [("", patch)] if patch else []
     if states:
         writes.append(("status", {"status": status}))
-    # The object ends with its last finalizer, and its status with it.
+    # The object and its status are gone once its last finalizer is removed.
     if is_deleting(before) and finalizers(before) and not finalizers(after):
         writes.reverse()
     written = before
     for subresource, body in writes:
-        # On the version that the write before it has made: what was read is past then.
+        # On the version of the previous write: the version that was read is outdated.
         written = client.patch(
             resource, key, _on(written, body), subresource=subresource
         )
@@ -168,7 +172,7 @@ def patch_object(
 
 
 def _on(before: JsonObject, patch: JsonObject) -> JsonObject:
-    """The patch, for that version only: the lists in it are whole."""
+    """The patch for that version only, as it replaces whole lists."""
     meta = {**patch.get("metadata", {}), "resourceVersion": resource_version(before)}
     return {**patch, "metadata": meta}
 

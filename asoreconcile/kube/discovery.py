@@ -1,4 +1,4 @@
-"""Where the server keeps a kind, as discovery returns it: read when first asked for.
+"""Discovery: the resources of the server's kinds, read on first use.
 
 Rule: CL-7.
 """
@@ -29,7 +29,8 @@ class DocumentReader(Protocol):
 class Discovery:
     """The kinds of one API server, group by group. Safe from any thread.
 
-    What is not found is looked for once more on the server: kinds come while we run.
+    If a kind is not found, discovery asks the server again, as kinds may be added
+    later.
     """
 
     def __init__(self, client: DocumentReader) -> None:
@@ -39,7 +40,7 @@ class Discovery:
         self._kinds: dict[tuple[str, str], dict[str, ApiResource]] = {}
 
     def resource(self, kind: GroupKind | GroupVersionKind) -> ApiResource:
-        """Where a kind is, at its version or the one that the server prefers.
+        """The resource of a kind, at its version or the server's preferred one.
 
         Blocks for up to two requests. Raises UnknownKindError, and what the client
         raises.
@@ -104,7 +105,7 @@ class Discovery:
                 namespaced=bool(one.get("namespaced")),
             )
             for one in _entries(document, "resources", "name", "kind")
-            # "pods/status" is no kind, nor is the Scale of "deployments/scale".
+            # "pods/status" is not a kind, nor is the Scale of "deployments/scale".
             if "/" not in one["name"]
         }
 
@@ -115,8 +116,8 @@ class Discovery:
 
 
 def _entries(document: JsonObject, field: str, *names: str) -> list[JsonObject]:
-    """The objects in a list that say all that is asked of them: aggregated servers are
-    programs of anybody's.
+    """The list entries that have all required fields: aggregated API servers may send
+    anything.
     """
     found = document.get(field)
     return [

@@ -1,4 +1,4 @@
-"""What the Kubernetes API refused, typed by what a caller does about it.
+"""Errors of the Kubernetes API, one class for each way to handle them.
 
 AsoreconcileError
 ├── TransportError            no answer; a write may have happened or not
@@ -24,16 +24,18 @@ from asoreconcile.objects import JsonObject
 from asoreconcile.redaction import redact
 
 _MAX_TEXT = 2048
-# Whoever asks for more, such as a proxy that means milliseconds, is asked once then.
+# A longer Retry-After, for example from a proxy that means milliseconds, is cut to
+# this.
 _MOST_RETRY_AFTER_SECONDS = 600.0
-# etcd's server, and the gRPC of the API server's client to it.
+# messages of the etcd server, and of the API server's gRPC client to it
 _TOO_LARGE = re.compile(r"request is too large|message larger than max", re.IGNORECASE)
 
 
 class TransportError(AsoreconcileError):
-    """The API server did not answer, or not in time.
+    """The API server did not respond, or not in time.
 
-    lost: the connection ended under the request; a new one may do at once.
+    lost: the connection closed during the request; a retry on a new one may work at
+    once.
     """
 
     def __init__(self, message: str, *, lost: bool = False) -> None:
@@ -42,18 +44,18 @@ class TransportError(AsoreconcileError):
 
 
 class KubeCredentialError(TransportError):
-    """There is no credential to ask with: nothing was sent."""
+    """There is no credential for the request: nothing was sent."""
 
 
 class DecodeError(TransportError):
-    """The server answered something that the API does not say."""
+    """The response does not conform to the API."""
 
 
 class ApiError(AsoreconcileError):
-    """The API server answered with a failure.
+    """The API server responded with an error.
 
     status: HTTP status. reason: the Status object's, such as `NotFound`. details: its
-    `details`. retry_after_seconds: what the server asked for, from 0 to ten minutes,
+    `details`. retry_after_seconds: from Retry-After, 0 to ten minutes,
     or None.
     """
 
@@ -66,7 +68,7 @@ class ApiError(AsoreconcileError):
         details: JsonObject | None = None,
         retry_after_seconds: float | None = None,
     ) -> None:
-        # Admission webhooks and proxies quote what they were sent.
+        # Admission webhooks and proxies quote request contents.
         super().__init__(redact(message))
         self.status = status
         self.reason = reason
@@ -75,14 +77,14 @@ class ApiError(AsoreconcileError):
 
     @property
     def causes(self) -> list[JsonObject]:
-        """The details' `causes`, those of them that are objects."""
+        """The `causes` in the details; entries that are not objects are skipped."""
         causes = self.details.get("causes")
         found = causes if isinstance(causes, list) else []
         return [cause for cause in found if isinstance(cause, dict)]
 
 
 class NotFoundError(ApiError):
-    """The object, its namespace or its whole kind is not there."""
+    """The object, its namespace or its kind does not exist."""
 
 
 class ConflictError(ApiError):
@@ -90,7 +92,7 @@ class ConflictError(ApiError):
 
 
 class AlreadyExistsError(ApiError):
-    """An object of that name is there already."""
+    """An object of that name already exists."""
 
 
 class ExpiredError(ApiError):
@@ -98,7 +100,7 @@ class ExpiredError(ApiError):
 
 
 class InvalidError(ApiError):
-    """The object breaks its schema; `details.causes` names the fields."""
+    """The object violates its schema; `details.causes` names the fields."""
 
 
 class ForbiddenError(ApiError):
@@ -106,11 +108,11 @@ class ForbiddenError(ApiError):
 
 
 class UnauthorizedError(ApiError):
-    """401: the credential is not accepted, and a renewed one was not either."""
+    """401: neither the credential nor a renewed one was accepted."""
 
 
 class TooManyRequestsError(ApiError):
-    """The server is busy; try again after `retry_after_seconds`."""
+    """The server is busy; retry after `retry_after_seconds`."""
 
 
 _BY_STATUS: Mapping[int, type[ApiError]] = {
@@ -127,15 +129,16 @@ _BY_STATUS: Mapping[int, type[ApiError]] = {
 def api_error(
     status: int, headers: Mapping[str, str], body: bytes, *, namespace: str = ""
 ) -> ApiError:
-    """The error that an answer states; works for any body, never raises.
+    """The error of an error response; accepts any body, never raises.
 
-    namespace: that was asked about; what is known of its Secrets is hidden.
+    namespace: of the request; the known values of its Secrets are redacted.
     """
     document = _status_object(body)
     reason = str(document.get("reason") or "")
     message = str(document.get("message") or "") or _text(body) or f"HTTP {status}"
     kind = _BY_STATUS.get(status, ApiError)
-    # 409 says both, and they differ in what to do: take what is there, or read again.
+    # 409 has two meanings, handled differently: use the existing object, or read it
+    # again.
     if reason == "AlreadyExists":
         kind = AlreadyExistsError
     details = document.get("details")
@@ -150,17 +153,18 @@ def api_error(
 
 
 def is_another_object(error: ApiError) -> bool:
-    """Whether a patch was refused for its `metadata.uid`: another object has the name
-    now. The API server calls that a change of an immutable field, not a conflict.
+    """Whether a patch was refused for its `metadata.uid`: the name now belongs to
+    another object. The API server reports a change of an immutable field, not a
+    conflict.
     """
     return any(cause.get("field") == "metadata.uid" for cause in error.causes)
 
 
 def is_too_large(error: ApiError) -> bool:
-    """Whether the object, or the request, is more than can be stored.
+    """Whether the object or the request is too large to store.
 
-    The API server has a status for its own limit; etcd's it passes on as a 500, and as
-    text alone.
+    The API server has a status for its own limit, but reports etcd's only as a 500 with
+    a text.
     """
     return error.status == 413 or (
         error.status == 500 and _TOO_LARGE.search(str(error)) is not None
@@ -168,7 +172,7 @@ def is_too_large(error: ApiError) -> bool:
 
 
 def is_resource_version_too_large(error: ApiError) -> bool:
-    """Whether a server refused a version because it has not got that far itself.
+    """Whether a server refused a resource version that it has not reached yet.
 
     Replicas lag behind each other. Rule: RF-2.
     """
@@ -180,7 +184,7 @@ def is_resource_version_too_large(error: ApiError) -> bool:
 def event_error(status_object: JsonObject) -> ApiError:
     """The error inside a watch's ERROR event."""
     code = status_object.get("code")
-    # The watch itself was answered with 200 long ago; the error is in its text.
+    # The watch's HTTP status was 200; the error is in the event.
     status = code if isinstance(code, int) else 500
     return api_error(status, {}, jsontext.dumps(status_object))
 
@@ -200,8 +204,7 @@ def _text(body: bytes) -> str:
 def _retry_after(headers: Mapping[str, str], details: JsonObject) -> float | None:
     stated = headers.get("retry-after") or details.get("retryAfterSeconds")
     try:
-        # kube-apiserver sends seconds. A date, which HTTP allows too, counts as
-        # nothing.
+        # kube-apiserver sends seconds. A date, which HTTP also allows, is ignored.
         seconds = float(stated if stated is not None else "")
     except (ValueError, TypeError, OverflowError):
         return None

@@ -1,9 +1,9 @@
-"""Which events are one, which are too many: what is written for each. Pure but for what
-it remembers; one thread.
+"""Aggregates events: which are written, and which are only counted. Pure except for its
+state; for one thread.
 
-The same event again raises a count. Many messages for one reason become one event that
-shows the latest. One reason of one object has a budget; what exceeds it is counted and
-not written. As client-go does for core/v1, but with a budget for each reason.
+A repeated event increments a count. Many messages for one reason become one event that
+shows the latest. Each reason of an object has a budget; events beyond it are counted
+but not written. client-go does the same for core/v1, with one budget for all reasons.
 """
 
 from collections import OrderedDict
@@ -18,10 +18,10 @@ from asoreconcile.objects import JsonObject, ObjectKey, key_of, uid_of
 EventType = Literal["Normal", "Warning"]
 EventIdentity = tuple[str, ...]
 
-# As client-go's caches. The least recent goes first, and is then written as a new
-# event.
+# The size of client-go's caches. The least recently used entry is evicted; its next
+# event is written as a new one.
 _REMEMBERED = 4096
-# client-go's: at once 25 of a flow, then one in five minutes, and ten different
+# client-go's values: a burst of 25 per flow, then one in five minutes; ten different
 # messages within ten minutes are combined.
 _BURST = 25
 _REFILL_SECONDS = 300.0
@@ -36,8 +36,8 @@ _Value = TypeVar("_Value")
 class EventRecord:
     """Something that happened to an object.
 
-    obj: its apiVersion, kind and metadata. action: what was being done, if it was said.
-    source: the component that says so. key, uid: of the object.
+    obj: its apiVersion, kind and metadata. action: what was being done, if given.
+    source: the reporting component. key, uid: of the object.
     """
 
     obj: JsonObject = attrs.field(repr=False)
@@ -60,14 +60,16 @@ class EventRecord:
 
     @property
     def flow(self) -> EventIdentity:
-        """One reason of one object: what shares a budget and may be combined."""
+        """The aggregation key, one reason of one object: its events share a budget and
+        may be combined.
+        """
         kind = str(self.obj.get("kind"))
         return self.source, self.uid, str(self.key), kind, self.type, self.reason
 
 
 @attrs.define
 class Series:
-    """Occurrences that are one event. name: as it is, or is to be, written."""
+    """Occurrences that are one Event object. name: that object's name."""
 
     first: datetime
     last: datetime
@@ -79,8 +81,8 @@ class Series:
 
 @attrs.define
 class _Flow:
-    """What came of one reason of one object: its last messages that differ, and what
-    it may still have written.
+    """The state of one reason of one object: its last distinct messages, and its
+    remaining budget.
     """
 
     last: float
@@ -88,22 +90,22 @@ class _Flow:
     messages: dict[str, None] = attrs.field(factory=dict)
 
     def is_one_of_many(self, message: str, idle_seconds: float) -> bool:
-        """Whether it has come with ten messages or more, one soon after another.
+        """Whether ten or more different messages came in a short time.
 
-        Retries that name a new request id each time would else be an event each.
+        Otherwise retries with a new request id each would each make an event.
         """
         if idle_seconds > _SIMILAR_SECONDS:
             self.messages.clear()
         self.messages[message] = None
         if len(self.messages) < _SIMILAR:
             return False
-        # The number stays just below the limit, so that the next new one is combined
-        # too.
+        # The number stays just below the limit, so that the next new message is
+        # combined too.
         del self.messages[next(iter(self.messages))]
         return True
 
     def is_within_budget(self, idle_seconds: float) -> bool:
-        """Take one from its budget; False if nothing is left of it."""
+        """Take one from the budget; False if it is used up."""
         self.budget = min(_BURST, self.budget + idle_seconds / _REFILL_SECONDS)
         if self.budget < 1:
             return False
@@ -112,14 +114,14 @@ class _Flow:
 
 
 class EventCorrelator:
-    """Remembers the last few thousand events."""
+    """Correlates events; remembers the last few thousand."""
 
     def __init__(self) -> None:
         self._series: OrderedDict[EventIdentity, Series] = OrderedDict()
         self._flows: OrderedDict[EventIdentity, _Flow] = OrderedDict()
 
     def observe(self, record: EventRecord, now: float) -> Series | None:
-        """Count a record in. The event to write, or None: its budget is used up.
+        """Count a record. Returns the event to write, or None if its budget is used up.
 
         now: monotonic seconds.
         """
@@ -144,7 +146,7 @@ def _recall(
     identity: EventIdentity,
     make: Callable[[], _Value],
 ) -> _Value:
-    """What is remembered of an identity, or something new; the oldest is forgotten."""
+    """The state of a key, or a new one; the oldest is evicted."""
     value = memory.get(identity)
     if value is None:
         value = memory[identity] = make()

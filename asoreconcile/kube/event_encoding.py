@@ -1,7 +1,7 @@
-"""Events as the API has them: core/v1, which all tools read, and events.k8s.io/v1.
+"""Encodes events for the API: core/v1, which all tools read, and events.k8s.io/v1.
 
-Pure. The server keeps both as one; what differs is what they are called, and what of
-them may change later.
+Pure. The server stores both as one. They differ in field names, and in which fields may
+change later.
 """
 
 from datetime import datetime
@@ -23,10 +23,10 @@ class EventEncoding(Protocol):
     resource: ApiResource
 
     def document(self, record: EventRecord, series: Series) -> JsonObject:
-        """A new event, of its name."""
+        """A new event with its name."""
 
     def change(self, series: Series) -> JsonObject:
-        """A merge patch for what came again."""
+        """A merge patch for a repeated event."""
 
 
 class CoreEventEncoding:
@@ -35,7 +35,7 @@ class CoreEventEncoding:
     resource = EVENTS
 
     def document(self, record: EventRecord, series: Series) -> JsonObject:
-        """The Event that is created; first and last time, to the second."""
+        """The Event to create; first and last time, in whole seconds."""
         last = _stamp(series.last)
         is_first = series.first is series.last
         return {
@@ -55,7 +55,7 @@ class CoreEventEncoding:
         }
 
     def change(self, series: Series) -> JsonObject:
-        """The merge patch for one more of the same: the count, and when."""
+        """The merge patch for a repetition: the count and the last time."""
         return {
             "count": series.count,
             "lastTimestamp": _stamp(series.last),
@@ -72,29 +72,29 @@ class EventsV1Encoding:
         self._instance = instance
 
     def document(self, record: EventRecord, series: Series) -> JsonObject:
-        """The Event that is created; it has no series before its second time."""
+        """The Event to create; it has no series before its first repetition."""
         document: JsonObject = {
             "apiVersion": EVENT_SERIES.api_version,
             "kind": "Event",
             "metadata": _metadata(record, series),
-            # Required here, where core/v1's two times are refused.
+            # Required here; core/v1's two times are refused.
             "eventTime": _precise(series.first),
             "reportingController": record.source,
             "reportingInstance": self._instance,
-            # The server takes no event with an empty one.
+            # The server refuses an event with an empty one.
             "action": record.action or record.reason,
             "reason": record.reason,
             "regarding": _reference(record),
             "note": cut(series.message),
             "type": record.type,
         }
-        # One that expired starts again, with what is known of it.
+        # An expired event is created again, with its known series.
         return {**document, **self.change(series)} if series.count > 1 else document
 
     def change(self, series: Series) -> JsonObject:
-        """The merge patch for one more of the same; the note stays the first one's."""
+        """The merge patch for a repetition; the first note stays."""
         return {
-            # All else of an event is immutable in this API.
+            # All other fields of an event are immutable in this API.
             "series": {
                 "count": series.count,
                 "lastObservedTime": _precise(series.last),
@@ -103,12 +103,14 @@ class EventsV1Encoding:
 
 
 def namespace_of(record: EventRecord) -> str:
-    """Where an object's events are; cluster-scoped objects have them in `default`."""
+    """The namespace of an object's events; `default` for cluster-scoped objects."""
     return record.key.namespace or "default"
 
 
 def cut(message: str) -> str:
-    """The API refuses messages over 1,024 characters, and half a character."""
+    """Truncate a message: the API refuses more than 1,024 characters, and unpaired
+    surrogates.
+    """
     message = message.encode("utf-8", "replace").decode()
     if len(message) <= _MAX_MESSAGE:
         return message

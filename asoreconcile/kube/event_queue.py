@@ -1,8 +1,7 @@
-"""Events on their way to the thread that writes them: gathered for a moment, bounded.
+"""The bounded queue of events to write, batched over a short time.
 
-What happens to many objects at once is written together: one event at a time would wake
-that thread, and the server, between every two requests of the reconciles that record
-events.
+Events are written in batches. Otherwise each event would wake the writer thread and add
+a request between the reconciles' own requests.
 """
 
 import threading
@@ -12,21 +11,23 @@ from collections.abc import Callable
 from asoreconcile.clock import Clock
 
 GATHER_SECONDS = 0.1
-# Beyond that events are dropped: whoever records one is a reconcile, and must not wait.
+# More events are dropped: a reconcile that records one must not wait.
 _QUEUED = 1000
 
 EventTask = Callable[[], None]
 
 
 class EventQueue:
-    """Tasks of many threads for one. Safe from any thread; only `next` blocks long."""
+    """A queue of tasks from many threads to one. Safe from any thread; only `next`
+    blocks long.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._tasks: deque[EventTask] = deque()
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        self._gathered = False  # whether what is there may be taken
+        self._gathered = False  # whether the queued tasks may be taken now
         self._timed = False
         self._flushes = 0
         self._busy = False
@@ -39,13 +40,13 @@ class EventQueue:
     def put(self, task: EventTask, *, always: bool = False) -> bool:
         """Add a task; False, and not added, when the queue is full.
 
-        always: full or not; for what ends a queue, of which there is one.
+        always: add it even if the queue is full; for the one task that ends the queue.
         """
         with self._lock:
             if len(self._tasks) >= _QUEUED and not always:
                 return False
             self._tasks.append(task)
-            # Half full: waiting longer would have events dropped.
+            # Half full: waiting longer could drop events.
             if 2 * len(self._tasks) >= _QUEUED:
                 self._gathered = True
                 self._changed.notify_all()
@@ -56,9 +57,9 @@ class EventQueue:
             return True
 
     def next(self) -> EventTask | None:
-        """The next task, when it is time; None once stopped and empty. Blocks.
+        """The next task, when it is due; None once stopped and empty. Blocks.
 
-        The one before counts as done.
+        A call marks the previous task as done.
         """
         with self._lock:
             self._busy = False
@@ -75,10 +76,10 @@ class EventQueue:
                 self._changed.wait()
 
     def flush(self, timeout_seconds: float) -> bool:
-        """Have all tasks run now, and wait for them; False when time ran out."""
+        """Make all tasks due now, and wait for them; False after the timeout."""
         with self._lock:
-            # A count: two may flush at once, and the first to be done must not end the
-            # other's.
+            # A counter: two threads may flush at once, and the first to finish must not
+            # end the other's flush.
             self._flushes += 1
             self._changed.notify_all()
             self._changed.wait_for(
@@ -88,13 +89,13 @@ class EventQueue:
             return not self._pending()
 
     def stop(self) -> None:
-        """Accept no more; `next` still returns what is left, and then ends."""
+        """Accept no more tasks; `next` returns the remaining ones, then None."""
         with self._lock:
             self._stopping = True
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Nothing takes tasks any more: release those that wait in `flush`."""
+        """No thread takes tasks any more: release the callers of `flush`."""
         with self._lock:
             self._ended = True
             self._changed.notify_all()

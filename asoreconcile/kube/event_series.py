@@ -1,9 +1,8 @@
-"""Events that come again and again, as events.k8s.io/v1 counts them. One thread.
+"""Series of repeated events, as events.k8s.io/v1 counts them. One thread.
 
-The same thing done to the same object for the same reason is one event: written when it
-first comes, again when it comes twice, then every half an hour, and once more when it
-has stopped coming. Events that differ in their note alone are the same. So client-go
-has it.
+The same action on the same object for the same reason is one event. It is written at
+its first and second occurrence, then every half hour, and once more after its last.
+Events that differ only in their note are the same, as in client-go.
 """
 
 from collections import OrderedDict
@@ -12,7 +11,7 @@ import attrs
 
 from asoreconcile.kube.event_correlator import EventIdentity, EventRecord, Series
 
-# client-go's: a series ends after six minutes, and is refreshed each half an hour.
+# client-go's values: a series ends after six minutes, and is updated every half hour.
 IDLE_SECONDS = 360.0
 _REFRESH_SECONDS = 1800.0
 _REMEMBERED = 4096
@@ -28,13 +27,14 @@ class _Open:
 
 
 class SeriesCorrelator:
-    """Remembers what came in the last minutes."""
+    """Correlates events into series; remembers the last minutes."""
 
     def __init__(self) -> None:
         self._open: OrderedDict[EventIdentity, _Open] = OrderedDict()
 
     def observe(self, record: EventRecord, now: float) -> Series | None:
-        """Count a record in. The event to write, or None: it is known to come often.
+        """Count a record. Returns the event to write, or None if its series is already
+        known.
 
         now: monotonic seconds.
         """
@@ -55,7 +55,7 @@ class SeriesCorrelator:
         return known.series
 
     def finished(self, now: float) -> list[tuple[EventRecord, Series]]:
-        """What has stopped coming, and came more often than was written."""
+        """The series that have ended with occurrences that were not written yet."""
         ended = [
             identity
             for identity, known in self._open.items()

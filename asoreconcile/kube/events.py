@@ -1,9 +1,9 @@
-"""Events: what happened to an object, written where `kubectl describe` shows it.
+"""Records Kubernetes events, which `kubectl describe` shows.
 
 Recording never blocks: events go through a bounded queue to one thread, which writes
-them a moment later (`event_queue`). The same event again raises a count instead of
-making another; one object's flood of one reason is thinned out without silencing its
-other reasons.
+them a moment later (`event_queue`). A repeated event increments a count instead of
+making another; many events for one reason of an object are limited without affecting
+its other reasons.
 """
 
 import math
@@ -46,8 +46,7 @@ from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 
-# client-go's twelve tries, ten seconds apart: an API server that restarts is back by
-# then.
+# client-go's twelve tries, ten seconds apart: a restarting API server is back by then.
 _TRIES = 12
 _RETRY_SECONDS = 10.0
 
@@ -59,7 +58,7 @@ class EventClient(Protocol):
     """Writes events (`kube.client.KubeClient`)."""
 
     def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
-        """Make an Event. Blocking; raises ApiError, TransportError."""
+        """Create an Event. Blocking; raises ApiError, TransportError."""
 
     def patch(
         self, resource: ApiResource, key: ObjectKey, body: JsonObject
@@ -68,9 +67,9 @@ class EventClient(Protocol):
 
 
 class EventRecorder:
-    """Records events; a service of the manager. Safe from any thread.
+    """Records events; a service for the manager. Safe from any thread.
 
-    Each controller records under its own name by `named`.
+    Each controller records under its own name, with `named`.
     """
 
     def __init__(
@@ -84,10 +83,11 @@ class EventRecorder:
         uniform: Callable[[float, float], float] = random.uniform,
         threads: Threads | None = None,
     ) -> None:
-        """source: the component that the events are said to come from. api: which of
-        the two kinds of events to write; `v1` is the one that all tools read.
-        instance: for events.k8s.io/v1, which process it is; default the host's name.
-        threads: where the writer runs; shared by a process that shows what died.
+        """source: the component that reports the events. api: which API's events to
+        write; all tools read `v1`.
+        instance: for events.k8s.io/v1, the id of the process; default the host name.
+        threads: starts the writer thread; share one per process to report threads that
+        died.
         """
         self.name = "events"
         self._client = client
@@ -116,14 +116,14 @@ class EventRecorder:
         action: str = "",
         source: str = "",
     ) -> None:
-        """Record something about an object; dropped, and logged, when the queue is
-        full. Cluster-scoped objects have their events in namespace `default`.
+        """Record an event of an object; dropped and logged if the queue is full.
+        Cluster-scoped objects have their events in namespace `default`.
 
         Written within about a tenth of a second of the clock, or at once by `flush`.
         action: what was being done, for events.k8s.io/v1; default the reason.
         source: the component; default the recorder's.
         """
-        # Before it is cut: half of a secret is harder to find.
+        # Before truncation: part of a secret would not be recognized.
         key = key_of(obj)
         shown = cut(redact(message, namespace=key.namespace))
         record = EventRecord(
@@ -139,26 +139,26 @@ class EventRecorder:
             _log.warning("Dropping event", reason=reason, object=str(key))
 
     def named(self, source: str) -> "NamedRecorder":
-        """The same recorder, for a component: one controller, say."""
+        """The same recorder for another component, such as one controller."""
         return NamedRecorder(self, source)
 
     def start(self) -> None:
-        """Begin to write what is recorded, on a thread of its own."""
+        """Start to write recorded events, on a separate thread."""
         self._thread = self._threads.start(
             self.name, self._run, stopping=self._stopping
         )
 
     def flush(self, timeout_seconds: float) -> bool:
-        """Wait until all that was recorded is written; False when time ran out."""
+        """Wait until all recorded events are written; False after the timeout."""
         return self._queue.flush(timeout_seconds)
 
     def stop(self, timeout_seconds: float) -> list[str]:
-        """Write what is queued, within the time, then end; names what was not
+        """Write queued events within the timeout, then end; returns what was not
         written.
         """
         if self._serieses is not None:
             self._queue.put(lambda: self._finish_series(math.inf), always=True)
-        # Before it is told to stop: the writer has to be there for the flush.
+        # Before the stop: the flush needs the writer.
         flushed = self._thread is None or self.flush(timeout_seconds)
         self._stopping.set()
         self._queue.stop()
@@ -173,7 +173,7 @@ class EventRecorder:
         self._queue.end()
 
     def _do(self, task: EventTask) -> None:
-        """One event that cannot be written must not silence all others."""
+        """Run one task; an event that cannot be written must not stop the others."""
         try:
             task()
         except StoppedError:
@@ -188,7 +188,7 @@ class EventRecorder:
         self._look_again()
 
     def _look_again(self) -> None:
-        """Have series that stop coming written once more, when it is time."""
+        """Schedule the final write of series that have ended."""
         if self._serieses is not None and len(self._serieses) and not self._looks_again:
             self._looks_again = True
             due = self._clock.monotonic() + IDLE_SECONDS
@@ -204,7 +204,7 @@ class EventRecorder:
 
     def _put_series(self) -> None:
         if not self._queue.put(self._finish_series):
-            self._looks_again = False  # the next event sees to it
+            self._looks_again = False  # the next event schedules it
 
     def _deliver(self, record: EventRecord, series: Series) -> None:
         for attempt in range(1, _TRIES + 1):
@@ -220,7 +220,7 @@ class EventRecorder:
                 )
                 return
             except TransportError as error:
-                # Many recorders lose one server at once: they come back one by one.
+                # Many recorders lose the server at once: spread their retries.
                 pause = _RETRY_SECONDS * (self._uniform(0, 1) if attempt == 1 else 1)
                 if attempt == _TRIES or self._clock.wait(self._stopping, pause):
                     _log.warning("Event lost", reason=record.reason, error=str(error))
@@ -235,10 +235,11 @@ class EventRecorder:
             try:
                 self._client.patch(resource, key, self._form.change(series))
             except NotFoundError:
-                series.written, series.name = False, ""  # it expired: write it again
+                series.written, series.name = False, ""  # it expired: create it again
             else:
                 return
-        # One name for all tries: an answer may be lost, and the event be there.
+        # The same name for all tries: the event may exist although the response was
+        # lost.
         series.name = series.name or _name(record)
         with suppress(AlreadyExistsError):
             self._client.create(resource, self._form.document(record, series))
@@ -246,7 +247,7 @@ class EventRecorder:
 
 
 class NamedRecorder:
-    """Records what one component has to say. Safe from any thread."""
+    """Records the events of one component. Safe from any thread."""
 
     def __init__(self, recorder: EventRecorder, source: str) -> None:
         self._recorder = recorder
@@ -272,7 +273,9 @@ def _name(record: EventRecord) -> str:
 
 
 def _reference_of(obj: JsonObject, key: ObjectKey) -> JsonObject:
-    """The little of an object that an event names: the queue must not hold specs."""
+    """Only the parts of an object that an event names: the queue must not hold
+    specs.
+    """
     return {
         "apiVersion": obj.get("apiVersion"),
         "kind": obj.get("kind"),

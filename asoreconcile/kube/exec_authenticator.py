@@ -1,11 +1,11 @@
-"""The credential of a plug-in over time: renewed before it expires, and when refused.
+"""The credential of an exec plug-in: renewed before it expires, and when refused.
 
     good  --(soon expired)-->  used on, and renewed meanwhile on a thread of its own
-    none or expired          ->  who needs it waits, for one run that all share
-    refused (401)            ->  who was refused waits for one run; the others go on
+    none or expired        -->  callers wait for one run that all of them share
+    refused (401)          -->  the refused caller waits for one run; others go on
 
-No lock is held while the program runs: who renews the leader's lease with a credential
-that is still good waits for nothing. Rules: CL-7, CL-9.
+No lock is held while the program runs: a leader that renews its lease with a good
+credential never waits for it. Rules: CL-7, CL-9.
 """
 
 import threading
@@ -22,17 +22,17 @@ from asoreconcile.wire.trust import checked_pair
 
 _log = Logger(__name__)
 
-# Time for a plug-in that is slow, or fails once, before requests are refused.
+# Leaves time for a slow plug-in, or one failure, before requests are refused.
 _EARLY = timedelta(seconds=120)
-_EARLY_PART = 5  # of a short life: a fifth before its end
-# Many threads are refused together: one run is for all of them.
+_EARLY_PART = 5  # for a short lifetime: a fifth of it before expiry
+# Many threads are refused together: one run serves all of them.
 _AGAIN_SECONDS = 5.0
 _PATIENCE_SECONDS = 60.0
 _RENEWAL = "renewal"
 
 
 class ExecAuthenticator:
-    """What a plug-in gave last. Safe from any thread."""
+    """The last credential of a plug-in. Safe from any thread."""
 
     def __init__(
         self,
@@ -57,11 +57,11 @@ class ExecAuthenticator:
         self._late: datetime | None = None
         self.generation = 0
         self.pair: tuple[bytes, bytes] | None = None
-        """Certificate and key to show, as PEM; None if it gave none."""
+        """The client certificate and key as PEM; None if it returned none."""
         self._take(run())
 
     def authorization(self) -> str:
-        """The header's value. Blocks only while there is no good credential.
+        """The header's value. Blocks only while there is no valid credential.
 
         Raises CredentialError.
         """
@@ -74,13 +74,15 @@ class ExecAuthenticator:
         return f"Bearer {token}" if token else ""
 
     def renew(self) -> bool:
-        """It was refused: get another one. Blocks. Raises CredentialError."""
+        """Get a new credential after a 401. Blocks. Raises CredentialError."""
         before = self._credential
         self._renewed()
         return self._credential != before
 
     def _renewed(self) -> None:
-        """Wait for a run: the one that goes on, or a new one, if none was just now."""
+        """Wait for a run of the plug-in: the one in progress, or a new one unless one
+        has just ended.
+        """
         with self._lock:
             just_now = self._clock.monotonic() - self._ran_at < _AGAIN_SECONDS
             failure = self._failure
@@ -100,11 +102,11 @@ class ExecAuthenticator:
         with self._lock:
             if self._clock.monotonic() - self._ran_at < _AGAIN_SECONDS:
                 return
-        with suppress(PatienceError, KubeCredentialError):  # it has logged that
+        with suppress(PatienceError, KubeCredentialError):  # the run logged it
             self._flights.do(_RENEWAL, self._renewal, at_most_seconds=0.0)
 
     def _renewal(self) -> None:
-        """On a thread of its own, one at a time."""
+        """The renewal thread; one at a time."""
         failure = None
         try:
             self._take(self._run())
@@ -130,12 +132,12 @@ class ExecAuthenticator:
         now, expires = self._clock.now(), credential.expires
         early = None
         if expires is not None:
-            # Two minutes of a token that lives for five would have it renewed all the
-            # time.
+            # Two minutes before expiry is too early for tokens of five minutes: they
+            # would be renewed all the time.
             early = expires - min(_EARLY, (expires - now) / _EARLY_PART)
         self._credential = credential
         self.pair = pair
         self._early, self._late = early, expires
         if (credential.certificate, credential.key) != shown:
-            # Connections that are open show the old one for as long as they live.
+            # Open connections keep using the old certificate.
             self.generation += 1

@@ -1,7 +1,7 @@
-"""A program that makes credentials, as a kubeconfig's `exec` names it: one run of it.
+"""Runs a kubeconfig's exec credential plug-in once.
 
-It gets the request in an environment variable, and prints an ExecCredential. Whatever
-it does, it is over in `seconds`, with all that it has started. Rule: CL-7.
+The program gets the request in an environment variable, and prints an ExecCredential.
+After `seconds` it is killed with all its child processes. Rule: CL-7.
 """
 
 import base64
@@ -23,9 +23,9 @@ from asoreconcile.kube.errors import KubeCredentialError
 from asoreconcile.objects import JsonObject
 from asoreconcile.redaction import HIDDEN, know
 
-# Cloud plug-ins ask their servers, and try again: a few seconds would be too short.
+# Cloud plug-ins call their servers and retry: a few seconds would be too short.
 _SECONDS = 60.0
-_INTERACTIVE_SECONDS = 300.0  # somebody signs in with a browser meanwhile
+_INTERACTIVE_SECONDS = 300.0  # a person may have to sign in with a browser
 _VERSIONS = tuple(f"client.authentication.k8s.io/{v}" for v in ("v1", "v1beta1"))
 _MAX_STDERR = 300
 _CLUSTER_FIELDS = (
@@ -41,7 +41,9 @@ _CONFIG = "client.authentication.k8s.io/exec"
 
 @attrs.frozen
 class Credential:
-    """What a program printed. expires: None is never. certificate, key: PEM, or b""."""
+    """The credential that a program printed. expires: None is never. certificate, key:
+    PEM, or b"".
+    """
 
     token: str = attrs.field(default="", repr=False)
     certificate: bytes = attrs.field(default=b"", repr=False)
@@ -61,7 +63,7 @@ class ExecPlugin:
 
     @property
     def name(self) -> str:
-        """What messages call it: without arguments, which may hold secrets."""
+        """Its name in messages, without arguments, which may contain secrets."""
         return Path(self.command[0]).name
 
     def run(self) -> Credential:
@@ -78,7 +80,7 @@ class ExecPlugin:
                 stdout=subprocess.PIPE,
                 stderr=None if interactive else subprocess.PIPE,
                 env={**os.environ, **self.environment, "KUBERNETES_EXEC_INFO": info},
-                # Alone in its group, it is ended with all it has started.
+                # In its own process group, so that its child processes are killed too.
                 start_new_session=not interactive,
             )
         except OSError as error:
@@ -105,7 +107,7 @@ class ExecPlugin:
     def _stderr_tail(self, stderr: bytes | None) -> str:
         """The end of its stderr, with the values of its environment hidden."""
         text = (stderr or b"").decode("utf-8", "replace").strip()
-        # Whole and of any length: a vault of values takes the short ones for words.
+        # Complete values of any length: the redaction vault ignores short ones.
         for value in self.environment.values():
             text = text.replace(value, HIDDEN) if value else text
         return f": {text[-_MAX_STDERR:]}" if text else ""
@@ -116,8 +118,8 @@ def exec_plugin(
 ) -> ExecPlugin:
     """The program of a user's `exec`. Raises KubeConfigError.
 
-    cluster: the context's, for programs that ask for it. folder, cluster_folder: of
-    the files that the two are from.
+    cluster: the context's, for programs that request it. folder, cluster_folder: the
+    folders of the files that define user and cluster.
     """
     version = entry.get("apiVersion")
     if version not in _VERSIONS:
@@ -125,7 +127,8 @@ def exec_plugin(
     command = str(entry.get("command") or "")
     if not command:
         raise KubeConfigError("exec: there is no command")
-    # With a separator it is relative to the kubeconfig, without one it is on the PATH.
+    # With a path separator it is relative to the kubeconfig, without one it is on the
+    # PATH.
     if os.sep in command:
         command = str(folder / command)
     mode = entry.get("interactiveMode") or "IfAvailable"
@@ -158,7 +161,7 @@ def _cluster_info(cluster: JsonObject, folder: Path) -> JsonObject:
 
 
 def _credential(name: str, output: bytes, version: str) -> Credential:
-    """What was printed. Its text is in no error: it holds the credential."""
+    """Parse the output. Errors do not quote it, as it contains the credential."""
     try:
         document = loads(output)
         status = document["status"]
@@ -184,7 +187,7 @@ def _credential(name: str, output: bytes, version: str) -> Credential:
         raise KubeCredentialError(
             f"the credential plug-in {name} printed no credential"
         )
-    # A handshake with half a pair fails later, and blames the server.
+    # With half a pair the handshake would fail later, with a misleading error.
     if bool(credential.certificate) != bool(credential.key):
         raise KubeCredentialError(
             f"the credential plug-in {name} printed a certificate without its key"
@@ -194,7 +197,7 @@ def _credential(name: str, output: bytes, version: str) -> Credential:
 
 
 def _end(process: "subprocess.Popen[bytes]", *, alone: bool) -> None:
-    """Kill it; alone: in a process group of its own, which ends as a whole."""
+    """Kill it; alone: it has its own process group, which is killed as a whole."""
     with suppress(ProcessLookupError):
         if alone:
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,15 +1,15 @@
-"""Finalizers: names that keep a deleted object there until each is taken off. Pure."""
+"""Finalizers: names that keep a deleted object until each is removed. Pure."""
 
 from asoreconcile.objects import JsonObject, finalizers, is_deleting, metadata, spec
 
 
 def has_finalizer(obj: JsonObject, name: str) -> bool:
-    """True if the object cannot go before this finalizer is taken off."""
+    """True if the object has this finalizer."""
     return name in finalizers(obj)
 
 
 def add_finalizer(obj: JsonObject, name: str) -> bool:
-    """Put a finalizer on an object; whether that changed it.
+    """Add a finalizer to an object; returns whether that changed it.
 
     name: `domain/what`, such as `example.com/release-disk`. The server refuses new
     ones once the object is being deleted.
@@ -22,7 +22,7 @@ def add_finalizer(obj: JsonObject, name: str) -> bool:
 
 
 def remove_finalizer(obj: JsonObject, name: str) -> bool:
-    """Take a finalizer off an object; whether that changed it."""
+    """Remove a finalizer from an object; returns whether that changed it."""
     present = finalizers(obj)
     if name not in present:
         return False
@@ -31,17 +31,17 @@ def remove_finalizer(obj: JsonObject, name: str) -> bool:
 
 
 def is_held(obj: JsonObject) -> bool:
-    """Whether something keeps an object for a while once it is deleted."""
-    if finalizers(obj) or spec(obj).get("finalizers"):  # a namespace's are there
+    """Whether finalizers or a grace period keep an object after its deletion."""
+    if finalizers(obj) or spec(obj).get("finalizers"):  # the latter of a namespace
         return True
     return is_deleting(obj) and bool(metadata(obj).get("deletionGracePeriodSeconds"))
 
 
 def has_ended(answer: JsonObject) -> bool:
-    """Whether the write that is answered so was the object's last: it was being
-    deleted, and nothing holds it any more.
+    """Whether the response of a write shows the object's end: deletion was requested,
+    and nothing holds the object any more.
 
-    The server ends it with that write, and answers with a resource version that it had
-    before.
+    The server deletes the object with that write, and returns an earlier resource
+    version.
     """
     return is_deleting(answer) and not is_held(answer)

@@ -1,9 +1,9 @@
-"""Kubeconfig files: several merged as kubectl does, and the current context of them.
+"""Kubeconfig files: merges several as kubectl does, and reads the current context.
 
-What changes while the client runs is ours: token files and certificate files as they
-rotate, and plug-ins (`exec`, `auth-provider`). Only an `auth-provider` loads the
-`kubernetes` package, which brings pydantic and oauthlib along (`auth_provider`).
-No message quotes an entry: keys and tokens are in them.
+This project itself handles what changes while the client runs: rotated token and
+certificate files, and plug-ins (`exec`, `auth-provider`). Only an `auth-provider` loads
+the `kubernetes` package, which brings pydantic and oauthlib along (`auth_provider`).
+No message quotes an entry, as entries contain keys and tokens.
 """
 
 import base64
@@ -44,7 +44,7 @@ def load(paths: str, *, clock: Clock) -> ClusterConfig:
     except Exception as error:  # noqa: BLE001 - malformed files fail it in any way
         raise KubeConfigError(
             f"no cluster configuration in {paths}: {_reason(error)}"
-        ) from None  # what is malformed may hold keys
+        ) from None  # malformed content may contain keys
 
 
 def _reason(error: Exception) -> str:
@@ -96,7 +96,7 @@ def _load(paths: str, *, clock: Clock) -> ClusterConfig:
         return attrs.evolve(
             config, authorization=token.authorization, renew=token.renew
         )
-    # A token goes before a plug-in, as with kubectl.
+    # A token takes precedence over a plug-in, as with kubectl.
     if (run := user.value.get("exec")) and not user.value.get("token"):
         folders = {"folder": user.folder, "cluster_folder": cluster.folder}
         return _with_plugin(
@@ -126,25 +126,25 @@ def _showing(renewed: ExecAuthenticator, trust: Callable[[], TlsTrust]) -> TlsTr
 
 @attrs.frozen
 class _Entry:
-    """A context, user or cluster, and the folder that its paths start at."""
+    """A context, user or cluster, and the folder that its paths are relative to."""
 
     value: JsonObject = attrs.field(factory=dict, repr=False)
     folder: Path = Path()
 
     def text(self, member: str) -> str:
-        """A member that is text; "" without it. Raises KubeConfigError."""
+        """A string member; "" if missing. Raises KubeConfigError."""
         value = self.value.get(member)
         if value is not None and not isinstance(value, str):
             raise KubeConfigError(f"{member} must be text")
         return value or ""
 
     def path(self, member: str) -> Path | None:
-        """A member that is a file's path. Raises KubeConfigError."""
+        """A member with a file path. Raises KubeConfigError."""
         name = self.text(member)
         return self.folder / name if name else None
 
     def pem(self, member: str) -> Path | bytes | None:
-        """A member that is in the file itself (`-data`, which goes first), or a path.
+        """The inline member (`-data`, which takes precedence), or a path.
 
         Raises KubeConfigError.
         """
@@ -183,7 +183,7 @@ def _files(paths: str) -> Iterator[tuple[JsonObject, Path]]:
     for name in filter(None, paths.split(os.pathsep)):
         path = Path(name).expanduser().absolute()
         if not path.exists():
-            continue  # as kubectl: KUBECONFIG may name what is not there yet
+            continue  # as in kubectl: KUBECONFIG may name missing files
         with path.open("rb") as file:
             config = yaml.load(file, Loader=_YAML)  # noqa: S506 - a safe one
         if not isinstance(config, dict):
@@ -216,13 +216,13 @@ def _certificates(user: _Entry, cluster: _Entry) -> ClientCertificates:
     return ClientCertificates(
         authority=cluster.pem("certificate-authority"),
         pair=None if certificate is None else (certificate, user.pem("client-key")),
-        # insecure-skip-tls-verify in the file: its owner's decision
+        # insecure-skip-tls-verify in the file is the user's decision
         verify=not cluster.value.get("insecure-skip-tls-verify"),
     )
 
 
 def _header(user: _Entry) -> str:
-    """The `Authorization` header that the file itself has, or ""."""
+    """The `Authorization` header from the file itself, or ""."""
     if token := user.text("token"):
         return f"Bearer {token}"
     name, password = user.text("username"), user.text("password")

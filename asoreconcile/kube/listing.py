@@ -1,8 +1,8 @@
-"""A list as it arrives: object by object, without ever holding all of it.
+"""Reads a list as it arrives, object by object, without holding all of it.
 
-Ten thousand objects are 40 MB of text and 250 MB decoded, and servers answer them in
-one piece to whoever asks for what they have at hand. Here an object is decoded once its
-end has come in, and is the caller's alone.
+Ten thousand objects are 40 MB of text and 250 MB decoded, and a server that answers
+from its cache sends them in one piece. Here each object is decoded when its end has
+arrived, and only the caller holds it.
 """
 
 import re
@@ -34,14 +34,14 @@ class Listing:
         self.continue_token = ""
 
     def __iter__(self) -> Iterator[JsonObject]:
-        """The objects. Raises TransportError when the connection breaks, DecodeError
-        for an answer that is no list, or that `close` has cut short.
+        """The objects. Raises TransportError if the connection breaks, DecodeError for
+        a response that is not a list or that `close` has cut short.
         """
         return (obj for obj in self.polled() if obj is not None)
 
     def polled(self) -> Iterator[JsonObject | None]:
-        """As iterating, with None where a stream that a loop receives has no more for
-        now (`KubeStreams`).
+        """As iterating, but a stream that a loop receives yields None when it has to
+        wait (`KubeStreams`).
         """
         chunks = self._stream.chunks()
         head, rest = b"", b""
@@ -69,7 +69,7 @@ class Listing:
         self.resource_version, self.continue_token = place_of(document)
 
     def close(self) -> None:
-        """End it; a reader blocked in it wakes up. Idempotent, from any thread."""
+        """Close it; a blocked reader wakes up. Idempotent, from any thread."""
         self._stream.close()
 
 
@@ -147,9 +147,9 @@ class _Splitter:
 
 
 def items_of(document: JsonObject) -> list[JsonObject]:
-    """The objects of a list. Raises DecodeError for what is no list of objects."""
-    # Without the word it is something else, such as a Status or a proxy's `{}`: to take
-    # that for an empty list would tell everybody that all objects are gone.
+    """The objects of a list. Raises DecodeError if it is not a list of objects."""
+    # Without `items` it is something else, such as a Status or a proxy's `{}`: reading
+    # it as an empty list would delete all objects from the cache.
     items = document.get("items", "")
     if items is None:
         return []
@@ -159,7 +159,7 @@ def items_of(document: JsonObject) -> list[JsonObject]:
 
 
 def place_of(document: JsonObject) -> tuple[str, str]:
-    """A list's version, and what asks for its next page; each "" if there is none."""
+    """A list's resource version and continue token; each "" if missing."""
     meta = metadata(document)
     version, token = meta.get("resourceVersion"), meta.get("continue")
     return (
@@ -169,14 +169,14 @@ def place_of(document: JsonObject) -> tuple[str, str]:
 
 
 class Pages:
-    """The pages of one list that were asked for, by their tokens."""
+    """The continue tokens of one list's requested pages."""
 
     def __init__(self) -> None:
         self._tokens = set[str]()
 
     def check_next(self, token: str) -> None:
-        """Raises DecodeError for a page that was asked for before: the list would have
-        no end.
+        """Raises DecodeError for a page that was requested before: the list would never
+        end.
         """
         if token in self._tokens:
             raise DecodeError("the answer is no list: its pages go in a circle")

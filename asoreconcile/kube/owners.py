@@ -1,4 +1,4 @@
-"""Owner references: which object another one belongs to, and goes away with. Pure."""
+"""Owner references: the object that another belongs to and is deleted with. Pure."""
 
 from asoreconcile.objects import (
     JsonObject,
@@ -17,10 +17,11 @@ class AlreadyOwnedError(ValueError):
 def owner_reference(
     owner: JsonObject, *, controller: bool = True, block_deletion: bool = False
 ) -> JsonObject:
-    """A reference to an owner as the server answered it: with kind, name and uid.
+    """An owner reference to an object read from the server, with kind, name and uid.
 
-    controller: the one owner that manages the object, which `owns()` wakes; at most
-    one is. block_deletion: a foreground deletion of the owner waits for the object.
+    controller: True for the
+    one managing owner, which `owns()` enqueues; an object has at most one.
+    block_deletion: a foreground deletion of the owner waits for the object.
     """
     kind = gvk_of(owner)
     reference: JsonObject = {
@@ -33,8 +34,7 @@ def owner_reference(
         raise ValueError("an owner needs kind, name and uid: is it from the server?")
     if controller:
         reference["controller"] = True
-    # Only where asked for: the server wants the right to update the owner's
-    # finalizers of who sets it.
+    # Only on request: the server requires permission to update the owner's finalizers.
     if block_deletion:
         reference["blockOwnerDeletion"] = True
     return reference
@@ -47,13 +47,13 @@ def set_owner(
     controller: bool = True,
     block_deletion: bool = False,
 ) -> bool:
-    """Make an object one of an owner's; whether that changed the object.
+    """Set an owner reference on an object; returns whether that changed the object.
 
-    controller: as its manager, to which `owns()` brings the object's events; False for
-    one of several owners that it only goes away with.
-    A reference to the owner that is there is brought up to date. Raises
-    AlreadyOwnedError if it has another controller, ValueError if the owner is in
-    another namespace: the server would delete the object as an orphan.
+    controller: True makes the owner the controller, which `owns()` enqueues; False adds
+    one of several owners, only for garbage collection.
+    An existing reference to the owner is updated. Raises AlreadyOwnedError if the
+    object has another controller, ValueError if the owner is in another namespace: the
+    server would delete the object as an orphan.
     """
     owner_namespace, namespace = key_of(owner).namespace, key_of(obj).namespace
     # An owner without a namespace may own objects in any.
@@ -65,14 +65,14 @@ def set_owner(
     present = owner_references(obj)
     others = [one for one in present if not _same(one, reference)]
     manager = next((one for one in others if one.get("controller")), None)
-    # The server refuses a second one too, without a word on who is the first.
+    # The server refuses a second controller too, without naming the first.
     if controller and manager is not None:
         raise AlreadyOwnedError(
             f"{key_of(obj)} is controlled by {manager.get('kind')} "
             f"{manager.get('name')} already"
         )
-    # In its place: a list in another order would be a write for nothing. And once: of
-    # an owner that was made again, the list may name the former one too.
+    # In its place: a changed order would be a needless write. And once: for a recreated
+    # owner the list may also have the former reference.
     at = next((i for i, one in enumerate(present) if _same(one, reference)), None)
     ahead = len(present) if at is None else at
     wanted = [*others[:ahead], reference, *others[ahead:]]
@@ -83,7 +83,7 @@ def set_owner(
 
 
 def remove_owner(obj: JsonObject, owner: JsonObject) -> bool:
-    """Take an owner away; whether that changed the object."""
+    """Remove an owner reference; returns whether that changed the object."""
     present = owner_references(obj)
     reference = owner_reference(owner)
     kept = [one for one in present if not _same(one, reference)]
@@ -94,19 +94,21 @@ def remove_owner(obj: JsonObject, owner: JsonObject) -> bool:
 
 
 def controller_of(obj: JsonObject) -> JsonObject | None:
-    """The reference to the owner that manages an object, if one does."""
+    """The controller reference of an object, or None."""
     return next((one for one in owner_references(obj) if one.get("controller")), None)
 
 
 def is_controlled_by(obj: JsonObject, owner: JsonObject) -> bool:
-    """Whether an object is managed by that owner: by uid, names are used again."""
+    """Whether an owner is the object's controller. Compares uids, as names are
+    reused.
+    """
     manager = controller_of(obj)
     return manager is not None and manager.get("uid") == uid_of(owner) != ""
 
 
 def _same(one: JsonObject, other: JsonObject) -> bool:
     """Whether two references name one object; the version does not matter."""
-    # Not by uid: of an owner that was made again the old reference is to be replaced.
+    # Not by uid: the old reference to a recreated owner must be replaced.
     return all(
         (
             gvk_of(one).group_kind == gvk_of(other).group_kind,

@@ -10,10 +10,10 @@ from asoreconcile.objects import JsonObject
 
 
 def merge_patch(before: JsonObject, after: JsonObject) -> JsonObject | None:
-    """What turns `before` into `after`, or None if nothing differs.
+    """The patch from `before` to `after`, or None if they are equal.
 
-    A null in `after` counts as absent, as the API server stores it. Of any depth: a
-    patch changes objects within objects, and replaces everything else as a whole.
+    A null in `after` counts as absent, as the API server stores it. Nested objects are
+    patched at any depth; all other values are replaced as a whole.
     """
     change: JsonObject = {}
     pairs = [_Pair(before, after, change, {}, "")]

@@ -1,4 +1,4 @@
-"""Where the API server keeps objects of a kind."""
+"""The REST resources of kinds."""
 
 import attrs
 
@@ -17,7 +17,7 @@ class ApiResource:
 
     @property
     def api_version(self) -> str:
-        """`group/version`, as `apiVersion` has it; `v1` for the core group."""
+        """`group/version`, as in `apiVersion`; `v1` for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
@@ -32,13 +32,13 @@ class ApiResource:
 
     @property
     def full_name(self) -> str:
-        """As kubectl has it: `leases.coordination.k8s.io`, `secrets`."""
+        """As in kubectl: `leases.coordination.k8s.io`, `secrets`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(
         self, namespace: str | None = None, name: str = "", subresource: str = ""
     ) -> str:
-        """The URL path; without a namespace, of all namespaces."""
+        """The URL path; without a namespace, for all namespaces."""
         path = f"/apis/{self.group}" if self.group else "/api"
         path += f"/{self.version}"
         if self.namespaced and namespace:
@@ -62,7 +62,7 @@ CUSTOM_RESOURCE_DEFINITIONS = ApiResource(
     namespaced=False,
 )
 
-# What controllers own most.
+# The kinds that controllers own most often.
 PODS = ApiResource("", "v1", "pods", "Pod")
 SERVICES = ApiResource("", "v1", "services", "Service")
 SERVICE_ACCOUNTS = ApiResource("", "v1", "serviceaccounts", "ServiceAccount")

@@ -1,8 +1,7 @@
-"""Whether a request that failed is sent again at once, and after what pause. Pure.
+"""Whether and when the client retries a failed request. Pure.
 
-Only what the server asks for, and what cannot have happened: a refusal that carries
-Retry-After, and a read whose connection was lost. Anything else is the caller's to
-retry, on its own schedule. Rule: CL-6.
+It retries only an error response with Retry-After, and a read whose connection was
+lost. The caller retries everything else, on its own schedule. Rule: CL-6.
 """
 
 from asoreconcile.kube.errors import ApiError, KubeCredentialError, TransportError
@@ -11,22 +10,22 @@ from asoreconcile.retry import Backoff
 START_UP = Backoff(
     attempts=6, first_seconds=0.5, factor=2.0, max_seconds=4.0, jitter=0.2
 )
-"""For what a process asks before it runs, beside a server that may be starting too:
-pauses of 0.5, 1, 2, 4 and 4 seconds, with jitter 13.8 s together at most.
+"""The back-off for start-up requests, when the server may be starting too: pauses of
+0.5, 1, 2, 4 and 4 seconds, with jitter at most 13.8 s in total.
 """
 
 # As client-go.
 MAX_RETRIES = 10
-# A worker waits here. Beyond this its object goes back into the queue instead, with
-# what the server asked for in the error.
+# A worker blocks here. For longer pauses the error carries the server's Retry-After,
+# and the object is requeued.
 PATIENCE_SECONDS = 15.0
 _LOST_AGAIN_SECONDS = 1.0
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether a failure may be over in a moment: no answer, a throttling, a 5xx.
+    """Whether a failure may be transient: no response, throttling, or a 5xx.
 
-    What the server refuses, and a missing credential, wait for a person.
+    Other error responses, and a missing credential, need a person.
     """
     if isinstance(error, ApiError):
         return error.status == 429 or error.status >= 500
@@ -44,17 +43,17 @@ def pause_seconds(
 ) -> float | None:
     """Seconds until the next try, or None to give up.
 
-    retries: those made already; waited_seconds: what they waited together.
+    retries: the number made so far; waited_seconds: their total pause.
     """
     if retries >= MAX_RETRIES:
         return None
     if isinstance(failure, TransportError):
         if not failure.lost or method != "GET":
             return None
-        # The first loss is usually an idle connection that the server had closed.
+        # The first loss is usually an idle connection that the server closed.
         asked = _LOST_AGAIN_SECONDS if retries else 0.0
     elif failure.status == 429 or failure.status >= 500:
-        # A write may have happened all the same: its caller reads, and decides.
+        # A write may have happened: its caller reads the object and decides.
         if failure.retry_after_seconds is None:
             return None
         asked = max(0.0, failure.retry_after_seconds)

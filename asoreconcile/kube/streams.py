@@ -10,14 +10,14 @@ from asoreconcile.steps import Stepwise
 from asoreconcile.wire.loop import StreamLoop
 
 WATCH_GRACE_SECONDS = 10.0
-"""A server may keep a watch open a little past its time before it says goodbye."""
+"""A server may keep a watch open slightly past its timeout."""
 
 
 class KubeStreams:
     """`KubeClient.listing` and `KubeClient.watch` in steps. Safe from any thread.
 
-    wake: called, on any thread, when there may be more to read. What is opened yields
-    None from `polled` where it has to wait for that.
+    wake: called, on any thread, when there may be more to read. `polled` yields None to
+    wait for it.
     """
 
     def __init__(
@@ -69,15 +69,15 @@ class KubeStreams:
                 initial_events=initial_events,
             ),
             accept=what.accepts(),
-            # The server ends it at its time: who is silent for longer is not there any
-            # more.
+            # The server ends it at its timeout: after longer silence the connection is
+            # dead.
             read_seconds=timeout_seconds + WATCH_GRACE_SECONDS,
             on_news=wake,
         )
         return WatchStream(stream)
 
     def close(self) -> None:
-        """End all, and open no more. Idempotent."""
+        """Close all streams, and open no more. Idempotent."""
         self._loop.close()
 
 
@@ -89,7 +89,7 @@ def watch_query(
     allow_bookmarks: bool,
     initial_events: bool,
 ) -> Mapping[str, str]:
-    """What a watch's address says. See `KubeClient.watch`."""
+    """The query parameters of a watch. See `KubeClient.watch`."""
     return {
         "watch": "true",
         **selection.selectors,

@@ -1,7 +1,8 @@
-"""A bearer token in a file that somebody else rotates, as service account tokens are.
+"""A bearer token in a file that another process rotates, such as a service account
+token.
 
-The kubelet rewrites the file long before the token expires, so it is enough to read it
-once a minute, and at once when the server has refused what it held.
+The kubelet rewrites the file long before the token expires, so reading it once a minute
+is enough, and at once after the server refused the token.
 """
 
 import threading
@@ -12,7 +13,7 @@ from asoreconcile.log import Logger
 
 _log = Logger(__name__)
 
-# As client-go.
+# As in client-go.
 _FRESH_SECONDS = 60.0
 
 
@@ -20,7 +21,7 @@ class TokenFile:
     """The file's token as an `Authorization` header. Safe from any thread."""
 
     def __init__(self, path: Path, *, clock: Clock) -> None:
-        """Raises OSError or ValueError if there is no token in it now."""
+        """Raises OSError or ValueError if the file has no token now."""
         self._path = path
         self._clock = clock
         self._lock = threading.Lock()
@@ -28,14 +29,14 @@ class TokenFile:
         self._read_at = clock.monotonic()
 
     def authorization(self) -> str:
-        """The header's value; the last good one while the file cannot be read."""
+        """The header's value; the last valid one while the file cannot be read."""
         with self._lock:
             if self._clock.monotonic() - self._read_at >= _FRESH_SECONDS:
                 self._reread()
             return self._header
 
     def renew(self) -> bool:
-        """Read the file now; whether it holds another token than before."""
+        """Read the file now; returns whether the token changed."""
         with self._lock:
             old = self._header
             self._reread()
@@ -43,7 +44,7 @@ class TokenFile:
 
     def _reread(self) -> None:
         """Caller holds the lock."""
-        # Also when it fails: a missing file is looked for once a minute, not at each
+        # Also after a failure: look for a missing file once a minute, not at each
         # request.
         self._read_at = self._clock.monotonic()
         try:

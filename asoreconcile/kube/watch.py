@@ -1,4 +1,4 @@
-"""A watch as it is read: events, until the server or somebody else ends it."""
+"""A watch: its events, until the server or another thread ends it."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from asoreconcile.objects import JsonObject
 
 
 class WatchStream:
-    """`(type, object)` pairs as they come. One thread iterates, once."""
+    """`(type, object)` pairs as they arrive. One thread iterates, once."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -17,14 +17,14 @@ class WatchStream:
     def __iter__(self) -> Iterator[tuple[str, JsonObject]]:
         """Ends when the server ends the watch, or `close` is called.
 
-        Raises TransportError when the connection breaks, DecodeError for a line that
-        is no event.
+        Raises TransportError if the connection breaks, DecodeError for a line that
+        is not an event.
         """
         return (event for event in self.polled() if event is not None)
 
     def polled(self) -> Iterator[tuple[str, JsonObject] | None]:
-        """As iterating, with None where a stream that a loop receives has no more for
-        now (`KubeStreams`).
+        """As iterating, but a stream that a loop receives yields None when it has to
+        wait (`KubeStreams`).
         """
         for line in self._stream.lines():
             if line:

@@ -1,6 +1,7 @@
-"""Chains: the extensions of one point and one kind, folded into one function at start.
+"""Chains: the extensions of one point and one kind, composed into one function at
+start.
 
-The outermost extension comes first and decides whether the next one is asked; the last
+The outermost extension runs first and decides whether to call the next one; the last
 link is the reconciler's own behaviour (`default_handlers`). Composed once, then frozen;
 called by many worker threads.
 """
@@ -31,7 +32,7 @@ NextCall = Callable[[Any], Any]
 
 
 class NextCalledTwice(AsoreconcileError):  # noqa: N818 - named after what happened
-    """An extension called `call_next` twice: what lies below may act twice."""
+    """An extension called `call_next` twice: the inner links might act twice."""
 
 
 class LinkMetrics(Protocol):
@@ -40,7 +41,9 @@ class LinkMetrics(Protocol):
     def observe(
         self, link: Extension, set_name: str, /, *, outcome: str, seconds: float
     ) -> None:
-        """outcome: of a fixed vocabulary. seconds: without those of the inner links."""
+        """outcome: of a fixed set of words. seconds: without the time of the inner
+        links.
+        """
 
 
 @attrs.frozen
@@ -83,11 +86,11 @@ class Extensions:
         terminals: DefaultHandlers | None = None,
         metrics: LinkMetrics | None = None,
     ) -> "Extensions":
-        """Fold the sets into one function per point and kind.
+        """Compose the sets into one function per point and kind.
 
         kinds: those of the catalogue. Sets of a higher order wrap those of a lower one;
-        equal orders go by name, the first outermost.
-        Raises ExtensionError naming every set and kind that does not fit.
+        equal orders go by name, the first outermost. Raises ExtensionError naming every
+        invalid set and kind.
         """
         ordered = sorted(sets, key=lambda one: (-one.order, one.name))
         known = frozenset(kinds)
@@ -113,7 +116,7 @@ class Extensions:
         return cast("Callable[[Req], Res]", call)
 
     def has(self, point: ExtensionPoint[Any, Any], kind: GroupKind) -> bool:
-        """Whether any extension looks at this point of this kind."""
+        """Whether any extension is registered for this point and kind."""
         return (point.name, kind) in self._chains
 
     def describe(self) -> tuple[ChainRow, ...]:
@@ -151,8 +154,8 @@ def _by_chain(
     ] = {}
     for one in sets:
         for link in one.freeze():
-            # A link for any kind becomes one of each at the start, so that a call looks
-            # up one chain and joins none.
+            # A link for any kind is added to each kind's chain at the start, so that a
+            # call needs only one lookup.
             for kind in sorted(known) if link.kind == ANY_KIND else (link.kind,):
                 chains.setdefault((link.point, kind), []).append(
                     (one.name, attrs.evolve(link, kind=kind))
@@ -191,8 +194,8 @@ def _linked(
         def call_next(inner_request: Any) -> Any:
             nonlocal calls, inner_seconds
             calls += 1
-            # A second PUT or DELETE in one reconcile would not be recorded: the token
-            # of the first is overwritten.
+            # A second PUT or DELETE in one reconcile would overwrite the token of the
+            # first.
             if once and calls > 1:
                 raise NextCalledTwice(
                     f"{link.name} of extension set {set_name!r} called its next link "
@@ -202,7 +205,8 @@ def _linked(
             try:
                 return inner(inner_request)
             finally:
-                # Added up, not set: points that may ask twice have both subtracted.
+                # Added, not assigned: at points that may call twice both calls are
+                # subtracted.
                 inner_seconds += time.perf_counter() - started
 
         log.debug("Calling extension")
@@ -211,7 +215,7 @@ def _linked(
         try:
             result = link.run(request, call_next)
             outcome = getattr(result, "outcome", "ok")
-        # It is how a link says that it waits, not a failure: counted apart, or an alert
+        # Raised by a link that waits, so not a failure: counted separately, or an alert
         # on errors would fire at each long operation.
         except SuboperationPending:
             outcome = "pending"

@@ -1,7 +1,8 @@
 """Keeping embedded children: a PUT of the parent without them would delete them.
 
-Subnets, routes and their like are resources of their own, but Azure takes a PUT of the
-parent as the whole truth about them too. So the parent's PUT carries what Azure has.
+Subnets, routes and similar children are resources of their own, but Azure deletes those
+that a PUT of the parent does not contain. So we add Azure's children to the parent's
+PUT.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,12 +15,12 @@ from asoreconcile.middleware.preconditions import named
 from asoreconcile.middleware.requests import ModifyPayload
 from asoreconcile.objects import JsonObject, dig
 
-# What may be written of an object: property -> its own shape, or True for anything.
+# The writable part of an object: property -> its own shape, or True for anything.
 ChildShape = Mapping[str, "ChildShape | bool"]
 
 
 class ChildMerge(Enum):
-    """How Azure's children and those of the spec come together."""
+    """How Azure's children and those of the spec are merged."""
 
     REPLACE = auto()  # Azure's, as the parent's spec cannot name any
     MERGE_BY_NAME = auto()  # the spec's, then Azure's whose name the spec lacks
@@ -32,16 +33,17 @@ def keep_children(
     rule: ChildMerge,
     parent_may_be_absent: bool = False,
 ) -> Middleware[ModifyPayload, JsonObject]:
-    """An extension that puts the children Azure has into the parent's PUT.
+    """An extension that adds Azure's children to the parent's PUT.
 
-    path: of the child list, from the root of the ARM body. shapes: api-version -> what
-    of a child may be written; a version between two is like the older. rule: see Keep.
-    parent_may_be_absent: Azure leaves out what holds the list when it is empty.
-    One GET at the object's own api-version, shared with the reconcile's other links; a
-    resource that does not exist yet (404) has no children. Those on their way out are
-    left out, or the PUT would bring them back. The PUT goes out only while Azure has
-    what was read (`ReconcileContext.require_unchanged`). Raises ConditionError when
-    Azure's answer lacks the list: going on could delete what it holds.
+    path: of the child list, from the root of the ARM body. shapes: api-version -> the
+    writable part of a child; a version between two is like the older. rule: how to
+    merge.
+    parent_may_be_absent: Azure leaves out the container of the list when the list is
+    empty. One GET at the object's own api-version, shared with the reconcile's other
+    links; a resource that does not exist yet (404) has no children. Children in
+    deletion are left out, or the PUT would recreate them. The PUT is sent only if the
+    resource is unchanged since the read (`ReconcileContext.require_unchanged`). Raises
+    ConditionError when Azure's answer lacks the list: a PUT could delete its children.
     """
 
     def modify(
@@ -63,10 +65,10 @@ def keep_children(
 
 
 def writable(value: Any, shape: "ChildShape | bool") -> Any:
-    """The part of an answer's value that a PUT may carry.
+    """The part of an answer's value that a PUT may contain.
 
     Lists are filtered item by item; empty lists and nulls are left out, as absent means
-    the same. Names match whatever their case; the answer's spelling is kept.
+    the same. Names match without case; the answer's spelling is kept.
     """
     if isinstance(shape, bool):
         return value
@@ -123,7 +125,7 @@ def _merged(ours: list[JsonObject], azures: list[JsonObject]) -> list[JsonObject
 
 
 def _with(payload: JsonObject, path: list[str], value: Any) -> JsonObject:
-    """A copy of the payload with a value set; what is not on the path is shared."""
+    """A copy of the payload with a value set; everything outside the path is shared."""
     head, *rest = path
     if not rest:
         return {**payload, head: value}

@@ -1,7 +1,7 @@
-"""What one reconcile of one object offers its extensions.
+"""The services of one reconcile for its extensions.
 
 Narrow Protocols instead of the ARM client and the cache themselves: an extension test
-needs no server, and the room below stays free to change.
+needs no server, and those modules can change.
 """
 
 import re
@@ -20,17 +20,18 @@ from asoreconcile.errors import AsoreconcileError, RetryError, StoppedError
 from asoreconcile.log import Logger
 from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
 
-# As HTTP writes them. Some providers show others in bodies, which no If-Match takes.
+# ETags in HTTP's form. Some providers show others in bodies, which If-Match does not
+# accept.
 _ETAG = re.compile(r'(W/)?"[!#-~]+"')
-# Before looking again after an operation that Azure accepted without a monitor.
+# The delay after an operation that Azure accepted without a monitor.
 _UNWATCHED_DELAY_SECONDS = 10.0
 
 
 class SuboperationPending(AsoreconcileError):  # noqa: N818 - no error, and named as arm.outcomes does
-    """A sub-operation is still running: come back to this reconcile later.
+    """A sub-operation is still running: requeue this reconcile.
 
-    Not a failure: the executor requeues and leaves the Ready condition as it is. Let
-    it pass; an extension that catches it makes the reconcile go on too early.
+    Not a failure: the Ready condition stays as it is. Do not catch it: an extension
+    that does makes the reconcile continue too early.
     """
 
     def __init__(self, name: str, *, after_seconds: float) -> None:
@@ -43,7 +44,7 @@ class ArmAccess(Protocol):
     """Azure Resource Manager as `arm.client.ArmClient` gives it.
 
     Every call is one request (`list`: one a page), blocks for that long, never sleeps.
-    Raises ArmError for an answer that refuses, ArmTransportError for none.
+    Raises ArmError for a refusal, ArmTransportError without an answer.
     """
 
     def get(self, arm_id: str, api_version: str, /) -> JsonObject:
@@ -85,7 +86,7 @@ class ArmAccess(Protocol):
     def poll(
         self, token: Token, progress: outcomes.Progress = ..., /
     ) -> outcomes.ArmOutcome:
-        """Ask once how a long-running operation stands; never waits for its end."""
+        """Poll a long-running operation once; never waits for its end."""
 
 
 class ObjectsView(Protocol):
@@ -107,7 +108,7 @@ class OperationStore(Protocol):
         """The token kept under the name; None if there is none."""
 
     def save(self, name: str, token: str, /) -> None:
-        """Keep a token, in the cluster before it returns: a crash may follow.
+        """Store a token in the cluster before returning, as a crash may follow.
 
         Blocking.
         """
@@ -117,7 +118,7 @@ class OperationStore(Protocol):
 
 
 class MemoryOperations:
-    """An `OperationStore` that forgets with the process: for dry runs and tests."""
+    """An `OperationStore` in memory only: for dry runs and tests."""
 
     def __init__(self) -> None:
         self.tokens: dict[str, str] = {}
@@ -137,8 +138,8 @@ class MemoryOperations:
 
 @attrs.frozen
 class KeptAs:
-    """How Azure Service Operator keeps the token of an operation that it knows, too: a
-    cluster may change hands in the middle of it.
+    """How Azure Service Operator stores the token of an operation that it has, too: a
+    cluster may switch operators during the operation.
 
     annotation: its whole name. type_name: the `type` in the token.
     """
@@ -159,12 +160,12 @@ class ReconcileContext:
     """One reconcile of one object; used by one thread.
 
     version: the object's kind at the api-version it is written with.
-    arm_id: the resource's ARM id, "" while nobody knows it.
-    subscription_id: the one that the credential is for.
+    arm_id: the resource's ARM id, "" while unknown.
+    subscription_id: the credential's.
     polls: the state of running sub-operations, by name, kept between reconciles.
     rests_on: the ETag that the PUT depends on, "" for an answer without one, None when
-    the payload holds nothing that was read (`require_unchanged`).
-    stop, deadline: what `check` looks at; deadline is in `clock.monotonic()` seconds.
+    the payload contains nothing that was read (`require_unchanged`).
+    stop, deadline: for `check`; deadline is in `clock.monotonic()` seconds.
     """
 
     version: KindVersion
@@ -188,8 +189,8 @@ class ReconcileContext:
     def check(self) -> None:
         """Call between steps of anything long.
 
-        Raises StoppedError when the process is stopping, RetryError when the reconcile
-        has used up its time.
+        Raises StoppedError when the process is stopping, RetryError after the
+        reconcile's deadline.
         """
         if self.stop is not None and self.stop.is_set():
             raise StoppedError("the operator is stopping")
@@ -200,21 +201,22 @@ class ReconcileContext:
             )
 
     def raw_get(self) -> JsonObject | None:
-        """The resource as Azure has it now, at this object's api-version.
+        """The resource, read at this object's api-version.
 
-        Read once a reconcile and shared: never change it. None if Azure has none (404),
-        and without a request while the ARM id is unknown. Raises ArmError otherwise.
+        Read once a reconcile and shared: never change it. None if it does not exist
+        (404), or, without a request, while the ARM id is unknown. Raises ArmError
+        otherwise.
         """
         if isinstance(self._raw, _Unread):
             self._raw = self._read() if self.arm_id else None
         return self._raw
 
     def require_unchanged(self) -> None:
-        """Say that the payload holds what `raw_get` answered: it must be PUT only while
-        Azure has that still, or what somebody else wrote meanwhile would be lost.
+        """Declare that the payload contains data of `raw_get`: it must be PUT only if
+        the resource is unchanged since, or another writer's change would be lost.
 
-        Azure sees to it where the answer has an ETag (If-Match). Without one, no other
-        write of this process below the resource comes in between.
+        With an ETag in the answer Azure enforces this (If-Match). Without one, this
+        process makes no other write below the resource in between.
         """
         etag = (self.raw_get() or {}).get("etag")
         known = isinstance(etag, str) and _ETAG.fullmatch(etag)
@@ -231,12 +233,16 @@ class ReconcileContext:
         return self._raw is None and bool(self.arm_id)
 
     def read_anew(self) -> None:
-        """The next `raw_get` asks Azure; nothing rests on what it answered before."""
+        """The next `raw_get` sends a GET; the PUT no longer depends on the last
+        answer.
+        """
         self._raw = _UNREAD
         self.rests_on = None
 
     def observed(self, body: JsonObject | None) -> None:
-        """Tell what Azure answered just now: later `raw_get` calls return it."""
+        """Set the resource that Azure has just returned: later `raw_get` calls return
+        it.
+        """
         self._raw = body
 
     def _read(self) -> JsonObject | None:
@@ -259,12 +265,11 @@ class ReconcileContext:
 
         name: lower-case words joined by dashes; it names the annotation that keeps the
         resume token, unless `kept_as` does. begin: starts the operation, and is called
-        again if Azure has forgotten it, so it must look first whether there is anything
-        to do (answer `Done(None)` then).
-        Returns the operation's own body once it has ended well. Raises Pending while
-        it runs, before its next poll is due, and when its state cannot be read just now
-        (D3); ArmError when it failed, or Azure refuses to show it (L16): the next
-        reconcile starts again.
+        again if Azure has lost it, so it must check first whether there is anything to
+        do (if not, return `Done(None)`). Returns the operation's result once it has
+        succeeded. Raises Pending while it runs, before its next poll is due, and when
+        its state cannot be read just now (D3); ArmError when it failed, or Azure
+        refuses the poll (L16): the next reconcile starts again.
         """
         operation = _SubOperation(self, name, kept_as)
         outcome = operation.resumed() or begin()
@@ -283,13 +288,13 @@ class ReconcileContext:
                 operation.runs(outcome)
                 raise SuboperationPending(name, after_seconds=delay)
             case outcomes.ReadResource() | outcomes.Restart():
-                # Nothing to poll: `begin` sees for itself next time how far it is.
+                # Nothing to poll: next time `begin` checks the progress itself.
                 operation.ended()
                 raise SuboperationPending(name, after_seconds=_UNWATCHED_DELAY_SECONDS)
 
 
 class _SubOperation:
-    """One sub-operation of an object, as its token and the process remember it."""
+    """One sub-operation of an object, from its token and memory."""
 
     def __init__(
         self, ctx: ReconcileContext, name: str, kept_as: KeptAs | None
@@ -300,10 +305,10 @@ class _SubOperation:
         self._type_name = "" if kept_as is None else kept_as.type_name
 
     def resumed(self) -> outcomes.ArmOutcome | None:
-        """One poll of the stored operation; None when it must begin (again).
+        """Poll the stored operation once; None when it must start (again).
 
-        Raises Pending before the poll is due: an event may have brought the reconcile
-        forward (D4).
+        Raises Pending before the poll is due: a watch event may trigger the reconcile
+        sooner (D4).
         """
         ctx = self._ctx
         text = ctx.operations.load(self._at)
@@ -331,7 +336,7 @@ class _SubOperation:
         return None
 
     def runs(self, running: outcomes.Pending) -> None:
-        """Keep its token with the object, and what counts in memory."""
+        """Store its token with the object, and its poll state in memory."""
         ctx = self._ctx
         due = ctx.clock.monotonic() + running.delay_seconds
         ctx.polls[self._name] = outcomes.PollState(running.progress, due)
@@ -340,6 +345,6 @@ class _SubOperation:
             ctx.operations.save(self._at, text)
 
     def ended(self) -> None:
-        """Forget the operation, which is over."""
+        """Forget the operation, which has ended."""
         self._ctx.polls.pop(self._name, None)
         self._ctx.operations.clear(self._at)

@@ -1,6 +1,7 @@
-"""What each chain ends in: the reconciler's own behaviour, one function a point.
+"""The default at the end of each chain: the reconciler's own behaviour, one function a
+point.
 
-Every point has one, so that `call_next` always leads somewhere.
+Every point has one, so that `call_next` always works.
 """
 
 from collections.abc import Callable, Mapping
@@ -77,8 +78,8 @@ def delete_resource(req: DeleteRequest) -> DeleteResult:
     try:
         outcome = ctx.arm.delete(ctx.arm_id, ctx.version.api_version)
     except errors.ArmError as refused:
-        # So that a refusal and an operation that ended badly go the same way: Azure
-        # answers an absent resource by either.
+        # Handle a refusal and a failed operation alike: Azure uses both for an absent
+        # resource.
         outcome = outcomes.Failed(refused)
     match outcome:
         case outcomes.OperationDone():
@@ -92,8 +93,7 @@ def delete_resource(req: DeleteRequest) -> DeleteResult:
         case outcomes.ReadResource(delay_seconds=delay):
             return InProgress(delay)
         case outcomes.Restart():
-            # The operation is not known any more, and DELETE may be sent as often as
-            # one likes.
+            # The operation is lost, and DELETE may be sent repeatedly.
             return InProgress(0.0)
 
 
@@ -115,11 +115,11 @@ class DefaultHandlers:
     import_: Callable[[Import], ImportResult] = _as_it_is
 
     def of(self, point: ExtensionPoint[Any, Any]) -> Callable[[Any], Any]:
-        """The function in which that point's chain ends."""
+        """The default function of a point."""
         terminal: Callable[[Any], Any] = getattr(self, _field(point.name))
         return terminal
 
 
 def _field(point_name: str) -> str:
-    # `import` is no name in Python.
+    # `import` is a keyword in Python.
     return "import_" if point_name == "import" else point_name.replace("-", "_")

@@ -18,9 +18,9 @@ GROUP = "asoreconcile.extensions"
 def load_sets(names: Iterable[str]) -> tuple[ExtensionSet, ...]:
     """The named sets, in the order of the names; nothing else is imported.
 
-    An entry point of the group leads to an `ExtensionSet`, or to a function without
-    arguments that returns one. Raises ExtensionError when a name is not installed, is
-    installed by two packages, does not import, or leads to something else.
+    An entry point of the group is an `ExtensionSet`, or a function without arguments
+    that returns one. Raises ExtensionError when a name is not installed, is installed
+    by two packages, fails to import, or is something else.
     """
     installed = entry_points(group=GROUP)
     return tuple(_load(name, list(installed.select(name=name))) for name in names)

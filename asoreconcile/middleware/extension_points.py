@@ -1,4 +1,4 @@
-"""The extension points, each typed by what goes in and what comes out."""
+"""The extension points, each with the types of its request and result."""
 
 from collections.abc import Callable, Mapping
 from typing import Generic, Protocol, TypeVar
@@ -31,7 +31,7 @@ Res = TypeVar("Res")
 
 
 class Middleware(Protocol[Req, Res]):
-    """An extension: answers itself, or asks the next link by calling `call_next`.
+    """An extension: returns its own result, or calls the next link with `call_next`.
 
     Called on worker threads, several at once: keep no state outside the context.
     """

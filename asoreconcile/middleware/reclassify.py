@@ -1,4 +1,4 @@
-"""Error predicates, and the extension that judges the errors they match again."""
+"""Error predicates, and the extension that reclassifies matching errors."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from asoreconcile.middleware.requests import ClassifyError
 
 @attrs.frozen
 class ErrorMatch:
-    """A question about an ARM error; join with `&` and `|`.
+    """A predicate on an ARM error; combine with `&` and `|`.
 
     text: short, as it becomes part of the extension's name in lists and metrics.
     """
@@ -37,12 +37,12 @@ class ErrorMatch:
 
 
 def code(*codes: str) -> ErrorMatch:
-    """The error's code is one of these, to the letter."""
+    """The error's code equals one of these."""
     return ErrorMatch("/".join(codes), lambda error: error.code in codes)
 
 
 def message_contains(*parts: str) -> ErrorMatch:
-    """The error's message contains each of these, to the letter."""
+    """The error's message contains each of these texts."""
     return ErrorMatch(
         "message",
         lambda error: all(part in error.message for part in parts),
@@ -63,8 +63,8 @@ def reclassify(
 ) -> Middleware[ClassifyError, Classification]:
     """An extension that gives matching errors a severity and a retry class.
 
-    Code, message and any `Retry-After` stay as the next link judged them. The default
-    is for dependencies that are late: a Warning, retried SLOW.
+    Code, message and any `Retry-After` stay as the next link returned them. The default
+    is for missing dependencies: a Warning, retried SLOW.
     """
 
     def classify(

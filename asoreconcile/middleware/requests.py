@@ -1,4 +1,4 @@
-"""What goes into an extension point and what comes out: one frozen pair per point.
+"""The requests and results of the extension points: one frozen pair per point.
 
 Requests carry the objects of the reconcile, which extensions read and never change; a
 new field never breaks an extension. Expected outcomes are results; failures are
@@ -25,7 +25,7 @@ def _no_labels() -> Mapping[str, str]:
 
 @attrs.frozen
 class ModifyPayload:
-    """The body about to be PUT. Answered with the body to PUT instead.
+    """The body about to be PUT. The result is the body to PUT instead.
 
     payload is returned or copied, never changed in place.
     """
@@ -37,10 +37,11 @@ class ModifyPayload:
 
 @attrs.frozen
 class PreReconcileOwner:
-    """Asked before anything is sent for a child: may it be written, as its owner is?
+    """Before anything is sent for a child: may it be written in its owner's present
+    state?
 
-    owner: the owner's CR with the status of a GET of this reconcile; never None, as an
-    object without an owner is not asked about. obj: the child.
+    owner: the owner's CR with the status of a GET of this reconcile; never None, as the
+    point does not run for objects without an owner. obj: the child.
     """
 
     ctx: ReconcileContext
@@ -50,10 +51,10 @@ class PreReconcileOwner:
 
 @attrs.frozen
 class PreReconcile:
-    """Asked before a PUT, after a fresh GET: may the object be written?
+    """Before a PUT, after a fresh GET: may the object be written?
 
-    obj: the CR with its status as of now. Before the first create the status is empty:
-    what is absent must not block.
+    obj: the CR with fresh status. Before the first create the status is empty: absent
+    values must not block.
     """
 
     ctx: ReconcileContext
@@ -62,7 +63,7 @@ class PreReconcile:
 
 @attrs.frozen
 class Proceed:
-    """A check found nothing: go on to the next one, and then to the PUT."""
+    """A check has passed: continue with the next one, and then the PUT."""
 
     outcome: ClassVar[str] = "proceed"
 
@@ -78,7 +79,7 @@ class Block:
 
 @attrs.frozen
 class Postpone:
-    """Send nothing and leave the Ready condition as it is; look again later."""
+    """Send nothing and leave the Ready condition as it is; requeue."""
 
     outcome: ClassVar[str] = "postpone"
     after_seconds: float
@@ -89,10 +90,10 @@ PreResult = Proceed | Block | Postpone
 
 @attrs.frozen
 class PostReconcile:
-    """Asked after a successful write and GET: is the object really in use?
+    """After a successful write and GET: is the resource usable?
 
-    obj: the CR with fresh status. owner: the owner's CR as cached, not refreshed; None
-    for ARM-id owners and kinds without one.
+    obj: the CR with fresh status. owner: the cached owner's CR, not refreshed; None for
+    ARM-id owners and kinds without one.
     """
 
     ctx: ReconcileContext
@@ -102,7 +103,7 @@ class PostReconcile:
 
 @attrs.frozen
 class Ready:
-    """The object is in order.
+    """The object is Ready.
 
     status_patch: a JSON merge patch on `status` (null removes a field), if any.
     """
@@ -124,7 +125,7 @@ PostResult = Ready | NotReady
 
 @attrs.frozen
 class ClassifyError:
-    """What an ARM error of this kind means for severity and the next try."""
+    """The classification of an ARM error of this kind: severity and retry class."""
 
     version: KindVersion
     error: ArmError
@@ -134,7 +135,7 @@ class ClassifyError:
 class Export:
     """One key of a Secret or ConfigMap in the object's namespace.
 
-    The value never shows in a repr, whatever it is.
+    The value is never in a repr.
     """
 
     name: str
@@ -146,7 +147,7 @@ class Export:
 
 @attrs.frozen
 class ExportSecrets:
-    """Asked on each success for what goes into Secrets.
+    """On each success: the exports to Secrets.
 
     extra: names of secrets that the object's expressions use, whether or not
     `spec.operatorSpec.secrets` asks for them.
@@ -165,13 +166,15 @@ class SecretExport:
     raw: Mapping[str, str] = attrs.field(factory=_no_labels, repr=False)
 
     def merge(self, other: "SecretExport") -> "SecretExport":
-        """Both exports; a raw value of `other` wins over one of the same name."""
+        """Both exports merged; a raw value of `other` wins over one of the same
+        name.
+        """
         return SecretExport(self.secrets + other.secrets, {**self.raw, **other.raw})
 
 
 @attrs.frozen
 class ExportConfigMaps:
-    """Asked on each success for ConfigMap keys beyond those the catalogue maps."""
+    """On each success: ConfigMap keys beyond those that the catalogue maps."""
 
     ctx: ReconcileContext
     obj: JsonObject = attrs.field(repr=False)
@@ -179,7 +182,7 @@ class ExportConfigMaps:
 
 @attrs.frozen
 class DeleteRequest:
-    """Asked to delete the Azure resource. Repeated until it says `ResourceDeleted`."""
+    """Delete the Azure resource. Repeated until the result is `ResourceDeleted`."""
 
     ctx: ReconcileContext
     obj: JsonObject = attrs.field(repr=False)
@@ -187,17 +190,17 @@ class DeleteRequest:
 
 @attrs.frozen
 class ResourceDeleted:
-    """The Azure resource is gone: the finalizer may go too."""
+    """The Azure resource is gone: the finalizer may be removed."""
 
     outcome: ClassVar[str] = "deleted"
 
 
 @attrs.frozen
 class InProgress:
-    """Deletion is running; token resumes it, None asks the whole point again.
+    """Deletion is running; token resumes it, None runs the whole point again.
 
-    progress: of the running DELETE, as its outcome gave it: its polls are counted and
-    carry its id.
+    progress: of the running DELETE, from its outcome: the number of polls, and their
+    request id.
     """
 
     outcome: ClassVar[str] = "in-progress"
@@ -211,7 +214,7 @@ DeleteResult = ResourceDeleted | InProgress
 
 @attrs.frozen
 class Success:
-    """Told after each reconcile that ended well; the answer changes annotations.
+    """After each successful reconcile; the result changes annotations.
 
     The result is a mapping of annotations to set on the object (empty: none).
     """
@@ -222,11 +225,11 @@ class Success:
 
 @attrs.frozen
 class Import:
-    """Asked whether an existing Azure resource becomes an object.
+    """Decide whether an existing Azure resource becomes an object.
 
     obj: the object it would become, with `spec.azureName`; `call_next` fills in spec
-    and status, so what follows from the name alone costs no request. owner_id: the
-    ARM id of its owner, "" for none.
+    and status, so a decision by the name alone costs no request. owner_id: the ARM id
+    of its owner, "" for none.
     """
 
     version: KindVersion

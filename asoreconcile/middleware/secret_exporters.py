@@ -1,7 +1,7 @@
-"""Key exporters: one request to Azure, its answer's fields into Secrets.
+"""Key exporters: send one request to Azure and copy fields of the answer into Secrets.
 
-Azure is asked only for what `spec.operatorSpec.secrets` or an expression wants; values
-reach the export and nothing else, errors name keys.
+Only keys that `spec.operatorSpec.secrets` or an expression names are requested. Values
+go to the export and nowhere else; errors name keys only.
 """
 
 import re
@@ -23,7 +23,7 @@ _STEP = re.compile(r"(?P<name>[^\[]+)(\[(?P<field>\w+)=(?P<value>[^\]]*)\])?")
 ValueSource = str | Callable[[JsonObject], str | None]
 
 
-# What nearly every API with a pair of keys answers.
+# The answer of nearly every API with a pair of keys.
 KEY_PAIR = {"primaryKey": "primaryKey", "secondaryKey": "secondaryKey"}
 KEYS_AND_CONNECTION_STRINGS = KEY_PAIR | {
     "primaryConnectionString": "primaryConnectionString",
@@ -40,12 +40,12 @@ def export_keys(
 ) -> Middleware[ExportSecrets, SecretExport]:
     """An exporter that POSTs one action and copies fields of the answer.
 
-    action: what follows the resource's id, such as `listKeys`.
+    action: the last segment of the URL, such as `listKeys`.
     api_version: pinned, whatever version the object is written in. keys: the name in
-    `operatorSpec.secrets` -> where the answer holds it.
-    kept_as: of an action that takes long, how ASO keeps its token.
-    No request when none of the keys is wanted. Raises ConditionError when a wanted one
-    is missing or empty in the answer.
+    `operatorSpec.secrets` -> its path in the answer.
+    kept_as: how ASO stores the token of an action that takes long. No request when none
+    of the keys is wanted. Raises ConditionError when a wanted one is missing or empty
+    in the answer.
     """
 
     def export(
@@ -82,7 +82,7 @@ def export_status(
 
 
 def requested(req: ExportSecrets, keys: Iterable[str]) -> frozenset[str]:
-    """Those of the keys that the object or one of its expressions asks for."""
+    """The keys that the object or one of its expressions names."""
     asked = {name for name, at in _destinations(req.obj).items() if at}
     return frozenset(keys) & (asked | req.extra)
 
@@ -150,7 +150,7 @@ def _export(
 
 def _value(document: JsonObject, source: ValueSource) -> str | None:
     found = _follow(document, source) if isinstance(source, str) else source(document)
-    # Ports are numbers in a status and text in a Secret; true and false are no value.
+    # Ports are numbers in a status and text in a Secret; booleans are not exported.
     is_value = isinstance(found, str | int) and not isinstance(found, bool)
     return str(found) if is_value else None
 
@@ -173,7 +173,7 @@ def _selected(items: Any, field: str, wanted: str) -> Any:
         if not isinstance(item, dict):
             continue
         name = item.get(field)
-        # A name of another type is none that is absent.
+        # A name of another type does not count as absent.
         if ("" if name is None else name) == wanted:
             return item
     return None

@@ -1,6 +1,6 @@
-"""Kinds that stand for no ARM resource: what their reconciles have in common.
+"""Kinds without an ARM resource: the shared part of their reconciles.
 
-`reconciler` does all that is the same for each of them (whose the object is, its
-finalizer, owner, policy, conditions, events, back-off); an `ExternalResource` does the
-rest. `plan` decides, and does nothing.
+`reconciler` does everything that they share (operator namespace, finalizer, owner,
+policy, conditions, events, back-off); an `ExternalResource` does the rest. `plan` only
+decides.
 """

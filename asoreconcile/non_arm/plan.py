@@ -1,8 +1,8 @@
-"""What a reconcile of an object without ARM does, decided before anything is. Pure.
+"""Decides the steps of a reconcile of an object without ARM. Pure.
 
-The questions and their order are those of ARM's kinds (`azure.plan`), without the
-operations that take longer than a request: whose object is it, is it going away, is it
-ours already, may we write. Rules: R1.2, R1.3, R1.4, R1.7, R1.8.
+The questions and their order are those of ARM's kinds (`azure.plan`), without
+long-running operations: which operator owns the object, is it being deleted, is it
+claimed, may we write. Rules: R1.2, R1.3, R1.4, R1.7, R1.8.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,9 +32,9 @@ from asoreconcile.objects import JsonObject, annotations, generation, is_deletin
 
 
 class Step(Enum):
-    """What is done with an object."""
+    """The step to perform."""
 
-    LEAVE = auto()  # it is another operator's
+    LEAVE = auto()  # another operator's object
     CLAIM = auto()
     APPLY = auto()
     OBSERVE = auto()
@@ -44,7 +44,7 @@ class Step(Enum):
 
 @attrs.frozen
 class Plan:
-    """Effects, and after them one step."""
+    """Effects, followed by one step."""
 
     effects: tuple[Effect, ...]
     step: Step
@@ -78,7 +78,7 @@ def claimed(
     build: str,
     operator_namespace: str,
 ) -> tuple[Effect, ...]:
-    """Make an object ours in one write, stored before anything is done outside."""
+    """Claim an object in one write, stored before any change outside the cluster."""
     references = with_owner_reference([*owner_references], owner)
     kept = [name for name in finalizers if name != FINALIZER]
     meta: JsonObject = {
@@ -94,7 +94,7 @@ def claimed(
 
 
 def marked(*, operator_namespace: str) -> tuple[Effect, ...]:
-    """Say whose an object is that cannot be claimed yet."""
+    """Write which operator owns an object that cannot be claimed yet."""
     notes: Mapping[str, str] = {OPERATOR_NAMESPACE: operator_namespace}
     return (PatchSharedMetadata({"annotations": notes}), RecordOwnWrite())
 

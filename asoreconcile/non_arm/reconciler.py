@@ -1,7 +1,7 @@
 """The reconciler of one kind without ARM, within `azure.object_reconciler`.
 
-One write of metadata ends its reconcile where it must be stored before anything is done
-outside: the claim, as ARM's kinds have it.
+As for ARM's kinds, the claim is a write that ends its reconcile: it must be stored
+before any change outside the cluster.
 """
 
 from asoreconcile.arm.condition_error import ConditionError
@@ -124,7 +124,7 @@ def _claim(scope: ReconcileScope) -> ReconcileOutcome:
     except ConditionError:
         if is_marked:
             raise
-        # The next reconcile meets it again, and shows it on an object that is ours.
+        # The next reconcile raises it again, and shows it on an object that is ours.
         _apply(scope, plan.marked(operator_namespace=namespace))
         return _soon()
     effects = plan.claimed(
@@ -144,7 +144,7 @@ def _owner_is_gone(scope: ReconcileScope) -> bool:
     if kind is None or not isinstance(reference, dict):
         return False
     if not scope.operator.objects.is_installed(kind):
-        return False  # nobody can tell
+        return False  # unknown
     key = ObjectKey(scope.key.namespace, str(reference.get("name") or ""))
     return scope.objects.get(kind, key) is None
 

@@ -1,4 +1,4 @@
-"""What one kind without ARM does; everything else is the same for all of them."""
+"""The protocol of a kind without ARM; all else is shared."""
 
 from typing import Protocol
 
@@ -8,35 +8,34 @@ from asoreconcile.objects import ObjectKey
 
 
 class ExternalResource(Protocol):
-    """One kind's outside: a server of a database, a directory.
+    """One kind's external system: a database server, a directory.
 
     Each call is made on a worker thread, never two at once for one object, and blocks
-    for as long as the reconcile's deadline allows at most. It raises ConditionError for
-    what a person is to read in the Ready condition, RetryError for what comes about on
-    its own. `scope.patcher` keeps annotations (`record`, before the outside is changed)
-    and the status (`replace_status`); `scope.references` reads Secrets; `scope.event`
-    tells.
+    at most until the reconcile's deadline. It raises ConditionError for an error in the
+    Ready condition, RetryError for something that only needs time. `scope.patcher`
+    writes annotations (`record`, before the external system is changed) and the status
+    (`replace_status`); `scope.references` reads Secrets; `scope.event` records events.
     """
 
     def apply(self, scope: ReconcileScope) -> ReconcileOutcome:
-        """Create it, or bring it in line with the spec.
+        """Create it, or update it to the spec.
 
-        Succeeded: it is as wanted. Requeue: it is under way.
+        Succeeded: it matches the spec. Requeue: it is in progress.
         """
 
     def observe(self, scope: ReconcileScope) -> None:
-        """Look only, as the policy is skip.
+        """Only read it, as the policy is skip.
 
-        Raises ConditionError `AzureResourceNotFound` where there is nothing.
+        Raises ConditionError `AzureResourceNotFound` if it does not exist.
         """
 
     def delete(self, scope: ReconcileScope) -> ReconcileOutcome:
-        """Delete it. Succeeded: it is gone, and the finalizer may go. Its owner, where
-        it has one, is there.
+        """Delete it. Succeeded: it is gone, and the finalizer may be removed. Its
+        owner, if any, exists.
         """
 
     def forget(self, key: ObjectKey) -> None:
-        """Let go of what is kept of an object that is gone. Must not block."""
+        """Drop the state of an object that is gone. Must not block."""
 
     def close(self) -> None:
-        """Let go of everything, once nothing runs any more."""
+        """Release everything; called after the last reconcile."""

@@ -1,4 +1,4 @@
-"""One timer at a time, set to the earliest moment anybody asked for."""
+"""One timer at a time, set to the earliest requested moment."""
 
 import threading
 from collections.abc import Callable
@@ -22,18 +22,20 @@ class DeadlineTimer:
         self._timer: Timer | None = None
 
     def set(self, at: float) -> None:
-        """Ring at `at` (`Clock.monotonic` seconds), or earlier if already set so."""
+        """Fire at `at` (`Clock.monotonic` seconds), or earlier if already set
+        earlier.
+        """
         with self._lock:
             if at >= self._at:
                 return
-            # First: if the clock gets no thread for it, all stays as it was.
+            # First: if the clock gets no thread for it, nothing has changed.
             timer = self._clock.call_at(at, partial(self._fire, at))
             if self._timer is not None:
                 self._timer.cancel()
             self._at, self._timer = at, timer
 
     def cancel(self) -> None:
-        """Cancel the timer; a call that has started goes on."""
+        """Cancel the timer; a started call goes on."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -42,8 +44,8 @@ class DeadlineTimer:
 
     def _fire(self, at: float) -> None:
         with self._lock:
-            # Else an earlier moment was set while this call was on its way: it keeps
-            # its timer.
+            # Otherwise an earlier moment was set before this call ran: it keeps its
+            # timer.
             if at == self._at:
                 self._timer = None
                 self._at = inf

@@ -1,13 +1,13 @@
 """The order in which ready keys are handed out.
 
-Higher priority first; inside a priority one key of each fairness group in turn
-(PQ-11); inside a group who came first. And one pick in a few takes the priority whose
-next key has been ready for longest, so that a steady stream of urgent keys starves
-nobody (PQ-10).
+Higher priority first; within a priority round-robin over the fairness groups
+(PQ-11); within a group first in, first out. Every few picks, one takes the key that has
+been ready the longest among the priorities' next keys, so that a steady stream of
+urgent keys does not starve the others (PQ-10).
 
 A plain structure: the queue holds its lock around every call. Every reconcile passes
-here, so the way of a key that meets no other is kept short: the last level, and in it
-the last line, stay when they are empty, until another one opens.
+here, so the path of a single key is kept short: the last level, and its last line, are
+kept when they are empty, until another one opens.
 """
 
 import heapq
@@ -18,21 +18,21 @@ from typing import Any, Generic
 from asoreconcile.queue.queue_item import Key, QueueItem, State
 
 MAX_LABELS = 25
-"""More distinct priorities than these share a label in the metrics."""
+"""Priorities beyond this number share a label in the metrics."""
 
-# Sweeping goes over all entries: not for a handful of stale slots.
+# Sweeping visits all entries: not worth it for a few stale slots.
 _SLACK = 64
 _UNQUEUED, _READY = State.UNQUEUED, State.READY
 
 
 class PriorityQueue(Generic[Key]):
-    """Ready entries by priority. Each level has some; the only one may have none."""
+    """Ready entries by priority. No level is empty, unless it is the only one."""
 
     def __init__(
         self, group_of: Callable[[Key], Hashable] | None, oldest_every: int
     ) -> None:
         """group_of: the fairness group of a key; must be fast and must not raise.
-        oldest_every: of so many picks that skip a lower priority, one takes the
+        oldest_every: of this many picks that skip a lower priority, one takes the
         oldest entry instead; 0 is never.
         """
         self._group_of = group_of
@@ -41,7 +41,7 @@ class PriorityQueue(Generic[Key]):
         self._top: _Level[Key] = _NO_LEVEL
         self._skipped = 0
         self.priorities: dict[int, None] = {}
-        """The first that came, up to the number that have a label of their own."""
+        """The first priorities seen, up to the number that have their own label."""
 
     def __len__(self) -> int:
         if len(self._levels) == 1:
@@ -49,7 +49,7 @@ class PriorityQueue(Generic[Key]):
         return sum(level.live for level in self._levels.values())
 
     def push(self, entry: QueueItem[Key]) -> None:
-        """Take in an unqueued entry, behind all that are here: its order is highest."""
+        """Add an unqueued entry behind all others: its order is the highest."""
         entry.state = _READY
         level = self._levels.get(entry.priority)
         if level is None:
@@ -62,7 +62,7 @@ class PriorityQueue(Generic[Key]):
         level.live += 1
 
     def push_in_place(self, entry: QueueItem[Key]) -> None:
-        """Take in an unqueued entry where its order says."""
+        """Add an unqueued entry at the place of its order."""
         level = self._levels.get(entry.priority)
         group = None if self._group_of is None else self._group_of(entry.key)
         queue = level.queues.get(group) if level is not None and level.live else None
@@ -73,7 +73,7 @@ class PriorityQueue(Generic[Key]):
         level.insert(group, entry)
 
     def remove(self, entry: QueueItem[Key]) -> QueueItem[Key]:
-        """Take an entry out of turn; returns the one that goes on in its place."""
+        """Remove an entry out of turn; returns the entry that replaces it."""
         level = self._levels[entry.priority]
         level.live -= 1
         level.stale += 1
@@ -85,7 +85,7 @@ class PriorityQueue(Generic[Key]):
         return replacement
 
     def pop(self) -> QueueItem[Key] | None:
-        """Take out the next entry, if there is one; it is unqueued then."""
+        """Remove and return the next entry, if any; it is unqueued then."""
         level = self._top
         if not level.live:
             return None
@@ -99,12 +99,12 @@ class PriorityQueue(Generic[Key]):
         return entry
 
     def track_priority(self, priority: int) -> None:
-        """A key of this priority is ready."""
+        """Record that a key of this priority is ready."""
         if len(self.priorities) < MAX_LABELS:
             self.priorities[priority] = None
 
     def _is_oldest_due(self) -> bool:
-        # Counted and not by chance, so that a test sees the same order each time.
+        # By count and not at random, so that tests see the same order each time.
         self._skipped += 1
         if self._skipped != self._oldest_every:
             return False
@@ -120,17 +120,17 @@ class PriorityQueue(Generic[Key]):
         return level
 
     def _close(self, priority: int) -> None:
-        """A level has become empty, and there are others."""
+        """Remove a level that became empty; there are others."""
         del self._levels[priority]
         self._top = self._levels[max(self._levels)]
 
 
 class _Level(Generic[Key]):
-    """The entries of one priority: a line for each fairness group, served in turn.
+    """The entries of one priority: one line per fairness group, served in turn.
 
     queues: first come, first served; none is empty while the level has entries.
-    early: by group, heaps of those who came before somebody in the line and were ready
-    later; the last slot of the line is behind all of them.
+    early: by group, heaps of entries that became ready late but belong before an entry
+    of the line; the last slot of the line is behind all of them.
     live: the entries. stale: slots of entries that are gone.
     """
 
@@ -144,7 +144,7 @@ class _Level(Generic[Key]):
         self.stale = 0
 
     def open(self, group: Hashable) -> deque[QueueItem[Key]]:
-        """Open the line of a group, last in turn."""
+        """Open a group's line, last in turn."""
         if not self.live:
             self.queues.clear()
             self.round_robin.clear()
@@ -156,14 +156,14 @@ class _Level(Generic[Key]):
         return queue
 
     def insert(self, group: Hashable, entry: QueueItem[Key]) -> None:
-        """Take in an entry that belongs before the last of its group's line."""
+        """Add an entry that belongs before the last one of its group's line."""
         heap = self.early.setdefault(group, [])
-        # An entry and the one that it replaced have one order: they are not compared.
+        # An entry and its replacement have the same order: they are not compared.
         heapq.heappush(heap, (entry.order, id(entry), entry))
         self.live += 1
 
     def pop(self) -> QueueItem[Key]:
-        """Take out the next entry in turn, and let the next group have its turn."""
+        """Remove and return the next entry, and move on to the next group."""
         if self.stale:
             self.skip_stale()
         round_robin = self.round_robin
@@ -182,7 +182,7 @@ class _Level(Generic[Key]):
         return entry
 
     def next_order(self) -> int:
-        """The order of the entry that `pop` would take."""
+        """The order of the entry that `pop` would return."""
         if self.stale:
             self.skip_stale()
         group, queue = self.round_robin[0]
@@ -190,7 +190,7 @@ class _Level(Generic[Key]):
         return queue[0].order if early is None else early.order
 
     def skip_stale(self) -> None:
-        """Let a live entry be the first in turn; there must be one."""
+        """Drop stale slots until a live entry is first in turn; there must be one."""
         while True:
             group, queue = self.round_robin[0]
             while queue:
@@ -199,13 +199,13 @@ class _Level(Generic[Key]):
                 queue.popleft()
                 self.stale -= 1
                 if not queue and group in self.early:
-                    # What was behind them is gone: they are the line now.
+                    # The line's own entries are gone: the early ones become the line.
                     queue.extend(slot[2] for slot in sorted(self.early.pop(group)))
             self.round_robin.popleft()
             del self.queues[group]
 
     def compact(self) -> None:
-        """Drop the stale slots, and the groups left without any (TH-1)."""
+        """Drop the stale slots, and the groups that become empty (TH-1)."""
         round_robin = []
         for group, queue in self.round_robin:
             slots = [entry for entry in queue if entry.state is _READY]
@@ -222,7 +222,7 @@ class _Level(Generic[Key]):
     def _first_early(
         self, group: Hashable, queue: deque[QueueItem[Key]]
     ) -> QueueItem[Key] | None:
-        """The early entry that is before its group's line, if there is one."""
+        """The early entry that precedes its group's line, if any."""
         heap = self.early.get(group)
         while heap and heap[0][2].state is not _READY:
             heapq.heappop(heap)
@@ -245,5 +245,5 @@ def _order_of(entry: QueueItem[Any]) -> int:
     return entry.order
 
 
-# Of a queue that nothing was added to yet: with every kind there are hundreds.
+# Shared by queues that are still empty: with every kind there are hundreds.
 _NO_LEVEL: _Level[Any] = _Level()

@@ -1,5 +1,5 @@
-"""One key of a queue, from its first add until no worker holds it and nobody asks for
-it again.
+"""One key of a queue, from its first add until no worker holds it and it is not queued
+again.
 
 Changed only by the queue that owns it, under that queue's lock.
 """
@@ -12,10 +12,10 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class State(Enum):
-    """UNQUEUED: with a worker and not asked for again, or new.
-    WAITING for its time, in the heap.
-    READY: in its line, or, while a worker holds the key, to enter it at `done`.
-    GONE: another entry of the key goes on in its place, and its slot is stale.
+    """UNQUEUED: new, or held by a worker and not added again.
+    WAITING: delayed, in the heap.
+    READY: in its line; while a worker holds the key, it enters the line at `done`.
+    GONE: replaced by another entry of the key; its slot is stale.
     """
 
     UNQUEUED = 1
@@ -30,11 +30,11 @@ _UNQUEUED, _GONE = State.UNQUEUED, State.GONE
 class QueueItem(Generic[Key]):
     """A key and its state. All times are `Clock.monotonic` seconds.
 
-    order: the place among entries of one priority.
-    taken_at: when a worker took the key that now holds it; None if none does.
-    ready_since: when it became ready, if it has been since it was taken.
-    ready_at: when it will be ready; not_before: no add makes it so earlier. These two
-    are there while it is WAITING.
+    order: the position among entries of one priority.
+    taken_at: when its current worker took the key; None if no worker holds it.
+    ready_since: when it became ready since it was last taken, if it has.
+    ready_at: when it will be ready; not_before: no add makes it ready earlier. These
+    two are set while it is WAITING.
     """
 
     __slots__ = (
@@ -60,7 +60,7 @@ class QueueItem(Generic[Key]):
         self.taken_at: float | None = None
 
     def replaced(self) -> "QueueItem[Key]":
-        """An unqueued entry to go on in the place of this one, which is GONE."""
+        """Mark this entry GONE; return an unqueued entry that replaces it."""
         self.state = _GONE
         replacement = QueueItem(self.key, self.priority, self.ready_since)
         replacement.order = self.order

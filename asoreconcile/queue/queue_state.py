@@ -1,15 +1,15 @@
-"""What a queue has to do: its keys, and the state of each.
+"""The keys of a queue, and the state of each.
 
-A plain structure: the queue holds its lock around every call. What holds between two
+A plain structure: the queue holds its lock around every call. Invariants between two
 calls:
 
-- Each key has one entry here, from its first add until a worker is done with it and it
-  was not added again. A worker holds the key while `taken_at` is set.
-- A READY entry is in its line, or held, and then it enters the line at `finish`. A
-  WAITING one is in the heap, held or not. An UNQUEUED one is held, and nowhere else.
-- An entry leaves a line or the heap at its front. One that must leave earlier is GONE
-  and stays behind as a stale slot; its successor takes its place here. So a slot is
-  live if its entry is not gone, and an entry has at most one.
+- Each key has one entry, from its first add until a worker is done with it and it was
+  not added again. A worker holds the key while `taken_at` is set.
+- A READY entry is in its line; if it is held, it enters the line at `finish`. A WAITING
+  entry is in the heap, held or not. An UNQUEUED entry is held, and nowhere else.
+- An entry leaves a line or the heap at its front. An entry that must leave earlier
+  becomes GONE and stays as a stale slot; its replacement takes its place here. So a
+  slot is live if its entry is not GONE, and an entry has at most one slot.
 """
 
 import itertools
@@ -26,10 +26,10 @@ _UNQUEUED, _WAITING, _READY = State.UNQUEUED, State.WAITING, State.READY
 
 
 class QueueState(Generic[Key]):
-    """Keys that are ready, that wait for their time, and that workers hold.
+    """Keys that are ready, delayed, or held by workers.
 
-    Moments are `Clock.monotonic` seconds. Methods that may make keys ready return how
-    many a worker can take now that it could not take before.
+    Times are `Clock.monotonic` seconds. Methods that may make keys ready return how
+    many more keys workers can take now.
     """
 
     def __init__(
@@ -39,15 +39,15 @@ class QueueState(Generic[Key]):
         self.ready: PriorityQueue[Key] = PriorityQueue(group_of, oldest_every)
         self.delayed: Delayed[Key] = Delayed()
         self.adds = 0
-        """How often a key became ready."""
+        """How often keys became ready."""
         self.locked = 0
         """Keys that are ready but held."""
         self._next_order = itertools.count().__next__
 
     def add(self, key: Key, priority: int, now: float) -> int:
-        """Take in a key that is ready now; of a known one as `admit` says."""
+        """Add a key that is ready now; a known key is merged as in `admit`."""
         entry = QueueItem(key, priority, now)
-        # One look where most keys are new: this is the way of every event.
+        # One lookup, as most keys are new: every event comes through here.
         known = self.entries.setdefault(key, entry)
         if known is not entry:
             return self._merge(known, priority, now, now, NEVER)
@@ -59,10 +59,10 @@ class QueueState(Generic[Key]):
     def admit(
         self, key: Key, priority: int, now: float, ready_at: float, not_before: float
     ) -> int:
-        """Take in a key that is ready at a moment, which may be past.
+        """Add a key that is ready at a given time, which may be past.
 
-        Of a known one the higher priority stays, and the earlier moment, but no
-        earlier than its holds end. not_before: a hold's end; NEVER is none.
+        A known key keeps the higher priority and the earlier time, but not earlier than
+        the end of its holds. not_before: the end of a hold; NEVER is none.
         Rules: PQ-2, PQ-3, PQ-4.
         """
         entry = self.entries.get(key)
@@ -71,16 +71,18 @@ class QueueState(Generic[Key]):
         return self._merge(entry, priority, now, ready_at, not_before)
 
     def finish(self, key: Key) -> float | None:
-        """A worker is done with the key; returns when it took it, None if none did.
+        """Record that a worker is done with the key; returns when the worker took it,
+        None if no worker holds it.
 
-        Added meanwhile, it joins the tail of its priority. Rules: WQ-4, WQ-5.
+        A key that was added meanwhile joins the tail of its priority. Rules: WQ-4,
+        WQ-5.
         """
         entry = self.entries.pop(key, None)
         if entry is None:
             return None
         taken_at = entry.taken_at
         if entry.state is not _UNQUEUED:
-            # Asked for again while it was held: it goes on as an entry of its own turn.
+            # Added again while it was held: it is queued as a new entry.
             self.entries[key] = entry
             entry.taken_at = None
             if taken_at is not None and entry.state is _READY:
@@ -90,7 +92,7 @@ class QueueState(Generic[Key]):
         return taken_at
 
     def promote(self, now: float) -> int:
-        """Make ready what is due, at the tail of its priority. Rule: PQ-3."""
+        """Make due entries ready, at the tail of their priority. Rule: PQ-3."""
         available = 0
         for entry in self.delayed.pop_due(now):
             entry.order = self._next_order()
@@ -98,7 +100,7 @@ class QueueState(Generic[Key]):
         return available
 
     def drop_waiting(self) -> None:
-        """Forget what waits for its time. Rule: DQ-3."""
+        """Drop the delayed entries. Rule: DQ-3."""
         for entry in self.delayed.clear():
             entry.state = _UNQUEUED
             if entry.taken_at is None:
@@ -114,19 +116,19 @@ class QueueState(Generic[Key]):
     ) -> int:
         was = entry.state
         if was is _READY:
-            # Most often: many events of one key before a worker comes.
+            # The usual case: many events of one key before a worker takes it.
             if priority <= entry.priority and not_before <= now:
                 return 0
             ready_at = now
         elif was is _WAITING:
             ready_at = min(ready_at, entry.ready_at)
-            # A hold is a server's answer: no later call may shorten it.
+            # A hold comes from a server's response: no later call may shorten it.
             not_before = max(not_before, entry.not_before)
         ready_at = max(ready_at, not_before)
         if was is not _UNQUEUED:
             entry = self._dequeue(entry)
-        # Its place in line else stays: a key that events keep asking for would never
-        # come to the front.
+        # Otherwise it keeps its place: a key with frequent events would never reach the
+        # front.
         if was is _UNQUEUED or priority > entry.priority:
             entry.priority = priority
             entry.order = self._next_order()
@@ -138,7 +140,9 @@ class QueueState(Generic[Key]):
         return self._make_ready(entry, now)
 
     def _dequeue(self, entry: QueueItem[Key]) -> QueueItem[Key]:
-        """Take an entry from where it is queued; returns the one to go on with."""
+        """Remove an entry from its line or the heap; returns the entry to use
+        instead.
+        """
         if entry.state is _WAITING:
             replacement = self.delayed.remove(entry)
         elif entry.taken_at is None:
@@ -158,7 +162,7 @@ class QueueState(Generic[Key]):
         if entry.taken_at is None:
             self.ready.push_in_place(entry)
             return 1
-        # A worker has it: `finish` queues it, so that nobody else works on it now.
+        # A worker holds it: `finish` queues it, so that no other worker takes it now.
         entry.state = _READY
         self.locked += 1
         self.ready.track_priority(entry.priority)

@@ -1,4 +1,4 @@
-"""A queue's numbers, computed when a scrape asks."""
+"""A queue's numbers, computed on each scrape."""
 
 from collections.abc import Hashable
 from types import MappingProxyType
@@ -11,14 +11,14 @@ from asoreconcile.queue.queue_state import QueueState
 
 Key = TypeVar("Key", bound=Hashable)
 
-# controller-runtime's word for it.
+# controller-runtime's label value.
 _OTHERS = "exceeded_cardinality_limit"
 
 
 def snapshot_of(state: QueueState[Key], *, now: float, retries: int) -> QueueSnapshot:
     """now: `Clock.monotonic` seconds. The caller holds the queue's lock.
 
-    A priority that once had a ready key stays in the depth, with 0.
+    A priority that ever had a ready key stays in the depth, with 0.
     """
     counts = dict.fromkeys(state.ready.priorities, 0)
     others = 0

@@ -6,14 +6,14 @@ again after `done`. The rules are client-go's dirty/processing contract (WQ-*, D
 controller-runtime's priority queue (PQ-*), with their defects left out: adds are
 synchronous, and shutting down twice is harmless.
 
-    queue_state.py     each key's item from add to done, and what holds between calls
-    priority_queue.py  in which order those that are ready are taken
-    delayed.py         those that wait for their time
+    queue_state.py     each key's item from add to done, and the invariants
+    priority_queue.py  the order in which ready keys are taken
+    delayed.py         the delayed keys
     here               the lock, the waiters in `get`, the timer, shutting down
 
-One lock guards a queue's whole state. Inside it nothing else runs: no logging, no
-timers, no metrics, no caller's code but the fairness function and the clock's reading
-(TH-1). What only a scrape needs is computed by the scrape.
+One lock guards a queue's whole state. Nothing else runs under it: no logging, no
+timers, no metrics, and no caller's code but the fairness function and reading the clock
+(TH-1). Values that only a scrape needs are computed by the scrape.
 
 Every reconcile passes here, so `add`, `get` and `done` take the lock with `acquire` and
 `release`, which costs half of a `with` statement in Python 3.11.
@@ -31,15 +31,15 @@ from asoreconcile.queue.queue_state import NEVER, QueueState
 from asoreconcile.queue.snapshot import snapshot_of
 
 LOW_PRIORITY = -100
-"""For what nobody waits for: initial lists and resyncs. Rule: PQ-1."""
+"""For work that is not urgent: initial lists and resyncs. Rule: PQ-1."""
 
 Key = TypeVar("Key", bound=Hashable)
 
-# client-go's: the first retry comes at once, the last ones cost next to nothing.
+# client-go's values: the first retry comes at once, the last ones cost almost nothing.
 _BASE_SECONDS = 0.005
 _MAX_SECONDS = 1000.0
-# So a sixteenth of the work goes to what waits longest: its wait is bounded, and what
-# is urgent hardly feels it.
+# A sixteenth of the picks takes the longest-waiting key: its wait is bounded, and
+# urgent keys are hardly delayed.
 _OLDEST_EVERY = 16
 
 
@@ -51,7 +51,7 @@ class Item(NamedTuple, Generic[Key]):
 
 
 class WorkQueue(Generic[Key]):
-    """Keys to work on. All methods are safe from any thread; only `get` blocks."""
+    """A work queue of keys. All methods are safe from any thread; only `get` blocks."""
 
     def __init__(
         self,
@@ -64,11 +64,11 @@ class WorkQueue(Generic[Key]):
         on_ready: Callable[[], None] | None = None,
         oldest_every: int = _OLDEST_EVERY,
     ) -> None:
-        """limiter: default 5 ms doubling to 1000 s for each key.
+        """limiter: default 5 ms doubling to 1000 s per key.
         fairness: the group of a key, such as its namespace; groups of one priority are
         served in turn (PQ-11). Called under the lock: fast, and must not raise.
-        on_ready: called, without the lock, after keys became ready that no worker in
-        `get` is there to take; it may start one.
+        on_ready: called, without the lock, after keys became ready that no worker
+        waiting in `get` will take; it may start a worker.
         oldest_every: see PQ-10; 0 keeps priorities strict.
         """
         self.name = name
@@ -93,10 +93,10 @@ class WorkQueue(Generic[Key]):
             metrics.expose(self.snapshot)
 
     def add(self, key: Key, *, priority: int = 0) -> None:
-        """Queue a key now, or as soon as a hold on it ends.
+        """Add a key now, or as soon as a hold on it ends.
 
-        Ignored while shutting down. Of a key already queued the higher priority and
-        the earlier time stay. Rules: WQ-2, WQ-5, PQ-2, PQ-3, PQ-4.
+        Ignored while shutting down. A key that is already queued keeps the higher
+        priority and the earlier time. Rules: WQ-2, WQ-5, PQ-2, PQ-3, PQ-4.
         """
         now = self._monotonic()
         self._lock.acquire()
@@ -117,10 +117,11 @@ class WorkQueue(Generic[Key]):
         priority: int = 0,
         not_before: bool = False,
     ) -> None:
-        """Queue a key once `delay_seconds` have passed; at once if not positive.
+        """Add a key after `delay_seconds`; at once if not positive.
 
-        not_before: also hold it so long: another add does not make it ready earlier,
-        and if it is ready already it goes back to waiting. Rules: DQ-1, DQ-2, DQ-3.
+        not_before: also hold it for this long: another add does not make it ready
+        earlier, and a key that is already ready goes back to waiting. Rules: DQ-1,
+        DQ-2, DQ-3.
         """
         hold_seconds = delay_seconds if not_before else 0.0
         self._admit(key, delay_seconds, priority, hold_seconds=hold_seconds)
@@ -133,27 +134,28 @@ class WorkQueue(Generic[Key]):
         error: BaseException | None = None,
         hold_seconds: float = 0.0,
     ) -> None:
-        """Queue a key after the limiter's delay for one more failure. Rule: RL-1.
+        """Add a key after the limiter's delay for one more failure. Rule: RL-1.
 
         error: what failed; the limiter may read a lower bound from it.
-        hold_seconds: so long no other add makes it ready earlier, as in `add_after`.
+        hold_seconds: for this long no other add makes it ready earlier, as in
+        `add_after`.
         """
         delay_seconds = self._limiter.delay(key, error)
         self._admit(key, delay_seconds, priority, hold_seconds=hold_seconds)
 
     def forget(self, key: Key) -> None:
-        """Clear the key's failures; it stays queued if it is. Rule: CT-4."""
+        """Clear the key's failures; a queued key stays queued. Rule: CT-4."""
         self._limiter.forget(key)
 
     def retries(self, key: Key) -> int:
-        """The key's failures since it was last forgotten."""
+        """The key's failures since the last `forget`."""
         return self._limiter.retries(key)
 
     def get(self) -> Item[Key] | None:
-        """Block until a key is ready and take it; give it back with `done`.
+        """Block until a key is ready and take it; call `done` after the work.
 
-        None: the queue is shut down and nothing is ready, or this worker was
-        dismissed; it should end. Rules: WQ-3, PQ-3, PQ-5.
+        None: the worker should end, because the queue is shut down and nothing is
+        ready, or because `release_idle` chose it. Rules: WQ-3, PQ-3, PQ-5.
         """
         self._lock.acquire()
         try:
@@ -163,7 +165,7 @@ class WorkQueue(Generic[Key]):
                     return None
                 self._wait()
             entry.taken_at = taken_at = self._monotonic()
-            # Now: an add that comes meanwhile changes the entry.
+            # Copied now: a later add changes the entry.
             key, priority, ready_since = entry.key, entry.priority, entry.ready_since
         finally:
             self._lock.release()
@@ -172,9 +174,10 @@ class WorkQueue(Generic[Key]):
         return Item(key, priority)
 
     def done(self, key: Key) -> None:
-        """The worker is finished with the key. Rules: WQ-4, WQ-5.
+        """Mark the key as done. Rules: WQ-4, WQ-5.
 
-        If it was added meanwhile, it joins the tail of its priority. A key nobody
+        If it was added meanwhile, it joins the tail of its priority. A key that no
+        worker
         holds is ignored.
         """
         self._lock.acquire()
@@ -182,7 +185,7 @@ class WorkQueue(Generic[Key]):
             taken_at = self._state.finish(key)
             if taken_at is None:
                 return
-            # A key that was added while it was held is ready only now.
+            # A key that was added while it was held becomes ready only now.
             if self._waiting and self._ready:
                 self._available.notify()
         finally:
@@ -191,10 +194,10 @@ class WorkQueue(Generic[Key]):
             self._metrics.work_seconds.observe(self._monotonic() - taken_at)
 
     def shut_down(self) -> None:
-        """Refuse adds, drop what waits for its time, and let every `get` return.
+        """Refuse adds, drop delayed keys, and make every `get` return.
 
-        Keys that are ready are still handed out. Does not wait. Idempotent. Rules:
-        WQ-8, DQ-3, PQ-8.
+        Ready keys are still handed out. Does not wait. Idempotent. Rules: WQ-8, DQ-3,
+        PQ-8.
         """
         with self._lock:
             self._shutting_down = True
@@ -204,29 +207,28 @@ class WorkQueue(Generic[Key]):
 
     @property
     def is_shutting_down(self) -> bool:
-        """True from `shut_down` on: what is added then is refused (WQ-8)."""
+        """True from `shut_down` on: adds are refused then (WQ-8)."""
         return self._shutting_down
 
     def __len__(self) -> int:
-        """Keys that are ready, those still held by a worker included, not those that
-        wait for their time. Rule: PQ-6.
+        """The number of ready keys, including those a worker still holds, without
+        delayed keys. Rule: PQ-6.
         """
         with self._lock:
             return len(self._ready) + self._state.locked
 
     def unclaimed(self) -> int:
-        """Ready keys that no worker standing in `get` will take."""
+        """The number of ready keys that no worker waiting in `get` will take."""
         with self._lock:
             return max(0, len(self._ready) - self._waiting)
 
     def release_idle(self) -> int:
-        """Let go the workers that `get` never needed since the last call (TH-8).
+        """Release the workers that were never needed since the last call (TH-8).
 
-        Their `get` returns None. Returns how many. Call it once a period.
+        Their `get` returns None. Returns how many. Call it once per period.
         """
         with self._lock:
-            # So many were never needed in the whole period: those that a burst needs
-            # stay.
+            # This many were idle for the whole period: workers that a burst needs stay.
             count = min(self._min_waiting, self._waiting)
             self._released = min(self._released + count, self._waiting)
             self._min_waiting = self._waiting - count
@@ -234,7 +236,7 @@ class WorkQueue(Generic[Key]):
             return count
 
     def snapshot(self) -> QueueSnapshot:
-        """The queue's numbers now; each scrape asks."""
+        """The queue's current numbers, for each scrape."""
         now = self._monotonic()
         with self._lock:
             return snapshot_of(self._state, now=now, retries=self._retries)
@@ -261,7 +263,7 @@ class WorkQueue(Generic[Key]):
             deadline = None
             if max(ready_at, not_before) > now:
                 deadline = self._state.delayed.earliest()
-        # Without the lock: a timer may need a thread first, and `on_ready` starts
+        # Without the lock: a timer may have to start a thread, and `on_ready` starts
         # workers.
         if deadline is not None:
             self._timer.set(deadline)
@@ -269,7 +271,7 @@ class WorkQueue(Generic[Key]):
             self._on_ready()
 
     def _promote(self) -> None:
-        """Make ready what is due; runs on the timer thread."""
+        """Make due keys ready; runs on the timer thread."""
         now = self._monotonic()
         with self._lock:
             unclaimed = self._notify(self._state.promote(now))
@@ -282,7 +284,7 @@ class WorkQueue(Generic[Key]):
     def _notify(self, available: int) -> bool:
         """Wake workers for keys that became ready. Caller holds the lock.
 
-        Returns whether ready keys are left that no worker in `get` will take.
+        Returns whether there are ready keys that no worker in `get` will take.
         """
         if not available:
             return False
@@ -292,7 +294,7 @@ class WorkQueue(Generic[Key]):
         return len(self._ready) > self._waiting
 
     def _wait(self) -> None:
-        """Caller holds the lock, and gets it back."""
+        """Caller holds the lock, and holds it again afterwards."""
         self._waiting += 1
         try:
             self._available.wait()

@@ -1,8 +1,9 @@
-"""What a class says of its fields beside their types, in `Annotated`.
+"""Field options of resource classes, given in `Annotated`.
 
     replicas: Annotated[int, "How many pods.", Schema(minimum=0, maximum=20)] = 1
 
-Values only: `schema` writes them into a CRD. A plain string is the description.
+These are plain values; `schema` writes them into a CRD. A plain string is the
+description.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,11 +14,11 @@ import attrs
 
 @attrs.frozen
 class Rule:
-    """A rule (CEL) that the API server checks on each write.
+    """A CEL validation rule, which the API server checks on each write.
 
-    expression: is true of what is right; `self` is the value, `oldSelf` the one before.
-    message: what who writes something else is told; message_expression: CEL that makes
-    it. reason: as `FieldValueInvalid`. optional_old_self: also checked on creation.
+    expression: true for a valid value; `self` is the value, `oldSelf` the previous one.
+    message: the error for an invalid value; message_expression: CEL that computes it.
+    reason: such as `FieldValueInvalid`. optional_old_self: also check on creation.
     """
 
     expression: str
@@ -28,7 +29,7 @@ class Rule:
     optional_old_self: bool = attrs.field(default=False, kw_only=True)
 
     def document(self) -> dict[str, Any]:
-        """As an entry of `x-kubernetes-validations`."""
+        """The entry of `x-kubernetes-validations`."""
         made: dict[str, Any] = {
             "rule": self.expression,
             "message": self.message,
@@ -46,20 +47,21 @@ IMMUTABLE = Rule("self == oldSelf", "is immutable")
 
 @attrs.frozen(kw_only=True)
 class Schema:
-    """Keywords of a value's schema. None and empty ones say nothing.
+    """Schema keywords of a field. None and empty values are left out.
 
-    name: in JSON; else the Python name in camelCase, without a `_` at its end.
-    minimum, maximum: of numbers, themselves allowed unless exclusive. pattern: of
-    strings, found anywhere unless anchored. format: as `ipv4`, `uri`, `int32`.
+    name: in JSON; default the Python name in camelCase, without a trailing `_`.
+    minimum, maximum: of numbers, inclusive unless exclusive is set. pattern: of
+    strings, unanchored. format: such as `ipv4`, `uri`, `int32`.
     min_length, max_length: characters of a string, items of a list, entries of a map.
-    enum: the values there may be. unique: no item of a list twice (`set`).
-    map_keys: a list is a map by these fields of its items. atomic: a list, map or
-    object that is applied as one.
-    rules: see `Rule`. immutable: a value that is there never changes again.
-    preserve_unknown: of an object, fields that the class does not name are stored.
-    title, example: shown to people. default: in the CRD, where it is not the class's.
-    nullable: null is stored, and is not the same as no value.
-    items: the same of each item of a list, or each value of a map.
+    enum: the allowed values. unique: list items are unique (`set`).
+    map_keys: the list is a map with these item fields as keys. atomic: a list, map or
+    object that is applied as a whole.
+    rules: see `Rule`. immutable: the value never changes once set.
+    preserve_unknown: store object fields that the class does not define.
+    title, example: for people. default: the CRD's default, if it differs from the
+    class's.
+    nullable: null is stored, and differs from no value.
+    items: the keywords of each list item or map value.
     """
 
     name: str = ""
@@ -89,7 +91,7 @@ class Schema:
 
 @attrs.frozen
 class OmitEmpty:
-    """A field of ours whose empty value is no value: it is not sent."""
+    """For a field whose empty value is not sent."""
 
 
 OMIT_EMPTY = OmitEmpty()
@@ -97,9 +99,10 @@ OMIT_EMPTY = OmitEmpty()
 
 @attrs.frozen
 class PrinterColumn:
-    """A column of `kubectl get`. path: as `.spec.host`; its type is the class's.
+    """A column of `kubectl get`. path: such as `.spec.host`; its type comes from the
+    class.
 
-    wide: shown by `-o wide` alone.
+    wide: shown only by `-o wide`.
     """
 
     name: str
@@ -127,7 +130,7 @@ class PrinterColumn:
 
 @attrs.frozen
 class ScalePaths:
-    """Where the fields are that `kubectl scale` and autoscalers use."""
+    """The paths of the fields that `kubectl scale` and autoscalers use."""
 
     spec_replicas: str = ".spec.replicas"
     status_replicas: str = ".status.replicas"

@@ -1,7 +1,7 @@
-"""The fields of a class, whichever library made it: attrs, dataclasses or pydantic.
+"""Reads the fields of a class of attrs, dataclasses or pydantic.
 
-pydantic is none of ours: a model of it is known by what it has, and it need not be
-installed. Its own types of constraints are read too.
+pydantic is not a dependency and need not be installed: its models are recognized by
+their attributes. Its constraint types are read too.
 """
 
 import dataclasses
@@ -15,11 +15,13 @@ from asoreconcile.resources.annotations import Schema
 
 
 class ResourceError(AsoreconcileError):
-    """A class that cannot be a resource: names the field, and what is wrong."""
+    """A class that cannot be a resource; the message names the field and the
+    problem.
+    """
 
 
 class _Nothing:
-    """No default: a value of its own, as None is one."""
+    """Marks a missing default, as None may be a default."""
 
 
 NOTHING = _Nothing()
@@ -29,8 +31,8 @@ NOTHING = _Nothing()
 class ClassField:
     """One field. argument: its name in `__init__`. type: without `Annotated`.
 
-    notes: what `Annotated` says, outermost first. default: makes a new one; None where
-    the field is required.
+    notes: the `Annotated` metadata, outermost first. default: a factory; None if the
+    field is required.
     """
 
     attribute: str
@@ -42,11 +44,11 @@ class ClassField:
 
     @property
     def nullable(self) -> bool:
-        """Whether null is one of its values."""
+        """Whether null is allowed."""
         return self.type is Any or type(None) in get_args(self.type)
 
     def schema(self) -> Schema | None:
-        """What is said of it by a `Schema`, if anything."""
+        """The field's `Schema`, if any."""
         return next((one for one in self.notes if isinstance(one, Schema)), None)
 
 
@@ -60,8 +62,8 @@ def is_field_class(kind: object) -> bool:
 def fields_of(kind: type) -> tuple[ClassField, ...]:
     """Its fields, in their order.
 
-    Raises ResourceError for two of one JSON name, NameError for a type that is not
-    there yet.
+    Raises ResourceError for a duplicate JSON name, NameError for a type that is not
+    defined yet.
     """
     hints = get_type_hints(kind, include_extras=True)
     found = tuple(_made(one, hints) for one in _raw_fields(kind))

@@ -1,9 +1,10 @@
-"""Clients that take a class where they take a kind, and answer its objects.
+"""Typed clients: take a resource class in place of a kind, and return its objects.
 
     site = app.client.get(Website, ObjectKey("default", "shop"))
     app.client.update(site, lambda site: setattr(site.spec, "replicas", 3))
 
-With a kind (`ApiResource`) every method is what it was: dicts in, dicts out.
+With a kind (`ApiResource`) every method takes and returns dicts, as in the untyped
+client.
 """
 
 from abc import abstractmethod
@@ -27,7 +28,7 @@ T = TypeVar("T", bound=HasMetadata)
 
 
 class TypedWrites(Writes):
-    """The verbs of `Writes`, of classes too."""
+    """The verbs of `Writes`, also for resource classes."""
 
     @overload
     def create(
@@ -76,7 +77,7 @@ class TypedWrites(Writes):
         dry_run: bool = False,
     ) -> T: ...
     def replace(self, resource: Any, obj: Any, **options: Any) -> Any:
-        """Replace an object, on the resource version it holds. As `Writes.replace`."""
+        """Replace an object, at its resource version. As `Writes.replace`."""
         if not isinstance(resource, type):
             return super().replace(resource, obj, **options)
         kind: TypedKind[Any] = kind_of(resource)
@@ -115,7 +116,7 @@ class TypedWrites(Writes):
         body: JsonObject | list[JsonObject],
         **options: Any,
     ) -> Any:
-        """Patch an object by a dict; `update` works one out. As `Writes.patch`."""
+        """Patch an object with a dict; `update` computes one. As `Writes.patch`."""
         if not isinstance(resource, type):
             return super().patch(resource, key, body, **options)
         kind: TypedKind[Any] = kind_of(resource)
@@ -132,8 +133,8 @@ class TypedWrites(Writes):
         grace_seconds: int | None = None,
         dry_run: bool = False,
     ) -> JsonObject:
-        """Delete an object. As `Writes.delete`; the answer is a dict for classes too:
-        often it is a Status.
+        """Delete an object. As `Writes.delete`; the result is a dict for classes too,
+        as it is often a Status.
         """
         return super().delete(
             _resource(resource),
@@ -146,21 +147,23 @@ class TypedWrites(Writes):
         )
 
     def update(self, obj: T, change: Callable[[T], T | None]) -> T:
-        """Write what `change` makes of an object, if it differs; the object after it.
+        """Change an object with `change` and patch the differences; returns the
+        resulting object.
 
-        obj: as it was read; left as it is. change: gets a copy, and changes it in place
-        or answers another one. What differs is one merge patch for that resource
-        version, and one of the status by its subresource; nothing where nothing does.
+        obj: the object as read; it is not changed. change: gets a copy, and changes it
+        in place or returns another one. The differences are sent as a merge patch for
+        that resource version, and another for the status subresource; nothing is sent
+        if nothing differs.
 
         Raises ConflictError if the object has changed since, NotFoundError if it is
-        gone, ValueError for one that no server has answered.
+        gone, ValueError if it was not read from a server.
         """
         return self.update_outcome(obj, change)[1]
 
     def update_outcome(
         self, obj: T, change: Callable[[T], T | None]
     ) -> tuple[OperationResult, T]:
-        """As `update`, and what was done."""
+        """As `update`, and also returns what was done."""
         if not obj.metadata.resource_version:
             raise ValueError(f"{obj.metadata.key} was not read: create it")
         kind: TypedKind[T] = kind_of(type(obj))
@@ -176,18 +179,17 @@ class TypedWrites(Writes):
     def create_or_update(
         self, obj: T, change: Callable[[T], T | None]
     ) -> tuple[OperationResult, T]:
-        """Bring an object to what `change` makes of it; make it if it is not there.
+        """Create the object, or change the existing one with `change`.
 
-        obj: what is made then, once `change` has filled it in; who is there is looked
-        for by its key. The rest as `update`. Raises AlreadyExistsError if somebody else
-        was faster.
+        obj: created, after `change`, if no object has its key. Otherwise as `update`.
+        Raises AlreadyExistsError if another writer was faster.
         """
         kind: TypedKind[T] = kind_of(type(obj))
         new = kind.encode(obj)
 
         def fill(document: JsonObject) -> None:
-            # Not there yet: what is made begins with what the caller gave, of which the
-            # server has nothing to say.
+            # It does not exist yet: the new object starts from the caller's, without
+            # server-set fields.
             start = document if resource_version(document) else new
             _become(kind, document, start, change)
 
@@ -202,7 +204,7 @@ class TypedWrites(Writes):
 
 
 class TypedClient(TypedWrites, KubeClient):
-    """`KubeClient`, of classes too. Safe from any thread; share it."""
+    """`KubeClient`, also for resource classes. Safe from any thread; share it."""
 
     @overload
     def get(
@@ -250,7 +252,7 @@ class TypedClient(TypedWrites, KubeClient):
     ) -> Iterator[Any]:
         """The objects of a list, read page by page. As `KubeClient.list_all`.
 
-        namespace, selectors: of a class; of a kind a `Selection` says them.
+        namespace, selectors: only with a class; for a kind use a `Selection`.
         """
         if not isinstance(what, type):
             return super().list_all(what, page_size=page_size)
@@ -265,7 +267,9 @@ class TypedClient(TypedWrites, KubeClient):
 
 
 class TypedCachedClient(TypedWrites, CachedClient):
-    """`CachedClient`, of classes too. Safe from any thread; only writes block."""
+    """`CachedClient`, also for resource classes. Safe from any thread; only writes
+    block.
+    """
 
     @overload
     def get(
@@ -274,7 +278,7 @@ class TypedCachedClient(TypedWrites, CachedClient):
     @overload
     def get(self, resource: type[T], key: ObjectKey) -> T: ...
     def get(self, resource: Any, key: ObjectKey, **options: Any) -> Any:
-        """One object, of your own, from the cache. As `CachedClient.get`.
+        """Your own copy of an object from the cache. As `CachedClient.get`.
 
         Raises ObjectDecodeError for an object that the class cannot hold.
         """
@@ -305,7 +309,7 @@ class TypedCachedClient(TypedWrites, CachedClient):
         limit: int | None = None,
     ) -> Sequence[T]: ...
     def list(self, resource: Any, **options: Any) -> Sequence[Any]:
-        """Objects of your own from the cache, sorted. As `CachedClient.list`."""
+        """Your own copies of objects from the cache, sorted. As `CachedClient.list`."""
         if not isinstance(resource, type):
             return super().list(resource, **options)
         kind: TypedKind[Any] = kind_of(resource)
@@ -318,7 +322,9 @@ def _become(
     start: JsonObject,
     change: Callable[[T], T | None],
 ) -> None:
-    """Have a document be what `change` makes of the object that `start` is."""
+    """Apply `change` to the typed form of `start`, and write the result into a
+    document.
+    """
     from asoreconcile.resources.unknown_fields import carry_unknown
 
     obj = kind.decode(copy_json(start))

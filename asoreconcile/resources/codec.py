@@ -1,8 +1,8 @@
-"""From a Kubernetes dict to an instance of a class and back, losing nothing.
+"""Converts a Kubernetes dict to an instance of a class and back, without loss.
 
-A class is compiled once into two closures. Reading needs every required field and its
-type, and names the field where something else stands; what the class does not name is
-kept (`kept_fields`). Writing what was read gives what was read, to the letter.
+A class is compiled once into two closures. Decoding requires every required field with
+its type, and names the field that is wrong; fields that the class does not define are
+kept (`kept_fields`). Encoding a decoded object gives exactly the same document.
 """
 
 import os
@@ -34,20 +34,22 @@ _EMPTY: tuple[Any, ...] = (None, [], {})
 
 
 class ObjectDecodeError(TerminalError):
-    """An object that its class cannot hold: only a change of either helps."""
+    """An object that does not fit its class: only a change of the object or the class
+    helps.
+    """
 
 
 @attrs.frozen
 class Codec(Generic[T]):
-    """How one class is read and written. Pure; safe from any thread."""
+    """Decodes and encodes one class. Pure; safe from any thread."""
 
     kind: type[T]
     read: Decode
     write: Encode
 
     def decode(self, document: JsonObject) -> T:
-        """An instance of its own. document: is the instance's from here on: lists and
-        maps without a type are not copied.
+        """A new instance. document: do not use it afterwards, as untyped lists and maps
+        are not copied.
 
         Raises ObjectDecodeError, which names the field.
         """
@@ -58,8 +60,8 @@ class Codec(Generic[T]):
         return made
 
     def encode(self, instance: T) -> JsonObject:
-        """A dict of its own. Raises TypeError or AttributeError for what the class says
-        cannot be there.
+        """A new dict. Raises TypeError or AttributeError for values that the class does
+        not allow.
         """
         made: JsonObject = self.write(instance)
         return made
@@ -70,7 +72,9 @@ _LOCK = threading.RLock()
 
 
 def _after_fork() -> None:
-    """Held by another thread at the fork, it would never be given back here."""
+    """Replace the lock in a forked child: if another thread held it at the fork, it
+    would never be released.
+    """
     global _LOCK  # noqa: PLW0603 - the one lock of the process
     _LOCK = threading.RLock()
 
@@ -81,8 +85,8 @@ os.register_at_fork(after_in_child=_after_fork)
 def codec_of(kind: type[T]) -> Codec[T]:
     """The codec of a class of attrs, dataclasses or pydantic; compiled on first use.
 
-    Raises ResourceError for a field whose type is none of JSON, NameError for a type
-    that is not there yet.
+    Raises ResourceError for a field type without a JSON form, NameError for a type that
+    is not defined yet.
     """
     found = _CODECS.get(kind)
     if found is None:
@@ -94,7 +98,7 @@ def codec_of(kind: type[T]) -> Codec[T]:
 
 
 class _Holder:
-    """A class that is being compiled: one that names itself finds this."""
+    """A class that is being compiled: recursive references use this."""
 
     def __init__(self, kind: type) -> None:
         self.kind = kind
@@ -211,7 +215,7 @@ def _reader(kind: Any, plans: list[_Plan]) -> Decode:
                     given[argument] = None
                 elif required:
                     raise MismatchError("must not be null", None).within(name)
-                else:  # as the server does: as if it were not there
+                else:  # as the server does: treat null as missing
                     absent.append(name)
                 stated.append(name)
                 continue
@@ -226,7 +230,7 @@ def _reader(kind: Any, plans: list[_Plan]) -> Decode:
                 raise error.within(name) from None
         try:
             made = kind(**given)
-        except (ValueError, TypeError) as error:  # its own validators
+        except (ValueError, TypeError) as error:  # the class's own validators
             raise MismatchError(f"is refused: {_refusal(error)}", None) from None
         if count != len(value) or stated or absent:
             unknown = {k: v for k, v in value.items() if k not in known}
@@ -277,7 +281,7 @@ def _writer(plans: list[_Plan]) -> Encode:
 
 
 def _refusal(error: Exception) -> str:
-    """What a class says against its values, in one line, and without them."""
+    """A validation error in one line, without the values."""
     errors = getattr(error, "errors", None)  # pydantic's
     if not callable(errors):
         return str(error.args[0] if error.args else type(error).__name__)

@@ -1,4 +1,4 @@
-"""Conversion between the versions of a kind, by functions from class to class.
+"""Conversion between the versions of a kind, with functions from class to class.
 
 websites = Conversions(Website, WebsiteV2)
 
@@ -31,12 +31,12 @@ _CONVERTED_METADATA = ("labels", "annotations")
 class Conversions:
     """The versions of one kind and the functions between them. Safe from any thread.
 
-    Where no function leads from one version to another at once, several do in turn: one
-    to the stored version and one back from it for each of the others are enough.
+    Without a direct function between two versions, several are chained: for each other
+    version, one function to the stored version and one back are enough.
     """
 
     def __init__(self, *classes: type) -> None:
-        """classes: one for each version. Raises ResourceError for classes of several
+        """classes: one per version. Raises ResourceError for classes of different
         kinds.
         """
         self.classes = classes
@@ -53,10 +53,11 @@ class Conversions:
         self._lock = threading.Lock()
 
     def add(self, function: F) -> F:
-        """Take a function from one version to another, as its annotations say.
+        """Register a function from one version to another, according to its
+        annotations.
 
-        Raises ResourceError for one that does not say so, or is there already,
-        TypeError for one that does not take one object.
+        Raises ResourceError if it lacks the annotations or is a duplicate, TypeError if
+        it does not take one object.
         """
         check_takes(function, "object", what="conversion")
         name = getattr(function, "__qualname__", repr(function)[:80])
@@ -76,7 +77,7 @@ class Conversions:
         return function
 
     def missing(self) -> list[str]:
-        """The ways from one version to another that no functions lead."""
+        """The pairs of versions without a conversion path."""
         versions = list(self._kinds)
         return [
             f"{source} to {target}"
@@ -86,12 +87,12 @@ class Conversions:
         ]
 
     def convert(self, obj: JsonObject, api_version: str) -> JsonObject:
-        """An object in another version; a `webhooks.Convert`.
+        """Convert an object to another version; a `webhooks.Convert`.
 
-        Name, owners and what else the server knows of it stay. What the functions do
-        not take along is gone: `lost` says what that is.
-        Raises ConversionError where no functions lead there, ObjectDecodeError for an
-        object that its class cannot hold.
+        The metadata stays. Fields that the functions do not copy are lost: `lost` finds
+        them.
+        Raises ConversionError without a conversion path, ObjectDecodeError for an
+        object that does not fit its class.
         """
         source = str(obj.get("apiVersion"))
         path = self._path(source, api_version)
@@ -115,8 +116,8 @@ class Conversions:
         return {**made, "metadata": metadata}
 
     def lost(self, obj: JsonObject, through: str) -> JsonObject:
-        """What an object lacks once it was in another version and came back, as a merge
-        patch that would mend it; {} if nothing. For tests of the functions.
+        """What an object loses in a round trip through another version, as a merge
+        patch that restores it; {} if nothing. For tests of the functions.
 
         through: the other `group/version`. Raises as `convert`.
         """
@@ -131,10 +132,12 @@ class Conversions:
         return kind.resource.api_version
 
     def _path(self, source: str, target: str) -> list[str] | None:
-        """The versions on the shortest way, without the first; None for no way."""
+        """The versions on the shortest path, without the first; None if there is no
+        path.
+        """
         ways: dict[str, list[str]] = {source: []}
         todo = [source]
-        for here in todo:  # grows on the way: the nearest first
+        for here in todo:  # grows while iterating: the nearest first
             for step in self._steps.get(here, ()):
                 if step not in ways:
                     ways[step] = [*ways[here], step]
@@ -143,7 +146,7 @@ class Conversions:
 
 
 def convert_kinds(*kinds: Conversions) -> Convert:
-    """One function for the conversions of several kinds, for one path of a server.
+    """Combine the conversions of several kinds into one function, for one webhook path.
 
     Raises ResourceError if a version of one of them cannot be reached.
     """

@@ -19,12 +19,12 @@ _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 def crd_of(*classes: type, conversion: JsonObject | None = None) -> JsonObject:
     """The CRD of a kind.
 
-    classes: its versions, in any order. conversion: the `clientConfig` of the webhook
-    that converts between them; several versions that differ need one.
+    classes: its versions, in any order. conversion: the `clientConfig` of the
+    conversion webhook; versions with different schemas need one.
 
-    Raises ResourceError: a class that cannot be a structural schema (names the field
-    and the rule); versions that disagree about names; versions of which data would be
-    lost without a conversion.
+    Raises ResourceError for a class without a structural schema (names the field and
+    the rule), for versions with different names, and for versions that would lose data
+    without a conversion.
     """
     kinds: list[TypedKind[Any]] = [kind_of(cls) for cls in classes]
     if not kinds:
@@ -73,7 +73,7 @@ def crd_of(*classes: type, conversion: JsonObject | None = None) -> JsonObject:
 
 
 def by_kind(classes: Iterable[type]) -> list[list[type]]:
-    """The classes that are versions of one kind together, in the order they came."""
+    """Group the classes by kind, in the given order."""
     found: dict[GroupKind, list[type]] = {}
     for cls in classes:
         found.setdefault(kind_of(cls).resource.group_kind, []).append(cls)
@@ -158,7 +158,7 @@ def _column_type(column: PrinterColumn, schema: JsonObject, name: str) -> str:
     if column.type or column.path.startswith(".metadata"):
         return "date" if column.path.endswith("Timestamp") else "string"
     if "?" in column.path or "*" in column.path:
-        return "string"  # a query: what it finds is not known before
+        return "string"  # a query: its result is not known in advance
     found = _required(leaf(schema, column.path), f"{name}: column {column.path}")
     if found.get("format") == "date-time":
         return "date"
@@ -185,7 +185,7 @@ def _age(version: str) -> tuple[int, int, int, str]:
 
 
 def _lost_without_conversion(versions: Sequence[JsonObject]) -> str:
-    """The first field that one version has and another has not, or has otherwise."""
+    """The first field that another version lacks or defines differently."""
     schemas = [one["schema"]["openAPIV3Schema"] for one in versions]
     for one in schemas:
         for other in schemas:

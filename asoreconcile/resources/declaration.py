@@ -7,7 +7,7 @@
         spec: WebsiteSpec
         status: WebsiteStatus = attrs.field(factory=WebsiteStatus)
 
-The class is what it was, and `typed_kind.kind_of` knows what it was declared as.
+The class itself is unchanged; `typed_kind.kind_of` returns its declaration.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ C = TypeVar("C")
 
 @attrs.frozen(kw_only=True)
 class CrdOptions:
-    """What a CRD says beside the schema (`resource`)."""
+    """The CRD options besides the schema (`resource`)."""
 
     singular: str = ""
     short_names: Sequence[str] = ()
@@ -68,19 +68,20 @@ def resource(
     served: bool = True,
     deprecated: str = "",
 ) -> Callable[[type[C]], type[C]]:
-    """Make a class of attrs, dataclasses or pydantic a kind of Kubernetes.
+    """Declare a class of attrs, dataclasses or pydantic as a Kubernetes kind.
 
-    The class has a field `metadata: ObjectMeta`; `spec`, `status` and what else there
-    is are classes of fields. Names in JSON are camelCase. A field with a default may be
-    left out; the default goes into the CRD. A class with `status` has the subresource.
+    The class needs a field `metadata: ObjectMeta`; `spec`, `status` and other fields
+    are such classes too. Names in JSON are camelCase. A field with a default is
+    optional; the default goes into the CRD. A class with `status` gets the subresource.
 
-    api_version: `example.com/v1`. kind: the class's name. short_names, categories: of
-    kubectl. columns: of `kubectl get`. scale: has the subresource. rules: (CEL) about
-    the whole object. selectable: fields for field selectors, `.spec.host`.
-    storage: of several versions the one that is stored. deprecated: a warning for who
-    still uses the version.
+    api_version: `example.com/v1`. kind: default the class's name. short_names,
+    categories: for kubectl. columns: of `kubectl get`. scale: adds the subresource.
+    rules: CEL rules for the whole object. selectable: fields for field selectors,
+    `.spec.host`.
+    storage: True for the stored one of several versions. deprecated: a warning for
+    users of the version.
 
-    Raises ResourceError for a class that cannot be one: names the field and the rule.
+    Raises ResourceError if the class cannot be a kind; it names the field and the rule.
     """
     if not _API_VERSION.fullmatch(api_version):
         raise ResourceError(f"{api_version!r} is no apiVersion such as example.com/v1")
@@ -108,7 +109,7 @@ def resource(
             )
         api = ApiResource(group, version, plural, kind or cls.__name__, namespaced)
         setattr(cls, ATTRIBUTE, TypedKind(cls, api, options))
-        # A class further down in its module is looked at when it is used.
+        # A class defined further down in its module is resolved on use.
         with contextlib.suppress(NameError):
             _check(cls)
         return cls
@@ -117,10 +118,10 @@ def resource(
 
 
 def evolve(instance: C, /, **changes: Any) -> C:
-    """A copy with other values, as `attrs.evolve`, of any class of fields.
+    """A copy with changed values, like `attrs.evolve`, for all supported classes.
 
-    Keeps the fields that the class does not name, which a copy by other means has not.
-    changes: by the names of the arguments that make one.
+    Keeps fields that the class does not define; other ways to copy lose them.
+    changes: by constructor argument name.
     """
     given = {
         one.argument: getattr(instance, one.attribute)

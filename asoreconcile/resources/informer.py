@@ -1,4 +1,4 @@
-"""A cached kind, read as objects of its class."""
+"""An informer that returns objects of a resource class."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
@@ -13,14 +13,14 @@ T = TypeVar("T", bound=HasMetadata)
 
 
 class TypedInformer(Generic[T]):
-    """`Informer`, whose objects are of a class. Safe from any thread; never blocks.
+    """A typed view of an `Informer`. Safe from any thread; never blocks.
 
-    The cache holds what it holds for everybody; an object is made when it is asked
-    for. `untyped` takes handlers and tells how it is.
+    It shares the untyped cache, and decodes an object on each read. Use `untyped` to
+    add handlers and read the informer's state.
     """
 
     def __init__(self, cls: type[T], untyped: Informer) -> None:
-        """untyped: of the kind that the class stands for."""
+        """untyped: the informer of the class's kind."""
         self.cls = cls
         self.untyped = untyped
         self._kind = kind_of(cls)
@@ -31,10 +31,10 @@ class TypedInformer(Generic[T]):
         return self._kind.resource
 
     def get(self, key: ObjectKey) -> T | None:
-        """An object of your own, never older than our own last write to it.
+        """Your own copy of an object, never older than our own last write to it.
 
-        Raises ObjectDecodeError for one that the class cannot hold, NotCachedError for
-        a namespace that is not watched.
+        Raises ObjectDecodeError if it does not fit the class, NotCachedError for a
+        namespace that is not watched.
         """
         found = self.untyped.get(key)
         return None if found is None else self._kind.decode(found)
@@ -47,30 +47,35 @@ class TypedInformer(Generic[T]):
         index: tuple[str, str] | None = None,
         limit: int | None = None,
     ) -> Sequence[T]:
-        """Objects of your own, sorted by key. As `Informer.list`."""
+        """Your own copies of objects, sorted by key. As `Informer.list`."""
         found = self.untyped.list(namespace, labels=labels, index=index, limit=limit)
         return [self._kind.decode(one) for one in found]
 
     def entry(self, key: ObjectKey) -> Entry | None:
-        """The header of an object: labels and the like, nothing parsed."""
+        """The cache entry of an object, with labels and other header fields, without
+        decoding.
+        """
         return self.untyped.entry(key)
 
     def keys(self, namespace: str | None = None) -> Sequence[ObjectKey]:
-        """Sorted; with objects of ours that the watch has not delivered yet."""
+        """The keys, sorted; including objects we wrote that the watch has not delivered
+        yet.
+        """
         return self.untyped.keys(namespace)
 
     def add_index(self, name: str, function: Callable[[T], Iterable[str]]) -> None:
-        """Index what is there and all that comes, by values of an object.
+        """Add an index by values of the typed object.
 
-        function: runs on the watch thread; what it raises is the kind's trouble.
+        function: runs on the watch thread; if it raises, the object has no index
+        values.
         """
         decode = self._kind.decode
         self.untyped.add_index(name, lambda entry: function(decode(entry.load())))
 
     def by_index(self, name: str, value: str) -> Sequence[ObjectKey]:
-        """The keys that an index gives a value, sorted, our own writes included."""
+        """The keys with this index value, sorted, including our own writes."""
         return self.untyped.by_index(name, value)
 
     def has_synced(self) -> bool:
-        """Whether the first state is in the cache."""
+        """Whether the initial list is in the cache."""
         return self.untyped.has_synced()

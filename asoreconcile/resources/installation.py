@@ -1,4 +1,4 @@
-"""CRDs of classes, installed: applied, and waited for until they are served."""
+"""Installs the CRDs of classes: applies them and waits until they are served."""
 
 import threading
 from contextlib import closing
@@ -22,7 +22,7 @@ _LOOK_SECONDS = 0.1
 
 
 class CrdNotEstablishedError(RetryError):
-    """A CRD was taken, and is not served: its names are taken, or it takes long."""
+    """A CRD was applied but is not served: its names conflict, or it takes too long."""
 
 
 def install_crds(
@@ -34,16 +34,16 @@ def install_crds(
     clock: Clock,
     timeout_seconds: float = 30.0,
 ) -> list[JsonObject]:
-    """Have the API server know these classes; their CRDs as it has them then.
+    """Install the CRDs of these classes; returns the CRDs as stored by the API server.
 
-    classes: all versions of each kind. conversion: the `clientConfig` of who converts
-    between the versions of those kinds that have several (`crd_of`).
-    allow_data_loss: also where stored objects would lose fields. All CRDs are looked at
-    before the first is written. field_manager: of the server-side apply.
+    classes: all versions of each kind. conversion: the `clientConfig` of the conversion
+    webhook, for kinds with several versions (`crd_of`).
+    allow_data_loss: install even if stored objects would lose fields. All CRDs are
+    checked before the first is written. field_manager: of the server-side apply.
     timeout_seconds: for all of them to be Established and served.
 
-    Blocking. Raises ResourceError for one that cannot be made, or that would drop
-    stored data; CrdNotEstablishedError; what the client raises.
+    Blocking. Raises ResourceError for an invalid CRD, or one that would drop stored
+    data; CrdNotEstablishedError; what the client raises.
     """
     wanted = [
         (versions, crd_of(*versions, conversion=conversion))
@@ -91,7 +91,7 @@ def _require_no_loss(client: KubeClient, crd: JsonObject) -> None:
 def _established(
     client: KubeClient, crd: JsonObject, clock: Clock, deadline: float
 ) -> JsonObject:
-    """The CRD, once it is Established; events tell of it."""
+    """Wait with a watch until the CRD is Established."""
     name = key_of(crd).name
     selection = Selection(
         CUSTOM_RESOURCE_DEFINITIONS, field_selector=f"metadata.name={name}"
@@ -112,7 +112,7 @@ def _established(
                 if type_ == "MODIFIED":
                     crd = obj
                     break
-            else:  # ended by the server, which forgets versions too
+            else:  # the server ended the watch, or expired its version
                 crd = client.get(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name))
     return crd
 
@@ -130,8 +130,8 @@ def _is_established(crd: JsonObject) -> bool:
 def _wait_served(
     client: KubeClient, resource: ApiResource, clock: Clock, deadline: float
 ) -> None:
-    """A server takes a moment from Established to its first answer; so do its
-    replicas, of which each has to see it.
+    """Wait until the kind is served: after Established, each API server replica needs a
+    moment.
     """
     never = threading.Event()
     while True:

@@ -1,8 +1,8 @@
-"""What an instance of a class cannot hold of the object that it was read from.
+"""Keeps what an instance cannot hold of the object it was decoded from.
 
-Fields that the class does not name, and which of its fields were written out though
-they are empty, or left out though they have a default. It is kept beside the instance,
-by its identity and for as long as it lives: classes with slots take nothing in. Most
+These are fields that the class does not define, and which of its fields were present
+though empty, or absent though they have a default. They are kept outside the instance,
+by its identity and for its lifetime, as classes with slots accept no attributes. Most
 objects have nothing to keep, and cost nothing. Safe from any thread.
 """
 
@@ -18,8 +18,9 @@ _NONE: frozenset[str] = frozenset()
 
 @attrs.frozen
 class KeptFields:
-    """unknown: fields by their names in JSON. stated: names of fields whose value is
-    empty and was there. absent: of fields that have their default as they were not.
+    """unknown: undefined fields by their JSON names. stated: names of fields that were
+    present with an empty value. absent: names of fields that were absent and got their
+    default.
     """
 
     unknown: dict[str, Any]
@@ -33,20 +34,20 @@ _pop = _KEPT.pop  # modules are emptied before the last instances go
 
 
 def keep(instance: object, kept: KeptFields) -> None:
-    """Keep this for as long as the instance lives. Raises TypeError for an instance
-    that cannot be referred to weakly.
+    """Keep this for the lifetime of the instance. Raises TypeError if the instance does
+    not support weak references.
     """
     number = id(instance)
 
     def drop(_: "ref[Any]", pop: Callable[..., Any] = _pop) -> None:
         pop(number, None)
 
-    # Before the memory is anybody else's: the reference calls back first.
+    # The weak reference calls back before the id can be reused.
     _KEPT[number] = (ref(instance, drop), kept)
 
 
 def kept_of(instance: object) -> KeptFields:
-    """What is kept of an instance."""
+    """The kept fields of an instance."""
     found = _KEPT.get(id(instance))
     if found is None or found[0]() is not instance:
         return NOTHING_KEPT

@@ -1,4 +1,4 @@
-"""What every typed object has: its metadata, and conditions in its status."""
+"""The metadata and status conditions of typed objects."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -13,7 +13,7 @@ _Text = Annotated[str, OMIT_EMPTY]
 
 @attrs.define(kw_only=True)
 class ObjectOwner:
-    """Who an object belongs to, in its own namespace or in none."""
+    """An owner reference, to an owner in the same namespace or a cluster-scoped one."""
 
     api_version: str
     kind: str
@@ -25,7 +25,7 @@ class ObjectOwner:
 
 @attrs.define(kw_only=True)
 class ObjectMeta:
-    """`metadata` of an object. What the server fills in is empty before it did."""
+    """The `metadata` of an object. Fields that the server sets are empty until then."""
 
     name: _Text = ""
     generate_name: _Text = ""
@@ -53,13 +53,13 @@ class ObjectMeta:
 
     @property
     def is_deleting(self) -> bool:
-        """True once somebody has deleted the object and only finalizers keep it."""
+        """True once deletion was requested and finalizers hold the object."""
         return self.deletion_timestamp is not None
 
 
 @attrs.define(kw_only=True)
 class Condition:
-    """What is the case with an object, and since when (metav1.Condition)."""
+    """A status condition (metav1.Condition)."""
 
     type: Annotated[
         str,
@@ -102,9 +102,9 @@ def update_condition(
     observed_generation: int | None = None,
     now: datetime | None = None,
 ) -> bool:
-    """Put a condition among others; whether that changed them.
+    """Set a condition in a list; returns whether that changed it.
 
-    The arguments and times are as of `set_condition`, which does it to a dict.
+    The arguments and times are those of `set_condition`, which changes a dict.
     """
     found = next((one for one in conditions if one.type == type), None)
     since = (now or datetime.now(UTC)).replace(microsecond=0)
@@ -128,4 +128,4 @@ def update_condition(
 
 
 Conditions = Annotated[list[Condition], Schema(map_keys=("type",))]
-"""The type of `status.conditions`: one of each type, applied one by one."""
+"""The type of `status.conditions`: a list map by condition type."""

@@ -1,7 +1,8 @@
 """A structural schema (OpenAPI v3, as CRDs have it) from a class. Pure.
 
-What Kubernetes would refuse is refused here, with the field and the rule: a class that
-holds itself, a keyword that does not fit a type, a default that its own rules forbid.
+Schemas that Kubernetes would refuse are refused here, with the field and the rule: a
+recursive class, a keyword that does not fit a type, a default that violates its own
+rules.
 """
 
 import enum
@@ -47,7 +48,7 @@ _SCALARS: dict[type, JsonObject] = {
     timedelta: {"type": "string"},
     Quantity: {**_INT_OR_STRING, "pattern": QUANTITY_PATTERN},
 }
-# Words that CEL keeps for itself; a field of that name is written between underscores.
+# Reserved words of CEL; a field of that name is escaped with underscores.
 _CEL_WORDS = frozenset(
     [
         "true",
@@ -76,9 +77,9 @@ _CEL_WORDS = frozenset(
 
 
 def object_schema(cls: type, rules: Sequence[Rule] = ()) -> JsonObject:
-    """The schema of a kind's class: metadata is the server's to describe.
+    """The schema of a kind's class, without metadata, which the server defines.
 
-    Raises ResourceError for a class that has none.
+    Raises ResourceError for a class without a valid schema.
     """
     made = _class_schema(cls, _Place(cls.__name__, ()), is_root=True)
     return apply_keywords(made, Schema(rules=rules), cls.__name__)
@@ -86,7 +87,7 @@ def object_schema(cls: type, rules: Sequence[Rule] = ()) -> JsonObject:
 
 @attrs.frozen
 class _Place:
-    """Where in a class something stands; around: the classes it is in."""
+    """A path in a class; around: the enclosing classes."""
 
     path: str
     around: tuple[type, ...]
@@ -145,7 +146,7 @@ def _field_schema(
     if field.nullable and field.default is None and field.type is not Any:
         made["nullable"] = True
     if is_root and field.json_name == "status":
-        return made  # the controller's to write, and the server adds nothing to it
+        return made  # only the controller writes it, and the server adds no defaults
     if field.default is not None and OMIT_EMPTY not in field.notes:
         default = default_of(field)
         if default not in (None, [], {}):
@@ -156,7 +157,7 @@ def _field_schema(
 
 
 def _described(hint: Any, notes: Sequence[Any], place: _Place) -> JsonObject:
-    """The schema of a type with what `Annotated` says of it."""
+    """The schema of a type with its `Annotated` keywords."""
     hint, more = unwrapped(hint)
     said = [one for one in (*notes, *more) if isinstance(one, Schema)]
     made = _type_schema(hint, place)
@@ -220,7 +221,9 @@ def _enum_schema(values: Sequence[Any], place: _Place) -> JsonObject:
 
 
 def _stays(name: str) -> Rule:
-    """An immutable field is not taken away either; that its object has to say."""
+    """The rule that an immutable field is not removed; it belongs to the enclosing
+    object.
+    """
     cel = f"__{name}__" if name in _CEL_WORDS else name
     for sign, escaped in (("-", "__dash__"), (".", "__dot__"), ("/", "__slash__")):
         cel = cel.replace(sign, escaped)
@@ -228,8 +231,8 @@ def _stays(name: str) -> Rule:
 
 
 def _embedded_metadata() -> JsonObject:
-    """Of an object within an object: what its writer says. The server knows no more of
-    it than of any other object, and would prune it.
+    """The metadata schema of an embedded object: the server does not know it as
+    metadata, and would prune it.
     """
     texts = {"type": "object", "additionalProperties": {"type": "string"}}
     return {
@@ -245,7 +248,7 @@ def _embedded_metadata() -> JsonObject:
 
 
 def _own(schema: JsonObject) -> JsonObject:
-    """A copy: a document is not to name one part twice."""
+    """A copy: a document must not share parts."""
     made: JsonObject = copy_json(schema)
     return made
 

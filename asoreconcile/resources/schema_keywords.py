@@ -1,4 +1,4 @@
-"""A `Schema` written into a JSON schema, if it fits the type. Pure."""
+"""Writes a `Schema` into a JSON schema, if it fits the type. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,9 +18,9 @@ RULES = "x-kubernetes-validations"
 
 
 def apply_keywords(made: JsonObject, said: Schema, path: str) -> JsonObject:
-    """The schema with what is said of it. path: of the field, for messages.
+    """The schema with these keywords. path: of the field, for messages.
 
-    Raises ResourceError for a keyword that says nothing about the type.
+    Raises ResourceError for a keyword that does not apply to the type.
     """
     found = dict(made)
     kind = str(made.get("type", ""))
@@ -88,7 +88,7 @@ def _require_fit(name: str, kind: str, made: JsonObject, path: str) -> None:
 
 
 def _apply_merging(found: JsonObject, said: Schema, path: str) -> None:
-    """How server-side apply and updates see a list or a map."""
+    """The list and map types for server-side apply and updates."""
     kind = found.get("type")
     if kind == "object" and said.atomic and not (said.unique or said.map_keys):
         found[_MAP_TYPE] = "atomic"

@@ -1,7 +1,7 @@
-"""What stored objects would lose by a change of their CRD. Pure.
+"""Finds data that stored objects would lose by a change of their CRD. Pure.
 
-The API server prunes what a schema does not name when it next writes an object, and
-cannot read a version at all that is gone.
+At the next write of an object, the API server prunes fields that are not in the schema.
+It cannot read objects in a removed version at all.
 """
 
 from collections.abc import Mapping
@@ -13,9 +13,10 @@ _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 
 
 def dropped_data(before: JsonObject, after: JsonObject) -> list[str]:
-    """Why a CRD must not become another one: each a clause about data; none if it may.
+    """The reasons why a CRD change would lose data, one clause each; empty if it would
+    not.
 
-    before: as the server has it, with its status. after: what is to be installed.
+    before: the CRD on the server, with its status. after: the CRD to install.
     """
     found = [
         f"{what} would become {new!r}, and is {old!r}"
@@ -39,7 +40,7 @@ def dropped_data(before: JsonObject, after: JsonObject) -> list[str]:
 
 
 def lost_fields(before: JsonObject, after: JsonObject, path: str = "") -> list[str]:
-    """Fields of objects of one schema that another one prunes, or cannot hold."""
+    """Fields of one schema that another schema prunes or does not accept."""
     widens = (before.get("type"), after.get("type")) == ("integer", "number")
     if before.get("type") != after.get("type") and "type" in after and not widens:
         return [f"{path or '.'} ({before.get('type', 'any')}, {after['type']})"]

@@ -1,7 +1,8 @@
-"""Fields that a class does not name, carried into a copy that was made without them.
+"""Copies the fields that a class does not define into a copy that lost them.
 
-`attrs.evolve`, `dataclasses.replace` and a constructor forget what is kept beside an
-instance (`kept_fields`). Whoever used them did not mean to delete what he cannot see.
+`attrs.evolve`, `dataclasses.replace` and constructors lose the kept fields of an
+instance (`kept_fields`). Code that uses them does not mean to delete fields it cannot
+see.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from asoreconcile.resources.value_codecs import LISTS, MAPS, union_of
 class NestedClass:
     """A field whose value is of a class, or a list or a map of them.
 
-    keys: the fields by which items of a list are told apart; none for others.
+    keys: the fields that identify list items; empty for other types.
     """
 
     cls: type
@@ -28,10 +29,10 @@ class NestedClass:
 
 
 def carry_unknown(cls: type, before: JsonObject, after: JsonObject) -> None:
-    """Put back into `after` what `before` has and the class does not name.
+    """Restore in `after` the fields of `before` that the class does not define.
 
-    Only where both have the object: in maps by name, in lists by their map keys. What
-    was taken away whole stays away, and so do items of lists without keys.
+    Only for objects in both: matched by name in maps, by map keys in lists. Objects
+    that were removed stay removed, as do items of lists without keys.
     """
     known, nested = _shape(cls)
     for name, value in before.items():
@@ -44,7 +45,7 @@ def carry_unknown(cls: type, before: JsonObject, after: JsonObject) -> None:
 
 
 def _pairs(inner: NestedClass, old: Any, new: Any) -> Iterator[tuple[Any, Any]]:
-    """What is the same object before and after."""
+    """The pairs of matching objects before and after."""
     if inner.form == "one":
         yield old, new
     elif inner.form == "map" and isinstance(old, dict) and isinstance(new, dict):
@@ -60,7 +61,7 @@ def _key(item: Any, keys: Sequence[str]) -> tuple[str, ...]:
 
 @cache
 def _shape(cls: type) -> tuple[frozenset[str], Mapping[str, NestedClass]]:
-    """The names a class knows, and those of its fields that hold other classes."""
+    """The field names of a class, and its fields that hold other classes."""
     fields = fields_of(cls)
     nested: dict[str, NestedClass] = {}
     for field in fields:

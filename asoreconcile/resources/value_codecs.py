@@ -1,7 +1,7 @@
-"""Values of JSON and the Python types that stand for them: one codec for each type.
+"""Codecs between JSON values and Python types, one for each type.
 
-A type that needs nothing done has no functions: most strings and numbers are taken as
-they are, after a look at their type.
+A type without conversion has no functions: most strings and numbers are only
+type-checked.
 """
 
 import base64
@@ -37,14 +37,14 @@ MAPS: tuple[Any, ...] = (dict, Mapping, MutableMapping)
 
 
 class MismatchError(Exception):
-    """A value that its type cannot hold; the path to it grows on the way up."""
+    """A value that does not fit its type; the path grows as the error propagates."""
 
     def __init__(self, rule: str, value: Any) -> None:
         super().__init__(rule)
         self.rule, self.value, self.path = rule, value, ""
 
     def within(self, name: str | int) -> "MismatchError":
-        """The same, one level further up."""
+        """The same error with the path extended by one level."""
         step = f"[{name}]" if isinstance(name, int) else f".{name}"
         self.path = step + self.path
         return self
@@ -56,9 +56,9 @@ class MismatchError(Exception):
 
 @attrs.frozen
 class ValueCodec:
-    """How a value that is not null is read and written; None: as it is.
+    """Functions to decode and encode a value that is not null; None: unchanged.
 
-    exact: a value of that very type is taken as it is: it need not be asked for.
+    exact: a value of exactly this type needs no check.
     """
 
     read: Decode | None = None
@@ -67,11 +67,11 @@ class ValueCodec:
 
 
 Nested = Callable[[type], ValueCodec]
-"""Finds the codec of a class with fields of its own."""
+"""Finds the codec of a class with fields."""
 
 
 def value_codec(hint: Any, nested: Nested) -> ValueCodec:
-    """The codec of a type. Raises ResourceError for one that is none of JSON."""
+    """The codec of a type. Raises ResourceError for a type without a JSON form."""
     hint, _ = unwrapped(hint)
     if (choices := union_of(hint)) is not None:
         return _union_codec(choices, nested)
@@ -112,7 +112,7 @@ def _item_codec(hint: Any, nested: Nested) -> ValueCodec:
 
 
 def union_of(hint: Any) -> tuple[Any, ...] | None:
-    """The types of a union, without None; None for what is no union."""
+    """The types of a union, without None; None if it is not a union."""
     if get_origin(hint) not in (Union, types.UnionType):
         return None
     return tuple(one for one in get_args(hint) if one is not type(None))

@@ -1,7 +1,7 @@
-"""Times, durations and quantities: what Kubernetes writes as strings.
+"""Times, durations and quantities, which Kubernetes writes as strings.
 
-What is read keeps its text where ours would be another one (`+00:00` for `Z`,
-nanoseconds, `90m` for `1h30m0s`), so that writing it again changes nothing. Pure.
+A parsed value keeps its text if our format differs (`+00:00` for `Z`, nanoseconds,
+`90m` for `1h30m0s`), so that encoding it again changes nothing. Pure.
 """
 
 import re
@@ -39,21 +39,21 @@ _SUFFIXES: dict[str, Decimal] = {
 
 
 class StatedTime(datetime):
-    """A time that was read, with the text it had."""
+    """A parsed time with its original text."""
 
     text: str
 
 
 class StatedDuration(timedelta):
-    """A duration that was read, with the text it had."""
+    """A parsed duration with its original text."""
 
     text: str
 
 
 def parse_time(text: str) -> datetime:
-    """A time as Kubernetes has it (RFC 3339). Raises ValueError for what is none.
+    """Parse a Kubernetes time (RFC 3339). Raises ValueError if it is invalid.
 
-    Parts of a second beyond the sixth digit are only kept in the text.
+    Digits beyond microseconds are kept only in the text.
     """
     # As servers write them, without the pattern: 0.4 us where the rest takes 2.
     if len(text) == _USUAL and text[4::3] == _USUAL_SIGNS:
@@ -79,7 +79,7 @@ def _from_iso(text: str) -> datetime:
 
 
 def time_text(value: datetime) -> str:
-    """RFC 3339 in UTC, with parts of a second only where there are some.
+    """Format a time as RFC 3339 in UTC, with fractional seconds only if not zero.
 
     A time without a zone counts as UTC.
     """
@@ -93,9 +93,9 @@ def time_text(value: datetime) -> str:
 
 
 def parse_duration_text(text: str) -> timedelta:
-    """A duration as Go writes it: `1h30m`, `250ms`. Raises ValueError for what is none.
+    """Parse a Go duration: `1h30m`, `250ms`. Raises ValueError if it is invalid.
 
-    Parts of a microsecond are only kept in the text.
+    Fractions of a microsecond are kept only in the text.
     """
     found = _DURATION.fullmatch(text)
     if found is None:
@@ -117,7 +117,7 @@ def parse_duration_text(text: str) -> timedelta:
 
 
 def duration_text(value: timedelta) -> str:
-    """As Go writes a duration: `1h30m0s`, `1.5s`, `250ms`, `0s`."""
+    """Format a duration as Go does: `1h30m0s`, `1.5s`, `250ms`, `0s`."""
     text = getattr(value, "text", None)
     if isinstance(text, str):
         return text
@@ -138,19 +138,19 @@ def duration_text(value: timedelta) -> str:
 
 @total_ordering
 class Quantity:
-    """An amount as Kubernetes writes it: `500m`, `1Gi`, `2`. Immutable.
+    """A Kubernetes quantity: `500m`, `1Gi`, `2`. Immutable.
 
-    Equal amounts are equal, however they are written; `str` is the text.
+    Compares by amount, not by text; `str` returns the text.
     """
 
     __slots__ = ("amount", "stated")
 
     def __init__(self, stated: str | int | Decimal) -> None:
-        """stated: the text, or a number. Raises ValueError for what is no amount."""
+        """stated: the text, or a number. Raises ValueError if it is not a quantity."""
         self.stated: str | int = stated if isinstance(stated, int) else str(stated)
-        """As it was read: servers take numbers too."""
+        """As it was given: servers accept numbers too."""
         self.amount = _amount(str(stated))
-        """In the unit itself: cores, bytes."""
+        """In the base unit: cores, bytes."""
 
     @classmethod
     def of_bytes(cls, count: int) -> Self:

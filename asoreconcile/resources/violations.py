@@ -1,6 +1,6 @@
-"""What of a JSON value a structural schema forbids. Pure.
+"""Validates a JSON value against a structural schema. Pure.
 
-All but formats and rules in CEL, which only the server judges.
+Does not check formats and CEL rules, which only the server evaluates.
 """
 
 import re
@@ -21,7 +21,9 @@ _SHOWN = {"array": "a list", "object": "an object", "integer": "a whole number"}
 
 
 def violations(value: Any, schema: JsonObject) -> list[str]:
-    """Each a clause that follows the value's name: `.ports[0]: is to be a string`."""
+    """The violations, each a clause that follows the value's name:
+    `.ports[0]: is to be a string`.
+    """
     return [f"{path}: {text}".lstrip(": ") for path, text in _found(value, schema, "")]
 
 

@@ -1,4 +1,4 @@
-"""Webhooks of classes: functions that get an object instead of a request.
+"""Typed webhooks: functions that get an object instead of a request.
 
     def check(site: Website) -> Denied | None: ...
     def check_change(site: Website, old: Website | None) -> Denied | None: ...
@@ -33,19 +33,21 @@ TypedValidate = (
     Callable[[T], Allowed | Denied | None]
     | Callable[[T, T | None], Allowed | Denied | None]
 )
-"""Whether an object may be as it would be; None is `Allowed()`. The second argument is
-the object as it is, None on a create."""
+"""Validates the new object; None means `Allowed()`. The second argument is the old
+object, None on a create.
+"""
 TypedMutate = (
     Callable[[T], T | Denied | None] | Callable[[T, T | None], T | Denied | None]
 )
-"""Fills in an object in place, or answers the one that it shall be. The second argument
-is as of `TypedValidate`."""
+"""Changes the new object in place, or returns another one. The second argument is as in
+`TypedValidate`.
+"""
 
 _WRITES = frozenset({"CREATE", "UPDATE"})
 
 
 class TypedWebhookServer(WebhookServer):
-    """`WebhookServer`, of classes too. Methods are safe from any thread."""
+    """`WebhookServer`, also for resource classes. Methods are safe from any thread."""
 
     @overload
     def validate(
@@ -59,14 +61,14 @@ class TypedWebhookServer(WebhookServer):
         on: WebhookRules | None = None,
     ) -> None: ...
     def validate(self, path: Any, *chain: Any, on: WebhookRules | None = None) -> None:
-        """Ask these functions, in order, whether a write may be. Rules: WH-5, WH-10.
+        """Register validating functions, called in order. Rules: WH-5, WH-10.
 
-        path: a class stands for kubebuilder's path of its kind, and for creates and
-        updates of it as `on`; its functions get objects, or the request if their
-        parameter is annotated as one. An object that the class cannot hold is denied.
-        As `WebhookServer.validate` otherwise. Raises WebhookError too for an `on` that
-        the functions would get no object of, TypeError for functions of another class
-        or another answer.
+        path: for a class, the path is kubebuilder's for its kind, and `on` is creates
+        and updates; its functions get objects, or the request if their parameter is
+        annotated so. An object that does not fit the class is denied.
+        Otherwise as `WebhookServer.validate`. Also raises WebhookError for an `on`
+        without an object for the functions, TypeError for functions with another class
+        or return type.
         """
         if not isinstance(path, type):
             super().validate(path, *chain, on=on)
@@ -88,9 +90,9 @@ class TypedWebhookServer(WebhookServer):
         on: WebhookRules | None = None,
     ) -> None: ...
     def mutate(self, path: Any, *chain: Any, on: WebhookRules | None = None) -> None:
-        """Let these functions, in order, fill in what is written. Rules: WH-5, WH-10.
+        """Register mutating functions, called in order. Rules: WH-5, WH-10.
 
-        path: as of `validate`. What the class does not name stays as it is.
+        path: as in `validate`. Fields that the class does not define are not changed.
         """
         if not isinstance(path, type):
             super().mutate(path, *chain, on=on)

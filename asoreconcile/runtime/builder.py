@@ -1,4 +1,4 @@
-"""What a controller looks at besides its own kind, said as a sentence.
+"""What a controller watches besides its own kind, as a chain of calls.
 
 app.reconcile(WIDGETS, Widgets(app)).owns(CONFIG_MAPS).watches(SECRETS, users_of)
 """
@@ -15,11 +15,11 @@ from asoreconcile.runtime.predicates import Predicate
 from asoreconcile.runtime.sources import Watch
 
 InformerSource = ApiResource | Informer | type | TypedInformer[Any]
-"""A kind, a class of one, or an informer of either."""
+"""A kind, a resource class, or an informer of either."""
 
 
 class ControllerBuilder:
-    """One controller's kinds. Each method acts at once and answers itself."""
+    """Adds watches to a controller. Methods act at once and return the builder."""
 
     def __init__(
         self,
@@ -27,19 +27,19 @@ class ControllerBuilder:
         primary: Informer | None,
         informer: Callable[[Any], Informer],
     ) -> None:
-        """primary: of the kind that is reconciled, if it is one. informer: finds those
-        of others.
+        """primary: the informer of the reconciled kind, if any. informer: returns the
+        informer of another kind.
         """
         self.controller = controller
         self._primary = primary
         self._informer = informer
 
     def owns(self, source: InformerSource, *, when: Predicate | None = None) -> Self:
-        """Also look at objects this controller makes: a change of one concerns the
-        object that its ownerReferences name as the controller. Rule: HA-2.
+        """Also watch objects that this controller creates: a change enqueues the object
+        that their ownerReferences name as the controller. Rule: HA-2.
 
-        when: which events count; all without it. Raises ValueError for a controller of
-        no kind.
+        when: a predicate; all events count without one. Raises ValueError for a
+        controller without a kind.
         """
         if self._primary is None:
             raise ValueError(
@@ -62,8 +62,8 @@ class ControllerBuilder:
         when: Predicate | None = None,
         resync_seconds: float = 0.0,
     ) -> Self:
-        """Also look at a kind; the arguments are those of a `Watch`, and the handler is
-        often `map_to(function)`.
+        """Also watch a kind. The arguments are those of `Watch`; the handler is often
+        `map_to(function)`.
         """
         informer = self._informer(source)
         self.controller.watch(Watch(informer, handler, when, resync_seconds))

@@ -18,13 +18,13 @@ from asoreconcile.serving.listener import Listener, ListenError
 from asoreconcile.serving.messages import ServerRequest, ServerResponse
 
 OFF = ("", "0")
-"""Addresses that switch the server off."""
+"""Addresses that disable the server."""
 
 
 @attrs.frozen
 class Access:
-    """Who may ask, over TLS. tls: as of `listener.Listener`. guard: asked before each
-    answer; what it answers is answered instead (`runtime.metrics_authorization`).
+    """TLS and authorization. tls: see `listener.Listener`. guard: called before each
+    response; if it returns one, that is sent instead (`runtime.metrics_authorization`).
     """
 
     tls: Callable[[], ssl.SSLContext] = attrs.field(repr=False)
@@ -37,14 +37,14 @@ class DebugAnswers(Protocol):
     def answer(
         self, path: str, query: Mapping[str, list[str]]
     ) -> ServerResponse | None:
-        """The page at a path, None where there is none. May block."""
+        """The page at a path, or None. May block."""
 
     def stop(self) -> None:
-        """End what blocks."""
+        """End blocking calls."""
 
 
 class Endpoints:
-    """A service that answers on one address. Rule: MG-8."""
+    """A service that serves HTTP on one address. Rule: MG-8."""
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class Endpoints:
         read_seconds: float = READ_SECONDS,
     ) -> None:
         """address: `:8081`, `127.0.0.1:0` (any free port), `[::1]:8081`; "0" and ""
-        are off. Raises ListenError if it is none of these.
-        registry: served as /metrics. checks: each under its own name.
-        access: None is plain HTTP, for all who come. debug: the pages of `/debug`,
-        which are shown to nobody without it.
+        are off. Raises ListenError for any other form.
+        registry: served as /metrics. checks: each is served under its own name.
+        access: None is plain HTTP for everyone. debug: the pages of `/debug`, served
+        only with `access`.
         """
         self._debug = debug if access else None
         self.name = f"endpoints {address}"
@@ -79,31 +79,31 @@ class Endpoints:
 
     @property
     def port(self) -> int:
-        """The port it listens on; 0 while it does not listen."""
+        """The port it listens on; 0 if it does not listen."""
         return self._listener.port if self._listener else 0
 
     def start(self) -> None:
-        """Listen, and answer on threads. Raises ListenError if it cannot."""
+        """Listen, and serve on threads. Raises ListenError if it cannot."""
         if self._listener is not None:
             self._listener.start()
 
     def lost(self) -> str:
-        """Why the listener ended, or "" while it works."""
+        """Why the listener failed, or "" while it works."""
         return self._listener.lost() if self._listener else ""
 
     def stop(self, timeout_seconds: float) -> list[str]:
-        """Stop listening, and let answers under way go out."""
+        """Stop listening, and finish the responses in progress."""
         if self._debug is not None:
             self._debug.stop()
         left = self._listener.stop(timeout_seconds) if self._listener else 0
         return [f"{self.name} ({left} answers)"] if left else []
 
     def answer(self, request: ServerRequest) -> ServerResponse:
-        """What a request gets, such as one for `/readyz?verbose`."""
+        """The response to a request, such as `/readyz?verbose`."""
         if self._guard is not None and (refusal := self._guard(request)) is not None:
             return refusal
         url = urllib.parse.urlsplit(request.target)
-        # `?verbose` has no value, and would be left out.
+        # `?verbose` has no value, and would be dropped by default.
         query = urllib.parse.parse_qs(url.query, keep_blank_values=True)
         path = url.path.rstrip("/") or "/"
         if path == "/metrics" and self._registry is not None:
@@ -134,16 +134,16 @@ class Endpoints:
 
 
 class Listening(Protocol):
-    """What listens (`Endpoints`, `webhooks.server.WebhookServer`)."""
+    """A listening server (`Endpoints`, `webhooks.server.WebhookServer`)."""
 
     name: str
 
     def lost(self) -> str:
-        """Why it listens no more; "" while it does, or before it began."""
+        """Why it no longer listens; "" while it does, or before it starts."""
 
 
 class ListenersAlive:
-    """Liveness: nothing that listens has lost its socket for good."""
+    """Liveness: no server has lost its listening socket for good."""
 
     def __init__(self, listening: Iterable[Listening] = ()) -> None:
         self._listening = list(listening)
@@ -167,10 +167,10 @@ def endpoints_at(
     access: Access | None = None,
     debug: DebugAnswers | None = None,
 ) -> dict[str, Endpoints]:
-    """The endpoints of a process by address; one address may serve both.
+    """The endpoints of a process by address; metrics and probes may share one.
 
-    access: to the metrics, and to the pages of `debug`. Raises ListenError for what is
-    no address, and where probes, which cannot log in, would have to.
+    access: to the metrics, and to the pages of `debug`. Raises ListenError for an
+    invalid address, and if probes, which cannot authenticate, would have to.
     """
     if access is not None and metrics == health and metrics not in OFF:
         raise ListenError("probes cannot log in: give them an address of their own")

@@ -1,4 +1,4 @@
-"""The informers of an application as its readiness check and its metrics show them."""
+"""Registers an application's informers in its readiness check and metrics."""
 
 import threading
 
@@ -11,20 +11,22 @@ class InformerRegistry:
     """The informers by label: the kind. Safe from any thread."""
 
     def __init__(self, *, synced: CachesSynced, metrics: RuntimeMetrics) -> None:
-        """synced, metrics: where each is shown."""
+        """synced, metrics: each informer is shown in both."""
         self._synced = synced
         self._metrics = metrics
         self._lock = threading.Lock()
         self._labels: dict[Informer, str] = {}
 
     def add(self, informer: Informer, *, cluster: str = "") -> bool:
-        """Show an informer; False if it is shown already. cluster: "" is one's own."""
+        """Show an informer; False if it is already shown. cluster: "" is the process's
+        own.
+        """
         with self._lock:
             if informer in self._labels:
                 return False
             label = self._labels[informer] = self._label(informer, cluster)
-            # Under the lock, here and below: another thread may give the label on, and
-            # who took it away last would take it from its next owner.
+            # Under the lock, here and below: another thread may reuse the label, and a
+            # late removal would remove it from the new informer.
             self._synced.watch(label, informer.has_synced, lambda: informer.last_error)
             self._metrics.informer(
                 label,
@@ -35,12 +37,12 @@ class InformerRegistry:
         return True
 
     def by_label(self) -> dict[str, Informer]:
-        """Those that are shown, by their labels."""
+        """The shown informers, by label."""
         with self._lock:
             return {label: informer for informer, label in self._labels.items()}
 
     def remove(self, informer: Informer) -> None:
-        """Show an informer no more. Idempotent."""
+        """Stop showing an informer. Idempotent."""
         with self._lock:
             label = self._labels.pop(informer, None)
             if label is not None:
@@ -48,12 +50,12 @@ class InformerRegistry:
                 self._metrics.forget(label)
 
     def _label(self, informer: Informer, cluster: str) -> str:
-        """The kind, numbered from the second informer of one kind on."""
+        """The kind, with a number from its second informer on."""
         kind = str(informer.resource.group_kind)
         kind = f"{cluster}/{kind}" if cluster else kind
         taken = set(self._labels.values())
-        # One kind may be cached twice, whole and as metadata: series need names of
-        # their own.
+        # One kind may be cached twice, whole and as metadata: metric series need unique
+        # names.
         label, count = kind, 1
         while label in taken:
             count += 1

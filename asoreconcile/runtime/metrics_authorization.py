@@ -1,8 +1,8 @@
-"""Whether a token may read the metrics, as the API server decides.
+"""Asks the API server whether a token may read the metrics.
 
-A bearer token says who comes (TokenReview), and a role says what they may read
-(SubjectAccessReview of the verb and the path). Answers are kept for a while, as
-controller-runtime keeps them: a scraper comes every few seconds.
+A TokenReview identifies the user of a bearer token, and a SubjectAccessReview of the
+verb and path checks the user's roles. Results are cached, as in controller-runtime,
+because a scraper sends a request every few seconds.
 """
 
 import hashlib
@@ -39,27 +39,28 @@ SUBJECT_ACCESS_REVIEWS = ApiResource(
 
 Answer = TypeVar("Answer")
 
-# A scraper waits: Prometheus gives up after ten seconds unless told otherwise.
+# A scraper waits: Prometheus times out after ten seconds by default.
 _REVIEW_SECONDS = 10.0
-# controller-runtime's times. What is refused is asked again sooner: a role or an
-# account may have been made a moment ago.
+# controller-runtime's times. Refusals are cached for less: the role or account may just
+# have been created.
 _KNOWN_SECONDS = 60.0
 _UNKNOWN_SECONDS = 10.0
 _ALLOWED_SECONDS = 300.0
 _DENIED_SECONDS = 30.0
-# Anybody can invent tokens: they must not fill the memory.
+# Anyone can send invented tokens: they must not fill the memory.
 _MOST_ANSWERS = 1000
 
 
 class ReviewClient(Protocol):
-    """What asks the API server (`kube.client.KubeClient`)."""
+    """The client that creates reviews (`kube.client.KubeClient`)."""
 
     def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
         """The review with its status. Raises AsoreconcileError."""
 
 
 class MetricsAuthorizationFilter:
-    """Lets in users that the cluster knows and its roles allow. Safe from any thread.
+    """Allows users that the cluster authenticates and its roles authorize. Safe from
+    any thread.
 
     The process needs `create` on tokenreviews and subjectaccessreviews; a scraper needs
     `get` on the nonResourceURL, such as `/metrics`.
@@ -71,8 +72,9 @@ class MetricsAuthorizationFilter:
         self._permissions: _Answers[bool] = _Answers(clock)
 
     def refusal(self, request: ServerRequest) -> ServerResponse | None:
-        """Why a request is not answered: 401, 403, or 500 when nobody can be asked;
-        None lets it through. Blocking: may ask the API server twice.
+        """The response that refuses a request: 401, 403, or 500 if the API server
+        cannot be asked; None allows it. Blocking: may send two requests to the API
+        server.
         """
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         token = token.strip()
@@ -91,7 +93,7 @@ class MetricsAuthorizationFilter:
         return ServerResponse(403, b"the token's user may not get " + path + b"\n")
 
     def _user(self, token: str) -> JsonObject | None:
-        """Whose token it is. Only its digest is kept."""
+        """The token's user. Only the token's digest is kept."""
 
         def ask() -> tuple[JsonObject | None, float]:
             status = self._review(TOKEN_REVIEWS, {"token": token})
@@ -133,7 +135,7 @@ class MetricsAuthorizationFilter:
 def metrics_access(
     reviewer: KubeClient, certificates: ServingCertificates, *, clock: Clock
 ) -> Access:
-    """Access for those whose token the reviewer's reviews let read, over TLS."""
+    """Access over TLS, for tokens that the reviewer's reviews allow."""
     guard = MetricsAuthorizationFilter(reviewer, clock=clock)
     return Access(certificates.context, guard.refusal)
 
@@ -141,8 +143,8 @@ def metrics_access(
 def review_client(
     cluster: ClusterConfig, user_agent: str, *, clock: Clock, metrics: RequestMetrics
 ) -> KubeClient:
-    """What asks for reviews, by connections of its own: scrapers come to replicas that
-    may not write, and must not wait behind what reconcilers send.
+    """A separate client for reviews: replicas that may not write serve scrapers too,
+    and scrapes must not wait behind reconcilers' requests.
     """
     return KubeClient(
         cluster,
@@ -154,7 +156,7 @@ def review_client(
 
 
 class _Answers(Generic[Answer]):
-    """Answers by question, each for its time; a bounded number of them."""
+    """A bounded cache of results, each with its own expiry."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -164,7 +166,7 @@ class _Answers(Generic[Answer]):
     def get(
         self, question: Hashable, ask: Callable[[], tuple[Answer, float]]
     ) -> Answer:
-        """ask: answers, and says for how many seconds that holds. Raises what it
+        """ask: returns the result and for how many seconds it is valid. Raises what it
         raises.
         """
         now = self._clock.monotonic()
@@ -180,7 +182,7 @@ class _Answers(Generic[Answer]):
         return answer
 
     def _forget(self, now: float) -> None:
-        """What is out of date; or all, as there were that many in a minute."""
+        """Drop expired results; or all, if none has expired."""
         kept = {q: one for q, one in self._kept.items() if one[0] > now}
         self._kept = kept if len(kept) < _MOST_ANSWERS else {}
 

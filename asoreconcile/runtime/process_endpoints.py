@@ -1,6 +1,6 @@
-"""What a process says of itself: its checks, and the servers that answer for them.
+"""The health checks of a process, and the servers that serve them.
 
-`/healthz` and `/readyz` begin with what every process has to show; others add theirs.
+`/healthz` and `/readyz` start with the checks that every process has; others are added.
 """
 
 import attrs
@@ -31,7 +31,9 @@ from asoreconcile.webhooks.serving_certificates import (
 
 @attrs.frozen(kw_only=True)
 class EndpointOptions:
-    """Where a process answers, and to whom. The fields are as of `Application`."""
+    """The addresses and access rules of a process. The fields are arguments of
+    `Application`.
+    """
 
     metrics_address: str = "0"
     secure_metrics: bool = False
@@ -40,7 +42,7 @@ class EndpointOptions:
 
 
 class ProcessEndpoints:
-    """The checks and servers of one process. Making it opens no socket."""
+    """The checks and servers of one process. The constructor opens no socket."""
 
     def __init__(
         self,
@@ -51,9 +53,8 @@ class ProcessEndpoints:
         cluster: ClusterConfig,
         user_agent: str,
     ) -> None:
-        """name: of the self-signed certificate, where one is needed. cluster,
-        user_agent: who is asked for those who read the metrics, and as whom. Raises
-        ListenError.
+        """name: for the self-signed certificate, where one is needed. cluster,
+        user_agent: for the client that authorizes metrics requests. Raises ListenError.
         """
         clock, metrics = parts.clock, parts.metrics
         self._reviewer = (
@@ -87,10 +88,10 @@ class ProcessEndpoints:
         self.readyz.add("caches", self.synced)
 
     def services(self) -> tuple[Runnable, ...]:
-        """What the manager runs for them."""
+        """The services for the manager to run."""
         return (*self.by_address.values(), self._timers)
 
     def close(self) -> None:
-        """Close the client that reviews who reads the metrics; idempotent."""
+        """Close the client that authorizes metrics requests; idempotent."""
         if self._reviewer is not None:
             self._reviewer.close()

@@ -1,4 +1,4 @@
-"""What everything in one process is made with: its clock, its threads, its metrics."""
+"""The parts that everything in a process shares: clock, threads and metrics."""
 
 from collections.abc import Callable
 from typing import Self
@@ -15,9 +15,9 @@ from asoreconcile.threads import Threads
 class ProcessParts:
     """One of each for a process.
 
-    threads: where all that runs for as long as the process does is started, and started
-    again if it dies. metrics: their registry is what `/metrics` shows.
-    close: ends the timers of a clock that was made here, and does not wait.
+    threads: starts the process's long-running threads, and restarts one that dies.
+    metrics: `/metrics` serves their registry.
+    close: stops the timers of a clock that was created here; does not wait.
     """
 
     clock: Clock
@@ -27,16 +27,16 @@ class ProcessParts:
 
     @classmethod
     def of(cls, clock: Clock | None) -> Self:
-        """clock: None is the system's."""
+        """clock: None is the system clock."""
         threads = Threads.timed_by(clock) if clock else Threads()
-        # Not the library's global registry, in which two applications of one process
-        # would collide.
+        # Not prometheus-client's global registry, in which two applications of one
+        # process would collide.
         registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         metrics = RuntimeMetrics(registry)
         metrics.threads(threads)
         if clock is not None:
             return cls(clock, threads, metrics)
-        # Its timers run on a thread that is started again like all others.
+        # Its timer thread is restarted like all others.
         own = SystemClock(start_thread=threads.start)
         return cls(own, threads, metrics, own.close)

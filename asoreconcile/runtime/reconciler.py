@@ -1,4 +1,5 @@
-"""What a controller asks of its user's code, what it may answer, and what that means.
+"""The interface of reconcilers: what they receive, return and raise, and what that
+means.
 
 `classify` and `label_of` are pure. Rules: CT-3, CT-4, CT-5, PQ-7.
 """
@@ -23,7 +24,7 @@ from asoreconcile.signatures import check_takes
 
 @attrs.frozen
 class Request:
-    """An object to bring in order. It may be gone by now."""
+    """An object to reconcile. It may no longer exist."""
 
     key: ObjectKey
 
@@ -32,10 +33,10 @@ class Request:
 class Result:
     """A reconcile that did not fail.
 
-    requeue_after_seconds: look at the object again then, or earlier if an event comes;
-    0 or less is at once, None only on an event.
-    priority: of that look; None keeps the one this reconcile was queued with (PQ-7).
-    not_before: not even an event makes it earlier.
+    requeue_after_seconds: reconcile again after this time, or earlier on an event; 0 or
+    less requeues at once, None reconciles again only on an event.
+    priority: of that requeue; None keeps the priority of this reconcile (PQ-7).
+    not_before: True makes events wait for that time too.
     """
 
     requeue_after_seconds: float | None = None
@@ -43,8 +44,8 @@ class Result:
     not_before: bool = False
 
     def __attrs_post_init__(self) -> None:
-        """Raises TypeError or ValueError for what is no time, and for what is no
-        priority: in the queue it would do harm to other objects as well.
+        """Raises TypeError or ValueError for an invalid time or priority: in the queue
+        it would harm other objects too.
         """
         if self.requeue_after_seconds is not None:
             check_seconds("requeue_after_seconds", self.requeue_after_seconds)
@@ -53,30 +54,30 @@ class Result:
 
 
 class Reconciler(Protocol):
-    """Brings one object from where it is to where it should be."""
+    """Moves one object from its actual to its desired state."""
 
     def reconcile(self, request: Request) -> Result:
-        """One reconcile of one object. Runs on worker threads, never twice at once for
-        one object; may block, within `reconcile_context.deadline()`.
+        """Reconcile one object once. Runs on worker threads, never concurrently for one
+        object; may block, within `reconcile_context.deadline()`.
 
         Raises TerminalError: only a change of the object helps; no retry, and back-off
-        is cleared. RetryError: try again, not before its time. StoppedError: the
-        process is stopping, nothing is recorded. Anything else: try again with
-        back-off; what is no AsoreconcileError is logged with its stack, as a bug.
+        is cleared. RetryError: retry, not before the time it gives. StoppedError: the
+        process is stopping, nothing is recorded. Anything else: retry with back-off; an
+        error that is not an AsoreconcileError is logged with its stack, as a bug.
         Rules: CT-3, CT-4, CT-5.
         """
 
 
 Reconcile = Callable[[Request], Result]
-"""As `Reconciler.reconcile`: a plain function will do."""
+"""A plain function with the contract of `Reconciler.reconcile`."""
 
 
 def reconcile_of(reconciler: Reconciler | Reconcile) -> Reconcile:
-    """What to call for each object.
+    """The function to call for each object.
 
-    Raises TypeError for what could not answer a Result, before anything runs: a class
-    where an object of it is meant, a coroutine function or generator, an object of
-    neither form, a function that does not take one Request.
+    Raises TypeError, before anything runs, for what cannot return a Result: a class
+    instead of an instance, a coroutine function or generator, an object that is neither
+    a function nor a Reconciler, a function that does not take one Request.
     """
     if isinstance(reconciler, type):
         raise TypeError(f"{reconciler.__name__} is a class: give an object of it")
@@ -92,7 +93,7 @@ def reconcile_of(reconciler: Reconciler | Reconcile) -> Reconcile:
 
 @attrs.frozen
 class Retry:
-    """Queue it again with back-off. hold_seconds: events must not beat that."""
+    """Requeue with back-off. hold_seconds: events must not requeue it earlier."""
 
     error: BaseException
     hold_seconds: float = 0.0
@@ -101,7 +102,7 @@ class Retry:
 
 @attrs.frozen
 class Terminal:
-    """Only an event brings it back; back-off is cleared."""
+    """Requeue only on an event; back-off is cleared."""
 
     error: BaseException
 
@@ -113,7 +114,7 @@ class Stopped:
 
 @attrs.frozen
 class Done:
-    """In order: back-off is cleared, and `result` says when to look again."""
+    """Success: back-off is cleared, and `result` says when to requeue."""
 
     result: Result
 
@@ -122,10 +123,10 @@ Outcome = Retry | Terminal | Stopped | Done
 
 
 def classify(error: BaseException) -> Outcome:
-    """What a reconcile that raised means."""
+    """Classify the error of a reconcile."""
     if in_chain(error, StoppedError):
         return Stopped()
-    # The outer one wins: the code that raised it has seen the inner one.
+    # The outer error wins: the code that raised it knows the inner one.
     verdict = in_chain(error, (TerminalError, RetryError))
     if isinstance(verdict, TerminalError):
         return Terminal(error)
@@ -137,7 +138,7 @@ def classify(error: BaseException) -> Outcome:
 
 
 def label_of(outcome: Outcome) -> ReconcileResult | None:
-    """The `result` label to count it under."""
+    """The `result` label of the reconcile metric."""
     match outcome:
         case Retry() | Terminal():
             return "error"

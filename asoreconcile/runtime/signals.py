@@ -1,4 +1,6 @@
-"""SIGINT and SIGTERM: the first asks to stop, the second ends the process (MG-6)."""
+"""SIGINT and SIGTERM: the first requests a stop, the second exits the process
+(MG-6).
+"""
 
 import os
 import signal
@@ -12,27 +14,27 @@ from typing import Any
 from asoreconcile.threads import begin
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
-# What handled them before, of all who are within `stop_signals`, the first one first.
+# The previous handlers of each active `stop_signals`, the outermost first.
 _BEFORE: list[dict[int, Any]] = []
 
 
 @contextmanager
 def stop_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Within it, call `stop`, on a thread of its own, when the process is asked to end.
+    """Within the block, the first signal calls `stop`, on a separate thread.
 
-    stop: must not wait. A second signal exits with status 1 at once. What handled
-    signals before does so again after it, and in a process that is forked meanwhile.
-    Main thread only: raises ValueError on another. Raises OSError without a descriptor,
-    NoThreadError without a thread.
+    stop: must not wait. A second signal exits with status 1 at once. The previous
+    handlers are restored after the block, and in a child process forked within it.
+    Main thread only: raises ValueError on another. Raises OSError if no file descriptor
+    is available, NoThreadError if no thread is.
     """
     if threading.current_thread() is not threading.main_thread():
         raise ValueError(
             "signals are handled on the main thread alone: run there, or without "
             "signals (`run(signals=False)`) and have `stop` called"
         )
-    # The interpreter's own handler writes to it at once. One of Python's runs when the
-    # main thread does: not while that waits for a lock, if the signal came just before
-    # it began to, or on another thread.
+    # The interpreter's C handler writes to it at once. A Python handler runs only when
+    # the main thread runs bytecode: not while that waits for a lock, if the signal
+    # arrived just before, or on another thread.
     reader, writer = socket.socketpair()
     writer.setblocking(False)
 
@@ -44,7 +46,7 @@ def stop_signals(stop: Callable[[], None]) -> Iterator[None]:
                     continue
                 count += 1
                 if count > 1:
-                    # Not `sys.exit`: that waits for threads, which is what did not end.
+                    # Not `sys.exit`: that waits for the threads that did not end.
                     os._exit(1)
                 stop()
 
@@ -71,19 +73,19 @@ def stop_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def _heard(_number: int, _frame: FrameType | None) -> None:
-    """Without a handler of Python's the interpreter has none."""
+    """An empty handler: without a Python handler the C handler is not installed."""
 
 
 def _put_back(before: Mapping[int, Any], descriptor: int) -> None:
     for number, handler in before.items():
-        # None: by code that is not Python's, which cannot be put back from here.
+        # None: installed by C code, which cannot be restored from here.
         signal.signal(number, signal.SIG_DFL if handler is None else handler)
     if before:
         signal.set_wakeup_fd(descriptor)
 
 
 def _after_fork() -> None:
-    """A signal to the forked process is none to the one that it was forked from."""
+    """In a forked child: its signals must not stop the parent."""
     if _BEFORE:
         _put_back(_BEFORE[0], -1)
         _BEFORE.clear()

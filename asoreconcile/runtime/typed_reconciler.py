@@ -1,4 +1,4 @@
-"""Reconcilers that get an object of their class instead of a request.
+"""Reconcilers that get a typed object instead of a request.
 
 def reconcile(site: Website) -> Result | None: ...
 """
@@ -16,19 +16,19 @@ T_contra = TypeVar("T_contra", bound=HasMetadata, contravariant=True)
 
 
 class TypedReconciler(Protocol[T_contra]):
-    """Brings one object from where it is to where it should be."""
+    """Moves one object from its actual to its desired state."""
 
     def reconcile(self, obj: T_contra, /) -> Result | None:
-        """One reconcile of one object, which is the reconciler's own, as the cache has
-        it. None is `Result()`. As `Reconciler.reconcile` otherwise.
+        """Reconcile one object once. It gets its own copy of the cached object. None
+        means `Result()`. Otherwise as `Reconciler.reconcile`.
 
-        It is not called for an object that is gone: what must happen then needs a
-        finalizer, or a reconciler that takes a `Request`.
+        It is not called for a deleted object: clean-up needs a finalizer, or a
+        reconciler that takes a `Request`.
         """
 
 
 TypedReconcile = Callable[[T], Result | None]
-"""As `TypedReconciler.reconcile`: a plain function will do."""
+"""A plain function with the contract of `TypedReconciler.reconcile`."""
 
 
 def reconcile_of_class(
@@ -36,11 +36,11 @@ def reconcile_of_class(
     informer: TypedInformer[T],
     reconciler: "TypedReconciler[T] | TypedReconcile[T] | Reconciler | Reconcile",
 ) -> Reconciler | Reconcile:
-    """What to call for each request: reads the object, and has it reconciled.
+    """The function to call for each request: it reads the object and reconciles it.
 
-    A reconciler whose parameter is annotated as a `Request` is taken as it is.
-    Raises TypeError for a function that does not take one object of the class, or whose
-    answer is no Result, before anything runs.
+    A reconciler whose parameter is annotated as `Request` is returned unchanged.
+    Raises TypeError, before anything runs, for a function that does not take one object
+    of the class, or is annotated to return anything but a Result.
     """
     if isinstance(reconciler, type):
         raise TypeError(f"{reconciler.__name__} is a class: give an object of it")

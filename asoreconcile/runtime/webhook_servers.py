@@ -1,6 +1,6 @@
-"""The webhook servers of a process: started, checked and counted with everything else.
+"""The webhook servers of a process, with their services, health checks and metrics.
 
-They run on every replica: the API server asks whichever the Service leads it to.
+They run on every replica, as the Service may route a call to any of them.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from asoreconcile.webhooks.serving_certificates import ServingCertificates
 
 
 class WebhookServers:
-    """Makes them for one application (`Application.webhooks`)."""
+    """Creates them for one application (`Application.webhooks`)."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class WebhookServers:
         *,
         clock: Clock,
     ) -> None:
-        """manager: runs them. process: has the checks that wait for them."""
+        """manager: runs them. process: its readiness checks include them."""
         self._manager = manager
         self._process = process
         self._registry = registry
@@ -39,7 +39,7 @@ class WebhookServers:
 
     @cached_property
     def metrics(self) -> WebhookMetrics:
-        """The families of all servers; not registered before they are asked for."""
+        """The metric families of all servers; registered at first use."""
         return WebhookMetrics(self._registry)
 
     def add(
@@ -56,12 +56,12 @@ class WebhookServers:
             metrics=self.metrics,
             limits=limits,
         )
-        # Before the server, in the same group: it needs a certificate to begin.
+        # Before the server, in the same group: it needs a certificate to start.
         if isinstance(certificates, Runnable):
             self._manager.add(certificates, group=RunnableGroup.WEBHOOKS)
         self._manager.add(server, group=RunnableGroup.WEBHOOKS)
-        # A port that died with its process alive is found by liveness: its readiness
-        # alone would only take it out of the Service.
+        # Liveness finds a dead port in a live process: readiness alone would only
+        # remove the pod from the Service.
         self._process.listening.watch(server)
         pending_injections: Callable[[], Mapping[str, str]] = dict
         if isinstance(certificates, ManagedCertificates):

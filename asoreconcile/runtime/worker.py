@@ -1,9 +1,9 @@
-"""One reconcile of one object, on a worker's thread: reconcile, classify, requeue.
+"""One reconcile of one object, on a worker thread: reconcile, classify, requeue.
 
     item -> (throttle) -> reconciler -> outcome -> queue, metrics, log
 
-What runs now is known (`InFlightReconciles`), and reported if it does not end: a thread
-cannot be killed, so what helps is to know where it hangs.
+`InFlightReconciles` records running reconciles, and reports those that do not end: a
+thread cannot be killed, so people need to know where it hangs.
 
 Rules: CT-3 - CT-6, CT-9, PQ-7.
 """
@@ -40,20 +40,22 @@ from asoreconcile.stop_signal import StopSignal
 from asoreconcile.tracing import Tracing
 
 _log = Logger(__name__)
-# Where no deadline is set: longer than any honest call of the clients takes.
+# For reconciles without a deadline: longer than any healthy client call takes.
 _STUCK_AFTER_SECONDS = 300.0
 
 
 class Throttle:
-    """Turns, handed out at a rate. One for all controllers; safe from any thread."""
+    """Limits the rate of reconciles. Controllers may share one; safe from any
+    thread.
+    """
 
     def __init__(self, qps: float, burst: int, *, clock: Clock) -> None:
-        """qps: reconciles a second, after the first `burst`."""
+        """qps: reconciles per second after the first `burst`."""
         self._bucket = TokenBucket(qps, burst, clock=clock)
         self._clock = clock
 
     def wait(self, stopped: threading.Event) -> bool:
-        """Block until it is the caller's turn; False if `stopped` was set first."""
+        """Block until the caller may go on; False if `stopped` was set first."""
         delay_seconds = self._bucket.delay(None)
         if delay_seconds <= 0:
             return not stopped.is_set()
@@ -61,7 +63,7 @@ class Throttle:
 
 
 class InFlightReconcile:
-    """One running reconcile: of which object, since when, on which thread."""
+    """One running reconcile: its object, start time and thread."""
 
     __slots__ = ("key", "reconcile_id", "reported", "since", "thread")
 
@@ -69,7 +71,7 @@ class InFlightReconcile:
         self.key = key
         self.reconcile_id = reconcile_id
         self.since = since
-        # To find its stack by, should it never end.
+        # To find its stack if it never ends.
         self.thread = threading.get_ident()
         self.reported = False
 
@@ -87,14 +89,14 @@ class InFlightReconciles:
         self._running: dict[int, InFlightReconcile] = {}
 
     def begin(self, key: ObjectKey, reconcile_id: str) -> InFlightReconcile:
-        """Record that this thread starts one; end it with `end`."""
+        """Record that this thread starts a reconcile; call `end` after it."""
         in_flight = InFlightReconcile(key, reconcile_id, self._clock.monotonic())
         with self._lock:
             self._running[in_flight.thread] = in_flight
         return in_flight
 
     def end(self, ended: InFlightReconcile) -> None:
-        """Forget a reconcile that has ended, on the thread that ran it."""
+        """Forget a reconcile that has ended; call on the thread that ran it."""
         with self._lock:
             self._running.pop(ended.thread, None)
 
@@ -107,7 +109,7 @@ class InFlightReconciles:
         ]
 
     def states(self) -> list[dict[str, Any]]:
-        """Each as JSON has it, the longest first."""
+        """Each as a JSON value, the longest first."""
         now = self._clock.monotonic()
         return [
             {
@@ -121,12 +123,14 @@ class InFlightReconciles:
         ]
 
     def longer_than(self, seconds: float) -> int:
-        """How many have been running for longer than that."""
+        """How many have run for longer than that."""
         now = self._clock.monotonic()
         return sum(now - one.since > seconds for one in self._by_age())
 
     def report_stuck(self) -> None:
-        """Log each that is past its time, once, with its thread's stack."""
+        """Log each reconcile that is past its deadline, once, with its thread's
+        stack.
+        """
         now = self._clock.monotonic()
         for one in self._by_age():
             age = now - one.since
@@ -154,7 +158,7 @@ def _stack(thread: int) -> str:
 
 
 class Worker:
-    """What a controller's workers do with a key. Safe from any thread."""
+    """Processes the keys of a controller's queue. Safe from any thread."""
 
     def __init__(
         self,
@@ -169,7 +173,7 @@ class Worker:
         throttle: Throttle | None,
         tracing: Tracing | None = None,
     ) -> None:
-        """The arguments are as of `Controller`."""
+        """The arguments are those of `Controller`."""
         self._tracing = tracing
         self._name = name
         self._kind = kind
@@ -185,22 +189,21 @@ class Worker:
             stuck_after_seconds=deadline_seconds or _STUCK_AFTER_SECONDS,
         )
         self.closed = LazyEvent()
-        """Set it to begin nothing more."""
+        """Set it to start no more reconciles."""
         self.stopping = StopSignal()
-        """Set it to have what runs end early."""
+        """Set it to cancel the reconciles in flight."""
 
     def work(self, item: Item[ObjectKey]) -> None:
         """One reconcile of one object: blocks for as long as it takes."""
-        # Before the clock of the deadline starts: who waits for a turn has done nothing
-        # yet.
+        # Before the deadline starts: a throttled reconcile has not begun.
         if self._throttle is not None and not self._throttle.wait(self.closed):
             return
-        # Taken from the queue before it was shut down: nothing is lost, the process or
-        # the controller that follows lists everything anew.
+        # Taken from the queue before it was shut down. Nothing is lost: the next
+        # process or controller lists everything again.
         if self.closed.is_set():
             return
-        # One for each reconcile, not for each object: logs and traces of two tries must
-        # be told apart.
+        # A new id for each reconcile, not each object: logs and traces of two tries
+        # must be distinguishable.
         reconcile_id = random_id()
         in_flight = self.in_flight.begin(item.key, reconcile_id)
         deadline = (
@@ -222,7 +225,7 @@ class Worker:
 
     def _run(self, item: Item[ObjectKey], context: Context) -> Outcome:
         with running(context):
-            # The queue is told within the context too: its log lines belong to the
+            # Update the queue within the context too: its log lines belong to the
             # reconcile.
             outcome = self._reconcile(item.key)
             self._finish(item, outcome)
@@ -234,8 +237,7 @@ class Worker:
         """As `_run`, within a span."""
         with tracing.reconcile(self._name, context.log_fields) as trace:
             fields = {**context.log_fields, **trace.log_fields}
-            # The ids of the trace go into each log line, so that one leads to the
-            # other.
+            # Each log line gets the trace's ids, to find one from the other.
             context = attrs.evolve(context, log_fields=fields, trace=trace)
             outcome = self._run(item, context)
             error = getattr(outcome, "error", None)
@@ -264,13 +266,13 @@ class Worker:
         try:
             return Done(_checked(self._call(Request(key))))
         except BaseException as error:  # noqa: BLE001 - one object's failure stays its own
-            # Also what means to end the program: on a thread it would end just that.
+            # Also SystemExit and the like: on a thread they would end only the thread.
             outcome = classify(error)
             _log_failure(outcome)
             return outcome
 
     def _finish(self, item: Item[ObjectKey], outcome: Outcome) -> None:
-        """Tell the queue. Rules: CT-3, CT-4, PQ-7."""
+        """Requeue or forget the key. Rules: CT-3, CT-4, PQ-7."""
         key, queue = item.key, self._queue
         match outcome:
             case Retry(error=error, hold_seconds=hold_seconds):
@@ -283,7 +285,8 @@ class Worker:
             case Terminal():
                 queue.forget(key)
             case Stopped():
-                # Refused while stopping; else the object would be lost.
+                # The queue refuses it while stopping; otherwise the object would be
+                # lost.
                 queue.add_rate_limited(key, priority=item.priority)
             case Done(result=result):
                 queue.forget(key)

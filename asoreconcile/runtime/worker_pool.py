@@ -1,7 +1,6 @@
 """A controller's worker threads: started when keys wait, ended when idle. Rule: TH-8.
 
-With hundreds of kinds, most of which are quiet, standing threads would cost memory for
-nothing.
+With hundreds of kinds, most of them quiet, permanent threads would waste memory.
 """
 
 import threading
@@ -17,9 +16,9 @@ from asoreconcile.threads import Threads, begin
 
 _log = Logger(__name__)
 
-# A fixed time: the limiter may be what has failed.
+# A fixed time: the limiter itself may have failed.
 _AGAIN_SECONDS = 30.0
-# Nothing says when the machine has threads again.
+# No event says when the machine has threads again.
 _RETRY_SECONDS = 1.0
 
 Key = TypeVar("Key", bound=Hashable)
@@ -34,7 +33,7 @@ class StartThread(Protocol):
 def start_daemon(name: str, target: Callable[[], None]) -> None:
     """Start a thread that does not keep the process alive.
 
-    Raises NoThreadError where the machine starts no more.
+    Raises NoThreadError if the machine cannot start one.
     """
     begin(threading.Thread(target=target, name=name, daemon=True))
 
@@ -42,8 +41,8 @@ def start_daemon(name: str, target: Callable[[], None]) -> None:
 class WorkerPool(Generic[Key]):
     """Up to `most` threads that take keys from one queue. Safe from any thread.
 
-    A machine that starts no more threads loses nothing: its workers go on, and
-    it is tried again each second. Adding a key never fails for it.
+    If the machine cannot start more threads, no key is lost: the existing workers go
+    on, and the pool retries each second. Adding a key never fails because of it.
     """
 
     def __init__(
@@ -58,10 +57,10 @@ class WorkerPool(Generic[Key]):
         threads: Threads | None = None,
         start_thread: StartThread = start_daemon,
     ) -> None:
-        """work: what to do with a taken key; `done` is called after it, always.
-        idle_seconds: a worker that no key needed for so long leaves (at most twice
-        that). on_tick: called at that period too while there are workers. threads:
-        counts the keys that a worker would have died of.
+        """work: called with each taken key; the pool always calls `done` after it.
+        idle_seconds: a worker that was not needed for this long ends (after at most
+        twice that). on_tick: also called at that period while there are workers.
+        threads: counts the keys whose error would have ended a worker.
         """
         self._queue = queue
         self._work = work
@@ -84,11 +83,11 @@ class WorkerPool(Generic[Key]):
 
     @property
     def workers(self) -> int:
-        """How many threads there are now, idle ones included."""
+        """The current number of threads, including idle ones."""
         return self._workers
 
     def refused_seconds(self) -> float:
-        """For how long the machine has started no worker that was needed; else 0."""
+        """For how long no needed worker could be started; otherwise 0."""
         with self._lock:
             since = self._refused_since
         return 0.0 if since is None else self._clock.monotonic() - since
@@ -102,22 +101,21 @@ class WorkerPool(Generic[Key]):
         self.scale_up()
 
     def close(self) -> None:
-        """Start no more workers. Those there are end with the queue."""
+        """Start no more workers. Existing ones end when the queue shuts down."""
         with self._lock:
             self._open, self._closed = False, True
         self._timer.cancel()
         self._retry.cancel()
 
     def scale_up(self) -> None:
-        """Start workers for the ready keys that none is there to take."""
-        # Without the lock first: this is called with each key that no idle worker
-        # takes.
+        """Start workers for ready keys that no worker will take."""
+        # First without the lock: this runs for each key that no idle worker takes.
         if not self._has_room():
-            return  # a worker that leaves looks again, after it is out of the count
+            return  # a worker that ends checks again, after it is no longer counted
         with self._lock:
             if not self._has_room():
                 return
-            # Those that are starting will take some: else each key that comes meanwhile
+            # Starting workers will take some keys: otherwise each key added meanwhile
             # would start one more.
             wanted = self._queue.unclaimed() - self._starting
             count = max(0, min(wanted, self._most - self._workers))
@@ -131,7 +129,7 @@ class WorkerPool(Generic[Key]):
         for started in range(count):
             try:
                 self._start_thread(f"{self._queue.name}-worker", self._run)
-            # What is raised differs by what is short: threads, processes or memory.
+            # The exception depends on what is exhausted: threads, processes or memory.
             except (RuntimeError, OSError, MemoryError) as error:
                 self._give_up(count - started, error)
                 break
@@ -139,14 +137,14 @@ class WorkerPool(Generic[Key]):
             self._timer.set(self._clock.monotonic() + self._idle_seconds)
 
     def wait_until_left(self, timeout_seconds: float) -> bool:
-        """Block until no worker is left (True) or the time is over."""
+        """Block until no worker is left (True) or the time has passed (False)."""
         return self._clock.wait(self._all_left, timeout_seconds)
 
     def _has_room(self) -> bool:
         return self._open and self._workers < self._most
 
     def _give_up(self, count: int, error: BaseException) -> None:
-        """So many workers could not be started: as if they had never been counted."""
+        """Undo the count of this many workers, which could not be started."""
         now = self._clock.monotonic()
         with self._lock:
             self._starting -= count
@@ -187,8 +185,8 @@ class WorkerPool(Generic[Key]):
             self._leave()
 
     def _survive(self, item: Item[Key], error: BaseException) -> None:
-        """What went wrong beside the reconciler has not reached the queue: without
-        this the key would be lost until its next event.
+        """Requeue a key after an error outside the reconciler: otherwise it would be
+        lost until its next event.
         """
         self._threads.record_crash(f"{self._queue.name}-worker", error)
         self._queue.add_after(item.key, _AGAIN_SECONDS, priority=item.priority)
@@ -196,7 +194,8 @@ class WorkerPool(Generic[Key]):
     def _leave(self) -> None:
         with self._lock:
             self._release_places(1)
-        # A key may have come after `get` let this worker go and before it left.
+        # A key may have been added after `get` released this worker and before it
+        # ended.
         self.scale_up()
 
     def _tick(self) -> None:

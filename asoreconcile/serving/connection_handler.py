@@ -1,6 +1,7 @@
-"""One connection served: requests read whole and within bounds, answers written.
+"""Serves one connection: reads whole, bounded requests and writes the responses.
 
-What a client may take of us is bounded: time both ways, heads, bodies. Rule: MG-9.
+What a client may use is limited: time to read and write, sizes of heads and bodies.
+Rule: MG-9.
 """
 
 import io
@@ -28,11 +29,11 @@ _log = Logger(__name__)
 # controller-runtime's servers allow.
 READ_SECONDS = 32.0
 _IDLE_SECONDS = 90.0
-# A client that goes on sending for longer is not waiting for the answer.
+# A client that sends for longer is not waiting for the response.
 _LINGER_SECONDS = 2.0
 _HEAD_BYTES = 1 << 20
 _PIECE_BYTES = 1 << 14  # of TLS: one is sent, or waited for, as a whole
-# As Python's own `http.client` has them.
+# As in Python's `http.client`.
 _MOST_HEADERS = 100
 _LINE_BYTES = 1 << 16
 # Not `//`: the base class makes one slash of two, so that no path names a host.
@@ -46,7 +47,7 @@ _RARE_HEADERS = frozenset({"connection", "expect"})
 
 @attrs.frozen
 class ServerLimits:
-    """What is answered, and what may be asked.
+    """The limits of a server.
 
     max_body_bytes: of a request for a target. read_seconds: for a whole request, from
     its first byte, and as much again for its answer to be taken. is_urgent: whether a
@@ -61,7 +62,7 @@ class ServerLimits:
 
 
 class ConnectionHandler(BaseHTTPRequestHandler):
-    """One connection: request after request, each whole and within its bounds."""
+    """One connection: serves one request after another, within the limits."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -88,7 +89,7 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         super().__init__(connection, client, server)
 
     def setup(self) -> None:
-        """Put readers and writers with our own limits in place of the library's."""
+        """Replace the library's readers and writers by ones with our limits."""
         super().setup()
         self._input = _Limited(self.connection)
         self.rfile = self._reader = io.BufferedReader(self._input)
@@ -205,7 +206,7 @@ class ConnectionHandler(BaseHTTPRequestHandler):
             self._output.write(body)
 
     def _leave_unread(self) -> None:
-        """What follows is no head of a next request."""
+        """Close after this response, as unread data is not a next request."""
         self.close_connection = self._unread = True
 
     def finish(self) -> None:

@@ -14,7 +14,7 @@ from asoreconcile.errors import AsoreconcileError
 
 
 class ConnectionLimitError(AsoreconcileError):
-    """As many requests are being answered as may be: this one has to come again."""
+    """Too many concurrent requests: the client must retry this one."""
 
 
 class _Stage(IntEnum):
@@ -46,7 +46,9 @@ class ConnectionLimiter:
         self._closing = False
 
     def add(self, connection: socket.socket) -> bool:
-        """Count one in; False if there is no place, not even that of a lower one."""
+        """Add a connection; False if there is no place, even by dropping a connection
+        in a lower stage.
+        """
         with self._changed:
             if self._closing:
                 return False
@@ -62,12 +64,12 @@ class ConnectionLimiter:
             self._changed.notify_all()
 
     def drop(self) -> bool:
-        """End the first of those that may go; False if there is none."""
+        """Drop the first connection that may be dropped; False if there is none."""
         with self._changed:
             return self._drop_lowest()
 
     def request_started(self, connection: socket.socket) -> None:
-        """The first byte of a request is there. Raises ConnectionError if dropped."""
+        """Record the first byte of a request. Raises ConnectionError if dropped."""
         with self._changed:
             self._move(connection, _Stage.HEAD)
 
@@ -80,7 +82,7 @@ class ConnectionLimiter:
     def answering(
         self, connection: socket.socket, *, urgent: bool = False
     ) -> Iterator[None]:
-        """The request is all there, and is answered: nothing ends it but the client.
+        """Record a complete request: from now on only the client can end it.
 
         Raises ConnectionError if it was dropped meanwhile, ConnectionLimitError if it
         is not urgent and only the reserve is left.
@@ -101,11 +103,13 @@ class ConnectionLimiter:
 
     @property
     def closing(self) -> bool:
-        """Whether each answer is its connection's last."""
+        """Whether each connection closes after its response."""
         return self._closing
 
     def close(self, timeout_seconds: float) -> int:
-        """End those without a request, wait for the others; how many did not end."""
+        """Close idle connections and wait for the others; returns how many did not
+        end.
+        """
         with self._changed:
             self._closing = True
             for connection, stage in self._stages.items():

@@ -1,7 +1,7 @@
 """A small HTTP/1.1 server: for probes, for scrapers, and for the API server's webhooks.
 
 A thread for each connection (`connection_handler`), which serves one request after the
-other. Everything a client may take of us is bounded. Rule: MG-9.
+other. Everything a client may use is limited. Rule: MG-9.
 """
 
 import errno
@@ -28,7 +28,7 @@ _log = Logger(__name__)
 
 _HANDSHAKE_SECONDS = 10.0
 _MAX_CONNECTIONS = 512
-# For probes: a port that is full of slow clients must not have the pod restarted.
+# For probes: slow clients that fill the port must not cause a restart of the pod.
 _RESERVE = 16
 # As Go's servers: while no descriptor or thread is to be had, each try costs next to
 # nothing, and the first one often succeeds.
@@ -39,11 +39,11 @@ _GONE = (errno.EBADF, errno.EINVAL, errno.ENOTSOCK)
 
 
 class ListenError(AsoreconcileError):
-    """An address that is none, is taken, or may not be used; the message says which."""
+    """An address that is invalid, in use or not permitted; the message says which."""
 
 
 class Listener:
-    """Answers on one address, from `start` to `stop`. Safe from any thread."""
+    """Serves HTTP on one address, from `start` to `stop`. Safe from any thread."""
 
     def __init__(
         self,
@@ -103,12 +103,12 @@ class Listener:
             raise ListenError(f"cannot listen on {self.address}: {error}") from error
 
     def lost(self) -> str:
-        """Why it listens no more though nobody stopped it, or "". Does not block."""
+        """Why it stopped listening without `stop`, or "". Does not block."""
         server = self._server
         return server.lost if server is not None else ""
 
     def stop(self, timeout_seconds: float) -> int:
-        """Stop listening, end idle connections, and wait for answers under way.
+        """Stop listening, close idle connections, and wait for responses in progress.
 
         Returns the number of those that were not finished in time.
         """
@@ -221,7 +221,7 @@ class _Server(socketserver.ThreadingTCPServer):
         """The connection itself, or TLS on a duplicate of it."""
         if self._tls is None:
             return connection.dup()
-        # On its own thread: a client that says nothing holds up nobody else.
+        # On its own thread: a silent client delays no other.
         connection.settimeout(_HANDSHAKE_SECONDS)
         return self._tls().wrap_socket(connection.dup(), server_side=True)
 

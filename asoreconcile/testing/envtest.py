@@ -1,9 +1,10 @@
-"""A real kube-apiserver with its etcd, from a folder with both: the envtest convention.
+"""Runs a real kube-apiserver with etcd, from a folder with both binaries, as envtest
+does.
 
     with running(Path(os.environ["KUBEBUILDER_ASSETS"])) as server:
         server.write_kubeconfig(path)
 
-It has no controllers: nothing collects garbage, and namespaces stay Terminating.
+It runs no controllers: there is no garbage collection, and namespaces stay Terminating.
 """
 
 import secrets
@@ -31,12 +32,12 @@ _POLL_SECONDS = 0.2
 
 
 class EnvtestError(AsoreconcileError):
-    """The programs are not there, or kube-apiserver does not become ready."""
+    """The programs are missing, or kube-apiserver does not become ready."""
 
 
 @attrs.frozen
 class RealKubeServer:
-    """Where it is, and how to be its administrator. pids: of both processes."""
+    """Its address and administrator credentials. pids: of both processes."""
 
     url: str
     token: str = attrs.field(repr=False)
@@ -44,7 +45,9 @@ class RealKubeServer:
     pids: tuple[int, ...]
 
     def write_kubeconfig(self, path: str | Path, token: str = "") -> None:
-        """For the administrator, or for whom a token is of; its owner's to read."""
+        """Write a kubeconfig for the administrator, or for the user of a token; only
+        its owner can read the file.
+        """
         document = kubeconfigs.kubeconfig(
             self.url, self.authority_pem.encode(), token or self.token
         )
@@ -52,17 +55,17 @@ class RealKubeServer:
 
 
 def missing(folder: Path) -> list[str]:
-    """Which of the programs a folder lacks."""
+    """The programs that are missing in a folder."""
     names = ("kube-apiserver", "etcd")
     return [name for name in names if not (folder / name).is_file()]
 
 
 @contextmanager
 def running(folder: Path, *options: str) -> Iterator[RealKubeServer]:
-    """Start both, wait until they are ready, and end them with the block.
+    """Start both, wait until they are ready, and stop them at the end of the block.
 
-    options: more of kube-apiserver's. Raises EnvtestError for a folder that lacks one
-    of the programs, and after 90 s without an answer.
+    options: additional kube-apiserver flags. Raises EnvtestError if the folder lacks a
+    program, and if the server is not ready after 90 s.
     """
     if lacking := missing(folder):
         raise EnvtestError(f"{folder} lacks {' and '.join(lacking)}")

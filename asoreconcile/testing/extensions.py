@@ -1,5 +1,5 @@
 """For tests of extensions: a reconcile without a cluster, and Azure as a table of
-answers.
+responses.
 
 arm = FakeArm().on("POST", "/listKeys", "2021-06-01", {"primaryKey": "k"})
 req = ExportSecrets(fake_ctx(arm=arm), obj)
@@ -56,28 +56,28 @@ _NO_HEADERS: Mapping[str, str] = {}
 
 
 def returns(result: Res) -> Callable[[Any], Res]:
-    """A `call_next` that answers with a value."""
+    """A `call_next` that returns a value."""
     return lambda _: result
 
 
 def fails_if_called(request: object) -> NoReturn:
-    """A `call_next` for extensions that must answer themselves."""
+    """A `call_next` for extensions that must not call it."""
     raise AssertionError(f"the next link was called with {type(request).__name__}")
 
 
 def arm_fault(status: int, code: str, message: str = "") -> ArmError:
-    """The error that ARM's client raises for such an answer."""
+    """The error that the ARM client raises for such a response."""
     content = jsontext.dumps({"error": {"code": code, "message": message or code}})
     return parse_fault(ArmResponse(status, {}, content))
 
 
 class FakeArm:
-    """Answers of Azure by method, end of the path, and api-version.
+    """Responses of Azure by method, end of the path, and api-version.
 
-    Registering the same request again queues answers; the last one stays. What is not
-    registered is an AssertionError, or 404 for reads if unknown is "404".
-    sent: requests as (method, path, api-version), in order. bodies: sent with them.
-    options: query and headers of each DELETE. progress: as each POLL was told it.
+    Registering the same request again queues responses; the last one stays. What is not
+    registered is an AssertionError, or 404 for reads if unknown is "404". sent:
+    requests as (method, path, api-version), in order. bodies: sent with them. options:
+    query and headers of each DELETE. progress: as each POLL was told it.
     """
 
     def __init__(self, *, unknown: str = "fail") -> None:
@@ -91,7 +91,7 @@ class FakeArm:
     def on(
         self, method: str, path_suffix: str, api_version: str, answer: Any
     ) -> "FakeArm":
-        """Register an answer; returns self.
+        """Register a response; returns self.
 
         answer: a body, an `arm.outcomes` outcome, an exception to raise, or for LIST a
         list of items. method is GET, PUT, POST, DELETE, LIST, or POLL with the token's
@@ -280,7 +280,7 @@ def check_extension_set(
     kinds: Iterable[GroupKind],
     samples: Iterable[JsonObject] = (),
 ) -> None:
-    """Assert what every set must keep to, for a test of third parties.
+    """Check the rules for every extension set; for third-party tests.
 
     Its kinds exist, its links differ, and no link changes its request or calls the next
     one twice, tried with an empty object and with each sample CR of the link's kind.

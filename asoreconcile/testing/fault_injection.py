@@ -1,9 +1,9 @@
-"""What may go wrong with which requests: values, and how they are written.
+"""Injected faults: which requests fail, and how.
 
     InjectedFault(verb="list", resource="configmaps", status=429, times=3)
 
 The same words in Python and as JSON on a server's control path, for both test servers.
-Which requests are hit depends on their number and a seed alone, never on time. Pure.
+Which requests are hit depends only on their number and a seed, never on time. Pure.
 """
 
 import random
@@ -22,7 +22,9 @@ _MOST_SECONDS = 600.0
 
 @attrs.frozen
 class Subject:
-    """What a request does to what, as rules name it: `patch`, `widgets.example.com`."""
+    """The verb and resource of a request, as in rules: `patch`,
+    `widgets.example.com`.
+    """
 
     verb: str
     resource: str
@@ -50,13 +52,13 @@ def _pattern(_: object, attribute: "attrs.Attribute[Any]", value: str) -> None:
 
 @attrs.frozen(kw_only=True)
 class InjectedFault:
-    """One fault: what, how often, and for which requests. Raises ValueError for what is
-    none.
+    """One fault: what, how often, and for which requests. Raises ValueError if it is
+    invalid.
 
-    Whom: verb ("" any), resource ("" any; with `/status` for a subresource), path (a
-    regular expression searched for without regard to case). How often: `after` lets
-    so many through first, `times` (None: always) bounds the hits, `share` of 1.0 takes
-    each and of less a seeded choice.
+    Which requests: verb ("" any), resource ("" any; with `/status` for a subresource),
+    path (a case-insensitive regular expression). How often: `after` lets this many pass
+    first, `times` (None: always) limits the hits, `share` 1.0 hits every request, less
+    a seeded random choice.
 
     What, in this order: wait `delay_seconds`; cut the connection (`drop` before or
     after the request is applied); answer `status` with `reason`, `message` and
@@ -100,7 +102,9 @@ _NUMBERS: Mapping[str, tuple[type, ...]] = {
 
 
 def parse(document: Any) -> InjectedFault:
-    """A fault from JSON: the same names. Raises ValueError for what is none."""
+    """Parse a fault from JSON with the same names. Raises ValueError if it is
+    invalid.
+    """
     if not isinstance(document, dict):
         message = "a fault is a JSON object"
         raise ValueError(message)  # noqa: TRY004 - one error for all that is no fault
@@ -125,12 +129,12 @@ def _wanted(default: object) -> tuple[type, ...]:
 
 
 def shown(injected: InjectedFault) -> JsonObject:
-    """An injected fault as JSON, without what is as it always is."""
+    """An injected fault as JSON, without default values."""
     return attrs.asdict(injected, filter=lambda field, value: value != field.default)
 
 
 class FaultPlan:
-    """A fault and its count. Not for several threads at once: the caller locks."""
+    """A fault and its count. Not thread-safe: the caller locks."""
 
     def __init__(self, injected: InjectedFault) -> None:
         self.injected = injected
@@ -141,7 +145,7 @@ class FaultPlan:
         self._choice = random.Random(injected.seed)
 
     def takes(self, request: HttpRequest, subject: Subject) -> bool:
-        """Whether the fault befalls this request; counts."""
+        """Count this request; returns whether the fault hits it."""
         injected = self.injected
         if injected.verb not in ("", subject.verb):
             return False

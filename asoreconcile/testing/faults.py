@@ -1,9 +1,9 @@
 """Faults on demand for the test servers: held, dropped, refused and slow requests.
 
 Rules match a method and a path; each is used up after a number of requests. A hold
-stops a request where a test wants it and tells when it got there, so that a test can
-end a client between two of its steps, without any waiting by time. Faults on demand
-(`fault_injection`) say the rest: who is hit, how often, by what; a control path sets
+stops a request at a chosen place and signals its arrival, so that a test can end a
+client between two of its steps, without waiting by time. Injected faults
+(`fault_injection`) define which requests fail, how often and how; a control path sets
 them from outside.
 """
 
@@ -30,12 +30,12 @@ _FOREVER_SECONDS = 600.0
 
 
 class Hold:
-    """Requests stopped at one place. Made by `Faults.hold`."""
+    """Requests held at one place. Created by `Faults.hold`."""
 
     def __init__(
         self, method: str, path: str, phase: Phase, *, times: int | None = None
     ) -> None:
-        """times: how many requests to stop; None is all."""
+        """times: how many requests to hold; None is all."""
         self._matches = _matcher(method, path)
         self.phase = phase
         self._left = times
@@ -45,15 +45,15 @@ class Hold:
         self._dropped = False
 
     def wait_arrived(self, timeout_seconds: float) -> bool:
-        """Block until a request stands here."""
+        """Block until a request is held here."""
         return self._arrived.wait(timeout_seconds)
 
     def release(self) -> None:
-        """Let those that stand here go on, and stop nobody any more."""
+        """Let the held requests go on, and hold no more."""
         self._go.set()
 
     def drop(self) -> None:
-        """Cut the connections of those that stand here, and stop nobody any more."""
+        """Drop the connections of the held requests, and hold no more."""
         self._dropped = True
         self._go.set()
 
@@ -85,7 +85,7 @@ class _Rule:
 
 
 class Faults:
-    """What goes wrong at one server. Safe from any thread."""
+    """The faults of one server. Safe from any thread."""
 
     def __init__(
         self, *, describe: Describe = by_method, clock: Clock | None = None
@@ -102,21 +102,20 @@ class Faults:
         self.latency_seconds = 0.0
 
     def plan(self, injected: InjectedFault) -> int:
-        """Let something go wrong from now on; a number to `clear` it by."""
+        """Add a fault; returns the number to `clear` it by."""
         with self._lock:
             self._planned += 1
             self._plans[self._planned] = FaultPlan(injected)
             return self._planned
 
     def planned(self) -> dict[int, tuple[InjectedFault, int]]:
-        """All injected faults by number, each with how often it has struck."""
+        """All injected faults by number, each with its number of hits."""
         with self._lock:
             return {n: (plan.injected, plan.hit) for n, plan in self._plans.items()}
 
     def clear(self, number: int | None = None) -> None:
-        """End one fault, or without a number all that is still to go wrong, however
-        it was said; holds stay, and what is slow. Raises KeyError for a number that is
-        none.
+        """Remove one fault, or without a number all of them, however they were set;
+        holds and slowness stay. Raises KeyError for an unknown number.
         """
         with self._lock:
             if number is None:
@@ -140,7 +139,7 @@ class Faults:
         phase: Phase = "before",
         times: int | None = None,
     ) -> Hold:
-        """Stop requests before they are applied, or after, before the answer goes.
+        """Hold requests before they are applied, or after, before the response is sent.
 
         times: how many; None is all, until the hold is released.
         """
@@ -158,11 +157,11 @@ class Faults:
     def respond(
         self, method: str, path: str, response: HttpResponse, *, times: int = 1
     ) -> None:
-        """Answer this instead of what the server would."""
+        """Send this response instead of the server's."""
         self._add(_Rule(_matcher(method, path), times, "before", response))
 
     def release_all(self) -> None:
-        """Let every held request go, and end all delays; for closing a server."""
+        """Release every held request, and end all delays; for closing a server."""
         self._over.set()
         with self._lock:
             holds = list(self._holds)

@@ -1,5 +1,5 @@
-"""Answers that come slowly, or break off: bodies as streams of pieces. Pure but for the
-waiting that the caller gives.
+"""Slow and aborted responses: bodies as streams of pieces. Pure except for the caller's
+wait function.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,7 @@ def dripped(
 
 
 def broken_off(body: BodyBytes, after_bytes: int) -> Iterator[bytes]:
-    """A body's beginning, then a reset; a body that ends before is let be."""
+    """The start of a body, then a reset; a shorter body is unchanged."""
     left = after_bytes
     for chunk in _chunks(body):
         if len(chunk) > left:

@@ -1,13 +1,13 @@
-"""Plays the controllers that a test's API server has not: one line says what became.
+"""Plays the controllers that a test's API server lacks: one call sets an outcome.
 
     make_ready(kube_client, deployment)
     make_ready(kube_client, job)         # it completed
     run_pod(kube_client, pod)
     fail_job(kube_client, job, message="no such file")
 
-For any API server, through a `KubeClient`. Objects are as the server answered them;
-each function writes what the cluster's own controller would, by the status subresource,
-and answers the object as it then is. Blocking; raises what the client raises.
+For any API server, through a `KubeClient`. Pass objects as read from the server. Each
+function writes the status that the cluster's own controller would write, and returns
+the updated object. Blocking; raises what the client raises.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ _KINDS = {
 
 
 def make_ready(client: KubeClient, obj: JsonObject) -> JsonObject:
-    """All is well with an object: replicas run, a Job is done, a claim is bound.
+    """Make an object ready: replicas run, a Job is complete, a claim is bound.
 
     Deployments, ReplicaSets, StatefulSets, DaemonSets, Pods, Jobs, claims, Services and
     Ingresses (an address), Nodes, PodDisruptionBudgets (one may go). Raises ValueError
@@ -60,7 +60,7 @@ def make_ready(client: KubeClient, obj: JsonObject) -> JsonObject:
 def run_pod(
     client: KubeClient, pod: JsonObject, *, node: str = "node", ip: str = _ADDRESS
 ) -> JsonObject:
-    """A Pod is on a node, and all its containers run and are ready."""
+    """Schedule a Pod to a node, with all its containers running and ready."""
     if not spec(pod).get("nodeName"):
         binding = {
             "apiVersion": "v1",
@@ -93,7 +93,7 @@ def run_pod(
 def finish_pod(
     client: KubeClient, pod: JsonObject, *, exit_code: int = 0
 ) -> JsonObject:
-    """All containers of a Pod have ended: Succeeded, or Failed with an exit code."""
+    """End all containers of a Pod: Succeeded, or Failed with an exit code."""
 
     def finished(obj: JsonObject) -> JsonObject:
         ended = {
@@ -118,12 +118,12 @@ def finish_pod(
 
 
 def end_pod(client: KubeClient, pod: JsonObject) -> None:
-    """A Pod that is being deleted has ended on its node: it goes at once."""
+    """End a Pod that is being deleted, as its node would: it is removed at once."""
     client.delete(PODS, key_of(pod), grace_seconds=0)
 
 
 def complete_job(client: KubeClient, job: JsonObject) -> JsonObject:
-    """A Job has done all it had to."""
+    """Set a Job to Complete, with all its completions done."""
 
     def completed(obj: JsonObject) -> JsonObject:
         now = _now()
@@ -151,7 +151,7 @@ def fail_job(
     reason: str = "BackoffLimitExceeded",
     message: str = "Job has reached the specified backoff limit",
 ) -> JsonObject:
-    """A Job has failed for good."""
+    """Set a Job to Failed, for good."""
 
     def failed(obj: JsonObject) -> JsonObject:
         return {
@@ -173,7 +173,7 @@ def fail_job(
 def bind_claim(
     client: KubeClient, claim: JsonObject, *, volume: str = ""
 ) -> JsonObject:
-    """A claim has its volume, all of what it asked for. volume: "" makes up a name."""
+    """Bind a claim to a volume of the requested size. volume: "" makes up a name."""
     name = spec(claim).get("volumeName") or volume or f"pv-{key_of(claim).name}"
     if not spec(claim).get("volumeName"):
         client.patch(
@@ -270,7 +270,7 @@ _READY: Mapping[str, Callable[[JsonObject], JsonObject]] = {
 def _write(
     client: KubeClient, obj: JsonObject, status: Callable[[JsonObject], JsonObject]
 ) -> JsonObject:
-    """Write the status of an object as it is now on the server."""
+    """Write the status of the object's current state on the server."""
     resource = _resource_of(obj)
     # Read again: the generation, and what a test changed since, count.
     present = client.get(resource, key_of(obj))

@@ -1,7 +1,8 @@
-"""Fixtures for tests of controllers, there for every pytest that runs beside us.
+"""pytest fixtures for tests of controllers, available wherever this package is
+installed.
 
-pytest finds them by the entry point; none is to be imported. What they stand on is
-imported once a test asks for it, so that other tests pay nothing.
+pytest finds them through the entry point; do not import them. Their modules are
+imported on first use, so that other tests pay nothing.
 """
 
 import os
@@ -27,22 +28,22 @@ _Found = TypeVar("_Found")
 
 
 class Eventually(Protocol):
-    """What the fixture `eventually` is."""
+    """The type of the fixture `eventually`."""
 
     def __call__(
         self, check: Callable[[], _Found], *, timeout_seconds: float = 20.0
     ) -> _Found:
         """Call `check` until it returns something true, and return that.
 
-        An AssertionError, or that an object is not there, counts as not yet; all else
-        that it raises ends the test. Raises AssertionError with the last of them once
-        the time is over, in real seconds.
+        An AssertionError or NotFoundError means not yet; any other exception ends the
+        test. Raises AssertionError, with the last of them, after the timeout in real
+        seconds.
         """
 
 
 @pytest.fixture
 def kube_server() -> "Iterator[KubeServer]":
-    """An embedded Kubernetes API server of the test's own."""
+    """An embedded Kubernetes API server for one test."""
     from asoreconcile.testing.kube import KubeServer
 
     with KubeServer() as server:
@@ -59,7 +60,7 @@ def kubeconfig(kube_server: "KubeServer", tmp_path: Path) -> str:
 
 @pytest.fixture
 def kube_client(kubeconfig: str) -> "Iterator[KubeClient]":
-    """The administrator's client of `kube_server`: what a person does in a test."""
+    """An administrator's client of `kube_server`, for what a user does in a test."""
     from asoreconcile.kube.client import KubeClient
     from asoreconcile.kube.config import load
 
@@ -71,7 +72,7 @@ def kube_client(kubeconfig: str) -> "Iterator[KubeClient]":
 def real_kube_server() -> "Iterator[RealKubeServer]":
     """A real kube-apiserver for the whole run; skips without KUBEBUILDER_ASSETS.
 
-    All tests share it: each needs a namespace, or names, of its own.
+    All tests share it: each needs its own namespace or names.
     """
     from asoreconcile.testing.envtest import running
 
@@ -84,7 +85,7 @@ def real_kube_server() -> "Iterator[RealKubeServer]":
 
 @pytest.fixture
 def fake_clock() -> "FakeClock":
-    """Time that stands still until the test moves it: `Application(..., clock=...)`."""
+    """A clock that only the test advances: `Application(..., clock=...)`."""
     from asoreconcile.testing.clock import FakeClock
 
     return FakeClock()
@@ -92,7 +93,7 @@ def fake_clock() -> "FakeClock":
 
 @pytest.fixture
 def eventually() -> Eventually:
-    """Wait for what other threads and processes bring about, without a sleep."""
+    """Wait for the effects of other threads and processes, without a sleep."""
     return _eventually
 
 

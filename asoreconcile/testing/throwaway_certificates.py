@@ -1,6 +1,6 @@
 """A certificate authority for one test or sandbox.
 
-Thrown away with the process, but for who keeps an authority to load it again.
+It lasts as long as the process, unless you store the authority and load it again.
 """
 
 from collections.abc import Sequence
@@ -21,17 +21,17 @@ class ShortLivedAuthority:
 
     @property
     def pem(self) -> bytes:
-        """The authority's certificate in PEM: what clients are told to trust."""
+        """The authority's certificate in PEM, for clients to trust."""
         return self._authority.pem
 
     @property
     def key_pem(self) -> bytes:
-        """The private key, for who keeps the authority: nobody else may read it."""
+        """The private key, for storing the authority: keep it secret."""
         return self._authority.key_pem
 
     @property
     def lasts(self) -> timedelta:
-        """How long certificates of it are still good."""
+        """How long its certificates remain valid."""
         return self._authority.certificate.not_valid_after_utc - datetime.now(UTC)
 
     def issue(
@@ -54,5 +54,5 @@ def certificate_authority(
 
 
 def load_authority(pem: bytes, key_pem: bytes) -> ShortLivedAuthority:
-    """An authority that was kept. Raises ValueError for what is none."""
+    """Load a stored authority. Raises ValueError if it is invalid."""
     return ShortLivedAuthority(certificates.Authority.load(pem, key_pem))

@@ -1,4 +1,4 @@
-"""What is kept of a certificate of our own making: four files, as in a Secret."""
+"""The stored form of a self-signed certificate bundle: four files, as in a Secret."""
 
 from collections.abc import Mapping
 

@@ -1,8 +1,8 @@
-"""Writes the `caBundle` with which the API server trusts this webhook server.
+"""Injects the `caBundle` that makes the API server trust this webhook server.
 
-Written only where it differs, so that several replicas may write the same, and only
-into what calls this server: of two operators in a cluster, each leaves alone what the
-API server asks the other. Rule: WH-7.
+It is written only if it differs, so that several replicas may write it, and only into
+webhooks that call this server: two operators in a cluster do not change each other's.
+Rule: WH-7.
 """
 
 import base64
@@ -48,13 +48,14 @@ VALIDATING_WEBHOOKS = _configuration("Validating")
 
 @attrs.frozen
 class WebhookTarget:
-    """An object that has the API server call us."""
+    """A webhook target: an object that configures calls to this server."""
 
     resource: ApiResource
     name: str
     version: str = attrs.field(default="", eq=False)
-    """The resource version that it is known to be at, if it is; what was in order at
-    this version is not read again."""
+    """Its known resource version, if any; a target that was correct at this version is
+    not read again.
+    """
 
     @classmethod
     def crd(cls, name: str, *, version: str = "") -> Self:
@@ -74,17 +75,17 @@ class WebhookTarget:
 
 @attrs.frozen
 class Address:
-    """Where the API server finds a webhook server.
+    """The address of a webhook server, as the API server calls it.
 
-    hosts: the server's names, `service.namespace.svc` for a Service. url: its
-    `https://host:port` where several servers share a host.
+    hosts: the server's names, `service.namespace.svc` for a Service. url:
+    `https://host:port`, if several servers share a host.
     """
 
     hosts: Sequence[str]
     url: str = ""
 
     def is_named_by(self, config: JsonObject) -> bool:
-        """Whether a `clientConfig` has the API server call this server. Pure."""
+        """Whether a `clientConfig` refers to this server. Pure."""
         service, url = config.get("service"), config.get("url")
         if self.url:
             return isinstance(url, str) and _origin(url) == _origin(self.url)
@@ -111,14 +112,15 @@ def inject_ca_bundle(
     clock: Clock,
     write: bool = True,
 ) -> tuple[Trust, str]:
-    """Have the API server trust these (PEM); what holds now, and at which version.
+    """Write these authorities (PEM) into a target; return its state and resource
+    version.
 
-    Writes only the parts that name the address; the others, and objects without any
-    such part, are another server's. write: False only looks.
+    Writes only the webhooks with this address; all others belong to other servers.
+    write: False only checks.
     Blocking. Raises ApiError, TransportError.
     """
     bundle = base64.b64encode(authorities).decode()
-    return retry_on_conflict(  # somebody else writes it, such as our other replica
+    return retry_on_conflict(  # another writer, such as our other replica
         lambda: _inject_once(client, target, bundle, address, write=write),
         clock=clock,
         backoff=AT_ONCE,
@@ -144,7 +146,7 @@ def _inject_once(
     found = parts(changed)
     ours = [part for part in found if address.is_named_by(part)]
     version = resource_version(obj)
-    # A caBundle in what another server answers would break that server's webhook.
+    # Our caBundle in another server's webhook would break that webhook.
     if not ours:
         return (Trust.FOREIGN if found else Trust.ABSENT), version
     for part in ours:
@@ -154,7 +156,7 @@ def _inject_once(
         return Trust.INJECTED, version
     if not write:
         return Trust.PENDING, version
-    # Lists of webhooks are replaced whole: a change in between must not be lost.
+    # Lists of webhooks are replaced as a whole: a concurrent change must not be lost.
     change["metadata"] = {"resourceVersion": version}
     written = client.patch(target.resource, ObjectKey("", target.name), change)
     return Trust.INJECTED, resource_version(written)
@@ -171,7 +173,7 @@ def _webhooks(obj: JsonObject) -> list[JsonObject]:
 
 
 def _origin(url: str) -> tuple[str, int]:
-    """Host and port; a URL that is none has neither."""
+    """Host and port; an invalid URL has neither."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port

@@ -1,6 +1,6 @@
-"""Conversion reviews: objects in one version of their kind in, in another out.
+"""Conversion reviews: convert objects between the versions of their kind.
 
-One failure fails the whole batch, because the API server could use no part of it.
+One failure fails the whole batch, because the API server cannot use part of it.
 Rule: WH-6.
 """
 
@@ -14,15 +14,17 @@ from asoreconcile.webhooks.reviews import Review, ReviewError, failure, status
 _log = Logger(__name__)
 
 Convert = Callable[[JsonObject, str], JsonObject]
-"""Gets an object of its own and the `group/version` that is wanted, and answers the
-object in that version. An AsoreconcileError it raises is shown to who asked."""
+"""Gets its own copy of an object and the requested `group/version`, and returns the
+object in that version. The message of an AsoreconcileError is sent to the API server's
+client.
+"""
 
 API_VERSIONS = frozenset({"apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"})
 KIND = "ConversionReview"
 
 
 class ConversionError(AsoreconcileError):
-    """An object that has no form in the version that is wanted."""
+    """The object cannot be converted to the requested version."""
 
 
 def respond(
@@ -32,10 +34,10 @@ def respond(
     check: Callable[[], None],
     on_broken: Callable[[], None],
 ) -> JsonObject:
-    """The response: every object, in the order of the request, or why there is none.
+    """The response: all converted objects, in the order of the request, or the error.
 
-    check: called before each object; raises ReviewError when the time is over.
-    on_broken: called when the conversion raised what nobody expects.
+    check: called before each object; raises ReviewError after the deadline.
+    on_broken: called after an unexpected exception of the conversion.
     """
     try:
         converted = [_converted(one, review, convert, check) for one in _asked(review)]
@@ -45,7 +47,7 @@ def respond(
         return rejected(review.uid, status(400, "BadRequest", str(error)))
     except Exception as error:  # noqa: BLE001 - one review's failure stays its own
         _log.exception("Conversion failed unexpectedly")
-        # Counted apart: a refusal is an answer, this is a defect.
+        # Counted separately: a refusal is a valid response, this is a bug.
         on_broken()
         message = f"the conversion broke: {type(error).__name__}"
         return rejected(review.uid, status(500, "InternalError", message))
@@ -57,7 +59,7 @@ def respond(
 
 
 def rejected(uid: str, result: JsonObject) -> JsonObject:
-    """The response of a batch that failed."""
+    """The response for a failed batch."""
     return {"uid": uid, "convertedObjects": [], "result": result}
 
 
@@ -84,7 +86,7 @@ def _converted(
     except AsoreconcileError as error:
         message = f"{kind} {key} has no form in {desired}: {error}"
         raise ConversionError(message) from error
-    # The API server would refuse the batch, and not say which object it was.
+    # The API server would refuse the batch without naming the object.
     if result.get("kind") != kind or result.get("apiVersion") != desired:
         stated = f"{result.get('apiVersion')} {result.get('kind')}"
         message = f"{kind} {key} became {stated} and not {desired} {kind}"

@@ -6,9 +6,9 @@ from asoreconcile.objects import JsonObject
 
 
 def changes(before: JsonObject, after: JsonObject) -> list[JsonObject]:
-    """The operations that make `before` into `after`; none if they are equal.
+    """The operations that turn `before` into `after`; empty if they are equal.
 
-    Lists are compared place by place: what a list gains or loses, it does at its end.
+    Lists are compared by index: items are added and removed only at the end.
     """
     operations: list[JsonObject] = []
     _compare(before, after, "", operations)
@@ -46,7 +46,7 @@ def _compare_lists(
 ) -> None:
     for index, (old, new) in enumerate(zip(before, after, strict=False)):
         _compare(old, new, f"{path}/{index}", into)
-    # From the end, so that no removal moves what is still to be removed.
+    # From the end, so that a removal does not shift later ones.
     into.extend(
         {"op": "remove", "path": f"{path}/{index}"}
         for index in range(len(before) - 1, len(after) - 1, -1)
@@ -58,7 +58,7 @@ def _compare_lists(
 
 
 def _same(before: Any, after: Any) -> bool:
-    """Python takes 1, 1.0 and True for equal; JSON's readers do not."""
+    """JSON equality: Python treats 1, 1.0 and True as equal, JSON does not."""
     if isinstance(before, dict | list):
         return False
     return type(before) is type(after) and bool(before == after)

@@ -18,7 +18,7 @@ _ZEROS = {"200": 0, "500": 0}
 class PathMetrics:
     """One path's part. Safe from any thread.
 
-    broken: functions that raised what nobody expects.
+    broken: the number of unexpected exceptions.
     """
 
     __slots__ = ("_answers", "_in_flight", "_lock", "broken", "seconds")
@@ -32,7 +32,7 @@ class PathMetrics:
 
     @contextmanager
     def in_flight(self) -> Iterator[None]:
-        """A review that is being answered."""
+        """Count a review in progress for the duration of the block."""
         with self._lock:
             self._in_flight += 1
         try:
@@ -48,9 +48,9 @@ class PathMetrics:
             self._answers[code] = self._answers.get(code, 0) + 1
 
     def read(self) -> tuple[int, Mapping[str, int]]:
-        """How many reviews are being answered, and how many were, by HTTP status."""
+        """The number of reviews in progress, and of answered ones by HTTP status."""
         with self._lock:
-            # There from the start: a rate needs a zero before its first failure.
+            # Present from the start: a rate needs a zero before the first failure.
             return self._in_flight, {**_ZEROS, **self._answers}
 
 
@@ -79,7 +79,7 @@ class _PathFamilies(Collector):
         yield from (requests, in_flight)
 
     def describe(self) -> list[Metric]:
-        """The families without series, by which a registry finds double names."""
+        """The families without series, for the registry's check of duplicate names."""
         return [*_families()]
 
 
@@ -99,7 +99,7 @@ def _families() -> tuple[CounterMetricFamily, GaugeMetricFamily]:
 
 
 class WebhookMetrics:
-    """Families on one registry; make one a process. Thread-safe."""
+    """Webhook metric families on one registry; create one per process. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         # Of our own: with every kind installed a path each is 5 MB of empty buckets.
@@ -139,15 +139,15 @@ class WebhookMetrics:
         )
 
     def shows(self, certificate: bytes) -> None:
-        """A serving certificate is shown from now on: PEM, its own one first."""
-        # Here: it takes long to load, and few processes show a certificate.
+        """Record the current serving certificate: PEM, the leaf first."""
+        # Imported here: it is slow to load, and few processes serve a certificate.
         from cryptography import x509
 
         end = x509.load_pem_x509_certificate(certificate).not_valid_after_utc
         self._certificate_end.set(end.timestamp())
 
     def path(self, path: str, *, converts: bool) -> PathMetrics:
-        """The series of one path; all but the time are there from the start."""
+        """The series of one path; all but the duration are present from the start."""
         broken = self._conversion_panics if converts else self._panics
         return self._part(path, broken)
 

@@ -1,4 +1,4 @@
-"""The envelope of what the API server asks a webhook, and of what it is answered.
+"""The envelope of a webhook's review request and response.
 
 A review is one POST: `{apiVersion, kind, request: {uid, ...}}` in, the same kind with a
 `response` out. Rules: WH-3, WH-4.
@@ -14,7 +14,7 @@ from asoreconcile.errors import AsoreconcileError
 from asoreconcile.kube.errors import ApiError
 from asoreconcile.objects import JsonObject
 
-# It ends up in the API server's answer to its user, and in its audit log.
+# It appears in the API server's response to its user, and in its audit log.
 _MAX_MESSAGE = 2048
 
 
@@ -56,7 +56,7 @@ def parse(
     if not isinstance(request, dict):
         raise ReviewError(f"the {kind} has no request", code=400)
     uid = request.get("uid")
-    # The API server takes no answer that does not repeat it.
+    # The API server requires the uid in the response.
     if not isinstance(uid, str) or not uid:
         raise ReviewError(f"the {kind}'s request has no uid", code=400)
     return Review(api_version, kind, uid, request)
@@ -69,7 +69,7 @@ def answered(api_version: str, kind: str, response: JsonObject) -> bytes:
 
 
 def failure(error: ReviewError | ApiError) -> JsonObject:
-    """A metav1 Status of an error that its raiser meant to be seen."""
+    """The metav1 Status of an error whose message is meant for the user."""
     if isinstance(error, ReviewError):
         return status(error.code, _REASONS.get(error.code, ""), str(error))
     return status(error.status, error.reason, str(error), details=error.details)

@@ -1,7 +1,8 @@
-"""When a self-made certificate is made again: a function of what is kept, and the time.
+"""Decides when to renew a self-signed certificate, from the stored bundle and the time.
+Pure except for new keys.
 
-Who asks us trusts the authorities in `ca.crt`. A new authority is published there, and
-signs only when all have had the time to load it. Pure but for the keys. Rule: WH-7.
+Clients trust the authorities in `ca.crt`. A new authority is first published there, and
+signs only after all clients had time to load it. Rule: WH-7.
 """
 
 from collections.abc import Sequence
@@ -28,11 +29,11 @@ from asoreconcile.webhooks.bundle import (
 )
 
 _AUTHORITY_NAME = "asoreconcile webhooks"
-# Callers have to be told of another authority, and of another certificate not: so the
-# authority lives ten times as long.
+# A new authority must reach the callers, a new certificate need not: so the authority
+# lives ten times as long.
 _AUTHORITY_DAYS = 3650.0
 _CERTIFICATE_DAYS = 365.0
-# As cert-manager: a third of its life is left in which renewing may go wrong.
+# As in cert-manager: renew with a third of the lifetime left, in case renewals fail.
 _ROTATE_AFTER = 2 / 3
 
 
@@ -43,10 +44,10 @@ def renewed(
     now: datetime,
     propagation_delay: timedelta,
 ) -> CertificateBundle | None:
-    """What is to be kept from now on; None for what is kept already.
+    """The bundle to store from now on; None if the stored one stays.
 
     hosts: names that clients use. propagation_delay: from the publication of a new
-    authority until it signs. What cannot be read is made again.
+    authority until it signs. An unreadable bundle is replaced.
     """
     try:
         return _renewed(kept, hosts, now=now, propagation_delay=propagation_delay)
@@ -69,7 +70,7 @@ def _renewed(
     trusted = load_all(kept[AUTHORITY])
     authority = Authority.load(kept[AUTHORITY], kept[AUTHORITY_KEY])
     own, _ = load_pair(kept[CERTIFICATE], kept[KEY])
-    # Time for an orderly change is over: everything is made anew at once.
+    # Too late for a gradual rotation: replace everything at once.
     if _is_over(own, now) or _is_over(authority.certificate, now):
         raise CertificateError("nobody trusts it any more")
     if _needs_rotation(authority.certificate, now):

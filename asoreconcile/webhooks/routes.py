@@ -1,7 +1,7 @@
-"""What is behind a webhook's path: from a request's bytes to an answer's.
+"""The routes of a webhook server: from request bytes to response bytes.
 
-Whatever comes in, a review goes out, with HTTP status 200: the API server shows its
-reader the text of a review, and nothing but the number of any other status. Rule: WH-3.
+Every response is a review with HTTP status 200: the API server shows users the message
+of a review, but only the number of any other status. Rule: WH-3.
 """
 
 import threading
@@ -30,8 +30,8 @@ _MIB = 1 << 20
 class Route:
     """One path.
 
-    respond: gets the review and the moment when time is over; may raise ReviewError.
-    reject: makes the response of a uid and a metav1 Status.
+    respond: gets the review and its deadline; may raise ReviewError.
+    reject: makes the response from a uid and a metav1 Status.
     """
 
     kind: str
@@ -45,7 +45,7 @@ class Route:
 def admission_route(
     decide: admission.Decide, *, max_bytes: int, metrics: PathMetrics | None
 ) -> Route:
-    """Asks `decide` about each write."""
+    """A route that calls `decide` for each write."""
 
     def respond(review: Review, _deadline: float) -> JsonObject:
         return admission.respond(review, decide, on_broken=_broken(metrics))
@@ -68,7 +68,9 @@ def conversion_route(
     max_bytes: int,
     metrics: PathMetrics | None,
 ) -> Route:
-    """Converts each batch. slots: as many of them at once. Rule: TH-7."""
+    """A route that converts each batch. slots: limits concurrent batches. Rule:
+    TH-7.
+    """
 
     def respond(review: Review, deadline: float) -> JsonObject:
         def check() -> None:
@@ -91,10 +93,10 @@ def conversion_route(
 
 
 def reviewed(route: Route, request: ServerRequest, *, deadline: float) -> bytes:
-    """The body of the answer to a request. deadline: of `Clock.monotonic`."""
+    """The response body for a request. deadline: in `Clock.monotonic` seconds."""
     api_version, uid = _newest(route.api_versions), ""
     try:
-        # Answered as a review: the API server shows nothing of any other answer.
+        # Sent as a review: the API server shows nothing of other responses.
         if request.too_long:
             limit = f"{route.max_bytes / _MIB:g} MiB"
             raise ReviewError(f"the review is longer than {limit}", code=413)
@@ -113,7 +115,7 @@ def reviewed(route: Route, request: ServerRequest, *, deadline: float) -> bytes:
 
 @contextmanager
 def _slot(slots: threading.Semaphore, seconds: float) -> Iterator[None]:
-    """Raises ReviewError when none becomes free in time."""
+    """Take a slot; raises ReviewError if none becomes free in time."""
     if not slots.acquire(timeout=max(0.0, seconds)):
         raise ReviewError("too many conversions at once", code=503)
     try:

@@ -1,7 +1,7 @@
-"""The certificate a webhook server shows, and its change while the server runs.
+"""The serving certificate of a webhook server, and its rotation at run time.
 
-One TLS context for the process: what is loaded into it is shown to the next client,
-connections that are open keep what they had. Rule: WH-7.
+The process has one TLS context: a loaded certificate is used for new handshakes, and
+open connections keep theirs. Rule: WH-7.
 """
 
 import ssl
@@ -16,25 +16,25 @@ from asoreconcile.webhooks.metrics import WebhookMetrics
 
 _log = Logger(__name__)
 
-# Longer than the process lives: nobody renews it.
+# Longer than the process lives, as it is not renewed.
 _SELF_SIGNED_DAYS = 3650.0
-# Pauses of 0.1, 0.2, 0.4 and 0.8 s: a certificate and its key are two files, and the
-# one is there before the other.
+# Pauses of 0.1, 0.2, 0.4 and 0.8 s: certificate and key are two files, and one is
+# written first.
 _WRITTEN = Backoff(attempts=5, first_seconds=0.1, factor=2.0, jitter=0.0)
 
 
 class ServingCertificates(Protocol):
-    """What a server shows its clients."""
+    """The serving certificates of a server."""
 
     def context(self) -> ssl.SSLContext:
         """For the next TLS handshake. Raises OSError while there is no certificate."""
 
 
 class FileCertificates:
-    """A certificate and key that others keep in files, such as a mounted Secret.
+    """A certificate and key in files, such as a mounted Secret.
 
-    The files are looked at when a client comes, so a new pair is shown from its first
-    moment on; a pair that cannot be used leaves the old one. Safe from any thread.
+    The files are checked at each handshake, so a new pair is used at once; with an
+    unusable pair the old one stays. Safe from any thread.
     """
 
     def __init__(
@@ -47,13 +47,14 @@ class FileCertificates:
         clock: Clock | None = None,
         metrics: WebhookMetrics | None = None,
     ) -> None:
-        """folder: holds the two files, PEM.
-        client_authority: PEM file; only clients with a certificate of it are served.
+        """folder: contains the two PEM files.
+        client_authority: a PEM file; only clients with a certificate from it are
+        served.
 
-        clock: for the pauses between the first looks.
+        clock: for the pauses between the first tries.
 
-        Files that cannot be used are looked at again for 1.5 s (`_WRITTEN`): somebody
-        may be writing them. Raises OSError (ssl.SSLError is one) if they stay so.
+        Unusable files are read again for 1.5 s (`_WRITTEN`), as they may be being
+        written. Raises OSError (ssl.SSLError is one) if they stay unusable.
         """
         self._metrics = metrics
         context = server_context()
@@ -73,7 +74,9 @@ class FileCertificates:
         self._expose_expiry()
 
     def context(self) -> ssl.SSLContext:
-        """With the pair that is in the files now, or was last usable. Never raises."""
+        """The TLS context with the current pair, or the last usable one. Never
+        raises.
+        """
         try:
             if self._files.refresh():
                 self._count_read()
@@ -106,10 +109,10 @@ class FileCertificates:
 
 
 class SelfSignedCertificate:
-    """A self-signed one, made on the spot: for scrapers that do not verify it."""
+    """A self-signed certificate in memory, for scrapers that do not verify it."""
 
     def __init__(self, name: str, *, clock: Clock) -> None:
-        """name: of the authority that signs it."""
+        """name: of the signing authority."""
         # Here: what makes certificates takes 13 MiB to load, and most processes make
         # none.
         from asoreconcile.certificates import Authority
@@ -126,9 +129,9 @@ class SelfSignedCertificate:
 
 
 def server_context() -> ssl.SSLContext:
-    """A server's context with nothing to show yet."""
+    """A server context without a certificate yet."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # The API server offers HTTP/2 as well, which the listener does not speak.
+    # The API server also offers HTTP/2, which the listener does not support.
     context.set_alpn_protocols(["http/1.1"])
     return context

@@ -1,9 +1,9 @@
-"""Bytes to and from a server, by libcurl: what both clients talk through.
+"""The HTTP layer of both clients, over libcurl.
 
     HandlePool.exchange -> a free CurlHandle -> libcurl -> WireAnswer, or WireError
     HandlePool.stream   -> a free CurlHandle -> libcurl -> WireStream, or WireError
 
 A pool belongs to one server and talks to no other: no redirect is followed, no password
 file read, no proxy taken from the environment, and no protocol spoken but HTTP over
-TLS (in tests without). What a request waits for ends with its `call_limit.Call`.
+TLS (in tests without). All waits of a request end with its `call_limit.Call`.
 """

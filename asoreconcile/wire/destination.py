@@ -1,4 +1,4 @@
-"""One server, and the way to it. Pure but for setting libcurl's options."""
+"""One server, and the proxy to it. Pure except for setting libcurl's options."""
 
 from typing import Self
 from urllib.parse import unquote, urlsplit
@@ -14,8 +14,8 @@ _ADDRESS_NOWHERE = "127.0.0.1"
 
 @attrs.frozen
 class Proxy:
-    """A proxy for HTTP: what it is asked for in the clear it forwards, for TLS it opens
-    a tunnel. Its own user and password are shown to nobody else.
+    """An HTTP proxy: it forwards plain requests, and opens a tunnel for TLS. Its user
+    and password are sent only to it.
     """
 
     scheme: str
@@ -41,7 +41,7 @@ class Proxy:
         user, password = unquote(parts.username or ""), unquote(parts.password or "")
         if password:
             know(password)
-        # Without a port, the one that people mean: 3128 and 8080 are always written.
+        # Without a port, the scheme's default: people always write 3128 and 8080.
         port = port or _PORTS[parts.scheme]
         return cls(parts.scheme, parts.hostname, port, user, password)
 
@@ -50,7 +50,7 @@ class Proxy:
 class Destination:
     """A server by its URL's scheme, host and port.
 
-    server_name: what its certificate is for, if that is not the host.
+    server_name: the name in its certificate, if it is not the host.
     """
 
     scheme: str
@@ -74,7 +74,7 @@ class Destination:
 
     @property
     def is_secure(self) -> bool:
-        """Whether TLS is spoken, and the server's certificate checked."""
+        """Whether it uses TLS and checks the server's certificate."""
         return self.scheme == "https"
 
     @property
@@ -91,17 +91,17 @@ class Destination:
         return self.host, self.port
 
     def target(self, path: str) -> str:
-        """What the request's first line says: a proxy without a tunnel has to be told
-        the whole URL.
+        """The target in the request line: a proxy without a tunnel needs the whole
+        URL.
         """
         if self.proxy is not None and not self.is_secure:
             return f"{self.scheme}://{self.authority}{path}"
         return path
 
     def apply(self, curl: pycurl.Curl, *, resolves: bool = False) -> None:
-        """Set libcurl's options: this server, no other, and this way to it.
+        """Set libcurl's options for this server only, and its proxy.
 
-        resolves: it asks for addresses and opens sockets itself.
+        resolves: libcurl resolves names and opens sockets itself.
         """
         name = _bracketed(self.server_name or self.host)
         host, port = _bracketed(self.host), self.port
@@ -117,7 +117,7 @@ class Destination:
         if self.server_name:
             curl.setopt(pycurl.CONNECT_TO, [f"{name}:{port}:{host}:{port}"])
         hop, hop_port = self.first_hop
-        # Who opens the sockets asks for addresses; libcurl is to ask nobody.
+        # We open the sockets and resolve names; libcurl must not resolve.
         if not resolves and ":" not in hop:
             curl.setopt(pycurl.RESOLVE, [f"{hop}:{hop_port}:{_ADDRESS_NOWHERE}"])
         # "" is no proxy, whatever the environment says.

@@ -1,10 +1,10 @@
-"""One connection of libcurl's: a transfer at a time, driven from the caller's thread.
+"""One libcurl connection: one transfer at a time, driven from the caller's thread.
 
     start -> turn, turn, ... (each waits for the socket, then lets libcurl go on) -> end
 
-libcurl does not wait by itself, so each wait ends with the call's limit or with a byte,
-and a fence is asked after the wait and before what was waited for. The socket is opened
-here: within the call's time, and in reach of who cuts it off (`call_limit`).
+libcurl does not wait by itself: each wait here ends with data or at the call's limit,
+and the fence is called after the wait, before libcurl acts. The socket is opened here,
+within the call's time, so that another thread can cancel it (`call_limit`).
 """
 
 import os
@@ -53,7 +53,7 @@ class Patience:
 
 
 class CurlHandle:
-    """At most one connection. For one thread at a time, but for `cut`."""
+    """At most one connection. For one thread at a time, except `cut`."""
 
     def __init__(
         self,
@@ -142,14 +142,15 @@ class CurlHandle:
         self._multi.add_handle(curl)
 
     def turn(self) -> bool:
-        """Wait until something can be done, and do it; whether there is more to come.
+        """Wait until libcurl can go on, and let it; returns whether the transfer goes
+        on.
 
-        Raises WireError, StoppedError where the call was cut off, and what the fence
-        raises. The handle is of no use then: close it.
+        Raises WireError, StoppedError if the call was cancelled, and what the fence
+        raises. Close the handle then.
         """
         transfer = self._running()
         ready = self._waited()
-        # A lease may have been lost while the peer took nothing more.
+        # The lease may have been lost while the peer accepted no data.
         if transfer.is_fenced and transfer.is_sent and self._is_sending():
             transfer.check_fence()
         if not ready:
@@ -172,7 +173,7 @@ class CurlHandle:
         return False
 
     def close(self) -> None:
-        """Give everything up. Only the thread that uses the handle may."""
+        """Free all resources. Only for the thread that uses the handle."""
         self._transfer = None
         # It is in there only while a transfer is under way.
         with suppress(pycurl.error):
@@ -182,8 +183,8 @@ class CurlHandle:
         self._forget_socket()
 
     def cut(self) -> None:
-        """End a transfer that another thread waits for; none of the handle's comes to
-        an answer any more. Any thread.
+        """Cancel a transfer that another thread waits for; the handle completes no more
+        transfers. Any thread.
         """
         with self._lock:
             self._is_cut = True
@@ -262,7 +263,7 @@ class CurlHandle:
         self._body_until = None if seconds is None else now + seconds
 
     def _is_sending(self) -> bool:
-        """Whether libcurl waits until the peer takes more."""
+        """Whether libcurl waits until the peer accepts more data."""
         for what in self._wanted.values():
             if what in (pycurl.POLL_OUT, pycurl.POLL_INOUT):
                 return True
@@ -335,7 +336,7 @@ class CurlHandle:
             ours.close()
 
     def _be_impatient(self, wanted: bool) -> None:
-        """Have the kernel throw undelivered bytes away soon, or as usual (LE-5)."""
+        """Make the kernel drop undelivered bytes soon, or as usual (LE-5)."""
         if _USER_TIMEOUT is None or wanted == self._is_impatient:
             return
         ours = self._socket

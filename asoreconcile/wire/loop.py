@@ -1,11 +1,11 @@
-"""Answers that go on and on, all received by one thread.
+"""Endless responses, all received by one thread.
 
     open (any thread) -> the loop's thread: libcurl, for as many streams as there are
-                      -> on_news -> whoever reads takes what came (any thread)
+                      -> on_news -> the reader takes what came (any thread)
 
-Streams to a server that speaks HTTP/2 share a few connections; with others each has its
-own. The thread only moves bytes: what is slow, or may fail, is its readers' business.
-A stream that is not read is paused, and its connection goes on with the others'.
+Streams to a server that speaks HTTP/2 share a few connections; with other servers each
+has its own. The thread only moves bytes: the readers do what is slow or may fail. A
+stream that nobody reads is paused, and the others on its connection go on.
 """
 
 import heapq
@@ -39,7 +39,7 @@ _SUSPICIOUS_SECONDS = 30.0
 
 
 class StreamLoop:
-    """Streams from one server. Safe from any thread."""
+    """Receives streams from one server. Safe from any thread."""
 
     def __init__(
         self,
@@ -83,11 +83,11 @@ class StreamLoop:
         *,
         on_news: Callable[[], None],
     ) -> LoopStream:
-        """Ask for an answer; does not wait for it. on_news: see `LoopStream`.
+        """Open a stream; does not wait for the response. on_news: see `LoopStream`.
 
-        Raises StoppedError once closed, WireError where the machine has no thread or
-        descriptor, and what `trust` and `generation` raise; RuntimeError in a process
-        that was forked since: the thread is not there.
+        Raises StoppedError once closed, WireError if no thread or descriptor is
+        available, and what `trust` and `generation` raise; RuntimeError in a forked
+        child, which lacks the thread.
         """
         check_process(self._made_in)
         stream = LoopStream(request, limits, host=self, on_news=on_news)
@@ -102,7 +102,7 @@ class StreamLoop:
         return stream
 
     def renew(self) -> None:
-        """Use no connection of now for a further stream; what is under way goes on."""
+        """Open no further streams over the connections open now; open streams go on."""
         with self._lock:
             self._renewals += 1
 
@@ -114,8 +114,8 @@ class StreamLoop:
             self._renewals += self._renewals == stream.renewals
 
     def close(self) -> None:
-        """End all streams, and open no more. Idempotent; does nothing in a process that
-        was forked since.
+        """End all streams, and open no more. Idempotent; does nothing in a forked
+        child.
         """
         if self._made_in != os.getpid():
             return
@@ -145,8 +145,8 @@ class StreamLoop:
         """See `LoopHost`."""
         if stream.is_ended:
             return
-        # Given up for its silence, as it seems: its connection may be dead, and look
-        # alive. Another stream over it would be as deaf.
+        # Probably closed for its silence: its connection may be dead without looking
+        # so. Another stream over it would be silent too.
         if time.monotonic() - stream.heard >= _SUSPICIOUS_SECONDS:
             self._leave(stream)
         self._post(partial(self._drop, stream))
@@ -180,8 +180,8 @@ class StreamLoop:
             waker.wake()
 
     def _run(self) -> None:
-        """The loop's thread. What it raises ends all streams: their readers open them
-        again, and the thread is started again.
+        """The loop's thread. If it raises, all streams end: their readers reopen them,
+        and the thread is restarted.
         """
         with self._lock:
             waker = self._waker
@@ -285,7 +285,7 @@ class StreamLoop:
             _, number, stream = heapq.heappop(self._dues)
             if stream.is_ended or stream.due_number != number:
                 continue
-            # Looked at when it rings, not with each byte.
+            # Checked when the timer fires, not with each byte.
             at, reason = stream.due(now)
             if at <= now:
                 self._leave(stream)  # as in `closed`
@@ -296,7 +296,7 @@ class StreamLoop:
     def _report_news(self) -> None:
         news, self._news = self._news, {}
         for stream in news:
-            # From its head on other limits count than before.
+            # After the response head other limits apply.
             if stream.has_head and not stream.is_timed and not stream.is_ended:
                 stream.is_timed = True
                 self._set_due(stream, time.monotonic())
@@ -314,7 +314,8 @@ class StreamLoop:
                 self._waker = None
         if self.is_closed and waker is not None:
             waker.close()
-        # Before anything that may fail once more: who is not told waits for ever.
+        # Before anything that may fail again: a reader that is not notified waits
+        # forever.
         for stream in streams:
             stream.fail(
                 WireError("the thread of all streams died", is_sent=stream.is_sent)
@@ -327,7 +328,7 @@ class StreamLoop:
 
 
 def _report(streams: Iterable[LoopStream]) -> None:
-    """Have each read. Raises what one of them raises, once all are told."""
+    """Notify all readers. Raises what one of them raises, after notifying all."""
     failure: BaseException | None = None
     for stream in streams:
         try:

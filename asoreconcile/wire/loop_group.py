@@ -1,4 +1,4 @@
-"""Streams that may share connections: what libcurl knows of them."""
+"""Streams that may share connections, and their libcurl state."""
 
 import selectors
 import socket
@@ -20,7 +20,7 @@ from asoreconcile.wire.trust import TlsTrust
 # sends no more than that before it knows the server's word, and goes to no other
 # connection with the rest.
 _MOST_STREAMS = 50
-# For the first answer of a server that has just been asked; a list may take longer.
+# To wait for a server's first response; a list may take longer.
 _LONGEST_HOLD_SECONDS = 1.0
 _EVENTS = {
     pycurl.POLL_IN: selectors.EVENT_READ,
@@ -31,7 +31,7 @@ _EVENTS = {
 
 @attrs.frozen
 class Terms:
-    """What connections that streams may share have in common."""
+    """The properties that streams on a shared connection must have in common."""
 
     trust: TlsTrust | None
     generation: object
@@ -75,8 +75,8 @@ class LoopGroup:
         return not self.streams and not self._held
 
     def add(self, stream: LoopStream) -> None:
-        """Send its request, or hold it until an answer tells whether there are
-        connections to share. Raises pycurl.error.
+        """Send its request, or hold it until a response shows whether connections can
+        be shared. Raises pycurl.error.
 
         libcurl would wait by itself (PIPEWAIT), but where there are none it may leave
         who waits until its time is over.
@@ -113,7 +113,7 @@ class LoopGroup:
 
     @property
     def release_at(self) -> float | None:
-        """When `released` is to be asked in any case."""
+        """When to call `released` at the latest."""
         if not self._held:
             return None
         return self._release_at if self._is_asked() else 0.0
@@ -123,7 +123,7 @@ class LoopGroup:
         self._release_at = now + _LONGEST_HOLD_SECONDS
 
     def _is_asked(self) -> bool:
-        """Whether somebody waits for the answer that tells."""
+        """Whether a request waits for that first response."""
         self._asked = [stream for stream in self._asked if not stream.is_ended]
         return bool(self._asked)
 
@@ -157,7 +157,7 @@ class LoopGroup:
         self._handles[stream] = curl
 
     def act(self, descriptor: int, actions: int) -> None:
-        """Have libcurl go on with what is ready."""
+        """Let libcurl process the ready sockets."""
         if descriptor == pycurl.SOCKET_TIMEOUT:
             self.timer = None
         self._multi.socket_action(descriptor, actions)
@@ -175,7 +175,7 @@ class LoopGroup:
                 return
 
     def ended(self) -> list[LoopStream]:
-        """Those that have come to their end since the last time."""
+        """The streams that have ended since the last call."""
         found: list[LoopStream] = []
         while self.streams:
             queued, whole, failed = self._multi.info_read()
@@ -195,7 +195,7 @@ class LoopGroup:
         return found
 
     def resume(self, stream: LoopStream) -> None:
-        """Go on with a paused stream."""
+        """Resume a paused stream."""
         curl = self._handles.get(stream)
         if curl is not None and stream.is_paused:
             stream.is_paused = False
@@ -203,7 +203,7 @@ class LoopGroup:
             self.timer = 0.0
 
     def remove(self, stream: LoopStream) -> None:
-        """End a stream; nothing if it is none of these."""
+        """End a stream; does nothing if it is not in this group."""
         curl = self._handles.get(stream)
         if curl is not None:
             self._taken_out(curl)

@@ -1,4 +1,4 @@
-"""An answer that a loop receives, and somebody else reads as it comes."""
+"""A response that a loop receives and another thread reads as it arrives."""
 
 import time
 from collections import deque
@@ -29,18 +29,18 @@ class StreamLimits:
 
 
 class LoopHost(Protocol):
-    """Whose thread receives (`wire.loop.StreamLoop`)."""
+    """The loop whose thread receives the stream (`wire.loop.StreamLoop`)."""
 
     is_closed: bool
 
     def closed(self, stream: "LoopStream") -> None:
-        """Nobody reads a stream any more. Any thread; does not block."""
+        """A stream was closed by its reader. Any thread; does not block."""
 
     def unread(self, stream: "LoopStream") -> None:
         """A paused stream was read. Any thread; does not block."""
 
     def has_news(self, stream: "LoopStream") -> None:
-        """Something came: its reader is told at the turn's end. The loop's thread."""
+        """Data came: notify the reader at the end of the turn. The loop's thread."""
 
     def stopped(self) -> Exception:
         """What is raised once the loop is closed."""
@@ -60,8 +60,8 @@ class LoopStream(Transfer):
         host: LoopHost,
         on_news: Callable[[], None],
     ) -> None:
-        """on_news: called, on any thread, when there may be more to see than before; it
-        must not block.
+        """on_news: called, on any thread, when there may be new data; must not
+        block.
         """
         super().__init__(request, fence=None, max_bytes=None)
         self.limits = limits
@@ -84,9 +84,9 @@ class LoopStream(Transfer):
         self._body_until: float | None = None
 
     def is_answered(self) -> bool:
-        """Whether status and headers are here.
+        """Whether status and headers have arrived.
 
-        Raises WireError where they will never be; StoppedError once the loop is closed.
+        Raises WireError if they never will; StoppedError once the loop is closed.
         """
         is_ended = self.is_ended
         if self.has_head:
@@ -95,8 +95,8 @@ class LoopStream(Transfer):
         return False
 
     def pieces(self) -> Iterator[list[bytes] | None]:
-        """Its bytes as they come, each time what was there, and None for a wait until
-        `on_news`. Ends with the answer, or when closed. Raises as `is_answered`.
+        """The body's bytes as they arrive, and None to wait for `on_news`. Ends with
+        the response, or when closed. Raises as `is_answered`.
         """
         while not self.is_closed:
             # Read before the pieces are taken: once it has ended no piece follows, so
@@ -124,24 +124,24 @@ class LoopStream(Transfer):
             self.on_news()
 
     def end(self) -> None:
-        """It is over; the last that the loop does with it."""
+        """The stream has ended; the loop's last call."""
         if not self.is_ended:
             self.is_ended = True
             self._host.has_news(self)
 
     def fail(self, error: Exception) -> None:
-        """It is over, and broken."""
+        """The stream broke."""
         if not self.is_ended:
             self._broken = error
             self.end()
 
     def due(self, now: float) -> tuple[float, str]:
-        """When it is to be broken off unless something comes, and why."""
+        """When it times out unless data comes, and why."""
         if not self.has_head:
             return self._opened + self.limits.head, (
                 f"timed out after {self.limits.head:.1f} s"
             )
-        # While it waits for its reader the silence is ours.
+        # While it waits for its reader, the pause is not the server's.
         heard = now if self._unread or self.is_paused else self.heard
         silent_at = heard + self.limits.silence
         if self._body_until is not None and self._body_until < silent_at:

@@ -1,4 +1,4 @@
-"""One request and one answer, whole. Pure."""
+"""A whole request and a whole response. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -14,8 +14,8 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 @lru_cache(maxsize=256)
 def is_token(text: str) -> bool:
-    """Whether it may be a method or a header's name (RFC 9110). Those of a client are
-    few: what was found is kept.
+    """Whether it is valid as a method or header name (RFC 9110). A client uses few:
+    results are cached.
     """
     return _TOKEN.fullmatch(text) is not None
 
@@ -24,8 +24,8 @@ def is_token(text: str) -> bool:
 class WireRequest:
     """target: path and query, sent byte for byte. headers: a name may be there twice.
 
-    body: None for none. Raises ValueError for what is no head of a request: whoever
-    writes a line break into a header would write the next request.
+    body: None for none. Raises ValueError for an invalid request head: a line break in
+    a header could start another request.
     """
 
     method: str
@@ -51,7 +51,7 @@ class WireRequest:
 
     @property
     def is_read(self) -> bool:
-        """Whether it changes nothing, so that it may be sent again."""
+        """Whether it is a read, which may be sent again."""
         return self.method in READS
 
     def lines(self) -> list[bytes]:
@@ -70,7 +70,7 @@ class WireRequest:
 
 @attrs.frozen
 class WireAnswer:
-    """Header names in lower case; what came twice is joined by commas."""
+    """A response. Header names in lower case; repeated headers are joined by commas."""
 
     status: int
     headers: Mapping[str, str]

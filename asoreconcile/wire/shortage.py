@@ -1,4 +1,4 @@
-"""What this process has run out of, where a failure does not say so itself."""
+"""Finds which resource this process has run out of, for errors that do not say it."""
 
 import errno
 import os
@@ -7,10 +7,11 @@ _SHORT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 def shortage() -> str:
-    """`[Errno 24] Too many open files ...`, with what to do; "" with nothing short now.
+    """`[Errno 24] Too many open files ...`, with what to do; "" if nothing is exhausted
+    now.
 
-    To be asked after a failure only: libcurl says "could not connect" where the kernel
-    gave it no descriptor, and sends the reader to a server that is well.
+    Call it only after a failure: without a free descriptor libcurl reports "could not
+    connect", which wrongly blames the server.
     """
     try:
         pair = os.pipe()  # libcurl needs two to begin with

@@ -1,4 +1,4 @@
-"""An answer that is read as it arrives, over a connection of its own."""
+"""A response that is read as it arrives, over its own connection."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -11,8 +11,7 @@ from asoreconcile.wire.transfer import Transfer
 class WireStream:
     """One thread reads; any thread may close. Its head has come already.
 
-    No more is taken from the kernel than what is read here: a slow reader fills no
-    memory.
+    It reads from the kernel only on demand, so a slow reader does not fill the memory.
     """
 
     def __init__(
@@ -43,8 +42,8 @@ class WireStream:
         return self._transfer.headers()
 
     def pieces(self) -> Iterator[list[bytes]]:
-        """Its bytes as they come, each time what was there. Ends with the answer, or
-        when closed. Blocks, for as long as the call's limits and `Patience` allow.
+        """The body's bytes as they arrive. Ends with the response, or when closed.
+        Blocks, within the call's limit and `Patience`.
 
         Raises WireError.
         """
@@ -58,7 +57,7 @@ class WireStream:
             while self._handle is not None and not self.is_closed:
                 self._go_on(self._handle)
                 yield self._transfer.taken()
-            # Whoever closed has cut the connection: not the server's doing.
+            # `close` cut the connection, not the server.
             if self._broken is not None and not self.is_closed:
                 raise self._broken
         finally:

@@ -1,7 +1,7 @@
-"""What one request sends and what comes back, as libcurl calls for it.
+"""The data of one request and its response, for libcurl's callbacks.
 
-Not thread-safe. What a callback raises is kept here, and raised by whoever drives the
-transfer: an exception must not pass through libcurl.
+Not thread-safe. A callback's exception is stored here, and raised by the code that
+drives the transfer: it must not pass through libcurl.
 """
 
 from io import BytesIO
@@ -17,10 +17,10 @@ HEAD_ENDS = (b"\r\n", b"\n")
 
 
 class Transfer:
-    """One request under way.
+    """One request in progress.
 
-    fence: asked before the first byte of a write leaves, and each time before more
-    does (`fencing`); None for what is not fenced. max_bytes: of the body, unpacked.
+    fence: called before the first bytes of a write are sent, and before each further
+    part (`fencing`); None if not fenced. max_bytes: of the decompressed body.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Transfer:
         self.request = request
         self.is_fenced = fence is not None and not request.is_read
         self.is_sent = False
-        """Bytes of the request may have left."""
+        """Whether bytes of the request may have been sent."""
         self.failure: BaseException | None = None
         self.status = 0
         self.has_head = False

@@ -1,4 +1,4 @@
-"""Whom a client trusts, and what it shows of itself."""
+"""The CAs that a client trusts, and its client certificate."""
 
 import os
 import ssl
@@ -15,10 +15,10 @@ Authorities = Path | bytes
 
 @attrs.frozen
 class TlsTrust:
-    """Two are equal when a connection made under one may be used under the other.
+    """Two are equal if a connection made with one may be used with the other.
 
-    pair: PEM of the own certificate and of its key. verify: False trusts anybody, as
-    the owner of a kubeconfig may decide.
+    pair: PEM of our certificate and its key. verify: False trusts any server, which a
+    kubeconfig may set.
     """
 
     authorities: Authorities = attrs.field(repr=False)
@@ -26,10 +26,10 @@ class TlsTrust:
     verify: bool = True
 
     def apply(self, curl: pycurl.Curl) -> None:
-        """Set libcurl's options; nothing of its own defaults is left.
+        """Set libcurl's TLS options, replacing all its defaults.
 
-        An authority of the bundle ends a chain though somebody else signed it, and need
-        not hold to each letter of RFC 5280: so it is with Go's clients, kubectl too.
+        As in Go's clients and kubectl, any CA of the bundle ends a chain, even if
+        another CA signed it, and need not follow all details of RFC 5280.
         """
         curl.setopt(pycurl.SSLVERSION, pycurl.SSLVERSION_TLSv1_2)  # or newer
         curl.setopt(pycurl.SSL_VERIFYPEER, int(self.verify))
@@ -57,8 +57,8 @@ class TlsTrust:
 
 
 def checked_authorities(given: Pem) -> bytes:
-    """The PEM of authorities to trust. Raises OSError (ssl.SSLError is one) for what
-    holds none: libcurl would tell at the first request only.
+    """The PEM of the trusted CAs. Raises OSError (ssl.SSLError is one) if it has none:
+    libcurl would fail only at the first request.
     """
     content = _read(given)
     with as_file(content) as file:
@@ -67,7 +67,7 @@ def checked_authorities(given: Pem) -> bytes:
 
 
 def checked_pair(certificate: Pem, key: Pem | None) -> tuple[bytes, bytes]:
-    """The PEM of a certificate and of its key. Raises OSError for no pair.
+    """The PEM of a certificate and its key. Raises OSError if they do not match.
 
     key: None if it is in the certificate's file.
     """
@@ -81,9 +81,9 @@ def _read(given: Pem) -> bytes:
 
 
 def system_authorities() -> Authorities:
-    """The machine's bundle, or that of SSL_CERT_FILE and SSL_CERT_DIR.
+    """The system's CA bundle, or that of SSL_CERT_FILE and SSL_CERT_DIR.
 
-    Not libcurl's: its wheel looks where the machine it was built on had one.
+    Not libcurl's: its wheel uses the path of its build machine.
     """
     paths = ssl.get_default_verify_paths()
     found = paths.cafile or paths.capath

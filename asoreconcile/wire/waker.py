@@ -15,15 +15,15 @@ class Waker:
 
     def wake(self) -> None:
         """Make `reader` readable. Does not block."""
-        # Once for all that is posted before it is heard.
+        # One byte for all posts before the next drain.
         if not self._is_set:
             self._is_set = True
             with suppress(OSError):  # full, or closed: it is awake, or has ended
                 self._writer.send(b"\0")
 
     def heard(self) -> None:
-        """Drain `reader`. Call it before reading what was posted: the other way round
-        a post between the two would wake nobody.
+        """Drain `reader`. Call it before reading the posts: in the other order
+        a post between the two would be missed.
         """
         with suppress(OSError):
             self.reader.recv(4096)

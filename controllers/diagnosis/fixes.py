@@ -1,8 +1,8 @@
 """Repairs that `asoctl doctor --fix NAME` makes: few, each safe and done twice alike.
 
-Safe is what an operator would do by itself, or what it undoes: nothing is deleted,
-nobody gets a right, and no resource of Azure is touched. Each reads what it is to mend
-anew, and leaves alone what has changed since it was found.
+A repair is safe if an operator would do it by itself, or undoes it: nothing is deleted,
+no permission is granted, and no Azure resource is changed. Each repair reads its object
+again, and does nothing if that has changed since the finding.
 """
 
 from collections.abc import Callable, Mapping

@@ -2,5 +2,5 @@
 
 from asoreconcile.middleware.factories import code, reclassify
 
-# The environment comes late: a Warning, tried again soon.
+# The environment is not ready yet: a Warning, retried soon.
 ENVIRONMENT_IS_LATE = reclassify(code("ManagedEnvironmentNotProvisioned"))

@@ -2,7 +2,7 @@
 
 from asoreconcile.middleware.factories import code, message_contains, reclassify
 
-# The origins come late: a Warning, tried again soon.
+# The origins do not exist yet: a Warning, retried soon.
 ORIGINS_ARE_LATE = reclassify(
     code("BadRequest")
     & message_contains(

@@ -2,5 +2,5 @@
 
 from asoreconcile.middleware.factories import code, reclassify
 
-# Quota: it may be raised, or freed by others. A Warning, tried again soon.
+# Quota: it may be raised, or freed by others. A Warning, retried soon.
 QUOTA_MAY_GROW = reclassify(code("OperationNotAllowed"))

@@ -1,6 +1,7 @@
-"""Settings of flexible servers that nobody set: MySQL's and PostgreSQL's.
+"""Skips the import of flexible servers' settings that nobody set.
 
-They are alike, but that MySQL says read-only by a word and PostgreSQL by a boolean.
+For MySQL and PostgreSQL. They differ only in `isReadOnly`: MySQL has a string,
+PostgreSQL a boolean.
 """
 
 from asoreconcile.middleware.factories import skip_import_if

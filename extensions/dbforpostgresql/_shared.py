@@ -5,8 +5,8 @@ from asoreconcile.objects import GroupKind
 
 SERVER = GroupKind("dbforpostgresql.azure.com", "FlexibleServer")
 
-# The server's `state` also says what it is doing when it takes no writes: Starting,
-# Updating, Stopped.
+# The server's `state` also names what keeps it from taking writes: Starting, Updating,
+# Stopped.
 WRITABLE = TERMINAL | {"ready"}
 
 BLOCK_UNLESS_SERVER_IS_WRITABLE = block_unless_owner_state(

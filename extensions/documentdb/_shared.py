@@ -2,5 +2,5 @@
 
 from asoreconcile.middleware.factories import code, reclassify
 
-# The account is being made: a Warning, tried again soon.
+# The account is being created: a Warning, retried soon.
 ACCOUNT_IS_LATE = reclassify(code("BadRequest"))

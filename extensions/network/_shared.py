@@ -1,6 +1,6 @@
 """What the kinds of Networking share: kept children, and dependencies that come late.
 
-What of a child may be written is in `children.json`, by ARM type and api-version.
+`children.json` has the writable fields of each child, by ARM type and api-version.
 """
 
 from functools import cache
@@ -24,7 +24,8 @@ def _shapes() -> dict[str, dict[str, ChildShape]]:
 
 
 def shapes_of(arm_type: str) -> dict[str, ChildShape]:
-    """The shapes of the children of a type, such as `Microsoft.Network/routeTables`.
+    """The shapes of a type's children; a type is such as
+    `Microsoft.Network/routeTables`.
 
     By api-version, as `keep_children` takes them. Raises KeyError for a type that has
     none.
@@ -32,9 +33,9 @@ def shapes_of(arm_type: str) -> dict[str, ChildShape]:
     return _shapes()[arm_type]
 
 
-# What a DNS record points to comes late: a Warning, tried again soon.
+# The target of a DNS record does not exist yet: a Warning, retried soon.
 RECORD_TARGET_IS_LATE = reclassify(
     code("BadRequest") & message_matches("The referenced resource.*was not found")
 )
-# So does what an address or a peering refers to.
+# The same for the target of an address or a peering.
 REFERENCE_IS_LATE = reclassify(code("ReferencedResourceNotProvisioned"))

@@ -16,7 +16,7 @@ from asoreconcile.runtime.leaderelection.lease import holder_of
 LEASE = ObjectKey(
     "azureserviceoperator-system", "controllers-leader-election-azinfra-generated"
 )
-# What is cut off at its end hangs for nine tenths; in the last one a busy machine has to
+# What is cut off at its end hangs for four fifths; in the last one a busy machine has to
 # write to the lease.
 GRACE_SECONDS = 6
 NETWORK = "virtualNetworks/vnet$"

@@ -1,10 +1,11 @@
-"""Leader election: of several processes one holds a Lease, and only it may write.
+"""Leader election: one of several processes holds a Lease, and only that one may write.
 
     standby --(free, taken)--> leader --(not renewed, or somebody else's)--> lost
                                   |--(stopped, all that wrote has ended)--> released
 
-One thread tries and renews, on a connection of its own with short deadlines. Standbys
-watch the lease, and are there the moment it is released. Rules: LE-2, LE-5 - LE-10.
+One thread acquires and renews, over a separate connection with short deadlines.
+Standbys watch the lease, and acquire it as soon as it is released. Rules: LE-2, LE-5 -
+LE-10.
 """
 
 import random
@@ -44,9 +45,9 @@ from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 
-# As controller-runtime: time for a process that lost the lease to end by itself.
+# As in controller-runtime: time for a process that lost the lease to exit by itself.
 _TOLERANCE_SECONDS = 20.0
-# Of a stop's time: a renewal that hangs must leave some for giving the lease back.
+# The share of the stop time: a hanging renewal must leave time to release the lease.
 _SHARE_OF_RENEWAL = 0.25
 
 
@@ -66,14 +67,14 @@ class LeaseElector:
         start_thread: StartThread = start_daemon,
         threads: Threads | None = None,
     ) -> None:
-        """client: for this alone; without retries, with `timing.request_seconds` to
-        read. `stop` closes it.
-        options: with a namespace; `lease_elector` knows a default. Rule: LE-1.
-        start_thread: for what `elected` does. threads: where the elector itself runs;
-        shared by a process that shows what died.
+        """client: for this elector only; without retries, with `timing.request_seconds`
+        as its read timeout. `stop` closes it.
+        options: with a namespace; `lease_elector` has a default. Rule: LE-1.
+        start_thread: starts the thread of `elected`. threads: starts the elector's own
+        thread; share one per process to report threads that died.
         """
         lease = ObjectKey(options.namespace, options.lease)
-        # Host names are used again: a pod must not take its predecessor's lease for its
+        # Host names are reused: a pod must not mistake its predecessor's lease for its
         # own.
         self.identity = options.identity or f"{socket.gethostname()}_{uuid.uuid4()}"
         self._client = client
@@ -109,7 +110,7 @@ class LeaseElector:
         self._on_lost: Callable[[], None] = _nothing
 
     def start(self, *, elected: Callable[[], None], lost: Callable[[], None]) -> None:
-        """Begin to try. `elected` is called on a thread of its own, `lost` must not
+        """Start to acquire. `elected` is called on a separate thread; `lost` must not
         block.
         """
         self._on_elected, self._on_lost = elected, lost
@@ -120,12 +121,12 @@ class LeaseElector:
             self._informer.start()
             self._threads.start(self.name, self._run, stopping=self._stopping)
         except BaseException:
-            self._ended.set()  # nothing of it runs that `stop` could wait for
+            self._ended.set()  # no thread runs that `stop` could wait for
             raise
 
     def stop(self, timeout_seconds: float, *, release: bool) -> list[str]:
-        """End; give the lease back only if asked to. Rules: LE-6, LE-7."""
-        # First: no write but the lease's own goes out any more, whatever time the rest
+        """Stop; release the lease only if asked to. Rules: LE-6, LE-7."""
+        # First: from here on only the lease itself is written, however long the rest
         # takes.
         running = self._fence.end()
         self._show(leads=False)
@@ -133,11 +134,11 @@ class LeaseElector:
             budget = min(timeout_seconds, self._timing.renew_deadline_seconds)
             now = self._clock.monotonic()
             self._release_until = now + budget
-            # Whether the last renewal came through is of no matter any more: the lease
-            # is read before it is given back.
+            # The result of the last renewal no longer matters: the lease is read before
+            # it is released.
             self._stopping.stop(now + budget * _SHARE_OF_RENEWAL)
         else:
-            self._client.close()  # cuts off a request under way
+            self._client.close()  # cuts off a request in progress
             self._stopping.stop()
         self._wake.set()
         self._informer.ask_to_stop()
@@ -146,10 +147,10 @@ class LeaseElector:
         return [] if ended else [self.name]
 
     def check(self) -> None:
-        """Raises NotLeadingError if this process led and may not write any more.
+        """Raises NotLeadingError if this process led and may no longer write.
 
-        For `KubeClient(before_write=...)`: a process that was suspended and goes on
-        finds here that its time is over, before it does any harm. Rule: LE-5.
+        For `KubeClient(before_write=...)`: a process that resumes after a suspension
+        finds here that its lease has expired, before it writes. Rule: LE-5.
         """
         self._fence.check()
 
@@ -160,13 +161,15 @@ class LeaseElector:
 
     @property
     def predecessor_renewed(self) -> datetime | None:
-        """When the process that led before was last seen alive, by its own clock; None
-        if none did. Settled once this one leads.
+        """When the previous leader last renewed, by its own clock; None if there was
+        none. Final once this process leads.
         """
         return self._lease_lock.predecessor_renewed
 
     def readiness(self) -> CheckResult:
-        """A readiness check that reports and never fails: leader, or whose standby."""
+        """A readiness check that never fails: it reports leader, or the leader it
+        stands by for.
+        """
         if self.leads:
             return CheckResult(ok=True, details=(f"leader: {self.identity}",))
         holder = self._observed.holder
@@ -174,14 +177,18 @@ class LeaseElector:
         return CheckResult(ok=True, details=(f"standby: {leader}",))
 
     def liveness(self) -> CheckResult:
-        """A liveness check: fails after a lost lease while the process runs. LE-8."""
+        """A liveness check: fails if the process still runs after losing the lease.
+        LE-8.
+        """
         timing = self._timing
         spare = timing.lease_seconds - timing.renew_deadline_seconds
         hangs = self._fence.late_seconds >= spare + _TOLERANCE_SECONDS
         return CheckResult(ok=self._stopping.is_set() or not hangs)
 
     def _run(self) -> None:
-        """Started again if it breaks; who led then is lost, and does not lead again."""
+        """The elector's thread, restarted if it dies; a leader has then lost the lease,
+        and does not lead again.
+        """
         self._ended.clear()
         try:
             if self._has_led:
@@ -193,7 +200,7 @@ class LeaseElector:
         except StoppedError:
             pass  # by `stop`
         except BaseException:
-            # Nobody renews the lease any more, so it will be another's soon.
+            # The lease is no longer renewed, so another process will take it soon.
             if self._fence.holds or self._has_led:
                 self._fence.end()
                 self._notify_lost("leader election broke")
@@ -202,7 +209,7 @@ class LeaseElector:
             self._ended.set()
 
     def _acquire(self) -> bool:
-        """Until this process leads (True), or is stopped."""
+        """Block until this process leads (True), or is stopped (False)."""
         while not self._stopping.is_set():
             try:
                 answer = self._lease_lock.take()
@@ -217,14 +224,14 @@ class LeaseElector:
         return False
 
     def _report(self, error: ApiError | TransportError) -> None:
-        """Each new reason once; that another one was faster is none."""
+        """Log each new reason once; a lost race is not logged."""
         reason = str(error)
         if reason != self._last_error and not isinstance(error, ConflictError):
             _log.warning("Lease cannot be had", lease=str(self._key), error=reason)
         self._last_error = reason
 
     def _follow(self, answer: Follow) -> None:
-        """Block while somebody else leads, for as long as the lease is renewed."""
+        """Block while another process leads and renews the lease."""
         _log.info("Standing by", leader=answer.holder)
         while not self._stopping.is_set():
             self._wait(self._seconds_until(answer.until))
@@ -234,15 +241,18 @@ class LeaseElector:
             answer = following
 
     def _seconds_until(self, moment: float) -> float:
-        """Without a watch, which would show a release, look again in between."""
+        """The time until the next look. Without a watch, which shows a release, look
+        more often.
+        """
         left = moment - self._clock.monotonic()
         if self._informer.has_synced() and not self._informer.last_error:
             return left
         return min(left, self._timing.retry_delay_seconds(self._jitter()))
 
     def _on_event(self, event: Event) -> None:
-        """Called by the watch thread with the lease, which may be old."""
-        # The watch may bring a state of before our own write: the answer knows better.
+        """Called on the watch thread with the lease, which may be outdated."""
+        # The watch may deliver a state from before our own write, whose response is
+        # newer.
         if self._fence.holds:
             return
         entry = event.new if isinstance(event, Updated) else event.entry
@@ -251,10 +261,10 @@ class LeaseElector:
             self._wake.set()
 
     def _renew_loop(self) -> None:
-        """Renew until stopped, or no longer the leader."""
+        """Renew until stopped or no longer the leader."""
         _log.info("Leading", lease=str(self._key), identity=self.identity)
         self._show(leads=True)
-        # Who leads knows the lease from its own writes; the watch is for standbys.
+        # The leader knows the lease from its own writes; only standbys need the watch.
         self._informer.ask_to_stop()
         is_reported = self._report_elected()
         give_up = self._clock.monotonic() + self._timing.renew_deadline_seconds
@@ -280,10 +290,11 @@ class LeaseElector:
                 )
 
     def _report_elected(self, *, last: bool = False) -> bool:
-        """Start what only the leader runs; whether there was a thread for it.
+        """Call `elected` on a separate thread; returns whether a thread could be
+        started.
 
-        Not on this thread: that takes time, and renewals go on. last: raises
-        RuntimeError where there was none: another process may have what this one lacks.
+        Not on this thread: it may be slow, and renewals go on. last: raise RuntimeError
+        if no thread can be started: another process may have threads left.
         """
         try:
             self._start_thread("leading", self._on_elected)
@@ -300,7 +311,7 @@ class LeaseElector:
             try:
                 if self._lease_lock.release():
                     _log.info("Lease was given back", lease=str(self._key))
-            # Somebody has written it since it was read: what is read next decides.
+            # Another process wrote it since it was read: read it again and decide.
             except ConflictError:
                 continue
             except (ApiError, TransportError) as error:
@@ -318,7 +329,7 @@ class LeaseElector:
         self._on_lost()
 
     def _wait(self, seconds: float) -> None:
-        """Block until then, or until something happened."""
+        """Block until then, or until woken."""
         self._clock.wait(self._wake, seconds)
         self._wake.clear()
 
@@ -336,10 +347,10 @@ def lease_elector(
     metrics: RuntimeMetrics | None = None,
     threads: Threads | None = None,
 ) -> LeaseElector:
-    """An elector with a client of its own.
+    """An elector with its own client.
 
-    options: or the lease's name alone. Without a namespace in them, the lease is in the
-    configuration's. The others: see `LeaseElector`.
+    options: or only the lease's name. The default namespace is the configuration's. For
+    the other arguments see `LeaseElector`.
     """
     if isinstance(options, str):
         options = LeaderElectionOptions(options)
@@ -349,8 +360,8 @@ def lease_elector(
         clock=clock,
         metrics=metrics,
         read_seconds=options.timing.request_seconds,
-        # A retry inside would use up the time in which the lease has to be renewed: the
-        # elector's next try is its retry, with what is known by then.
+        # Retries inside the client would use up the renew deadline: the elector's next
+        # try is the retry, with newer information.
         max_retries=0,
     )
     if not options.namespace:
@@ -359,4 +370,4 @@ def lease_elector(
 
 
 def _nothing() -> None:
-    """Before `start`."""
+    """The callback before `start`."""

@@ -1,4 +1,4 @@
-"""How long this process may go on as the leader, by its own clock. Rule: LE-5."""
+"""Until when this process may act as the leader, by its own clock. Rule: LE-5."""
 
 import threading
 from collections.abc import Callable
@@ -9,18 +9,19 @@ from asoreconcile.errors import StoppedError
 
 
 class NotLeadingError(StoppedError):
-    """The process led, and does no more: another one may be writing."""
+    """The process led and no longer does: another one may be writing."""
 
 
 class LeaseFence:
-    """Begins once, is extended, and ends once. Safe from any thread.
+    """The right to write: it starts once, is extended, and ends once. Safe from any
+    thread.
 
-    Others may take over soon after its end, whatever hangs in this process then. So its
-    end is called by a timer, and looked up before each write.
+    Others may take over soon after its end, whatever hangs in this process. So a timer
+    ends it, and each write checks it.
     """
 
     def __init__(self, clock: Clock, on_expiry: Callable[[], None]) -> None:
-        """on_expiry: called on the timer thread if it ends because time is over."""
+        """on_expiry: called on the timer thread if it expires."""
         self._clock = clock
         self._on_expiry = on_expiry
         self._lock = threading.Lock()
@@ -29,10 +30,9 @@ class LeaseFence:
         self._guard: Timer | None = None
 
     def extend(self, until: float) -> bool:
-        """Begin it, or go on with it; False if it has ended, which is for good."""
+        """Start or extend it; False if it has ended: it never starts again."""
         with self._lock:
-            # An answer that comes late extends nothing: another process may lead by
-            # then.
+            # A late response extends nothing: another process may lead by then.
             if self._ended or self._is_over():
                 return False
             self._until = until
@@ -41,7 +41,7 @@ class LeaseFence:
             return True
 
     def end(self) -> bool:
-        """End the right to write now; returns whether it was there."""
+        """End the right to write now; returns whether it was held."""
         with self._lock:
             running = self._until is not None and not self._ended
             self._ended = True
@@ -56,12 +56,14 @@ class LeaseFence:
 
     @property
     def late_seconds(self) -> float:
-        """How long ago it ran out; negative before, and if it never began."""
+        """Seconds since it expired; negative before that, and if it never started."""
         return -inf if self._until is None else self._clock.monotonic() - self._until
 
     def check(self) -> None:
-        """Raises NotLeadingError once it has ended; before it began all may write."""
-        # Without the lock: this is asked before each piece of each write.
+        """Raises NotLeadingError once it has ended; before it starts, writes are
+        allowed.
+        """
+        # Without the lock: this runs before each part of each write.
         if self._ended or self._is_over():
             raise NotLeadingError("this process leads no more")
 
@@ -73,7 +75,7 @@ class LeaseFence:
             if self._ended or self._until is None:
                 return
             if not self._is_over():
-                # It was extended. Renewals leave the timer alone, as they come every
+                # It was extended. Renewals do not reset the timer, as they happen every
                 # two seconds.
                 self._guard = self._clock.call_at(self._until, self._ring)
                 return

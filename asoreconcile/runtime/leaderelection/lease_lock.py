@@ -1,7 +1,7 @@
-"""What one process knows of a Lease and does to it: take it, renew it, give it back.
+"""The lease lock: acquires, renews and releases a Lease for one process.
 
-`LeaseLock` sends one or two requests, blocking, on the election's thread; what was
-granted renews the fence. Raises ApiError, TransportError. Rules: LE-3 - LE-6.
+`LeaseLock` sends one or two blocking requests on the election's thread; each success
+extends the fence. Raises ApiError, TransportError. Rules: LE-3 - LE-6.
 """
 
 import threading
@@ -56,7 +56,7 @@ class ObservedLease:
             self._known = seen(self._known, lease, now=self._clock.monotonic())
 
     def answer(self) -> WriteLease | Follow:
-        """What to do about it now."""
+        """What to do now: write the lease, or wait."""
         return decide(
             self._known,
             self.key,
@@ -67,7 +67,7 @@ class ObservedLease:
         )
 
     def renewal(self) -> WriteLease:
-        """The next write of its holder."""
+        """The next renewal."""
         lease = self._known.lease or {}
         wall = self._clock.now()
         return WriteLease(
@@ -86,7 +86,7 @@ class LeaseClient(Protocol):
         """Read the Lease. Blocking; raises NotFoundError if there is none."""
 
     def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
-        """Make the Lease; raises AlreadyExistsError if another replica did."""
+        """Create the Lease; raises AlreadyExistsError if another replica did."""
 
     def replace(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
         """Write the Lease at the version that was read; ConflictError if it changed
@@ -111,16 +111,19 @@ class LeaseLock:
         self._fence = fence
         self._clock = clock
         self._timing = timing
-        self._doubtful = True  # whether what is known must be read again
+        self._doubtful = True  # whether the lease must be read again
         self.predecessor_renewed: datetime | None = None
-        """When another process last renewed the lease, or gave it back, by its own
-        clock; None before a look, and where there was none."""
+        """When another process last renewed or released the lease, by its own clock;
+        None before the first read, and if there was none.
+        """
 
     def take(self) -> Follow | None:
-        """Read the lease, and take it if it is free; None if it is ours then."""
+        """Read the lease, and acquire it if it is free; returns None if it is ours
+        then.
+        """
         lease = self._read()
         self._observed.observe(lease)
-        # An earlier try may have written it, whose answer was lost.
+        # An earlier try may have written it although its response was lost.
         if not self._observed.is_ours:
             self.predecessor_renewed = renewed_at(lease)
         answer = self._observed.answer()
@@ -130,21 +133,21 @@ class LeaseLock:
         return None
 
     def renew(self) -> bool:
-        """Whether it is still ours; no other process renews it."""
+        """Renew it; returns whether it is still ours."""
         if self._doubtful and not self._is_still_ours():
             return False
         try:
             self._write(self._observed.renewal())
         except ConflictError:
-            # Written by somebody else, or by us, and the answer was lost.
+            # Another process wrote it, or we did and the response was lost.
             if not self._is_still_ours():
                 return False
             self._write(self._observed.renewal())
         return True
 
     def release(self) -> bool:
-        """Give it back; False if it is not ours. What is read decides, not what is
-        remembered. Rule: LE-6.
+        """Release it; False if it is not ours. It reads the lease first, and does not
+        rely on memory. Rule: LE-6.
         """
         self._observed.observe(self._read())
         given = self._observed.release()
@@ -163,9 +166,9 @@ class LeaseLock:
             return None
 
     def _write(self, write: WriteLease) -> None:
-        """What counts is when it was asked for."""
+        """Write it; the fence counts from the time of the request."""
         asked_at = self._clock.monotonic()
-        # Until the answer is there nobody knows whether it was written.
+        # Until the response arrives, it is unknown whether the lease was written.
         self._doubtful = True
         send = self._client.create if write.create else self._client.replace
         lease = send(LEASES, write.lease)
