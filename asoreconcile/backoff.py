@@ -1,8 +1,8 @@
-"""How long to wait before the next try: rate limiters that see the failure.
+"""Rate limiters: how long to wait before the next try, given the failure.
 
-A limiter is asked once a failure (`delay`) and called when a key is in order or gone
-(`forget`). Limiters remember a bounded set of keys: one that nobody asked about for its
-time to live is dropped (RL-2). All are safe from any thread and never block.
+Call `delay` once per failure, and `forget` when a key succeeded or is gone. Limiters
+keep a bounded set of keys: a key without a failure for its time to live is dropped
+(RL-2). All are safe from any thread and never block.
 """
 
 import random
@@ -11,8 +11,9 @@ from collections.abc import Callable, Hashable
 from typing import Protocol
 
 from asoreconcile.clock import Clock
+from asoreconcile.errors import check_number
 
-# Nobody forgets a key whose object went while it failed: it goes by itself (RL-2).
+# No `forget` follows if an object is deleted while it fails: its key expires (RL-2).
 _TTL_SECONDS = 3600.0
 # 2**64 times any base is past every cap; more would overflow a float.
 _MAX_DOUBLINGS = 64
@@ -28,14 +29,16 @@ class RateLimiter(Protocol):
         """
 
     def forget(self, key: Hashable) -> None:
-        """The key is in order, hopeless or gone: its next failure is its first."""
+        """The key succeeded, failed terminally or is gone: its next failure counts as
+        the first.
+        """
 
     def retries(self, key: Hashable) -> int:
         """Failures counted since the key was last forgotten."""
 
 
 def asked_delay(error: BaseException | None) -> float:
-    """The seconds a failure asks to be left alone, 0.0 if it does not say.
+    """The seconds that a failure asks to wait, 0.0 if it does not say.
 
     Reads `after_seconds` (RetryError) or `retry_after_seconds` (the `Retry-After` of an
     API) along the chain of causes; the longest wins. Rule: RL-3.
@@ -56,9 +59,9 @@ class ItemExponential:
     """`base * 2**failures`, capped. Rules: RL-1, RL-2, RL-3.
 
     base_seconds, max_seconds: the first and the longest delay.
-    jitter: up to this share is added on top (0.1 means 0-10 %), past the cap too, so
-    that objects which failed together do not come back together.
-    ttl_seconds: a key that did not fail for so long is forgotten; default an hour or
+    jitter: up to this share is added (0.1 means 0-10 %), even past the cap, so that
+    objects that failed together are not retried together.
+    ttl_seconds: a key that did not fail for this long is forgotten; default an hour or
     four times the cap, whichever is longer.
     """
 
@@ -72,6 +75,9 @@ class ItemExponential:
         uniform: Callable[[float, float], float] = random.uniform,
         ttl_seconds: float | None = None,
     ) -> None:
+        """Raises TypeError or ValueError for an invalid or negative time."""
+        check_number("base_seconds", base_seconds, least=0)
+        check_number("max_seconds", max_seconds, least=0)
         self._base_seconds = base_seconds
         self._max_seconds = max_seconds
         self._jitter = jitter
@@ -83,7 +89,7 @@ class ItemExponential:
     def delay(self, key: Hashable, error: BaseException | None = None) -> float:
         """Seconds until this key's next try, and count one more failure for it.
 
-        The delay that the error asks for is a lower bound, beyond `max_seconds` too.
+        The delay that the error asks for is a lower bound, even above `max_seconds`.
         Never blocks. Rules: RL-1, RL-3.
         """
         failures = self._failures.count(key)
@@ -98,24 +104,31 @@ class ItemExponential:
         self._failures.forget(key)
 
     def retries(self, key: Hashable) -> int:
-        """Failures counted for the key so far; 0 for one that is not known.
+        """Failures counted for the key so far; 0 for an unknown key.
 
         Rule: DQ-5.
         """
         return self._failures.of(key)
 
     def __len__(self) -> int:
-        """Keys remembered now."""
+        """The number of keys kept now."""
         return len(self._failures)
 
 
 class TokenBucket:
-    """A rate shared by all keys: each call takes a token, and waits for it if it must.
+    """A rate shared by all keys: each call takes a token, and waits for it if there is
+    none.
 
-    A reservation cannot be given back; forgetting changes nothing.
+    A taken token cannot be returned; `forget` does nothing.
     """
 
     def __init__(self, qps: float, burst: int, *, clock: Clock) -> None:
+        """qps: tokens per second, more than 0; burst: the most tokens at once, 1 or
+        more. Raises TypeError or ValueError for other values: no call would ever get a
+        token.
+        """
+        check_number("qps", qps, least=0, above=True)
+        check_number("burst", burst, least=1)
         self._qps = qps
         self._burst = float(burst)
         self._clock = clock
@@ -124,11 +137,11 @@ class TokenBucket:
         self._lock = threading.Lock()
 
     def delay(self, key: Hashable, error: BaseException | None = None) -> float:  # noqa: ARG002 - one bucket for all keys
-        """Seconds until a token is there for this call, which is taken now.
+        """Take a token for this call; returns the seconds until it is available.
 
         Never blocks.
 
-        Calls that come while tokens are owed wait behind one another.
+        Calls that come while no token is left get consecutive times.
         """
         now = self._clock.monotonic()
         with self._lock:
@@ -139,15 +152,17 @@ class TokenBucket:
         return max(0.0, owed, asked_delay(error))
 
     def forget(self, key: Hashable) -> None:
-        """Nothing: tokens taken stay taken."""
+        """Does nothing: taken tokens stay taken."""
 
     def retries(self, key: Hashable) -> int:  # noqa: ARG002 - see above
-        """Always 0: the bucket is shared, and counts nothing of a key."""
+        """Always 0: the bucket is shared and does not count per key."""
         return 0
 
 
 class _Failures:
-    """Counts by key, oldest use first, so that what expired is found at the front."""
+    """Counts by key, least recently used first, so that expired keys are at the
+    front.
+    """
 
     def __init__(self, clock: Clock, ttl_seconds: float) -> None:
         self._clock = clock

@@ -1,12 +1,12 @@
-"""What can go wrong, and what each failure means for the next try.
+"""The root of the exceptions, and what each means for the retry.
 
     AsoreconcileError
     ├── TerminalError      do not retry: only a change of the object helps
     ├── RetryError         retry after a stated time
     └── StoppedError       the process is shutting down; the work is not done
 
-Rooms above add their own leaves (`kube.errors.ApiError` and others). The class decides
-the retry; nobody matches message texts.
+Other packages add subclasses (`kube.errors.ApiError` and others). The class decides the
+retry; no code matches message texts.
 """
 
 import math
@@ -16,43 +16,77 @@ E = TypeVar("E", bound=BaseException)
 
 
 class AsoreconcileError(Exception):
-    """Root of every failure this project raises on purpose."""
+    """Base class of all errors that this project raises on purpose."""
 
 
 class TerminalError(AsoreconcileError):
-    """A failure that only a change of the object can mend; back-off is cleared."""
+    """A failure that only a change of the object can fix; clears the back-off."""
 
 
 class RetryError(AsoreconcileError):
-    """Try again, not before `after_seconds` have passed."""
+    """Retry, not before `after_seconds` have passed."""
 
     def __init__(self, message: str, *, after_seconds: float) -> None:
-        """Raises TypeError or ValueError for what is no number of seconds."""
+        """Raises TypeError or ValueError if after_seconds is not a number of
+        seconds.
+        """
         super().__init__(message)
         check_seconds("after_seconds", after_seconds)
         self.after_seconds = after_seconds
 
 
 class StoppedError(AsoreconcileError):
-    """The process is stopping; whoever called must unwind without recording."""
+    """The process is stopping; the caller must return without recording anything."""
 
 
 def check_seconds(name: str, value: object) -> None:
-    """Where a developer's code says a time: later nobody knows whose it was.
+    """Validate a duration where it is passed in, as a later error would not show its
+    origin.
 
-    Raises TypeError for what is no number, such as a timedelta, and ValueError for NaN,
-    which is neither before nor after any other time. Pure.
+    Raises TypeError if it is not a number, such as a timedelta or True, and ValueError
+    for NaN, which does not compare. Pure.
     """
-    if not isinstance(value, int | float):
+    if not isinstance(value, int | float) or isinstance(value, bool):
         raise TypeError(f"{name} is {value!r:.80}: give a number of seconds")
     if math.isnan(value):
         raise ValueError(f"{name} is not a number: give a number of seconds")
 
 
+def check_number(
+    name: str, value: object, *, least: float, above: bool = False
+) -> None:
+    """Raises TypeError if it is not a number, and ValueError if it is below `least`, or
+    equal to it where it must be above. Pure.
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError(f"{name} is {value!r:.80}: give a number")
+    if not (value > least if above else value >= least):
+        wanted = f"more than {least:g}" if above else f"{least:g} or more"
+        raise ValueError(f"{name} is {value!r:.80}: give {wanted}")
+
+
+def check_is(name: str, value: object, *classes: type) -> None:
+    """Validate an option's class where it is passed in, not by a later AttributeError.
+
+    Raises TypeError if it is an instance of none of the classes. Pure.
+    """
+    if not isinstance(value, classes):
+        wanted = " or ".join(one.__name__ for one in classes)
+        raise TypeError(f"{name} is {value!r:.80}: give {wanted}")
+
+
+def check_list(name: str, value: object) -> None:
+    """Raises TypeError for a string where a list of strings is expected: each letter
+    would count as an item. Pure.
+    """
+    if isinstance(value, str):
+        raise TypeError(f"{name} is {value!r:.80}: give a list")
+
+
 def in_chain(error: BaseException, wanted: type[E] | tuple[type[E], ...]) -> E | None:
-    """The first of some class among an error and its causes (`raise ... from`)."""
+    """The first error of a class among an error and its causes (`raise ... from`)."""
     link: BaseException | None = error
-    seen = set()  # `raise error from error` makes a ring
+    seen = set()  # `raise error from error` makes a cycle
     while link is not None and id(link) not in seen:
         if isinstance(link, wanted):
             return link

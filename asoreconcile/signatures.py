@@ -1,4 +1,4 @@
-"""Functions looked at when they are given to us, not when they are first called."""
+"""Checks users' functions when they are passed in, not when they are first called."""
 
 import inspect
 import types
@@ -6,21 +6,23 @@ from collections.abc import Callable
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 
-def check_takes(function: Any, *arguments: str, what: str) -> None:
-    """Whether a function can be called with these, in their order, and answers at once.
+def check_takes(function: Any, *arguments: str, what: str, lazy: bool = False) -> None:
+    """Check that a function can be called with these positional arguments and returns
+    directly.
 
-    arguments: a word for each, for the message. what: the function's part.
-    Raises TypeError, which says what it is called with. A function that tells nothing
-    of its parameters (some in C) is taken as it is. Pure.
+    arguments: their names, for the message. what: the function's role. lazy: the result
+    is iterated, so a generator function is allowed.
+    Raises TypeError, which names the arguments. A function without an inspectable
+    signature (some in C) is accepted. Pure.
     """
     name = getattr(function, "__qualname__", None) or repr(function)[:80]
     if not callable(function):
         raise TypeError(f"{name} is no {what}: it cannot be called")
     called = function if inspect.isroutine(function) else function.__call__
-    # Each returns at once, without having run: it would look as if all was in order.
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
+    # These return at once without running their body: it would look like success.
+    if _is_async(function) or _is_async(called):
         raise TypeError(f"{name} is a coroutine function: a {what} runs on a thread")
-    if _is_generator(function) or _is_generator(called):
+    if not lazy and any(map(inspect.isgeneratorfunction, (function, called))):
         raise TypeError(f"{name} is a generator function: a {what} returns its answer")
     try:
         signature = inspect.signature(function)
@@ -37,21 +39,21 @@ def check_takes(function: Any, *arguments: str, what: str) -> None:
 
 
 def hints_of(function: Any) -> tuple[Any, Any]:
-    """What the first parameter and the answer are annotated as; Any where nothing is
-    said. Pure.
+    """The annotations of the first parameter and the return value; Any if missing.
+    Pure.
     """
     if not isinstance(function, types.FunctionType | types.MethodType):
         function = getattr(function, "__call__", function)  # noqa: B004 - its method
     try:
         hints = get_type_hints(function)
     except (NameError, TypeError, AttributeError):
-        return Any, Any  # a name of a type checker alone; or no function of Python
+        return Any, Any  # a name known only to type checkers, or not a Python function
     answers = hints.pop("return", Any)
     return next(iter(hints.values()), Any), answers
 
 
 def is_of_other(hint: Any, cls: type) -> bool:
-    """Whether an annotation is a class that no object of `cls` is of. Pure."""
+    """Whether an annotation is a class unrelated to `cls`. Pure."""
     if (
         hint is Any
         or not isinstance(hint, type)
@@ -62,7 +64,9 @@ def is_of_other(hint: Any, cls: type) -> bool:
 
 
 def answers_only(hint: Any, *classes: type) -> bool:
-    """Whether an annotated answer is None or of these classes, where it says. Pure."""
+    """Whether an annotated return type is None or of these classes; True if unknown.
+    Pure.
+    """
     if get_origin(hint) in (Union, types.UnionType):
         return all(answers_only(one, *classes) for one in get_args(hint))
     if isinstance(hint, type) and issubclass(hint, classes):
@@ -70,12 +74,12 @@ def answers_only(hint: Any, *classes: type) -> bool:
     return hint in (Any, None, type(None)) or isinstance(hint, TypeVar)
 
 
-def _is_generator(function: Callable[..., Any]) -> bool:
-    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
 
 def _shown(signature: inspect.Signature) -> str:
-    """The parameters by name, without what they are annotated with."""
+    """The parameters by name, without annotations."""
     parameters = (
         one.replace(annotation=inspect.Parameter.empty)
         for one in signature.parameters.values()

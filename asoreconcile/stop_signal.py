@@ -1,8 +1,8 @@
-"""A requested stop, which wakes those that wait at once.
+"""A stop request that wakes waiting threads at once.
 
-An `Event` can be waited for alone. A thread that waits for an answer, a lock or a pause
-would notice a stop only afterwards; so a signal also calls back, and several can be
-waited for together. Rule: TH-9.
+A thread can wait for only one `Event`. A thread that waits for a response, a lock or a
+pause would notice a stop only afterwards. So a signal also calls back, and a thread can
+wait for several signals together. Rule: TH-9.
 """
 
 import threading
@@ -12,27 +12,33 @@ from contextlib import ExitStack, contextmanager
 from asoreconcile.clock import Clock
 from asoreconcile.lazy_event import LazyEvent
 
-# As good as for ever: `Clock.wait` wants a number.
+# Practically forever: `Clock.wait` needs a number.
 _NO_LIMIT_SECONDS = 365 * 86_400.0
+
+SHARE_OF_CALLS = 0.8
+"""The share of a stop's time for running calls; the rest is for what ends after them:
+status writes, caches, servers, the lease. On a busy machine those take tenths of a
+second.
+"""
 
 
 class StopSignal(LazyEvent):
     """An event that calls back when it is set. Safe from any thread.
 
-    deadline: by when what still runs should be over (`Clock.monotonic` seconds); None
-    while nobody has asked for a stop, or where it may take as long as it likes.
+    deadline: when running work should have ended (`Clock.monotonic` seconds); None
+    before a stop is requested, or without a limit.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.deadline: float | None = None
-        # Each request adds one and takes it out again: both are one step of the dict,
-        # as its copy is, and need no lock.
+        # Each request adds and removes one: both are atomic dict operations, as is the
+        # copy, and need no lock.
         self._calls: dict[object, Callable[[], None]] = {}
         self._half: StopSignal | None = None
 
     def stop(self, deadline: float | None = None) -> None:
-        """Ask for the stop. Asking again may only give more time."""
+        """Request the stop. A repeated request can only extend the deadline."""
         if not self.is_set():
             self.deadline = deadline
         elif deadline is None or self.deadline is None:
@@ -48,12 +54,13 @@ class StopSignal(LazyEvent):
             call()
 
     def add(self, key: object, call: Callable[[], None]) -> None:
-        """Until `remove(key)`: what to call when the signal is set, or now if it is.
+        """Register a callback until `remove(key)`; it is called when the signal is set,
+        or now if it already is.
 
         It may be called twice, from any thread: it must be short and must not raise.
         """
         self._calls[key] = call
-        # After that: who sets it meanwhile calls as well.
+        # After the registration: a concurrent `set` calls it too.
         if self._is_set:
             try:
                 call()
@@ -62,12 +69,12 @@ class StopSignal(LazyEvent):
                 raise
 
     def remove(self, key: object) -> None:
-        """Call what was added under the key no more, but for a call that has begun."""
+        """Remove the callback of a key; a call that has started goes on."""
         del self._calls[key]
 
     @contextmanager
     def calling(self, call: Callable[[], None]) -> Iterator[None]:
-        """Within the block as by `add`."""
+        """Register a callback for the duration of the block."""
         key = object()
         self.add(key, call)
         try:
@@ -76,14 +83,14 @@ class StopSignal(LazyEvent):
             self.remove(key)
 
     def half(self, clock: Clock) -> "StopSignal":
-        """A signal that is set with this one, and has half of the time that is left
-        then; the same for all who ask before the stop.
+        """A signal that is set with this one, with half of the time left then; all
+        calls before the stop return the same one.
         """
         if self.is_set():
             return self._new_half(clock)
         half = self._half
         if half is None:
-            # Of two that come here at once one is used by its thread alone.
+            # In a race of two threads, one gets a signal of its own.
             half = self._half = self._new_half(clock)
         return half
 
@@ -104,9 +111,9 @@ class StopSignal(LazyEvent):
 def wait_for_any(
     clock: Clock, *signals: StopSignal | None, timeout_seconds: float | None = None
 ) -> bool:
-    """Block until one of the signals is set (True) or the time is over (False).
+    """Block until one of the signals is set (True) or the timeout has passed (False).
 
-    None among the signals is never set.
+    A None among the signals counts as never set.
     """
     given = [signal for signal in signals if signal is not None]
     if any(signal.is_set() for signal in given):

@@ -17,7 +17,7 @@ _NOTHING = 1
 
 @click.group("export")
 def export_group() -> None:
-    """Write down what a cluster or a release has."""
+    """Print what a cluster or a release has."""
 
 
 export_group.add_command(template)
@@ -35,7 +35,7 @@ export_group.add_command(template)
 @click.option(
     "--adopt",
     is_flag=True,
-    help="Keep the operator's annotations and labels, for another cluster to go on.",
+    help="Keep the operator's annotations and labels, to continue in another cluster.",
 )
 def objects(*, namespaces: tuple[str, ...], adopt: bool) -> None:
     """Print the Azure objects of a cluster as manifests.

@@ -45,7 +45,7 @@ _PAIR = re.compile(r"([^=]+)=(.*)")
 
 @click.group("import")
 def import_group() -> None:
-    """Write manifests for what is there already."""
+    """Print manifests for resources in Azure."""
 
 
 @import_group.command("azure-resource")
@@ -64,7 +64,7 @@ def import_group() -> None:
     metavar="DIR",
     help="A file for each manifest, called KIND-NAME.yaml.",
 )
-@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 @click.option("-n", "--namespace", default="", metavar="NAME")
 @click.option(
     "-l",
@@ -72,7 +72,7 @@ def import_group() -> None:
     "labels",
     multiple=True,
     metavar="KEY=VALUE",
-    help="A label of every manifest; repeat, or part with commas.",
+    help="A label for every manifest; repeatable, or separated by commas.",
 )
 @click.option(
     "-a",
@@ -80,7 +80,7 @@ def import_group() -> None:
     "annotations",
     multiple=True,
     metavar="KEY=VALUE",
-    help="An annotation of every manifest; repeat, or part with commas.",
+    help="An annotation for every manifest; repeatable, or separated by commas.",
 )
 @click.option(
     "-w",

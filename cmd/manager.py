@@ -39,44 +39,44 @@ _GRACE_SECONDS = 8.0
     "--crd-pattern",
     default="",
     metavar="GLOBS",
-    help="Install the CRDs of these kinds: globs over group/Kind, parted by ';'. "
-    "Without it the manager runs the kinds whose CRDs are there.",
+    help="Install the CRDs of these kinds: globs over group/Kind, separated by "
+    "';'. Without it the manager runs the kinds whose CRDs are installed.",
 )
 @click.option(
     "--crd-labels",
     default="",
     metavar="KEY=VALUE,...",
-    help="Labels of the CRDs that are installed, parted by ',' or ';'.",
+    help="Labels for the CRDs that it installs, separated by ',' or ';'.",
 )
 @click.option(
     "--metrics-addr",
     default="0",
     show_default=True,
     metavar="[HOST]:PORT",
-    help="Where /metrics is served; 0 is nowhere.",
+    help="Address of /metrics; 0 turns it off.",
 )
 @click.option(
     "--health-addr",
     default="0",
     show_default=True,
     metavar="[HOST]:PORT",
-    help="Where /healthz and /readyz are served; 0 is nowhere.",
+    help="Address of /healthz and /readyz; 0 turns them off.",
 )
 @switch(
     "--secure-metrics",
     default=True,
-    text="Serve /metrics over HTTPS, to users whose roles allow to get it.",
+    text="Serve /metrics over HTTPS, to users whose roles allow it.",
 )
 @click.option(
     "--metrics-cert-dir",
     default="",
     metavar="DIR",
-    help="Of tls.crt and tls.key for --secure-metrics. Default: a certificate of its "
-    "own making.",
+    help="Folder with tls.crt and tls.key for --secure-metrics. Default: a "
+    "self-signed certificate.",
 )
 @switch(
     "--enable-leader-election",
-    text="Of several replicas one works, and another takes over when it ends.",
+    text="Only one replica works; another one takes over when it ends.",
 )
 @click.option(
     "--leader-election-seconds",
@@ -84,8 +84,8 @@ _GRACE_SECONDS = 8.0
     default=(15, 10, 2),
     show_default=True,
     metavar="LEASE RENEW RETRY",
-    help="How long others leave the leader's lease alone, how long the leader goes on "
-    "without having renewed it, and the pause between tries.",
+    help="Seconds after the last renewal until others may take the lease, seconds "
+    "after it until the leader stops, and seconds between attempts.",
 )
 @click.option(
     "--kubeconfig",
@@ -99,21 +99,22 @@ _GRACE_SECONDS = 8.0
     multiple=True,
     metavar="NAME",
     help="Load this set of extensions of another installed package; repeatable, or "
-    "ASORECONCILE_EXTENSIONS in the environment, names parted by commas.",
+    "ASORECONCILE_EXTENSIONS in the environment, names separated by commas.",
 )
 @click.option(
     "--webhook-port",
     type=click.IntRange(0, 65535),
     default=None,
-    help="Answer the API server's conversion and admission reviews here; 0 is nowhere. "
-    f"Default: {_WEBHOOK_PORT} where --webhook-cert-dir is given or its default is "
-    "there, or AZURE_OPERATOR_MODE asks for webhooks; else 0.",
+    help="Port of the conversion and admission webhooks; 0 turns them off. "
+    f"Default: {_WEBHOOK_PORT} if --webhook-cert-dir is given or its default exists, "
+    "or if AZURE_OPERATOR_MODE names webhooks; else 0.",
 )
 @click.option(
     "--webhook-cert-dir",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Holds tls.crt and tls.key, and ca.crt if they are not their own authority. "
+    help="Folder with tls.crt, tls.key, and ca.crt unless tls.crt is its own "
+    "authority. "
     f"Default: {_CERTIFICATES} in the temporary folder, if it has a tls.crt; else a "
     "certificate is made, kept in a Secret in POD_NAMESPACE and renewed, and its "
     "caBundle is written into the CRDs.",
@@ -122,28 +123,28 @@ _GRACE_SECONDS = 8.0
     "--webhook-service",
     default="",
     metavar="NAMESPACE/NAME",
-    help="The Service before the webhook port, for CRDs and our certificate. "
+    help="The Service of the webhook port, for CRDs and our certificate. "
     "Default: azureserviceoperator-webhook-service in POD_NAMESPACE.",
 )
 @click.option(
     "--webhook-url",
     default="",
     metavar="URL",
-    help="In its place where the API server finds the port: https://HOST:PORT",
+    help="Instead of a Service, the URL of the webhook port: https://HOST:PORT",
 )
 @switch(
     "--all-versions",
     default=None,
     text="Install CRDs that serve every version of a kind; needs the webhooks. "
-    "Default: where webhooks are served.",
+    "Default: true if webhooks are served.",
 )
 @click.option(
     "--grace-seconds",
     type=click.FloatRange(min=0),
     default=_GRACE_SECONDS,
     show_default=True,
-    help="How long a stop may take; the pod's terminationGracePeriodSeconds must be "
-    "longer.",
+    help="How long a shutdown may take; the pod's terminationGracePeriodSeconds must "
+    "be longer.",
 )
 @click.option(
     "--log-format",
@@ -173,7 +174,7 @@ _GRACE_SECONDS = 8.0
 )
 @switch(
     "--profiling-metrics",
-    text="Taken, and of no effect: there is no profiler.",
+    text="Accepted, without effect: there is no profiler.",
     effect=False,
 )
 @sharedoptions.until_stdin_closes
@@ -203,18 +204,20 @@ def manager(
 ) -> None:
     """Run the operator until SIGTERM or SIGINT.
 
-    Azure is set up by environment variables, under Azure Service Operator's names:
+    Settings are environment variables; deploy/docs/operations.md explains each. Under
+    Azure Service Operator's names, with their defaults: POD_NAMESPACE (required);
     AZURE_SUBSCRIPTION_ID, AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET; for
     another cloud AZURE_RESOURCE_MANAGER_ENDPOINT, AZURE_RESOURCE_MANAGER_AUDIENCE and
-    AZURE_AUTHORITY_HOST; and AZURE_SYNC_PERIOD (1h; 'never'), MAX_CONCURRENT_RECONCILES
-    (4 for each kind), DEFAULT_RECONCILE_POLICY (manage), AZURE_TARGET_NAMESPACES (every
-    one; else names parted by commas), AZURE_OPERATOR_MODE (watchers serves no webhooks
-    and leaves CRDs alone, whatever the options say: another operator of the cluster
-    sees to both; webhooks does only that, and reconciles nothing). POD_NAMESPACE is
-    required. Settings that Azure Service Operator does not have: ASORECONCILE_SYNC_MODE
-    (compare; put, report), ASORECONCILE_BULK_READS (list;
-    graph, off),
-    ASORECONCILE_EXTENSIONS.
+    AZURE_AUTHORITY_HOST; AZURE_SYNC_PERIOD (1h), MAX_CONCURRENT_RECONCILES (4 for each
+    kind), DEFAULT_RECONCILE_POLICY (manage), AZURE_TARGET_NAMESPACES (all; else names
+    separated by commas), AZURE_OPERATOR_MODE (watchers-and-webhooks; watchers: no
+    webhooks, and CRDs are left alone, whatever the options say; webhooks: nothing is
+    reconciled).
+
+    Settings that Azure Service Operator does not have: ASORECONCILE_SYNC_MODE (compare;
+    put, report), ASORECONCILE_UNDECLARED (put; report, ignore),
+    ASORECONCILE_FORCE_PUT_PERIOD (never), ASORECONCILE_BULK_READS (list; graph, off),
+    ASORECONCILE_EXTENSIONS (names separated by commas).
 
     \b
     Example:

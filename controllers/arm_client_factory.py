@@ -36,9 +36,11 @@ T = TypeVar("T")
 
 @attrs.frozen
 class _Principal:
-    """What all clients of one principal at an endpoint share, whatever Secrets name it.
+    """The parts that all clients of one principal at an endpoint share, whatever
+    Secrets name it.
 
-    ARM meters each principal apart (T2), and one asks for a registration once (PR4).
+    ARM limits each principal separately (T2), and a principal requests a registration
+    once (PR4).
     """
 
     budget: Budget
@@ -63,8 +65,8 @@ class ArmClientFactory:
         read_only: bool = False,
         graph_endpoint: str = "",
     ) -> None:
-        """connections: kept open at most to one endpoint; as many as there are
-        workers, or each further one costs a handshake a request (T10).
+        """connections: the maximum kept open to one endpoint; use the number of
+        workers, or each further worker needs a handshake for each request (T10).
         before_write: see `ArmTransport`. read_only: clients never ask for a provider's
         registration, which a read may bring about otherwise. graph_endpoint: the
         operator's setting.
@@ -171,6 +173,7 @@ class ArmClientFactory:
                 url=endpoint,
                 connections=self._connections,
                 before_write=self._before_write,
+                clock=self._clock,
             ),
         )
 

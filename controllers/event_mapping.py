@@ -1,8 +1,8 @@
-"""Which objects a change elsewhere wakes (D13).
+"""Maps a change of one object to reconciles of the objects that depend on it (D13).
 
-An object that waits for its owner, a reference, a Secret or a ConfigMap is looked at as
+An object that waits for its owner, a reference, a Secret or a ConfigMap is queued as
 soon as that changes; its back-off is only a safety net. Runs on watch threads: short,
-and never blocking.
+never blocking. To wake an object means to queue a reconcile of it.
 """
 
 from collections.abc import Mapping
@@ -14,6 +14,7 @@ from asoreconcile.azure.annotations import POLLER_TOKEN, RECONCILE_POLICY, RESOU
 from asoreconcile.azure.conditions import find_ready, is_ready
 from asoreconcile.azure.dependency_index import DependencyIndex, Relation, targets_of
 from asoreconcile.azure.object_reference import ObjectReference
+from asoreconcile.azure.read_set import Waits, always
 from asoreconcile.azure.sync_mode import SYNC_MODE
 from asoreconcile.azure.waiting import Waiting
 from asoreconcile.cache.entry import Entry
@@ -34,24 +35,27 @@ class RunningKinds(Protocol):
     """The kinds that run now (`controllers.kind_registry.KindRegistry`)."""
 
     def entry(self, node: ObjectReference) -> Entry | None:
-        """The cached object that a node stands for; None if it or its kind is not
-        there.
-        """
+        """The cached object of a node; None if it or its kind does not exist."""
 
     def entries_in(self, namespace: str) -> Mapping[ObjectReference, Entry]:
         """All cached objects of all running kinds in a namespace."""
 
     def wake(
-        self, node: ObjectReference, changed: ObjectReference, version: str
+        self,
+        node: ObjectReference,
+        changed: ObjectReference,
+        version: str,
+        waits: Waits = always,
     ) -> None:
-        """Queue the reconcile of `node`, because `changed` got a new version.
+        """Queue the reconcile of `node`, because `changed` got a new version. If one is
+        in flight, queue at its end, and only if the object `waits` then.
 
         Never blocks.
         """
 
 
 class EventMapping:
-    """Event handlers that keep the index of dependents and wake them."""
+    """Event handlers that update the dependency index and wake dependents."""
 
     def __init__(
         self,
@@ -65,11 +69,11 @@ class EventMapping:
         self._waiting = waiting or Waiting()
 
     def setup_with(self, app: Application) -> None:
-        """Have an application tell it of Namespaces, Secrets and ConfigMaps. Kinds tell
-        it of their objects as they are built (`KindBuilder`).
+        """Register for watch events of Namespaces, Secrets and ConfigMaps.
+        `KindBuilder` registers it for the objects of each kind.
         """
-        # Headers alone: what a Secret says is read by the reconcile that needs it, and
-        # no cache of the process ever holds it.
+        # Metadata only: no cache of the process holds the data of a Secret. The
+        # reconcile that needs it reads it.
         namespaces = app.informer(NAMESPACES, metadata_only=True)
         namespaces.add_handler(self.on_namespace)
         for resource in (SECRETS, CONFIG_MAPS):
@@ -88,8 +92,8 @@ class EventMapping:
             case Updated(old=old, new=new):
                 if old.generation != new.generation or old.uid != new.uid:
                     self._index(form, node, new)
-                # The cheap question first: most objects are named by nobody, and
-                # `_news_of` parses the status.
+                # The cheap check first: most objects have no dependents, and `_news_of`
+                # parses the status.
                 news = self._dependents.of(node) and _news_of(old, new)
                 if news:
                     self._wake_waiting(node, new, news)
@@ -99,13 +103,13 @@ class EventMapping:
                 self._wake_unready(node)
 
     def forget(self, group_kind: GroupKind) -> None:
-        """A kind runs no more: its objects depend on nothing, and none is woken."""
+        """A kind was stopped: drop its objects' dependencies, so that none is woken."""
         self._dependents.forget_kind(group_kind)
         self._waiting.forget_kind(group_kind)
 
     def on_secret_or_config_map(self, group_kind: GroupKind, event: Event) -> None:
-        """A Secret or ConfigMap changed: wake who reads it, or, if it went, who writes
-        it too.
+        """A Secret or ConfigMap changed: wake the objects that read it, and, if it was
+        deleted, those that write it.
         """
         if isinstance(event, Added) and event.initial:
             return  # the objects that name it are in the initial list themselves
@@ -117,19 +121,19 @@ class EventMapping:
         changed = ObjectReference(group_kind, event.key)
         gone = isinstance(event, Deleted)
         for node, relation in self._dependents.of(changed):
-            # A change of what we wrote is mostly our own write coming back; its end has
-            # to be mended.
+            # A change of an exported object is mostly the event of our own write; only
+            # its deletion must be repaired.
             if relation is not Relation.EXPORT or gone:
                 self._wake(node, changed, _version_now(event))
 
     def on_namespace(self, event: Event) -> None:
         """A Namespace's policy or sync mode changed: wake the objects that inherit it
-        and to which that matters now. Rules: R6.3, R6.4.
+        and that it concerns. Rules: R6.3, R6.4.
         """
         if not isinstance(event, Updated):
             return
         before, after = event.old.annotations, event.new.annotations
-        # As if all were being deleted: which objects are is asked of each below.
+        # Assume that all are being deleted; each object is checked below.
         other_policy = policy.concerns(before, after, deleting=True)
         other_mode = before.get(SYNC_MODE) != after.get(SYNC_MODE)
         if not (other_policy or other_mode):
@@ -151,7 +155,7 @@ class EventMapping:
         try:
             obj = form.read(entry.peek())
         except KindConversionError:
-            # Its own reconcile says so; nothing can be known of what it names.
+            # Its own reconcile reports the error; its references cannot be known.
             self._dependents.update(node, {})
             return
         self._dependents.update(node, targets_of(form.version(obj), obj))
@@ -159,34 +163,48 @@ class EventMapping:
     def _wake_waiting(
         self, target: ObjectReference, now: Entry, news: "_News" = "whole"
     ) -> None:
-        """now: the target as it is. news: what its change is to who names it."""
+        """now: the target's present state. news: what its change means to its
+        dependents.
+        """
         for node, relation in self._dependents.of(target):
-            entry = self._kinds.entry(node)
-            if entry is not None and _waits(entry, relation, news):
-                self._wake(node, target, now.resource_version)
+            waits = partial(self._waits, node, relation, news)
+            if waits():
+                self._wake(node, target, now.resource_version, waits)
+
+    def _waits(self, node: ObjectReference, relation: Relation, news: "_News") -> bool:
+        entry = self._kinds.entry(node)
+        return entry is not None and _waits(entry, relation, news)
 
     def _wake_younger(self, older: ObjectReference, version: str) -> None:
-        """Wake objects that wait for this one's Azure id: one may take over."""
+        """Wake objects that wait for this one's Azure id: one of them may take over."""
         for node in self._waiting.behind(older):
             self._wake(node, older, version)
 
     def _wake_unready(self, gone: ObjectReference) -> None:
-        """What was polled on its way out may be found gone with its owner."""
+        """Wake dependents that are not Ready: Azure may have deleted them with their
+        owner.
+        """
         for node, _ in self._dependents.of(gone):
             entry = self._kinds.entry(node)
             if entry is not None and not is_ready(entry.load()):
                 self._wake(node, gone, "")
 
     def _wake_leaving(self, gone: ObjectReference) -> None:
-        """What was in use by an object that went may be let go by Azure now (DE2)."""
-        # The index still knows what it named: that is cleared after this.
+        """Wake objects in deletion that the deleted object referred to: Azure may allow
+        their deletion now (DE2).
+        """
+        # The index still has its references: they are cleared after this.
         for target in self._dependents.targets(gone):
             entry = self._kinds.entry(target)
             if entry is not None and entry.deleting:
                 self._wake(target, gone, "")
 
     def _wake(
-        self, node: ObjectReference, changed: ObjectReference, version: str
+        self,
+        node: ObjectReference,
+        changed: ObjectReference,
+        version: str,
+        waits: Waits = always,
     ) -> None:
         _log.debug(
             "Waking",
@@ -195,32 +213,32 @@ class EventMapping:
             name=node.key.name,
             because=f"{changed.group_kind.kind} {changed.key}",
         )
-        self._kinds.wake(node, changed, version)
+        self._kinds.wake(node, changed, version, waits)
 
 
-# What a change of an object is to those that name it: all that they wait for may be
-# there now, or its Azure id alone.
+# What a change of an object means to its dependents: "whole": everything they wait for
+# may exist now; "id": only its Azure id.
 _News = Literal["whole", "id"]
 
 
 def _news_of(old: Entry, new: Entry) -> _News | None:
-    """None: it helps nobody on; that the object is Ready no more does not, either."""
+    """None: the change helps no dependent; neither does the loss of Ready."""
     if old.uid != new.uid:
         return "whole"
     has_id = not new.has_annotations_of(old) and (
         old.annotations.get(RESOURCE_ID) != new.annotations.get(RESOURCE_ID)
     )
-    # What it was is asked last: it would have to be parsed for that.
+    # The old object is checked last, as that needs parsing.
     if is_ready(new.peek()) and (has_id or not is_ready(old.peek())):
         return "whole"
     return "id" if has_id else None
 
 
 def _waits(entry: Entry, relation: Relation, news: _News) -> bool:
-    """Whether a change of what an object names can help it on.
+    """Whether a change of an object's target can let the object progress.
 
-    Not while an operation runs: Azure says when to ask about that. And what waits for
-    its owner is helped on by its owner alone, and not before that is Ready.
+    Not while an operation runs: Azure says when to poll it. An object with
+    WaitingForOwner progresses only when its owner becomes Ready.
     """
     if POLLER_TOKEN in entry.annotations:
         return False
@@ -228,7 +246,7 @@ def _waits(entry: Entry, relation: Relation, news: _News) -> bool:
     if ready is None:
         return True
     if ready.get("status") == "True":
-        # Of an older spec: its reconcile of the new one may be finding something
+        # Ready is of an older spec: the reconcile of the new one may find a target
         # missing.
         return (ready.get("observedGeneration") or 0) < entry.generation
     if ready.get("reason") != "WaitingForOwner":
@@ -237,7 +255,7 @@ def _waits(entry: Entry, relation: Relation, news: _News) -> bool:
 
 
 def _may_let_go(event: Event) -> bool:
-    """Whether an object may manage its Azure id no more."""
+    """Whether an object may have stopped managing its Azure id."""
     match event:
         case Added():
             return False
@@ -256,7 +274,7 @@ def _may_let_go(event: Event) -> bool:
 
 
 def _version_now(event: Event) -> str:
-    """The resource version that an object is at, or "" when it is gone."""
+    """The object's present resource version, or "" if it is gone."""
     match event:
         case Added(entry=entry) | Updated(new=entry):
             return entry.resource_version

@@ -1,8 +1,8 @@
 """The Azure kinds that run: for each an informer, a controller and a reconciler.
 
-Kinds come and go with their CRDs while the process runs; each one's trouble stays its
-own. The set is also the view of all Azure objects that reconcilers look owners and
-references up in.
+Kinds come and go with their CRDs while the process runs; a failure of one does not
+affect the others. The registry is also the reconcilers' view of all Azure objects, for
+owners and references.
 """
 
 import threading
@@ -22,7 +22,7 @@ from asoreconcile.azure.annotations import (
 from asoreconcile.azure.export_cache import ROTATE
 from asoreconcile.azure.memory import ObjectMemories
 from asoreconcile.azure.object_reference import ObjectReference
-from asoreconcile.azure.read_set import InFlightReads
+from asoreconcile.azure.read_set import InFlightReads, Waits, always
 from asoreconcile.azure.sync_mode import SYNC_MODE
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Event, Updated
@@ -62,12 +62,12 @@ class KindRegistry:
         self._running: Mapping[GroupKind, RunningKind] = {}
 
     def add(self, kind: RunningKind) -> None:
-        """Let a kind be found from now on, in place of the one that ran before."""
+        """Add a kind, replacing the one that ran before."""
         with self._lock:
             self._running = {**self._running, kind.version.group_kind: kind}
 
     def remove(self, group_kind: GroupKind) -> RunningKind | None:
-        """Let a kind be found no more; returns it, or None if it did not run."""
+        """Remove a kind; returns it, or None if it did not run."""
         with self._lock:
             remaining = dict(self._running)
             removed = remaining.pop(group_kind, None)
@@ -81,8 +81,8 @@ class KindRegistry:
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
         """An object of a running kind, as a private copy.
 
-        Raises RetryError while the kind's cache is filling: nobody may take an object
-        that is not listed yet for one that does not exist.
+        Raises RetryError while the kind's cache is filling: an object that is not
+        listed yet must not count as absent.
         """
         kind = self._running.get(group_kind)
         if kind is None:
@@ -95,7 +95,7 @@ class KindRegistry:
         return None if obj is None else kind.form.read(obj)
 
     def is_installed(self, group_kind: GroupKind) -> bool:
-        """True while the kind runs here, which is what owners of that kind need."""
+        """Whether the kind runs here."""
         return group_kind in self._running
 
     def served(self, group_kind: GroupKind) -> KindVersion | None:
@@ -111,8 +111,8 @@ class KindRegistry:
     def objects_with_arm_id(
         self, arm_id: str
     ) -> Iterable[tuple[KindVersion, JsonObject]]:
-        """The objects that may stand for an ARM id, or for the id of something else
-        that objects are claimed for (`azure.reconcile_scope.SharedDependencies`).
+        """The objects that may represent an ARM id, or the id of another thing that
+        objects are claimed for (`azure.reconcile_scope.SharedDependencies`).
 
         Raises RetryError while a kind of the id's type is not listed yet.
         """
@@ -126,12 +126,12 @@ class KindRegistry:
             for key in with_id(kind.informer, arm_id):
                 entry = kind.informer.entry(key)
                 if entry is not None:
-                    with suppress(KindConversionError):  # its own reconcile says so
+                    with suppress(KindConversionError):  # its own reconcile reports it
                         obj = kind.form.read(entry.load())
                         yield kind.form.version(obj), obj
 
     def entry(self, node: ObjectReference) -> Entry | None:
-        """What is cached of an object now."""
+        """The cached entry of an object."""
         kind = self._running.get(node.group_kind)
         return None if kind is None else kind.informer.entry(node.key)
 
@@ -146,14 +146,19 @@ class KindRegistry:
         return found
 
     def wake(
-        self, node: ObjectReference, changed: ObjectReference, version: str
+        self,
+        node: ObjectReference,
+        changed: ObjectReference,
+        version: str,
+        waits: Waits = always,
     ) -> None:
-        """Have an object reconciled, if its kind runs, because something it names is at
-        another version now, or with "" is gone.
+        """Queue a reconcile of an object, if its kind runs, because a target that it
+        names has a new version, or with "" was deleted. waits: as of
+        `InFlightReads.changed`.
         """
         kind = self._running.get(node.group_kind)
         if kind is not None:
-            kind.in_flight_reads.changed(node.key, changed, version)
+            kind.in_flight_reads.changed(node.key, changed, version, waits)
 
 
 def _not_listed(group_kind: GroupKind) -> RetryError:
@@ -164,7 +169,7 @@ def _not_listed(group_kind: GroupKind) -> RetryError:
 
 
 def resource_of(version: KindVersion) -> ApiResource:
-    """Where the API server has objects of a kind as they are kept."""
+    """The API resource of a kind's stored objects."""
     return ApiResource(
         group=version.gvk.group,
         version=version.kept_as or version.gvk.version,
@@ -179,17 +184,17 @@ def controller_name(version: KindVersion) -> str:
     return f"{group}_{version.gvk.kind.lower()}"
 
 
-# Annotations that people write, and of which every change is to be acted on.
+# Annotations that people write, and whose every change needs a reconcile.
 _INSTRUCTIONS = (CREDENTIAL_FROM, ROTATE, SYNC_MODE)
 
 
 def needs_reconcile(event: Event) -> bool:
     """Whether a change of an object is a reason to reconcile it. Pure; reads headers.
 
-    Its creation and end are; an update is when the spec changed, the policy changed so
-    that it matters now, another annotation that says what to do changed (credential,
-    sync mode, rotation of exported keys), or somebody took away what makes the object
-    ours or gave it to another operator. Rule: R6.1.
+    Creation and deletion are; an update is one if the spec changed, the policy changed
+    with an effect, another annotation of the user changed (credential, sync mode,
+    rotation of exported keys), or somebody removed our claim or assigned the object to
+    another operator. Rule: R6.1.
     """
     if not isinstance(event, Updated):
         return True
@@ -208,8 +213,8 @@ def needs_reconcile(event: Event) -> bool:
 
 
 def _is_stripped(old: Entry, new: Entry) -> bool:
-    """Whether a replace or a careless pruner took our marks: until they are back, a
-    deletion would leave the resource behind.
+    """Whether a replace or a careless pruner removed our finalizer or annotations:
+    until they are restored, a deletion would leave the resource behind.
     """
     if FINALIZER in old.finalizers and FINALIZER not in new.finalizers:
         return not new.deleting
@@ -223,8 +228,8 @@ def _is_stripped(old: Entry, new: Entry) -> bool:
 
 
 def _changed_hands(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
-    """Whether somebody gave it from one operator to another: nothing else would have
-    the new one look at it.
+    """Whether somebody assigned it to another operator: no other change would make that
+    one reconcile it.
     """
     before, after = old.get(OPERATOR_NAMESPACE), new.get(OPERATOR_NAMESPACE)
     return bool(before) and bool(after) and before != after

@@ -1,7 +1,8 @@
 """Delays around every request, watch event and handler, drawn from a seed.
 
-ASORECONCILE_DELAYS=SEED switches them on (`conftest`), with a switch interval at which
-threads change all the time. Races that a quiet machine never shows come up in minutes.
+ASORECONCILE_DELAYS=SEED switches them on, in the tests (`conftest`) and in the managers
+that they start (`operation`), with a switch interval at which threads change all the
+time. Races that a quiet machine never shows come up in minutes.
 Which delay meets which request hangs on the threads; the seed decides what is drawn.
 """
 
@@ -12,6 +13,7 @@ import threading
 from asoreconcile.cache.processor import Processor
 from asoreconcile.cache.watch_feed import WatchFeed
 from asoreconcile.testing.http import HttpServer
+from asoreconcile.wire.pool import HandlePool
 
 _SWITCH_INTERVAL_SECONDS = 1e-6
 # Share of calls, and the most seconds: mostly none, now and then long enough for others
@@ -51,6 +53,7 @@ def install(seed: str) -> None:
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     WatchFeed.apply = delays.around(WatchFeed.apply)
     Processor._call = delays.around(Processor._call)
+    HandlePool.exchange = delays.around(HandlePool.exchange)
     begin = HttpServer.__init__
 
     def with_delays(self, handle, **options):

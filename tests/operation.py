@@ -5,6 +5,7 @@ set faults; the manager is a real one, to be killed and started again. Waiting i
 watching the API server, never by time.
 """
 
+import os
 import signal
 import socket
 import time
@@ -34,6 +35,7 @@ from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.kube import KubeServer
 
 SAMPLES = Path(__file__).resolve().parent.parent / "deploy" / "samples"
+DELAYED = str(Path(__file__).resolve().parent / "delayed")
 WAIT_SECONDS = 60.0
 NAMESPACE = "azureserviceoperator-system"
 
@@ -84,8 +86,10 @@ class Operation:
         self._stack.__exit__(*exc)
 
     def environment(self):
-        """What a manager is told of the two servers."""
+        """What a manager is told of the two servers, and of delays."""
+        delayed = {"PYTHONPATH": DELAYED} if "ASORECONCILE_DELAYS" in os.environ else {}
         return {
+            **delayed,
             **self.azure.settings(),
             "KUBECONFIG": str(self.folder / "kubeconfig"),
             "REQUESTS_CA_BUNDLE": str(self.folder / "azure-ca.pem"),

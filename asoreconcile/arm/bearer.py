@@ -1,18 +1,18 @@
-"""The bearer token: fetched once for all workers, sent to one host only.
+"""The bearer token: one sign-in for all workers; sent to one host only.
 
-azure-core's own policy lets n workers fetch n tokens at once and follows a monitor to
-any host. Here all share one sign-in, or go on with a token that is still good; and a
-request to another host fails before a token is looked at.
+azure-core's policy lets n workers fetch n tokens at once and sends the token to any
+host that a monitor URL names. Here all workers share one sign-in, or use a token that
+is still valid, and a request to another host fails before it gets a token.
 Rules: E8, H4, H5, L21, Q1.
 """
 
-import math
 import re
 import threading
 import time
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from azure.core.credentials import AccessToken, TokenCredential
@@ -32,26 +32,25 @@ from asoreconcile.redaction import know
 from asoreconcile.retry import Backoff, retry
 from asoreconcile.single_flight import PatienceError, SingleFlight
 
-# Fetched again when less than this of its time is left; one thread does so, others go
-# on.
+# One thread renews a token that has less than this left; the others keep using it.
 _RENEW_SECONDS = 300.0
-# With less than this to live a token is as good as expired.
+# A token with less than this left counts as expired.
 _MARGIN_SECONDS = 30.0
-# An authority that has just given a token gives it again: one that has ended by its own
-# words, or by a wrong clock of this machine, is for ARM to judge, not for a sign-in
-# before each request.
+# For so long a new token is used even if it seems expired (by its own expiry or a wrong
+# clock of this machine). The authority would only return it again, and ARM decides;
+# otherwise each request would sign in.
 _NEW_SECONDS = 10.0
-# No sign-in of ours may take so long; a credential that somebody else wrote may.
+# Our own sign-ins take less; a credential from another package may take longer.
 _SIGN_IN_SECONDS = 120.0
-# Pauses of 0.5 and 1 s; the third failure is shown, and objects back off on their own.
+# With pauses of 0.5 and 1 s. The third failure is raised; objects then back off.
 _FIRST_SIGN_IN = Backoff(attempts=3, first_seconds=0.5, factor=2.0, jitter=0.2)
-# How long a request waits for a newer token while its own is still good.
+# How long a request waits for a newer token while its own is still valid.
 _PATIENCE_SECONDS = 5.0
-# The key of sign-ins that no refused token is the reason for.
+# The key of sign-ins that do not replace a refused token.
 _NEW = ("", "")
-# Less is no token, and would be hidden in the texts of everybody.
+# Anything shorter is no token, and hiding it would blank out ordinary text.
 _SHORTEST_TOKEN = 16
-# Beyond it a float cannot be reckoned with, and NaN is not within it.
+# An upper bound for expiry times; it also rejects NaN.
 _NO_TIME = 1e300
 _CLAIMS = re.compile(r'\bclaims="([A-Za-z0-9+/=_-]+)"')
 
@@ -60,13 +59,22 @@ class ForeignHostError(AsoreconcileError):
     """A URL that Azure named is on another host than ARM's: nothing was sent."""
 
 
+class _Given(NamedTuple):
+    """A token, and when it was issued (`Clock.monotonic`). One immutable value, so that
+    no thread sees one token with another's time.
+    """
+
+    token: AccessToken
+    at: float
+
+
 class TokenCache:
     """One identity's token for one scope. Thread-safe; blocks while it is fetched.
 
-    All who wait share one sign-in, and its failure. It runs on a thread of its own:
-    azure-identity cannot be broken off, and nobody waits longer than the own reconcile
-    may take.
-    tenant_id: of another tenant than the credential's own, if the token is for that.
+    All waiting threads share one sign-in, and its failure. It runs on a thread of its
+    own, as azure-identity cannot be interrupted; each caller waits at most until its
+    reconcile's deadline.
+    tenant_id: if the token is for another tenant than the credential's.
     """
 
     def __init__(
@@ -85,43 +93,38 @@ class TokenCache:
             own_thread=True, name="azure-sign-in"
         )
         self._renewing = threading.Lock()
-        self._token: AccessToken | None = None
-        self._fetched = -math.inf
+        self._given: _Given | None = None
 
     def get(self) -> AccessToken:
-        """A token that is good for another half minute at least, or was given a moment
-        ago.
+        """A token that is valid for at least another 30 s, or was just issued.
 
         Raises CredentialError, and DeadlineError or StoppedError when the reconcile's
         time is over before there is one.
         """
-        token = self._token
-        left = 0.0 if token is None else _left(token)
-        if token is None or (left < _MARGIN_SECONDS and not self._is_new()):
+        given = self._given
+        if given is None or not self._is_good(given, _MARGIN_SECONDS):
             return self._signed_in(_NEW, lambda: self._fresh(_MARGIN_SECONDS))
-        if (
-            left < _RENEW_SECONDS
-            and not self._is_new()
-            and self._renewing.acquire(blocking=False)
+        if not self._is_good(given, _RENEW_SECONDS) and self._renewing.acquire(
+            blocking=False
         ):
             try:
-                return self._renewed(token)
+                return self._renewed(given.token)
             finally:
                 self._renewing.release()
-        return token
+        return given.token
 
     def replace(self, refused: AccessToken, *, claims: str) -> AccessToken:
-        """Another token than the one ARM refused (E8). Raises as `get`.
+        """A token other than the one that ARM refused (E8). Raises as `get`.
 
         claims: of the challenge, or "". If another thread has replaced it meanwhile,
         that one is returned.
         """
 
         def replaced() -> AccessToken:
-            token = self._token
-            if token is None or token is refused:
-                token = self._fetch(claims)
-            return token
+            given = self._given
+            if given is None or given.token is refused:
+                return self._fetch(claims)
+            return given.token
 
         return self._signed_in((refused.token, claims), replaced)
 
@@ -136,9 +139,9 @@ class TokenCache:
             ) from None
 
     def _fresh(self, margin_seconds: float) -> AccessToken:
-        token = self._token
-        if token is None:
-            # Nobody has a token to go on with, and every object would show a failure.
+        given = self._given
+        if given is None:
+            # There is no valid token, so every object would show a failure.
             return retry(
                 lambda: self._fetch(""),
                 backoff=_FIRST_SIGN_IN,
@@ -148,12 +151,16 @@ class TokenCache:
                 clock=self._clock,
                 what="sign in to Azure",
             )
-        if _left(token) < margin_seconds and not self._is_new():
-            token = self._fetch("")
-        return token
+        if self._is_good(given, margin_seconds):
+            return given.token
+        return self._fetch("")
 
-    def _is_new(self) -> bool:
-        return self._clock.monotonic() - self._fetched < _NEW_SECONDS
+    def _is_good(self, given: _Given, margin_seconds: float) -> bool:
+        """Whether the token is valid for so long, or was just issued."""
+        return (
+            _left(given.token) >= margin_seconds
+            or self._clock.monotonic() - given.at < _NEW_SECONDS
+        )
 
     def _renewed(self, token: AccessToken) -> AccessToken:
         try:
@@ -163,7 +170,7 @@ class TokenCache:
                 at_most_seconds=_PATIENCE_SECONDS,
             )
         except (CredentialError, PatienceError, DeadlineError, StoppedError):
-            # The old one is still good; the next request tries again.
+            # The old token is still valid; the next request tries again.
             return token
 
     def _fetch(self, claims: str) -> AccessToken:
@@ -181,8 +188,7 @@ class TokenCache:
             is_passing = passes(error)
         else:
             if not (problem := _problem_of(token)):
-                self._fetched = self._clock.monotonic()
-                self._token = token
+                self._given = _Given(token, self._clock.monotonic())
                 return token
             message, is_passing = f"no token for Azure: {problem}", False
         if self._tenant_id:
@@ -196,7 +202,7 @@ class TokenCache:
 class BearerPolicy(HTTPPolicy[HttpRequest, HttpResponse]):
     """Refuses foreign hosts, adds the token, answers one 401 with a new token.
 
-    auxiliary: of other tenants, for resources that refer to some there (H5).
+    auxiliary: tokens of other tenants, for resources that refer to others there (H5).
     """
 
     def __init__(
@@ -217,8 +223,8 @@ class BearerPolicy(HTTPPolicy[HttpRequest, HttpResponse]):
         """Send with the token, and once more with another if ARM refuses it by a 401.
 
         The second token answers the claims of the challenge. Raises ForeignHostError,
-        and sends nothing, for any host but the endpoint's: monitors and next links come
-        from answers. Blocking; raises what signing in does.
+        and sends nothing, for any host but the endpoint's: monitor URLs and next links
+        come from answers. Blocking; raises as the sign-in does.
         """
         http = request.http_request
         if not self._endpoint.serves(http.url):
@@ -237,7 +243,7 @@ class BearerPolicy(HTTPPolicy[HttpRequest, HttpResponse]):
             response.http_response.headers.get("WWW-Authenticate", "")
         )
         newer = self._tokens.replace(token, claims=claims)
-        # Nothing newer is to be had: sent again, it would be refused again.
+        # There is no newer token: a second try would be refused, too.
         if newer.token == token.token:
             return response
         http.headers["Authorization"] = _shown(newer)
@@ -245,7 +251,9 @@ class BearerPolicy(HTTPPolicy[HttpRequest, HttpResponse]):
 
 
 def challenge_claims(header: str) -> str:
-    """The claims a 401 asks for, decoded; "" without any that can be asked for."""
+    """The claims that a 401 asks for, decoded; "" if there are none or they are
+    unusable.
+    """
     found = _CLAIMS.search(header)
     if found is None:
         return ""
@@ -255,14 +263,14 @@ def challenge_claims(header: str) -> str:
         asked = jsontext.loads(claims)
     except (Base64Error, UnicodeDecodeError, jsontext.JSONDecodeError):
         return ""
-    # azure-identity adds to what is asked of the token, and trips over anything else.
+    # azure-identity adds to this member, and fails on any other form.
     of_token = asked.get("access_token", {}) if isinstance(asked, dict) else None
     return claims if isinstance(of_token, dict) else ""
 
 
 def _problem_of(token: AccessToken) -> str:
-    """Why what an authority gave is no token to send; "" if it may be one. Never
-    quotes it: it may be one with something else around it.
+    """Why the authority's answer is not a usable token; "" if it is usable. Never
+    quotes the answer: it may contain a token.
     """
     text: object = token.token
     if not isinstance(text, str) or not text or problem_of_name(text):
@@ -274,7 +282,7 @@ def _problem_of(token: AccessToken) -> str:
 
 
 def _shown(token: AccessToken) -> str:
-    """The header's value; proxies quote it, so it is hidden from now on."""
+    """The header's value, hidden in texts from now on, as proxies may quote it."""
     if len(token.token) >= _SHORTEST_TOKEN:
         know(token.token)
     return f"Bearer {token.token}"

@@ -1,12 +1,13 @@
-"""Our identity in Azure: cloud settings, credential values, and what makes tokens.
+"""Our identity in Azure: cloud settings, credential values, and token credentials.
 
-A credential is a frozen value, read from settings or a Secret. azure-identity does the
-talking and is imported with the first token (0.4 s, 36 MB).
-Secret members stay out of every repr, message and log. Rules: R8.1-R8.6.
+A credential is a frozen value, read from settings or a Secret. azure-identity sends the
+requests and is imported with the first token (0.4 s, 36 MB). Secret members stay out of
+every repr, message and log. Rules: R8.1-R8.6.
 """
 
 import logging
 import re
+from binascii import Error as Base64Error
 from collections.abc import Callable
 from functools import partial
 from json import JSONDecodeError
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 DEFAULT_AUTHORITY = "https://login.microsoftonline.com/"
 DEFAULT_ENDPOINT = "https://management.azure.com"
 DEFAULT_AUDIENCE = "https://management.core.windows.net/"
-# Authorities that Microsoft's instance discovery knows; asking it about any other one
-# sends the question, and the tenant, to a host that the operator may not reach.
+# Authorities that Microsoft's instance discovery knows. For any other one a discovery
+# request would send the tenant to a host that the operator may not reach.
 _LISTED_AUTHORITIES = frozenset(
     {
         "login.chinacloudapi.cn",
@@ -48,19 +49,29 @@ _LISTED_AUTHORITIES = frozenset(
 ANY_TENANT = "*"
 TENANT = re.compile(r"[A-Za-z0-9.-]+")
 _CONNECT_TIMEOUT_SECONDS = 10
-# Connections to an authority kept open at most: tokens are asked for once an hour.
+# Maximum of open connections to an authority: tokens are requested once an hour.
 _SIGN_INS = 4
 _READ_TIMEOUT_SECONDS = 30
-# They log answers that cannot be read, whole: a token that is cut short is in one.
+# These loggers log unreadable answers whole, with a truncated token in them.
 _QUOTING_LOGGERS = (
     "azure.identity._internal.decorators",
     "azure.identity._internal.get_token_mixin",
     "azure.identity._internal.msal_managed_identity_client",
+    "msal.managed_identity",
     "msal.oauth2cli.oauth2",
 )
-# What azure-identity has wrapped where an answer is not of the form that it takes.
-_TRIPPED = (RecursionError, LookupError, TypeError, AttributeError)
-_UNREADABLE = (JSONDecodeError, UnicodeDecodeError, *_TRIPPED)
+# What azure-identity raises or wraps for an answer of an unexpected form.
+_TRIPPED = (RecursionError, LookupError, TypeError, AttributeError, ArithmeticError)
+_UNREADABLE = (JSONDecodeError, UnicodeDecodeError, Base64Error, *_TRIPPED)
+# The start of its messages for an answer without a token or an error, and for one that
+# is not JSON; the answer follows, and there is no exception class.
+_NO_ANSWER = (
+    "Unexpected response",
+    "No response content",
+    "Authentication failed: None",
+)
+# It raises ValueError for other reasons, too; for a wrong number the message quotes it.
+_NO_NUMBER = ("invalid literal for int()", "cannot convert float")
 
 
 SignInTransport: TypeAlias = "AuthorityTransport | None"
@@ -71,7 +82,7 @@ class CredentialError(ConditionError):
     """No token: the credential is missing, malformed, or Entra refuses it (D12)."""
 
     def __init__(self, message: str, *, is_passing: bool = False) -> None:
-        """is_passing: the authority did not answer, or is in trouble."""
+        """is_passing: the authority did not answer, or has a temporary failure."""
         super().__init__(
             message,
             reason="CredentialError",
@@ -92,26 +103,35 @@ def passes(error: "AzureError") -> bool:
 
 
 def _token_of(ask: "Callable[[], AccessToken]") -> "AccessToken":
-    """What azure-identity gives. Raises AzureError also where it trips over an answer
-    that it does not expect.
+    """azure-identity's token. Raises AzureError also if it fails on an unexpected
+    answer.
     """
     from azure.core.exceptions import ClientAuthenticationError
 
     try:
         return ask()
-    except _TRIPPED:
+    except (ValueError, *_TRIPPED) as error:
+        if not _is_misread(error):
+            raise
         raise ClientAuthenticationError("Unexpected response") from None
 
 
 def _is_unreadable(error: "AzureError") -> bool:
-    """Whether an authority answered what is no answer to a sign-in."""
+    """Whether the authority's answer is no answer to a sign-in."""
     from azure.core.exceptions import DecodeError
 
-    if error.message.startswith("Unexpected response"):
-        return True  # of no class of its own, with the answer behind these words
+    if error.message.startswith(_NO_ANSWER):
+        return True
     wrapped = error.__cause__
-    return isinstance(error, DecodeError) or isinstance(
-        wrapped, (DecodeError, *_UNREADABLE)
+    return isinstance(error, DecodeError) or (
+        isinstance(wrapped, DecodeError) or _is_misread(wrapped)
+    )
+
+
+def _is_misread(error: BaseException | None) -> bool:
+    """Whether an error comes from parsing an answer."""
+    return isinstance(error, _UNREADABLE) or (
+        isinstance(error, ValueError) and str(error).startswith(_NO_NUMBER)
     )
 
 
@@ -141,8 +161,8 @@ class CloudConfig:
     def scope(self) -> str:
         """The OAuth scope for ARM: the audience and `/.default`.
 
-        An audience that ends in a slash keeps it (`//.default`): Entra takes all before
-        `/.default` for the audience, and `https://a/` is another one than `https://a`.
+        An audience that ends in a slash keeps it (`//.default`): Entra takes everything
+        before `/.default` as the audience, and `https://a/` differs from `https://a`.
         """
         return f"{self.audience}/.default"
 
@@ -219,7 +239,7 @@ class ClientSecret(Sealed):
     origin: str = ""
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":
-        """What makes tokens. azure-identity is imported with the first of them."""
+        """The token credential. azure-identity is imported with the first token."""
         return client_secret(self, transport)
 
 
@@ -248,16 +268,18 @@ def client_secret(
 
 
 def check_tenant(tenant_id: str) -> None:
-    """Raises CredentialError for what cannot be a part of the token endpoint's URL."""
+    """Raises CredentialError for a tenant that cannot be part of the token endpoint's
+    URL.
+    """
     if not TENANT.fullmatch(tenant_id):
-        # azure-identity would put it into a URL as it is.
+        # azure-identity would put it into a URL unescaped.
         raise CredentialError(
             "AZURE_TENANT_ID is no tenant id: write the tenant's GUID or its domain"
         )
 
 
 def sign_in_transport(cloud: CloudConfig) -> "AuthorityTransport":
-    """A transport to an authority, for all who sign in there. Close it in the end."""
+    """A transport to an authority, shared by its sign-ins. The caller closes it."""
     from asoreconcile.arm.sign_in_transport import AuthorityTransport
 
     return AuthorityTransport(
@@ -270,7 +292,8 @@ def sign_in_transport(cloud: CloudConfig) -> "AuthorityTransport":
 def identity_options(
     cloud: CloudConfig, transport: SignInTransport = None
 ) -> dict[str, Any]:
-    """Keyword arguments for any credential of azure-identity that asks an authority.
+    """Keyword arguments for any credential of azure-identity that signs in at an
+    authority.
 
     One try with short time limits: the workqueue waits, not a worker. TLS is verified
     against the same bundle as ARM's.
@@ -294,12 +317,12 @@ def identity_options(
 
 
 def holder(client_id: str, origin: str) -> str:
-    """Whose a credential is, for texts."""
+    """The owner of a credential, for messages."""
     return f"client {client_id} ({origin})" if origin else f"client {client_id}"
 
 
 def _vault(*secrets: str) -> Vault:
-    """One's own: whose objects use the credential is not known here."""
+    """A separate vault: the objects that use the credential are not known here."""
     vault = Vault()
     for secret in secrets:
         vault.know(secret)
@@ -307,11 +330,11 @@ def _vault(*secrets: str) -> Vault:
 
 
 class Explained:
-    """A credential whose failures say whose it is and what to do, and no secret.
+    """A credential whose errors name it and what to do, without secrets.
 
-    make: of azure-identity's credential, asked with the first token: the package takes
-    long to load, and a replica that does not lead signs in nowhere.
-    who: `client <id>`, for texts. advice: what to do when no token comes, or "".
+    make: creates azure-identity's credential; called with the first token, as the
+    package takes long to load and a replica that is not the leader never signs in. who:
+    `client <id>`, for messages. advice: what to do after a failure, or "".
     """
 
     def __init__(
@@ -321,7 +344,7 @@ class Explained:
         who: str,
         advice: str = "",
     ) -> None:
-        # Whatever they log is raised as well.
+        # Everything that they log is also raised.
         for name in _QUOTING_LOGGERS:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self._credential = Deferred(make)
@@ -351,7 +374,7 @@ class Explained:
             )
             return _token_of(ask)
         except ValueError as error:
-            # Of making it, and not chained: it may quote what it is made of.
+            # From creating it; not chained, as it may quote the secret.
             message, is_passing = self._vault.redact(str(error)), False
         except AzureError as error:
             if stopped := in_chain(error, StoppedError):
@@ -360,7 +383,7 @@ class Explained:
             message = self._vault.redact(redact(error.message))
             is_passing = passes(error)
             if _is_unreadable(error):
-                # What was said of it helps nobody, and quotes it, a token included.
+                # The message does not help, and quotes the answer, including a token.
                 message = f"the authority's answer cannot be read{PERHAPS_A_PROXY}"
         advice = f": {self._advice}" if self._advice else ""
         raise CredentialError(

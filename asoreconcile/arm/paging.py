@@ -1,8 +1,8 @@
-"""Lists of ARM page by page: what a page holds, and where the next one is.
+"""Parses lists of ARM page by page: the entries, and the link to the next page.
 
-No I/O: whoever reads the pages says what was answered. A list that cannot be read to
-its end is an error and never a shorter list, as what is missing from it might be taken
-for deleted. Rules: Q1, H4.
+No I/O: the reader of the pages passes in each answer. A list that cannot be read to its
+end is an error, never a shorter list: what is missing from it might be taken for
+deleted. Rules: Q1, H4.
 """
 
 import attrs
@@ -13,8 +13,8 @@ from asoreconcile.arm.errors import ArmError, protocol_fault, stated_object
 from asoreconcile.arm.response import ArmResponse
 from asoreconcile.objects import JsonObject
 
-# Far beyond what Azure lists in one place: a list that is longer does not end, and
-# would fill memory until the process dies.
+# Far beyond the longest list of Azure: a longer one is endless, and would fill the
+# memory.
 MAX_PAGES = 1000
 MAX_ENTRIES = 200_000
 MAX_BYTES = 256 * 1024 * 1024
@@ -22,14 +22,16 @@ MAX_BYTES = 256 * 1024 * 1024
 
 @attrs.define
 class Paging:
-    """One list as far as it was read. url: of the page to read next, "" at the end.
+    """The state of reading one list. url: of the next page, "" at the end.
 
-    link: the member of a page that names the next one; Microsoft Graph has another.
+    link: the member with the next page's URL; Microsoft Graph has another name.
+    needs_value: whether a page must have `value`; ARM omits it for an empty list.
     """
 
     endpoint: Endpoint
     url: str
     link: str = "nextLink"
+    needs_value: bool = False
     pages: int = 0
     entries: int = 0
     size_bytes: int = 0
@@ -38,8 +40,8 @@ class Paging:
     def turn(self, answer: ArmResponse) -> list[JsonObject]:
         """The entries on the page at `url`; moves `url` on to the next.
 
-        answer: of status 200. Raises ArmError for what is no page, for a list that
-        leads in a circle and for one beyond MAX_PAGES, MAX_ENTRIES or MAX_BYTES, and
+        answer: of status 200. Raises ArmError for a malformed page, for a list whose
+        pages repeat and for one beyond MAX_PAGES, MAX_ENTRIES or MAX_BYTES, and
         ForeignHostError for a next page on another host.
         """
         page = stated_object(answer, method="GET", url=self.url)
@@ -55,7 +57,7 @@ class Paging:
 
     def _entries(self, page: JsonObject, answer: ArmResponse) -> list[JsonObject]:
         value = page.get("value")
-        if value is None:
+        if value is None and not self.needs_value:
             return []
         if not isinstance(value, list):
             raise self._fault(answer, "the list's `value` is no list")

@@ -1,8 +1,8 @@
-"""One request to ARM out, one answer in: identity, headers, budget, metrics, limits.
+"""Sends one request to ARM and returns its answer: identity, budget, limits.
 
-azure-core's pipeline carries it, without its retries, redirects, logging and pollers.
-What the answer means is not this module's business. Rules: V8, V10, H1, H2, H4, H5,
-T3, T7, T10, D9.
+Also adds headers and counts metrics. Uses azure-core's pipeline, without its
+retries, redirects, logging and pollers. The answer is not interpreted here.
+Rules: V8, V10, H1, H2, H4, H5, T3, T7, T10, D9.
 """
 
 from collections.abc import Mapping, Sequence
@@ -78,7 +78,8 @@ class ArmPipeline:
             ],
         )
         self._pipeline: Pipeline[HttpRequest, HttpResponse] = Pipeline(
-            transport or ArmTransport(url=endpoint.url, connections=connections),
+            transport
+            or ArmTransport(url=endpoint.url, connections=connections, clock=clock),
             policies=[bearer],
         )
 
@@ -91,12 +92,12 @@ class ArmPipeline:
         headers: Mapping[str, str] = NO_HEADERS,
         client_request_id: str = "",
     ) -> ArmResponse:
-        """The answer, whatever its status; blocks for 210 s at most, and
-        no longer than its reconcile may take.
+        """The answer, whatever its status; blocks for 210 s at most, and not beyond its
+        reconcile's deadline.
 
-        Raises ArmTransportError without one; ThrottledError, ForeignHostError or
-        CredentialError, HeaderError when nothing was sent; StoppedError where a stop
-        broke it off.
+        Raises ArmTransportError without an answer; ThrottledError, ForeignHostError,
+        CredentialError or HeaderError when nothing was sent; StoppedError if the
+        shutdown interrupted it.
         """
         path = urlsplit(url).path
         request = self._request(method, url, body, headers, client_request_id)
@@ -108,7 +109,7 @@ class ArmPipeline:
             answer = self._measured(request, path)
         finally:
             self._budget.leave(bucket)
-        # Only a 429 is read here: what else an answer means is for who asked.
+        # Only a 429 is interpreted here; the caller interprets any other answer.
         fault = parse_fault(answer) if answer.status == 429 else None
         self._budget.observe(bucket, answer.headers, fault)
         return answer
@@ -154,8 +155,8 @@ class ArmPipeline:
             members["Content-Type"] = "application/json"
             data = jsontext.dumps(body)
         request = HttpRequest(method, url, data=data)
-        # azure-core's own mapping folds the case of each name at each look; here all
-        # names are written in one way.
+        # azure-core's mapping folds the case of each name at each lookup; here all
+        # names have one spelling.
         request.headers = members
         return request
 
@@ -164,19 +165,19 @@ class ArmPipeline:
             with limited_call(is_read=request.method in READS) as call:
                 response, content = self._run(request, call)
         except DeadlineError:
-            # Before there was a connection: for a token, or for a name's address.
+            # Before the connection: during the sign-in, or the name lookup.
             raise _out_of_time(request) from None
         if isinstance(response, ArmHttpResponse):
             headers = dict(response.headers)  # lower-case already
         else:
             headers = {name.lower(): text for name, text in response.headers.items()}
         for name in (CORRELATION_ID, CLIENT_REQUEST_ID):
-            # A front door's page repeats neither; support asks for them all the same.
+            # A front door's error page repeats neither id, but support asks for them.
             headers.setdefault(name, request.headers.get(name, ""))
         return ArmResponse(response.status_code, headers, content)
 
     def _run(self, request: HttpRequest, call: Call) -> tuple[HttpResponse, bytes]:
-        """Raises StoppedError where a stop cut it off. Rule: D9."""
+        """Raises StoppedError if the shutdown interrupted it. Rule: D9."""
         try:
             response = self._pipeline.run(request).http_response
         except AzureError as error:
@@ -196,7 +197,7 @@ def _out_of_time(request: HttpRequest) -> ArmTransportError:
 def _transport_error(
     request: HttpRequest, error: AzureError, call: Call
 ) -> ArmTransportError:
-    # Not chained: azure-core's exceptions hold the request's headers.
+    # Not chained: azure-core's exceptions contain the request's headers.
     why = cause(error)
     reason = call.explain() or f"{why}{advice(why)}"
     return ArmTransportError(

@@ -1,8 +1,8 @@
-"""The wire under azure-identity: requests, with its traps closed.
+"""The HTTP transport of azure-identity: requests, with safe settings.
 
 One TLS context for all connections, always verifying; proxies and CA bundle read from
-the environment once; no cookies, no retries, no redirects. Imported where somebody
-signs in.
+the environment once; no cookies, no retries, no redirects; bodies are read to a limit.
+Imported with the first sign-in.
 """
 
 import ssl
@@ -23,10 +23,15 @@ from urllib3.connectionpool import HTTPSConnectionPool
 from asoreconcile import call_limit, reconcile_context
 from asoreconcile.arm.ca_bundle import CertificateBundleError, ca_bundle
 from asoreconcile.arm.limited_connection import LimitedTlsConnection
+from asoreconcile.arm.response import PERHAPS_A_PROXY
 from asoreconcile.arm.transport import CONNECT_TIMEOUT_SECONDS, limited_call
 from asoreconcile.errors import StoppedError
 from asoreconcile.fencing import READS
 from asoreconcile.tls import client_context
+
+# Answers have some kB.
+_MAX_BODY_BYTES = 4 * 1024 * 1024
+_CHUNK_BYTES = 65_536
 
 
 class AuthorityTransport(RequestsTransport):  # type: ignore[misc]  # exported lazily, untyped
@@ -42,8 +47,8 @@ class AuthorityTransport(RequestsTransport):  # type: ignore[misc]  # exported l
         )
 
     def send(self, request: HttpRequest, **kwargs: Any) -> Any:
-        """As azure-core's. Raises StoppedError once closed: whoever asks then is being
-        stopped, and has nothing to report.
+        """As azure-core's. Raises StoppedError once closed: the caller is being
+        stopped, too.
         """
         trace = reconcile_context.trace()
         if trace is None:
@@ -58,7 +63,7 @@ class AuthorityTransport(RequestsTransport):  # type: ignore[misc]  # exported l
     def _send(self, request: HttpRequest, **kwargs: Any) -> Any:
         self._check_open()
         is_read = request.method in READS
-        # A sign-in comes without a limit of its own.
+        # A sign-in has no limit of its own.
         limit = nullcontext() if call_limit.current() else limited_call(is_read=is_read)
         try:
             with limit:
@@ -68,7 +73,9 @@ class AuthorityTransport(RequestsTransport):  # type: ignore[misc]  # exported l
             raise
 
     def open(self) -> None:
-        """Nothing to do; azure-core would make a session that trusts what it likes."""
+        """Does nothing; azure-core would create a session with its own trust
+        settings.
+        """
         self._check_open()
 
     def _check_open(self) -> None:
@@ -81,7 +88,7 @@ class _Pool(HTTPSConnectionPool):
 
 
 class _Adapter(HTTPAdapter):
-    """One TLS context for every connection, whatever a caller says about verifying."""
+    """One TLS context for every connection; a caller's `verify` is ignored."""
 
     def __init__(self, context: ssl.SSLContext, connections: int) -> None:
         self._context = context
@@ -105,13 +112,27 @@ class _Adapter(HTTPAdapter):
         host, _tls = super().build_connection_pool_key_attributes(request, verify=True)
         return host, {}
 
+    def send(self, *args: Any, **kwargs: Any) -> requests.Response:
+        """As requests', but reads the body up to a limit, which requests lacks."""
+        response = super().send(*args, **kwargs)
+        pieces = bytearray()
+        for piece in response.iter_content(_CHUNK_BYTES):
+            pieces += piece
+            if len(pieces) > _MAX_BODY_BYTES:
+                response.close()
+                megabytes = _MAX_BODY_BYTES >> 20
+                message = f"an answer of over {megabytes} MB{PERHAPS_A_PROXY}"
+                raise requests.ConnectionError(message)
+        response._content = bytes(pieces)  # noqa: SLF001 - requests has no other way
+        return response
+
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
         """Nothing to add: the context verifies."""
 
 
 def _session(url: str, connections: int) -> requests.Session:
     session = requests.Session()
-    # Read here once; requests would read files and the environment on every call.
+    # Read once here; requests would read files and the environment on every call.
     session.trust_env = False
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     session.proxies.update(_proxies(url))

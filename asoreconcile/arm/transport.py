@@ -25,6 +25,7 @@ from asoreconcile import call_limit, reconcile_context
 from asoreconcile.arm.ca_bundle import CertificateBundleError, ca_bundle
 from asoreconcile.arm.errors import Sent
 from asoreconcile.call_limit import Call
+from asoreconcile.clock import Clock
 from asoreconcile.errors import StoppedError
 from asoreconcile.fencing import READS, Fence
 from asoreconcile.tls import client_context
@@ -89,19 +90,21 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
         connections: int = 32,
         before_write: Fence | None = None,
         read_seconds: float = READ_TIMEOUT_SECONDS,
+        clock: Clock | None = None,
     ) -> None:
         """url: the host's that most requests go to.
         connections: kept open at most; as many as there are workers (T10).
         before_write: called when a request that may change something is about to go out
         on its connection, and before each further piece of it; what it raises is raised
         instead, and ARM has nothing to act on (LE-5, `fencing`).
-        read_seconds: the longest silence.
+        read_seconds: the longest silence. clock: `HandlePool`'s.
 
         Raises CertificateBundleError.
         """
         self._connections = connections
         self._fence = before_write
         self._read_seconds = read_seconds
+        self._clock = clock
         self._trust = _trust(ca_bundle())
         self._proxies = urllib.request.getproxies()
         self._lock = threading.Lock()
@@ -203,6 +206,7 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
                     trust=lambda: self._trust,
                     max_idle=self._connections,
                     fence=self._fence,
+                    clock=self._clock,
                 )
             return pool
 

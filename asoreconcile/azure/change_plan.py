@@ -1,8 +1,8 @@
 """What a PUT of each object would change in Azure, without sending one.
 
-For people who want to see it first: `asoctl plan`. One GET an object, and what its
-extensions read; the body is the one that the operator would send. Nothing is written,
-and no value of a Secret is read or shown.
+For `asoctl plan`. One GET an object, and the reads of its extensions; the body is the
+one that the operator would send. Nothing is written, and no value of a Secret is read
+or shown.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.arm.errors import ArmError, ArmTransportError
+from asoreconcile.arm.errors import ArmError, ArmTransportError, stated_resource
 from asoreconcile.azure.annotations import RECONCILE_POLICY
 from asoreconcile.azure.differences import HIDDEN
 from asoreconcile.azure.drift_reads import child_collections
@@ -46,14 +46,14 @@ from asoreconcile.objects import spec as spec_of
 
 _log = Logger(__name__)
 _NAMESPACE = GroupKind("", "Namespace")
-# Azure answers 404 for a resource whose owner is missing, too: the code tells them
-# apart.
+# Azure also answers 404 for a resource whose owner is missing: the error code tells the
+# two apart.
 _NO_OWNER = frozenset({"ParentResourceNotFound", "ResourceGroupNotFound"})
 
 
 @attrs.frozen
 class _HiddenSecrets:
-    """References and ConfigMaps as they are; of Secrets only that they are there."""
+    """Resolves references and ConfigMaps; hides the values of Secrets."""
 
     resolution: Resolution
     namespace: str
@@ -79,7 +79,7 @@ spec names. Raises as ARM's client, or an AsoreconcileError.
 
 @attrs.frozen
 class Planner:
-    """Plans for the objects of one call. Blocking; for one thread.
+    """Makes the plans of one call. Blocking; for one thread.
 
     objects: those to plan for, and what they refer to, each with its namespace; with
     Namespaces whose annotations count. resolution: finds what they name. extensions:
@@ -96,9 +96,9 @@ class Planner:
     outside: Mapping[GroupKind, "OutsidePlan"] = attrs.field(factory=dict)
 
     def changes(self) -> Iterator[PlannedChange]:
-        """One for each Azure object, as they are consumed. What goes wrong is `cannot
-        tell`, with the reason. Raises UnknownKindError, UnknownVersionError for kinds
-        that nobody knows, StoppedError.
+        """One for each Azure object, as they are consumed. An error becomes `cannot
+        tell`, with the reason. Raises UnknownKindError, UnknownVersionError for unknown
+        kinds, StoppedError.
         """
         groups = self.catalogue.groups()
         view = ManifestObjects(self.catalogue, self.objects)
@@ -157,7 +157,7 @@ class Planner:
             log=_log,
             clock=self.clock,
         )
-        # Extensions that look at the resource get this answer, and cost no second GET.
+        # Extensions that read the resource get this answer, without a second GET.
         context.observed(have)
         body = to_arm(
             version,
@@ -175,9 +175,11 @@ class Planner:
         return compared(plan, version, body, have, children=children)
 
     def _read(self, plan: PlannedChange) -> tuple[JsonObject | None, str]:
-        """What Azure has; or None, and the code that it said so with."""
+        """The resource; or None, and the error code that says so."""
         try:
-            return self.reads.get(plan.arm_id, plan.api_version), ""
+            body = self.reads.get(plan.arm_id, plan.api_version)
+            # An empty answer would look like a resource without any value.
+            return stated_resource(body, url=plan.arm_id), ""
         except ArmError as error:
             if error.is_not_found:
                 return None, error.code
@@ -206,7 +208,7 @@ def _absence(plan: PlannedChange, code: str, *, has_owner: bool) -> str:
 
 
 def _skipping(obj: JsonObject, view: ManifestObjects) -> str:
-    """Whose policy keeps it from being written: `object`, `namespace` or nobody's."""
+    """Which policy prevents writes: `object`'s, `namespace`'s or none."""
     namespace = view.get(_NAMESPACE, ObjectKey("", key_of(obj).namespace))
     inherited = annotations(namespace) if namespace else {}
     policy, _ = policy_of(annotations(obj), inherited, Policy.MANAGE)

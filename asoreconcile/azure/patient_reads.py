@@ -1,6 +1,6 @@
-"""Reads for people, who wait: each takes its turn, and is repeated when that may help.
+"""Reads for commands: they wait their turn, and are repeated if that may help.
 
-For commands; a reconcile never waits.
+A person waits for a command; a reconcile never waits.
 """
 
 import threading
@@ -21,10 +21,12 @@ T = TypeVar("T")
 # With pauses of 1, 2, 4 and 8 s: a person waits for the command.
 _ATTEMPTS = 5
 _BACKOFF = tenacity.wait_exponential(multiplier=1.0, max=30.0)
+# The minimum wait: throttled reads are repeated without limit, so never at full speed.
+_LEAST_SECONDS = 1.0
 
 
 class ReadClient(Lister, Protocol):
-    """What is asked of `arm.client.ArmClient`."""
+    """The part of `arm.client.ArmClient` that is used here."""
 
     def get(self, arm_id: str, api_version: str) -> JsonObject:
         """The resource's body. Blocking; raises ArmError, ArmTransportError."""
@@ -37,9 +39,9 @@ class PatientReads:
     """Blocks until ARM answers. Thread-safe.
 
     on_wait: called with the seconds and the reason before each wait. stop: ends every
-    wait; reads raise StoppedError then.
-    A throttled read waits as long as ARM asks for, as often as it takes; one that got
-    no answer, or none about the resource, is repeated up to five times in all.
+    wait; reads raise StoppedError then. A throttled read waits as long as ARM asks for,
+    without limit; one without an answer, or with one that is not about the resource, is
+    tried up to five times in all.
     """
 
     def __init__(
@@ -72,7 +74,7 @@ class PatientReads:
         return self._patiently(lambda: self._client.head(arm_id, api_version))
 
     def headers(self, group_id: str) -> list[Header]:
-        """What a resource group holds, by one list. Raises as `get`."""
+        """The resources of a resource group, by one list. Raises as `get`."""
         return self._patiently(lambda: [*headers(self._client, group_id)])
 
     def _patiently(self, read: Callable[[], T]) -> T:
@@ -80,7 +82,7 @@ class PatientReads:
 
         def give_up(state: tenacity.RetryCallState) -> bool:
             nonlocal failures
-            # ARM's throttling is no failure: it ends, and an import has time.
+            # Throttling does not count as a failure: it ends, and an import has time.
             failures += not _is_throttled(_error_of(state))
             return failures >= _ATTEMPTS
 
@@ -129,5 +131,5 @@ def _wait_seconds(state: tenacity.RetryCallState) -> float:
     if isinstance(error, ThrottledError):
         return error.after_seconds
     if isinstance(error, ArmError) and error.retry_after_seconds is not None:
-        return error.retry_after_seconds
+        return max(error.retry_after_seconds, _LEAST_SECONDS)
     return _BACKOFF(state)

@@ -1,4 +1,4 @@
-"""Reads from informers, writes to the server, and no read older than an own write.
+"""A client that reads from informers and writes to the server, read-your-writes.
 
 Rules: CA-1, CA-4, CL-1, D21.
 """
@@ -22,21 +22,20 @@ from asoreconcile.objects import (
     uid_of,
 )
 
-# For these the server puts a finalizer on first: the object stays to be seen for a
-# while.
+# For these the server first adds a finalizer: the object remains visible for a while.
 _HOLDING = ("Foreground", "Orphan")
 
 
 class CachedClient(Writes):
     """Cached reads and direct writes. Safe from any thread; only writes block.
 
-    Reads raise NotCachedError for a kind that nobody has asked `informers` for, or that
-    has not synced: nothing is watched because somebody read it, and an answer that
-    might be "not yet" is none.
+    Reads raise NotCachedError for a kind without an informer in `informers`, or one
+    that has not synced: a read never starts a watch, and before cache sync a missing
+    object may exist.
     """
 
     def __init__(self, server: KubeClient, informers: Informers) -> None:
-        """server: for the writes; its own reads are uncached."""
+        """server: the client for writes; its own reads are uncached."""
         self.server = server
         self._informers = informers
 
@@ -68,10 +67,11 @@ class CachedClient(Writes):
         return informer.list(namespace, labels=labels, index=index, limit=limit)
 
     def send(self, write: Write) -> JsonObject:
-        """As the server's, and readers know of it: what is gone is gone for them too.
+        """As the server client's `send`; cached reads see the write at once, deletions
+        too.
 
-        The answer of a dry run, or of a subresource that is another kind (a Scale), is
-        no state of the object.
+        Responses of dry runs, and of subresources of another kind (Scale), are not
+        recorded, as they are not the object's state.
         """
         answer = self.server.send(write)
         if write.dry_run or self.server.is_dry_run:
@@ -83,8 +83,8 @@ class CachedClient(Writes):
                     informer.record_deletion(key_of(answer), uid_of(answer))
                 else:
                     informer.record_write(answer)
-        # Answered with a Status. The uid is there so that only this object disappears,
-        # and not one that was made under its name since.
+        # The response is a Status. By its uid only this object is hidden, not a newer
+        # one of the same name.
         elif write.method == "DELETE" and not metadata(answer).get("name"):
             for informer in self._caches(write.resource):
                 informer.record_deletion(write.key, _deleted_uid(write, answer))
@@ -97,17 +97,18 @@ class CachedClient(Writes):
         propagation: str = "",
         dry_run: bool = False,
     ) -> Sequence[JsonObject]:
-        """As the server's; readers miss what is gone at once.
+        """As the server client's; cached reads no longer return deleted objects.
 
-        What finalizers or a grace period hold is read as it was until the watch tells.
+        Objects held by finalizers or a grace period are read in their old state until
+        the watch delivers the change.
         """
         chosen = self.server.delete_all(what, propagation=propagation, dry_run=dry_run)
         if dry_run or self.server.is_dry_run:
             return chosen
         resource = selection_of(what).resource
         for obj in chosen:
-            # The server tells how they were before: Pods end by their own grace period,
-            # and other propagations put a finalizer of the server's on.
+            # The response has the state before the deletion: Pods have their own grace
+            # period, and other propagations add a server finalizer.
             graceful = spec(obj).get("terminationGracePeriodSeconds")
             if is_held(obj) or graceful or propagation in _HOLDING:
                 continue
@@ -123,12 +124,13 @@ class CachedClient(Writes):
                 "it from the server"
             )
         if not found.has_synced():
-            raise NotCachedError(f"{resource.gvk} has not synced: {found.last_error}")
+            why = found.last_error or "its first list is not there yet"
+            raise NotCachedError(f"{resource.gvk} has not synced: {why}")
         return found
 
     def _caches(self, resource: ApiResource) -> Sequence[Informer]:
-        """The informers that must be given a write."""
-        # Whole objects and metadata are two caches: a reader of either must see the
+        """The informers that must record a write."""
+        # Whole objects and metadata are separate caches: readers of both must see the
         # write.
         found = (
             self._informers.find(resource, metadata_only=one) for one in (False, True)
@@ -137,11 +139,12 @@ class CachedClient(Writes):
 
 
 def _is_live(write: Write, answer: JsonObject) -> bool:
-    """Whether an object is still there after the write that it answers.
+    """Whether the object in a write's response still exists.
 
-    A deletion may be answered with the object as it was last (Services, claims). Only
-    what finalizers or a grace period hold is still there, and it says so. The write
-    that takes the last finalizer off ends the object too.
+    The response of a deletion may be the object's last state (Services,
+    PersistentVolumeClaims). It still exists only if finalizers or a grace period hold
+    it, as its metadata shows. The write that removes the last finalizer also deletes
+    the object.
     """
     if has_ended(answer):
         return False
@@ -149,6 +152,6 @@ def _is_live(write: Write, answer: JsonObject) -> bool:
 
 
 def _deleted_uid(write: Write, answer: JsonObject) -> str:
-    """Whose deletion the server has answered with a Status."""
+    """The uid of the deleted object in a Status response."""
     stated = (write.body.get("preconditions") or {}).get("uid")
     return str(stated or (answer.get("details") or {}).get("uid") or "")

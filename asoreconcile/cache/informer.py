@@ -1,7 +1,7 @@
-"""One kind in the cache: watches that feed it, readers, handlers that get the changes.
+"""The informer of one kind: its watches, reads from the cache, and event handlers.
 
-Reads never wait, and are never older than our own writes. Rules: IN-1 - IN-12, CA-2 -
-CA-5, D21, TH-3.
+Reads never wait, and never return a state older than our own writes. Rules: IN-1 -
+IN-12, CA-2 - CA-5, D21, TH-3.
 """
 
 import random
@@ -26,7 +26,7 @@ from asoreconcile.cache.unreadable import (
 from asoreconcile.cache.watch_feed import WatchFeed
 from asoreconcile.cache.watch_runner import OwnThreads, WatchRunner
 from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoreconcileError, StoppedError
+from asoreconcile.errors import AsoreconcileError, StoppedError, check_seconds
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.lazy_event import LazyEvent
 from asoreconcile.log import Logger
@@ -37,6 +37,7 @@ from asoreconcile.objects import (
     resource_version,
     version_number,
 )
+from asoreconcile.signatures import check_takes
 from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
@@ -64,15 +65,15 @@ class Informer:
         uniform: Callable[[float, float], float] = random.uniform,
         report: ReportUnreadable = unreported,
     ) -> None:
-        """scope: what to cache of the kind: one watch for the whole cluster, or one
-        for each of its namespaces. Where its transform fails, the object is left out.
-        metadata_only: objects without spec, status or data.
-        default: what counts where the scope says nothing. Rules: CA-2, IN-10.
-        report: called with objects that cannot be read.
+        """scope: which objects to cache: one watch
+        for the whole cluster, or one per namespace. If its transform fails, the object
+        is left out. metadata_only: objects without spec, status or data.
+        default: applies to what the scope leaves open. Rules: CA-2, IN-10.
+        report: called with each object that cannot be read.
         streaming: shared by the informers of a server; None expects support.
-        threads: shared by all of a process that shows what died of it.
-        runner: where its watches run, with those of others; None gives each a thread of
-        its own. Then `client` is not asked.
+        threads: starts the threads; share one per process to report threads that died.
+        runner: runs the watches on threads shared with other informers, and replaces
+        `client` as their source; None gives each watch its own thread.
         """
         self.resource = resource
         self._clock = clock
@@ -103,7 +104,7 @@ class Informer:
             )
         ]
         scopes = [feed.watch_scope for feed in self._feeds]
-        # As nearly always: each look at an object asks.
+        # The usual case, on a hot path: every read comes through here.
         self._covers_all = any(
             scope.namespace is None and not scope.others for scope in scopes
         )
@@ -114,51 +115,57 @@ class Informer:
         *,
         resync_seconds: float = 0.0,
     ) -> Registration:
-        """Have a handler called for what is there now (`Added(initial=True)`), before
-        this returns, and for every change after.
+        """Add an event handler. Before this returns, it is called for the current
+        objects (`Added(initial=True)`); after that, for every change.
 
-        handler: runs on the watch's thread, which waits for it: it only notes or
-        enqueues.
-        resync_seconds: how often to deliver everything to it again, as `Updated` with
-        equal versions; 0 is never, and 1 s the least.
-        Raises StoppedError once stopped. Rules: IN-6, IN-7, IN-8.
+        handler: runs on the watch's thread, so it must only enqueue.
+        resync_seconds: the resync period: every object is delivered again as `Updated`
+        with equal versions; 0 is never, and 1 s the least.
+        Raises StoppedError once stopped, TypeError if the handler cannot be called with
+        an event, and for an invalid time. Rules: IN-6, IN-7, IN-8.
         """
+        check_takes(handler, "event", what="handler")
+        check_seconds("resync_seconds", resync_seconds)
         if self._stopped.is_set():
             raise StoppedError(f"the informer of {self.resource.gvk} has stopped")
         registration = self._indexer.add_handler(handler, resync_seconds)
-        if self._stopped.is_set():  # meanwhile, and nobody else would remove it
+        if self._stopped.is_set():  # meanwhile: `stop` did not see this handler
             registration.remove()
         return registration
 
     def has_synced(self) -> bool:
-        """Whether the first state is in the cache, and handlers have been called."""
-        # Once it is so it stays so: each look at an object of another kind asks.
+        """Whether the initial list is in the cache and handlers have been called for
+        it.
+        """
+        # Once true it stays true; reads of objects of other kinds ask often.
         if not self._has_synced:
             self._has_synced = all(feed.synced for feed in self._feeds)
         return self._has_synced
 
     def start(self) -> None:
-        """Begin to list and watch. Idempotent; any thread. Raises RuntimeError if the
-        machine gives no thread; it may be tried again.
+        """Start to list and watch. Idempotent; any thread. Raises RuntimeError if no
+        thread can be started; the call may be repeated.
         """
         for feed in self._feeds:
             feed.start()
 
     def stop(self, timeout_seconds: float) -> list[str]:
-        """End; names the informer if its thread still runs after the time."""
+        """Stop; returns the informer's name if its thread still runs after the
+        timeout.
+        """
         self.ask_to_stop()
         return self.join(timeout_seconds)
 
     def ask_to_stop(self) -> None:
         """Wake the watch threads so that they end; does not wait for them."""
-        # First: who adds a handler from here on sees it, and removes the handler again.
+        # First: a later `add_handler` sees it, and removes its handler again.
         self._stopped.set()
         self._indexer.processor.remove_all()
         for feed in self._feeds:
             feed.reflector.stop()
 
     def join(self, timeout_seconds: float) -> list[str]:
-        """Wait for the threads after `ask_to_stop`; answers as `stop`."""
+        """Wait for the threads after `ask_to_stop`; returns what `stop` returns."""
         deadline = self._clock.monotonic() + timeout_seconds
         ended = [
             feed.join(max(0.0, deadline - self._clock.monotonic()))
@@ -172,12 +179,16 @@ class Informer:
         return None if entry is None else entry.load()
 
     def entry(self, key: ObjectKey) -> Entry | None:
-        """The header of an object, as `get`. Raises NotCachedError. Rule: CA-3."""
+        """The cache entry of an object; as new as `get`. Raises NotCachedError. Rule:
+        CA-3.
+        """
         self._check_watched(key.namespace)
         return self._indexer.entry(key)
 
     def keys(self, namespace: str | None = None) -> list[ObjectKey]:
-        """Sorted; with objects of ours that the watch has not delivered yet."""
+        """The keys, sorted; including objects we wrote that the watch has not delivered
+        yet.
+        """
         if namespace is not None:
             self._check_watched(namespace)
         return self._indexer.keys(namespace)
@@ -192,8 +203,8 @@ class Informer:
     ) -> Sequence[JsonObject]:
         """Private copies of objects, sorted by key.
 
-        labels: those an object must have. index: a name and a value, as `by_index`;
-        KeyError for no such index. Only what is chosen is decoded. Rule: CA-4.
+        labels: those an object must have. index: a name and a value, as in `by_index`;
+        KeyError for an unknown index. Decodes only the selected objects. Rule: CA-4.
         """
         found: list[JsonObject] = []
         for entry in self._chosen(namespace, index):
@@ -204,58 +215,67 @@ class Informer:
         return found
 
     def add_index(self, name: str, function: IndexFunction) -> None:
-        """Index what is there and all that comes. Rule: IN-11."""
+        """Add an index over present and future objects. Rule: IN-11.
+
+        function: returns the index values of an entry. Raises TypeError if it cannot
+        be called with one.
+        """
+        check_takes(function, "entry", what="function of an Entry", lazy=True)
         self._indexer.add_index(name, function)
 
     def by_index(self, name: str, value: str) -> Sequence[ObjectKey]:
-        """The keys that an index gives a value, sorted, our own writes included."""
+        """The keys with this index value, sorted, including our own writes."""
         return self._indexer.by_index(name, value)
 
     def record_write(self, obj: JsonObject) -> None:
-        """Tell the answer of a write, so that reads are not older than it (D21).
+        """Record the response of a write, so that reads are not older than it (D21).
 
-        An object of a namespace that is not watched is none of ours. Selectors are the
-        server's to judge: what they leave out shows until the watch has caught up.
+        Ignores objects in namespaces that are not watched. Only the server evaluates
+        selectors: an object they exclude is visible until the watch has caught up.
         """
         namespace = key_of(obj).namespace
         if not self._watches(namespace):
             return
-        # The watch is often the faster one.
+        # The watch is often faster.
         if not self._indexer.is_new(namespace, resource_version(obj)):
             return
         try:
             entry = self._transform.entry_of_copy(obj)
-        except BadObjectError as error:  # the write is done; the watch will report it
+        except BadObjectError as error:  # the write is done; the watch reports it
             _log.info("Not keeping the answer of a write", reason=str(error))
         else:
             self._indexer.record(entry)
 
     def record_deletion(self, key: ObjectKey, uid: str) -> None:
-        """Tell that the server has deleted an object, so that reads miss it (D21)."""
+        """Record that the server has deleted an object, so that reads do not return it
+        (D21).
+        """
         if self._watches(key.namespace):
             self._indexer.record_deletion(key, uid)
 
     @property
     def synced_version(self) -> str:
-        """The resource version that the cache is the state of, or "" before the first.
+        """The resource version of the cache's state, or "" before the initial list.
 
-        With several watches, the lowest of them. Rule: IN-11.
+        With several watches, the lowest of theirs. Rule: IN-11.
         """
         return min(
-            # The lowest: for what it does not cover yet, a reader has to wait.
+            # The lowest: a reader must wait for the slowest watch.
             (feed.version for feed in self._feeds),
             key=version_number,
         )
 
     @property
     def unreadable(self) -> Mapping[ObjectKey, Unreadable]:
-        """Objects that the server has and the cache leaves out: it cannot read them."""
+        """Objects on the server that the cache leaves out because it cannot read
+        them.
+        """
         bad = [feed.reading.bad for feed in self._feeds]
         return bad[0] if len(bad) == 1 else dict(ChainMap(*map(dict, bad)))
 
     def renew(self, since: float) -> int:
-        """Open the watches again that have heard nothing since a moment of the clock;
-        how many. They go on from where they are: nothing is missed or delivered twice.
+        """Reopen the watches that have received nothing since a given time; returns how
+        many. They resume from their version: no event is lost or delivered twice.
         """
         return sum(feed.reflector.renew(since) for feed in self._feeds)
 
@@ -267,11 +287,11 @@ class Informer:
 
     @property
     def handler_failures(self) -> int:
-        """How many calls of handlers have raised."""
+        """How many handler calls have raised."""
         return self._indexer.processor.failures
 
     def seconds_since_activity(self) -> float:
-        """How long the quietest watch has said nothing, bookmarks included."""
+        """Seconds since the quietest watch last received an event or bookmark."""
         now = self._clock.monotonic()
         return max(now - feed.reflector.last_activity for feed in self._feeds)
 

@@ -1,9 +1,9 @@
-"""Get the state, then watch, and again when that ends: one kind as a feed.
+"""The reflector: lists one kind, watches it, and starts again when the watch ends.
 
-What goes wrong is distinguished by what mends it: a watch that ended or broke goes on
-from where it was; one that was refused waits, then goes on; a version that is too old,
-or anything else, means to get the state again, of which the sink makes a difference.
-Runs in steps, on one thread at a time. Rules: RF-1 - RF-11, RF-13.
+The failure decides what follows. A watch that ended or broke is resumed from its last
+version. A refused watch is resumed after a back-off. After an expired resource version,
+or any other failure, the kind is listed again, and the sink derives the changes. Runs
+in steps, on one thread at a time. Rules: RF-1 - RF-11, RF-13.
 """
 
 import threading
@@ -33,7 +33,13 @@ from asoreconcile.cache.watch_errors import (
 from asoreconcile.cache.watching import BookmarkSupport, OpenWatch
 from asoreconcile.clock import Clock
 from asoreconcile.errors import AsoreconcileError, StoppedError
-from asoreconcile.kube.errors import ApiError, TransportError, event_error
+from asoreconcile.kube.errors import (
+    ApiError,
+    ForbiddenError,
+    TransportError,
+    UnauthorizedError,
+    event_error,
+)
 from asoreconcile.kube.selection import Selection
 from asoreconcile.lazy_event import LazyEvent
 from asoreconcile.log import Logger
@@ -42,8 +48,8 @@ from asoreconcile.steps import Stepwise
 
 _log = Logger(__name__)
 
-# As client-go: each ends at a moment of its own, so that not all kinds of all replicas
-# come back to the server at once.
+# As in client-go: random timeouts, so that not all watches of all replicas reconnect at
+# once.
 _WATCH_SECONDS = (300.0, 600.0)
 
 
@@ -55,25 +61,28 @@ _C = TypeVar("_C", bound=_Closable)
 
 
 class Sink(Protocol):
-    """Takes what the reflector reads (`cache.informer.Informer`)."""
+    """Receives what the reflector reads (`cache.informer.Informer`)."""
 
     def entry(self, obj: JsonObject) -> Entry | None:
-        """What is kept of an object of the state; None if it cannot be read. Called
-        one by one: lists may be long.
+        """Make the cache entry of a listed object; None if it cannot be read. Called
+        for
+        one object at a time: lists may be long.
         """
 
     def replace(self, state: InitialList) -> None:
-        """Take the whole state in place of the former one."""
+        """Replace the whole state, after a list."""
 
     def apply(self, type: str, obj: JsonObject) -> None:  # noqa: A002 - the wire's name
-        """Take one ADDED, MODIFIED or DELETED event."""
+        """Apply one ADDED, MODIFIED or DELETED event."""
 
     def advance(self, resource_version: str) -> None:
-        """A bookmark: nothing before this version is still to come."""
+        """A bookmark: all events up to this version have been delivered."""
 
 
 class Reflector:
-    """Lists a kind, watches it, and gives a sink what comes, until it is stopped."""
+    """Lists and watches a kind, and passes everything to a sink, until it is
+    stopped.
+    """
 
     def __init__(
         self,
@@ -104,7 +113,7 @@ class Reflector:
         self.last_error = ""
 
     def run(self) -> None:
-        """Read until `stop`, on this thread; returns within moments of it."""
+        """List and watch until `stop`, on this thread; returns soon after it."""
         woken = threading.Event()
         for pause in self.steps(woken.set):
             if pause is None:
@@ -114,8 +123,8 @@ class Reflector:
                 self._clock.wait(self.stopping, pause)
 
     def steps(self, wake: Callable[[], None]) -> Stepwise[None]:
-        """Read until `stop`, in steps. wake: has them resumed; any thread may call it
-        as soon as this begins.
+        """List and watch until `stop`, in steps. wake: called, from any thread, to have
+        the steps resumed.
         """
         self._wake = wake
         while not self.stopping.is_set():
@@ -128,7 +137,7 @@ class Reflector:
                     yield from self._recover(error)
 
     def stop(self) -> None:
-        """Ask `run` to return, and wake it wherever it waits. Any thread."""
+        """Ask `run` to return, and interrupt its waits. Any thread."""
         self.stopping.set()
         with self._lock:
             if self._stream is not None:
@@ -136,8 +145,8 @@ class Reflector:
         self._wake()
 
     def renew(self, since: float) -> bool:
-        """Open the watch again, from where it is, if it has heard nothing since a
-        moment of the clock; whether that was so. Any thread.
+        """Reopen the watch from its last version, if it has received nothing since a
+        given time; returns whether it was reopened. Any thread.
         """
         with self._lock:
             stream = self._stream
@@ -147,7 +156,9 @@ class Reflector:
         return True
 
     def _read(self) -> Stepwise[None]:
-        """State and watches. Returns when stopped; raises what needs a new list."""
+        """Get the state, then watch. Returns when stopped; raises errors that need a
+        new list.
+        """
         watch = yield from self._state()
         while not self.stopping.is_set():
             try:
@@ -160,10 +171,9 @@ class Reflector:
             watch = None
 
     def _recover(self, error: Exception) -> Stepwise[None]:
-        """Set up the next try to get the state, after a pause if one is due."""
-        # An old version is nobody's fault: the newest state is asked for at once. If
-        # that is refused in the same way, something is wrong, and it waits like any
-        # failure.
+        """Prepare the next list, after a back-off if one is due."""
+        # An expired version is normal: list the newest state at once. If that fails in
+        # the same way, back off as for any failure.
         if recovery_of(error) is WatchRecovery.NEWEST and self._resume_point.forget():
             self.last_error = ""
             return
@@ -173,7 +183,9 @@ class Reflector:
         yield from self._pause(error)
 
     def _state(self) -> Stepwise[OpenWatch | None]:
-        """Give the sink the state. Returns the watch that goes on from it, if open."""
+        """Pass the state to the sink. Returns the watch that continues it, if one is
+        open.
+        """
         if self._streaming.expected:
             try:
                 return (yield from self._streamed())
@@ -195,9 +207,9 @@ class Reflector:
         return None
 
     def _streamed(self) -> Stepwise[OpenWatch]:
-        """Give the sink the state at the head of a watch; returns the watch.
+        """Pass the sink the state streamed at the start of a watch; returns the watch.
 
-        Raises _NoStreamingError where a list may do better.
+        Raises _NoStreamingError if a list may succeed instead.
         """
         try:
             watch = yield from self._open(initial=True)
@@ -218,10 +230,9 @@ class Reflector:
             )
             if state is not None:
                 self._take_state(state)
-                self._bookmarks.expected = True  # it has just sent one
+                self._bookmarks.expected = True  # the server has just sent one
                 return attrs.evolve(watch, taken=1, since=state.version)
-        # GeneratorExit too: who is stopped between two steps leaves nobody else to
-        # close it.
+        # Also on GeneratorExit: after a stop between two steps nothing else closes it.
         except BaseException:
             self._close(watch)
             raise
@@ -235,7 +246,7 @@ class Reflector:
         raise TransportError("the watch ended inside the initial state")
 
     def _take_state(self, state: InitialList) -> None:
-        # What was read of a stream that `stop` has closed may be less than the state.
+        # A stream that `stop` closed may be incomplete.
         self._check_stop()
         self._sink.replace(state)
         self._resume_point.begin(state.version)
@@ -257,16 +268,18 @@ class Reflector:
             )
         )
         if initial:
-            # Accepted, but still without the state that there was trouble to get.
+            # The watch was accepted, but the state is still missing.
             self.last_activity = self._clock.monotonic()
         else:
             self._active()
         return OpenWatch(stream, stream.polled(), began, since=version)
 
     def _opened(self, steps: Stepwise[_C]) -> Stepwise[_C]:
-        """What the steps open, held for `stop` to close. Raises StoppedError."""
+        """Run the steps that open a stream, and register it for `stop` to close. Raises
+        StoppedError.
+        """
         try:
-            # Not `yield from`: a stop is to be seen between two steps.
+            # Not `yield from`: check for a stop between two steps.
             while True:
                 try:
                     pause = next(steps)
@@ -281,16 +294,16 @@ class Reflector:
         return opened
 
     def _hold(self, stream: _Closable) -> None:
-        """Have `stop` close what is about to be read. Raises StoppedError."""
+        """Register a stream for `stop` to close. Raises StoppedError."""
         with self._lock:
             self._stream = stream
-        # Stopped before the stream was there for `stop` to close: nobody else would.
+        # Stopped before the stream was registered: `stop` cannot close it.
         if self.stopping.is_set():
             stream.close()
             self._check_stop()
 
     def _follow(self, watch: OpenWatch) -> Stepwise[None]:
-        """Take a watch's events to its end, be it closed or broken."""
+        """Process a watch's events until it is closed or breaks."""
         try:
             broken = yield from watch.follow(
                 self._take,
@@ -327,8 +340,11 @@ class Reflector:
 
     def _failed(self, error: Exception) -> None:
         reason = describe_error(error, self._selection.resource)
-        self.last_error = f"{type(error).__name__}: {reason}"
-        _log.info(
+        before, self.last_error = self.last_error, f"{type(error).__name__}: {reason}"
+        # Only a person can fix these; do not log every retry.
+        is_for_person = isinstance(error, ForbiddenError | UnauthorizedError)
+        log = _log.warning if is_for_person and self.last_error != before else _log.info
+        log(
             "Watch failed",
             kind=str(self._selection.resource.gvk),
             refused=isinstance(error, ApiError),
@@ -345,8 +361,8 @@ class Reflector:
 
 
 def _nobody_waits() -> None:
-    """Until it runs."""
+    """The wake function before it runs."""
 
 
 class _NoStreamingError(AsoreconcileError):
-    """The state cannot be streamed now; it may be listed."""
+    """The state cannot be streamed now; a list may succeed."""

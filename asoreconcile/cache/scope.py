@@ -4,23 +4,25 @@ Pure. Rules: CA-2, CA-3.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import attrs
 
+from asoreconcile.errors import check_is, check_list
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.kube.selection import Selection
+from asoreconcile.kube.selection import Selection, check_selector
 from asoreconcile.objects import GroupKind, JsonObject
 
 Transform = Callable[[JsonObject], JsonObject]
-"""Gets an object nobody else holds; returns it, changed, or another one."""
+"""Gets an object that it may change; returns it, or another one."""
 
 ALL_OTHER_NAMESPACES = ""
-"""In `Scope.namespaces`: all namespaces that are not named beside it."""
+"""In `Scope.namespaces`: all namespaces that are not listed there."""
 
 
 @attrs.frozen
 class Selector:
-    """What the server leaves out. None leaves it to the next wider scope."""
+    """Label and field selectors. None takes the selector of the next wider scope."""
 
     label: str | None = None
     field: str | None = None
@@ -29,22 +31,35 @@ class Selector:
 Namespaces = Mapping[str, Selector] | Sequence[str]
 
 
+def _check_namespaces(_options: object, _field: object, namespaces: Any) -> None:
+    check_list("namespaces", namespaces)
+
+
+def _check_selector(_options: object, field: Any, selector: Any) -> None:
+    check_selector(field.name, selector)
+
+
 @attrs.frozen
 class Scope:
-    """What to cache of a kind.
+    """Which objects of a kind to cache.
 
-    namespaces: the only ones, each with selectors of its own if it has any, and
-    ALL_OTHER_NAMESPACES for the rest; None is the whole cluster. transform: what is
-    kept of an object; must not fail (IN-10).
+    namespaces: only these, each with optional selectors of its own, and
+    ALL_OTHER_NAMESPACES for the rest; None is the whole cluster. transform: reduces an
+    object before it is cached; must not fail (IN-10). Selectors are strings:
+    `app=mine`. Raises TypeError for other types, and if namespaces is a string.
     """
 
-    namespaces: Namespaces | None = None
-    label_selector: str | None = None
-    field_selector: str | None = None
+    namespaces: Namespaces | None = attrs.field(
+        default=None, validator=_check_namespaces
+    )
+    label_selector: str | None = attrs.field(default=None, validator=_check_selector)
+    field_selector: str | None = attrs.field(default=None, validator=_check_selector)
     transform: Transform | None = None
 
     def by_namespace(self) -> Mapping[str, Selector] | None:
-        """Raises ValueError for no namespaces at all: that would cache nothing."""
+        """Raises ValueError for an empty set of namespaces: that would cache
+        nothing.
+        """
         if self.namespaces is None:
             return None
         if not self.namespaces:
@@ -57,26 +72,46 @@ class Scope:
 EVERYTHING = Scope()
 
 
+def _by_group_kind(
+    kinds: Mapping[GroupKind, Scope] | Mapping[ApiResource, Scope],
+) -> Mapping[GroupKind, Scope]:
+    """Raises TypeError for other keys: they would never match."""
+    found = {}
+    for key, scope in kinds.items():
+        kind = key.group_kind if isinstance(key, ApiResource) else key
+        check_is("a key of kinds", kind, GroupKind, ApiResource)
+        check_is(f"the scope of {kind}", scope, Scope)
+        found[kind] = scope
+    return found
+
+
 @attrs.frozen(kw_only=True)
 class CacheOptions:
-    """What of the cluster is watched and kept. Rule: CA-2.
+    """Which objects of the cluster are watched and cached. Rule: CA-2.
 
-    namespaces: the only ones to watch, a sequence or selectors by name; None is the
-    whole cluster. label_selector, field_selector: the server leaves the rest out.
-    kinds: what is different for some kinds. transform: what is kept of an object, where
-    its kind's scope does not say (IN-10). streaming: ask for initial state as a stream;
-    servers that cannot are found out.
+    namespaces: only these are watched, a sequence, or a mapping from names to
+    selectors; None is the whole cluster. label_selector, field_selector: watch only
+    matching objects.
+    kinds: scopes of single kinds, by their `GroupKind` or `ApiResource`.
+    transform: reduces an object before it is cached, unless its kind's scope has a
+    transform (IN-10).
+    streaming: request the initial list as a stream; servers without support are
+    detected. Raises TypeError as `Scope` does, and for other keys of kinds.
     """
 
-    namespaces: Namespaces | None = None
-    label_selector: str | None = None
-    field_selector: str | None = None
-    kinds: Mapping[GroupKind, Scope] = attrs.field(factory=dict)
+    namespaces: Namespaces | None = attrs.field(
+        default=None, validator=_check_namespaces
+    )
+    label_selector: str | None = attrs.field(default=None, validator=_check_selector)
+    field_selector: str | None = attrs.field(default=None, validator=_check_selector)
+    kinds: Mapping[GroupKind, Scope] = attrs.field(
+        factory=dict, converter=_by_group_kind
+    )
     transform: Transform | None = None
     streaming: bool = True
 
     def default(self) -> Scope:
-        """What counts of a kind where nothing else is said of it."""
+        """The scope of kinds without a scope of their own."""
         return Scope(
             self.namespaces, self.label_selector, self.field_selector, self.transform
         )
@@ -84,10 +119,9 @@ class CacheOptions:
 
 @attrs.frozen
 class WatchScope:
-    """What one watch brings of a scope.
+    """The part of a scope that one watch covers.
 
-    others: where the selection is of all namespaces, those that are not in it, but in
-    parts beside it.
+    others: for a watch of all namespaces, those that other watches of the scope cover.
     """
 
     selection: Selection
@@ -113,10 +147,10 @@ def watch_scopes(
     default: Scope = EVERYTHING,
     metadata_only: bool = False,
 ) -> tuple[WatchScope, ...]:
-    """What to watch, one watch each; together they are the scope.
+    """The watches that together cover the scope.
 
-    What is said of a namespace of the kind counts before what is said of the kind, then
-    what the default says of the namespace, then the default.
+    Precedence: the kind's selector for the namespace, the kind's selector, the
+    default's selector for the namespace, the default's selector.
     """
     own = scope.by_namespace() if resource.namespaced else None
     general = default.by_namespace() if resource.namespaced else None
@@ -156,7 +190,8 @@ def _part(
     metadata_only: bool,
 ) -> WatchScope:
     if namespace == ALL_OTHER_NAMESPACES and resource.namespaced:
-        # Their own watches bring them: each object would come twice, by two versions.
+        # Other watches cover them: each object would be delivered twice, with two
+        # versions.
         requirements += [f"metadata.namespace!={name}" for name in others]
         namespace, requirements = _as_path(requirements)
     selection = Selection(
@@ -170,10 +205,10 @@ def _part(
 
 
 def _as_path(requirements: list[str]) -> tuple[str, list[str]]:
-    """A namespace that a field selector asks for, and the other terms.
+    """The namespace that a field selector requires, and the remaining terms.
 
-    The server answers `/namespaces/x/` from less than everything, and permissions for
-    one namespace are enough for it.
+    A request to `/namespaces/x/` costs the server less, and needs permissions only for
+    one namespace.
     """
     for term in requirements:
         name, _, value = term.partition("=")

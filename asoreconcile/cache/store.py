@@ -15,11 +15,11 @@ from asoreconcile.objects import ObjectKey
 _log = Logger(__name__)
 
 IndexFunction = Callable[[Entry], Iterable[str]]
-"""The values an entry is found under. Pure: asked again to take an entry out."""
+"""The index values of an entry. Must be pure: called again to remove the entry."""
 
-# Not ObjectKey: nothing of the store is to be tracked by the garbage collector.
+# Not ObjectKey: the garbage collector must not track the store's contents.
 _Key = tuple[str, str]
-# A set takes 216 bytes, and of most values (a uid, an address) there is one key.
+# A set takes 216 bytes, and most values (a uid, an address) have one key.
 _Index = dict[str, tuple[_Key] | set[_Key]]
 _NOTHING: Mapping[str, Collection[str]] = {}
 _MOST_RECENT = 256
@@ -34,8 +34,8 @@ class Store:
         self._namespaces: _Index = {}
         self._functions: dict[str, IndexFunction] = {}
         self._indexes: dict[str, _Index] = {}
-        # What was changed of late is changed again soon, by who reconciles it: its
-        # values need not be asked for again to be taken out.
+        # An object that changed recently soon changes again, when it is reconciled: its
+        # cached values save calling the index functions again.
         self._recent: dict[_Key, tuple[EntryRow, Mapping[str, Collection[str]]]] = {}
 
     def __len__(self) -> int:
@@ -54,18 +54,20 @@ class Store:
             return _keys(self._namespaces.get(namespace, ()))
 
     def entries(self) -> list[Entry]:
-        """All entries, sorted by key; a list of this moment."""
+        """All entries, sorted by key; a snapshot."""
         with self._lock:
             return [Entry.of(self._rows[key]) for key in sorted(self._rows)]
 
     def by_index(self, name: str, value: str) -> list[ObjectKey]:
-        """The keys that an index gives a value, sorted; KeyError for no index."""
+        """The keys with this index value, sorted; KeyError for an unknown index."""
         with self._lock:
             index = self._namespaces if name == "namespace" else self._indexes[name]
             return _keys(index.get(value, ()))
 
     def add_index(self, name: str, function: IndexFunction) -> None:
-        """Index what is there and all that comes; replaces an index of that name."""
+        """Add an index over present and future entries; replaces an index of that
+        name.
+        """
         with self._lock:
             self._functions[name] = function
             index: _Index = {}
@@ -76,18 +78,18 @@ class Store:
             self._recent.clear()
 
     def values_of(self, name: str, entry: Entry) -> Collection[str]:
-        """What an index gives an entry; KeyError for no index."""
+        """The index values of an entry; KeyError for an unknown index."""
         if name == "namespace":
             return (entry.namespace,)
         return _values(name, self._functions[name], entry)
 
     def put(self, entry: Entry) -> Entry | None:
-        """Keep an entry; returns the one it replaces."""
+        """Store an entry; returns the one it replaces."""
         with self._lock:
             return self._put(entry)
 
     def remove(self, key: ObjectKey) -> Entry | None:
-        """Drop a key; returns what was there."""
+        """Remove a key; returns its entry."""
         with self._lock:
             return self._remove((key.namespace, key.name))
 
@@ -96,10 +98,10 @@ class Store:
         entries: Iterable[Entry],
         covers: Callable[[str], bool] = lambda _namespace: True,
     ) -> tuple[Sequence[Entry], Sequence[tuple[Entry | None, Entry]]]:
-        """Make entries all there is, as one step for other readers.
+        """Replace all entries, as one step for other readers.
 
-        covers: of which namespaces they are all. Returns what was there and is gone,
-        and what was there before each entry.
+        covers: the namespaces that the entries cover completely. Returns the removed
+        entries, and the previous one of each new entry.
         """
         # Outside the lock: readers of indexes wait for it, and lists may be long.
         present = {entry.row[:2]: entry for entry in entries}
@@ -139,7 +141,7 @@ class Store:
         return old
 
     def _index(self, key: _Key, old: Entry | None, new: Entry | None) -> None:
-        """Find a key under what it holds now, and no longer under what it held."""
+        """Update the index values of a key."""
         row, before = self._recent.pop(key, (None, _NOTHING))
         if old is not None and row is not old.row:
             before = self._all_values_of(old)
@@ -168,11 +170,14 @@ class Store:
 
 
 def _values(name: str, function: IndexFunction, entry: Entry) -> Collection[str]:
-    """A function that fails finds the entry under nothing: one bad object must not end
-    the watch of its kind.
+    """An index function that raises gives the entry no values: one bad object must not
+    end the watch of its kind.
     """
     try:
-        return tuple(function(entry))
+        values = function(entry)
+        if isinstance(values, str):  # each letter of a string would be a value
+            raise TypeError(f"it answered the text {values!r:.80}: answer a list")
+        return tuple(values)
     except Exception:  # noqa: BLE001 - any index function, any object
         _log.exception("Index function failed", index=name, object=str(entry.key))
         return ()

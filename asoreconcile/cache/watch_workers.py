@@ -1,11 +1,10 @@
-"""A few threads that run all watches: each whichever has something to do.
+"""A few threads that run the watches of all kinds.
 
-    something came for a watch  ->  it is due  ->  a free thread runs its next steps
+    a watch receives data  ->  it is due  ->  a free thread runs its next steps
 
-One thread at a time runs a watch, in the order in which things came. A handler that
-takes its time holds a thread, and so its own watch alone: what is due and not begun
-within a second gets further threads, as many as it takes, which end once idle. Rules:
-TH-9, TH-10.
+Only one thread at a time runs a watch, and steps run in order. A slow handler blocks
+one thread and delays only its own watch. If a due watch has not started within a
+second, more threads are started as needed; they end once idle. Rules: TH-9, TH-10.
 """
 
 import threading
@@ -23,15 +22,16 @@ from asoreconcile.threads import Threads
 _log = Logger(__name__)
 
 WORKERS = 4
-"""They only move what came into the cache, and call handlers that enqueue: more of them
-would wait for each other."""
+"""They only move received data into the cache, and call handlers that enqueue: more
+threads would wait for each other.
+"""
 # A step takes milliseconds, a long list's a second.
 _HELD_UP_SECONDS = 1.0
 _FIRST_PAUSE_SECONDS = 1.0
 _LAST_PAUSE_SECONDS = 30.0
 
 MakeSteps = Callable[[Callable[[], None]], Stepwise[None]]
-"""What to run, given what wakes it."""
+"""Makes the steps to run, given their wake function."""
 
 
 class WatchWorkers:
@@ -40,8 +40,8 @@ class WatchWorkers:
     def __init__(self, *, clock: Clock, threads: Threads) -> None:
         self._clock = clock
         self._threads = threads
-        # Taken as it is: `with` on the condition costs twice as much, and each event of
-        # each watch comes by here.
+        # The lock itself: `with` on the condition costs twice as much, and every watch
+        # event passes here.
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._due: deque[WatchTask] = deque()
@@ -56,11 +56,11 @@ class WatchWorkers:
     def start(
         self, name: str, make_steps: MakeSteps, *, stopping: threading.Event
     ) -> "WatchTask":
-        """Run a watch from now on. make_steps: called again after one that raised.
+        """Run a watch from now on. make_steps: called again after steps that raised.
 
-        stopping: set, and the watch woken, once its steps are to end. Where the machine
-        gives no thread it begins later. Raises RuntimeError, with nothing begun, where
-        it gives none for the clock's timers: no pause would ever end.
+        stopping: to end the steps, set it and wake the watch. If no worker thread can
+        be started, the watch starts later. Raises RuntimeError, with nothing started,
+        if the clock's timer thread cannot be started: no pause would ever end.
         """
         self._ensure_timers()
         task = WatchTask(
@@ -75,15 +75,13 @@ class WatchWorkers:
         return task
 
     def stop(self) -> None:
-        """End the threads once nothing is due. Idempotent."""
+        """End the threads once no watch is due. Idempotent."""
         with self._lock:
             self._is_stopped = True
             self._changed.notify_all()
 
     def held_up(self) -> dict[str, float]:
-        """The names of watches whose handlers take their time, and for how many seconds
-        by now.
-        """
+        """The names of watches with slow handlers, and for how many seconds so far."""
         now = self._clock.monotonic()
         with self._lock:
             running = list(self._running.values())
@@ -94,7 +92,7 @@ class WatchWorkers:
         }
 
     def add(self, task: "WatchTask") -> None:
-        """Have a task run as soon as a thread is free."""
+        """Queue a task for the next free thread."""
         with self._lock:
             self._due.append(task)
             if self._idle:
@@ -105,7 +103,7 @@ class WatchWorkers:
                 self._look_later()
 
     def withdraw(self, task: "WatchTask") -> bool:
-        """Have a task not run that is due; whether it was."""
+        """Remove a due task; returns whether it was due."""
         with self._lock:
             try:
                 self._due.remove(task)
@@ -114,19 +112,19 @@ class WatchWorkers:
         return True
 
     def _ensure_timers(self) -> None:
-        # The first one of a clock starts its thread, which then stays.
+        # A clock's first timer starts its thread, which then stays.
         if not self._has_timers:
             self._clock.call_at(self._clock.monotonic(), _nothing).cancel()
             self._has_timers = True
 
     def _lack(self) -> bool:
-        """Whether more is due than there are threads without work. The caller holds the
+        """Whether more tasks are due than threads are idle. The caller holds the
         lock.
         """
         return len(self._due) > self._idle + self._starting
 
     def _look_later(self) -> None:
-        """See in a second whether all that is due was begun. The caller holds the
+        """Check in a second whether all due tasks have started. The caller holds the
         lock.
         """
         if self._timer is None and self._lack():
@@ -137,7 +135,7 @@ class WatchWorkers:
     def _look(self, started_before: int) -> None:
         with self._lock:
             self._timer = None
-            # As long as something is begun they get through it.
+            # While tasks are being started, the threads keep up.
             if self._due and self._started == started_before:
                 for _ in range(max(1, min(len(self._due), self._workers))):
                     self._start_worker()
@@ -151,7 +149,7 @@ class WatchWorkers:
             )
 
     def _start_worker(self) -> None:
-        """The caller holds the lock. Not counted where the machine gives none."""
+        """The caller holds the lock. Not counted if no thread can be started."""
         self._numbers += 1
         try:
             self._threads.start(f"watch-worker-{self._numbers}", self._work)
@@ -175,7 +173,9 @@ class WatchWorkers:
             task = self._next()
 
     def _next(self) -> "WatchTask | None":
-        """What this thread is to run now, in place of what it ran; None: it ends."""
+        """The next task for this thread, after the one it ran; None: the thread
+        ends.
+        """
         this = threading.get_ident()
         with self._lock:
             self._running.pop(this, None)
@@ -195,7 +195,7 @@ class WatchWorkers:
 
 
 def _nothing() -> None:
-    """What a timer calls that is only there to be had."""
+    """The callback of a timer that only starts the clock's thread."""
 
 
 class WatchTask:
@@ -203,7 +203,7 @@ class WatchTask:
 
         parked -> due -> running -> parked, due again or paused; over
 
-    A wake while it runs makes it due again.
+    A wake during a run makes it due again.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class WatchTask:
         clock: Clock,
         threads: Threads,
     ) -> None:
-        """`WatchWorkers.start` makes them."""
+        """`WatchWorkers.start` creates them."""
         self.name = name
         self._make_steps = make_steps
         self._stopping = stopping
@@ -229,7 +229,7 @@ class WatchTask:
         self._was_woken = False
         self._timer: Timer | None = None
         self._over = LazyEvent()
-        # Of whoever runs it.
+        # Used only by the thread that runs it.
         self._steps: Stepwise[None] | None = None
         self._crash_pause = _FIRST_PAUSE_SECONDS
         self._revived: Callable[[], None] | None = None
@@ -239,19 +239,21 @@ class WatchTask:
         self._workers.add(self)
 
     def join(self, timeout_seconds: float) -> bool:
-        """Whether it is over, within the time. One that is to stop, and that no thread
-        has begun, is over at once: there may never be a thread for it.
+        """Wait up to the timeout; returns whether it has ended. A stopping task that no
+        thread has started ends at once: there may never be a thread for it.
         """
         if (
             self._stopping.is_set()
             and self._steps is None
             and self._workers.withdraw(self)
         ):
-            self._over.set()
+            self._end()
         return self._over.wait(timeout_seconds)
 
     def wake(self) -> None:
-        """Run it, unless it pauses and is not to stop. Any thread; does not block."""
+        """Make it due, unless it pauses and is not stopping. Any thread; does not
+        block.
+        """
         with self._lock:
             if self._pause is not None and self._stopping.is_set():
                 self._pause = None
@@ -263,7 +265,7 @@ class WatchTask:
         self._workers.add(self)
 
     def step(self) -> None:
-        """Run it to where it waits. One thread at a time; raises nothing."""
+        """Run it until it waits. One thread at a time; never raises."""
         with self._lock:
             self._was_woken = False
         if self._timer is not None:
@@ -289,7 +291,7 @@ class WatchTask:
         return next(self._steps)
 
     def _crashed(self, error: BaseException) -> float:
-        """Seconds until it is made anew."""
+        """Handle a crash; returns the seconds until the steps are made again."""
         pause = self._crash_pause
         self._steps = None
         self._revived = self._threads.fell(self.name, error, starts_again_in=pause)
@@ -310,7 +312,7 @@ class WatchTask:
             self._workers.add(self)
         elif pause is not None:
             deadline = self._clock.monotonic() + pause
-            # Who runs it next may have begun: then the timer finds nothing to do.
+            # The next run may already have started: then the timer finds nothing to do.
             self._timer = self._clock.call_at(deadline, partial(self._resume, this))
 
     def _resume(self, pause: object) -> None:
@@ -321,6 +323,10 @@ class WatchTask:
         self._workers.add(self)
 
     def _end(self) -> None:
+        # A stopped task is not restarted, and must not be shown as down.
+        if self._revived is not None:
+            self._revived()
+            self._revived = None
         if self._steps is not None:
             self._steps.close()
         self._over.set()

@@ -1,9 +1,10 @@
-"""The parent's end of the engine's process: a request out, an answer in, in time.
+"""The parent's side of the engine process: sends a request, receives the answer in
+time.
 
 The CEL engine is C++ that holds the interpreter's lock while it runs, and one short
-expression can ask for more time and memory than a machine has. So it runs in a process
-of its own, started with the first expression, killed when an answer is late, and
-replaced when the next request comes.
+expression can need more time and memory than a machine has. So it runs in a separate
+process, which is started with the first expression, killed when an answer is late, and
+replaced at the next request.
 """
 
 import os
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 DEADLINE_SECONDS = 2.0
 MEMORY_BYTES = 192 * 1024 * 1024
 _START_SECONDS = 30.0
-# How often to look whether a late process has had its time on a busy machine.
+# How often to check whether a late process has used up its CPU time.
 _PATIENCE = 5
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
 
@@ -67,7 +68,7 @@ class _Child:
             )
 
     def receive(self, within_seconds: float) -> JsonObject | None:
-        """The next answer; None when it is late or the process died.
+        """The next answer; None when it is late or invalid, or the process died.
 
         within_seconds: of work. On a busy machine it may take a few times as long.
         """
@@ -87,8 +88,10 @@ class _Child:
             if left <= 0 and not channel.poll(0):
                 self.is_late = True
                 return None
-            answer: JsonObject = jsontext.loads(channel.recv_bytes())
-        except (EOFError, OSError):
+            answer = jsontext.loads(channel.recv_bytes())
+        except (EOFError, OSError, jsontext.JSONDecodeError):
+            return None
+        if not isinstance(answer, dict):
             return None
         self.answered += 1
         return answer
@@ -116,7 +119,7 @@ class _Child:
 
 
 def _environment() -> dict[str, str]:
-    """What an interpreter needs to start; our credentials are none of its business."""
+    """The variables that an interpreter needs to start, without our credentials."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     return {**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
@@ -141,8 +144,8 @@ class EngineProcess:
     def ask(self, request: JsonObject) -> JsonObject:
         """One request's answer. Raises EngineMissingError, EngineLimitError.
 
-        A process that has served before may be full of what it remembers: when it
-        dies, a fresh one gets the request once more.
+        The memory of a process that has served before may be full of caches: if it
+        dies, a new process gets the request once more.
         """
         frame = jsontext.dumps(request)
         with self._lock:

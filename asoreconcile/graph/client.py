@@ -1,10 +1,12 @@
-"""The client of Microsoft Graph: one request a call, an answer or an exception.
+"""The client of Microsoft Graph: each call sends one request.
 
-ARM's pipeline carries it: the same TLS, proxies, limits, fence and sign-in, with tokens
-of Graph's own audience that go to Graph's host alone. Never waits, retries nothing but
-one 401. Facts: Microsoft's reference of the group resource, v1.0.
+It uses ARM's pipeline: the same TLS, proxies, limits, fence and sign-in, with tokens of
+Graph's own audience that are sent to Graph's host only. Never sleeps; retries only a
+401, once. Facts: Microsoft's reference of the group resource, v1.0.
 """
 
+import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -17,7 +19,7 @@ from asoreconcile.arm.errors import ArmError, parse_fault, protocol_fault, state
 from asoreconcile.arm.metrics import AzureRequestMetrics
 from asoreconcile.arm.paging import Paging
 from asoreconcile.arm.pipeline import NO_HEADERS, ArmPipeline
-from asoreconcile.arm.response import ArmResponse
+from asoreconcile.arm.response import PERHAPS_A_PROXY, ArmResponse
 from asoreconcile.clock import Clock
 from asoreconcile.graph.cloud import graph_scope
 from asoreconcile.objects import JsonObject
@@ -34,20 +36,25 @@ _PAGE = "999"  # Graph's most for members and groups
 _NEXT_LINK = "@odata.nextLink"
 _ABSENT = "Request_ResourceNotFound"
 _BAD_REQUEST = "Request_BadRequest"
-# Graph has no code of its own for a reference that is there already.
+# Graph has no separate code for a reference that already exists.
 _THERE_ALREADY = "already exist"
+_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_TEXTS = ("displayName", "mailNickname", "description", "uniqueName")
 
 
 class GraphClient:
     """Requests to one Graph host as one identity. Thread-safe; share it.
 
+    Later writes and deletes use the id in an answer, so an answer that is not a group,
+    or another one than requested, raises ArmError.
+
     endpoint: `https://graph.microsoft.com`, the only host that gets the token.
     budget: holds back what was throttled; one a principal.
     transport: of azure-core; by default `ArmTransport` with `connections` in its pool.
 
-    Every method blocks for one request (lists: one a page), as long as ARM's do at
-    most, and raises ArmError for what Graph refuses, ArmTransportError without an
-    answer, ThrottledError, CredentialError or ForeignHostError when nothing was sent.
+    Every method blocks for one request (lists: one a page), at most as long as ARM's,
+    and raises ArmError if Graph refuses, ArmTransportError without an answer,
+    ThrottledError, CredentialError or ForeignHostError when nothing was sent.
     """
 
     def __init__(
@@ -78,12 +85,12 @@ class GraphClient:
         )
 
     def group(self, group_id: str) -> JsonObject | None:
-        """A group by its object id; None when Graph says that there is none."""
-        return self._one(f"{_ROOT}/groups/{group_id}")
+        """A group by its object id; None if Graph says that it does not exist."""
+        return self._one(f"{_ROOT}/groups/{group_id}", "id", group_id)
 
     def group_named(self, unique_name: str) -> JsonObject | None:
-        """A group by its `uniqueName`; None when Graph says that there is none."""
-        return self._one(_named(unique_name))
+        """A group by its `uniqueName`; None if Graph says that it does not exist."""
+        return self._one(_named(unique_name), "uniqueName", unique_name)
 
     def groups_shown_as(self, display_name: str) -> list[JsonObject]:
         """All groups of a display name, as Graph compares it: without case."""
@@ -93,14 +100,21 @@ class GraphClient:
             "$select": _SELECTED,
             "$top": _PAGE,
         }
-        return list(self._list(f"{_ROOT}/groups", query))
+        found = []
+        for answer, url, group in self._list(f"{_ROOT}/groups", query):
+            _check_group(answer, group, method="GET", url=url)
+            if _folded(group.get("displayName")) != _folded(display_name):
+                message = f"a search by display name found another one{PERHAPS_A_PROXY}"
+                raise protocol_fault(answer, message, method="GET", url=url)
+            found.append(group)
+        return found
 
     def create_group(self, unique_name: str, body: JsonObject) -> JsonObject | None:
-        """Create a group unless one of this `uniqueName` is there.
+        """Create a group unless one of this `uniqueName` exists.
 
-        So a repeated request, or one whose answer was lost, makes no second group.
-        body: as Graph's group. Returns the group, or None where one was there: it has
-        the properties of the body then, and `group_named` reads it.
+        So a repeated request, or one whose answer was lost, creates no second group.
+        body: as Graph's group. Returns the group, or None if one existed: it has the
+        properties of the body then, and `group_named` reads it.
         """
         url = self.endpoint.address(_named(unique_name))
         answer = self._send(
@@ -109,9 +123,7 @@ class GraphClient:
         if answer.status == 204:
             return None
         created = stated_object(answer, method="PATCH", url=url)
-        if not created.get("id"):
-            message = "Graph answered the creation of a group without its id"
-            raise protocol_fault(answer, message, method="PATCH", url=url)
+        _check_group(answer, created, method="PATCH", url=url)
         return created
 
     def update_group(self, group_id: str, changes: JsonObject) -> None:
@@ -120,7 +132,7 @@ class GraphClient:
         self._send("PATCH", url, body=changes)
 
     def delete_group(self, group_id: str) -> None:
-        """Delete; a group that is not there is deleted."""
+        """Delete; succeeds if the group does not exist."""
         url = self.endpoint.address(f"{_ROOT}/groups/{group_id}")
         self._unless_absent("DELETE", url)
 
@@ -130,12 +142,14 @@ class GraphClient:
         A list that cannot be read to its end is an error: never a shorter list.
         """
         path = f"{_ROOT}/groups/{group_id}/{link}"
-        entries = self._list(path, {"$select": "id", "$top": _PAGE})
-        ids = (str(entry.get("id") or "").lower() for entry in entries)
-        return list(dict.fromkeys(id_ for id_ in ids if id_))
+        found: dict[str, None] = {}
+        for answer, url, entry in self._list(path, {"$select": "id", "$top": _PAGE}):
+            _check_id(answer, entry, method="GET", url=url)
+            found[entry["id"].lower()] = None
+        return list(found)
 
     def add(self, group_id: str, link: GroupLink, object_id: str) -> None:
-        """Add a member or owner; one that is there already stays.
+        """Add a member or owner; succeeds if it is one already.
 
         ArmError 404 when Graph has no such object, or not yet such a group.
         """
@@ -147,7 +161,7 @@ class GraphClient:
                 raise
 
     def remove(self, group_id: str, link: GroupLink, object_id: str) -> None:
-        """Take a member or owner out; one that is not there is out."""
+        """Remove a member or owner; succeeds if it is none."""
         path = f"{_ROOT}/groups/{group_id}/{link}/{object_id}/$ref"
         self._unless_absent("DELETE", self.endpoint.address(path))
 
@@ -159,21 +173,32 @@ class GraphClient:
         """Close all connections; the client cannot be used after it."""
         self._pipeline.close()
 
-    def _one(self, path: str) -> JsonObject | None:
+    def _one(self, path: str, member: str, value: str) -> JsonObject | None:
+        """The group at a path. member, value: identify the group."""
         url = self.endpoint.address(path, query={"$select": _SELECTED})
         answer = self._unless_absent("GET", url)
         if answer is None:
             return None
-        return stated_object(answer, method="GET", url=url)
+        group = stated_object(answer, method="GET", url=url)
+        _check_group(answer, group, method="GET", url=url)
+        if str(group.get(member)).lower() != value.lower():
+            message = f"the answer shows another group{PERHAPS_A_PROXY}"
+            raise protocol_fault(answer, message, method="GET", url=url)
+        return group
 
-    def _list(self, path: str, query: Mapping[str, str]) -> Iterator[JsonObject]:
+    def _list(
+        self, path: str, query: Mapping[str, str]
+    ) -> Iterator[tuple[ArmResponse, str, JsonObject]]:
+        """Each entry, with its answer and that answer's URL."""
         url = self.endpoint.address(path, query=query)
-        paging = Paging(self.endpoint, url, link=_NEXT_LINK)
-        while paging.url:
-            yield from paging.turn(self._send("GET", paging.url))
+        paging = Paging(self.endpoint, url, link=_NEXT_LINK, needs_value=True)
+        while url := paging.url:
+            answer = self._send("GET", url)
+            for entry in paging.turn(answer):
+                yield answer, url, entry
 
     def _unless_absent(self, method: str, url: str) -> ArmResponse | None:
-        """The answer; None where Graph says that there is no such thing."""
+        """The answer; None if Graph says that the object does not exist."""
         try:
             return self._send(method, url)
         except ArmError as error:
@@ -204,8 +229,8 @@ class GraphClient:
 
 
 def is_absent(error: ArmError) -> bool:
-    """Whether Graph itself says that it has no such object; a 404 of anything between
-    us is none of its words.
+    """Whether Graph itself says that the object does not exist; a proxy's 404 does not
+    count.
     """
     return error.is_not_found and _ABSENT in (error.code, *error.codes)
 
@@ -217,6 +242,38 @@ def bound(references: Sequence[str], link: GroupLink) -> JsonObject:
 
 def _named(unique_name: str) -> str:
     return f"{_ROOT}/groups(uniqueName='{unique_name}')"
+
+
+def _check_group(
+    answer: ArmResponse, group: JsonObject, *, method: str, url: str
+) -> None:
+    """Raises ArmError if the answer is not a group."""
+    _check_id(answer, group, method=method, url=url)
+    problem = ""
+    for name in _TEXTS:
+        if not isinstance(group.get(name), str | None):
+            problem = f"its {name} is no text"
+    if not isinstance(group.get("groupTypes"), list | None):
+        problem = "its groupTypes is no list"
+    if problem:
+        message = f"the answer shows no group: {problem}{PERHAPS_A_PROXY}"
+        raise protocol_fault(answer, message, method=method, url=url)
+
+
+def _check_id(answer: ArmResponse, entry: JsonObject, *, method: str, url: str) -> None:
+    """The id becomes a segment of paths: it must not contain further segments."""
+    id_ = entry.get("id")
+    if not isinstance(id_, str) or not _ID.fullmatch(id_):
+        message = f"the answer shows an entry without its id{PERHAPS_A_PROXY}"
+        raise protocol_fault(answer, message, method=method, url=url)
+
+
+def _folded(name: str | None) -> str:
+    """A display name in the form in which Graph may compare it: letters without case
+    and accents.
+    """
+    plain = unicodedata.normalize("NFKD", name or "").casefold()
+    return "".join(c for c in plain if not unicodedata.combining(c)).strip()
 
 
 def _is_there_already(error: ArmError) -> bool:

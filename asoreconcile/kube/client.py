@@ -1,7 +1,7 @@
-"""The Kubernetes API by kind and name: plain dicts in, plain dicts out.
+"""A client for the Kubernetes API, by kind and name, with plain dicts.
 
-Reads go to the server; `cache.client.CachedClient` answers them from informers. Rules:
-CL-2, CL-3, CL-4, CL-6, CL-9.
+Reads go to the server; `cache.client.CachedClient` reads from informers. Rules: CL-2,
+CL-3, CL-4, CL-6, CL-9.
 """
 
 import copy
@@ -12,6 +12,7 @@ import attrs
 
 from asoreconcile.backoff import RateLimiter
 from asoreconcile.clock import Clock, SystemClock
+from asoreconcile.errors import check_seconds
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import DecodeError, NotFoundError
@@ -35,7 +36,7 @@ from asoreconcile.threads import Threads
 
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
 
-# client-go's size of a page.
+# client-go's page size.
 _PAGE = 500
 
 
@@ -50,7 +51,7 @@ class Page:
 
 @attrs.frozen
 class _Defaults:
-    """What every write says unless it says otherwise."""
+    """The default options of every write."""
 
     field_manager: str = ""
     dry_run: bool = False
@@ -61,12 +62,14 @@ class _Defaults:
 class KubeClient(Writes):
     """Reads and writes of one API server. Safe from any thread; share it.
 
-    Every method but `watch` blocks for one answer. Raises ApiError (typed by status)
-    for a refusal, TransportError when there is no answer, StoppedError once closed.
+    Every method but `watch` blocks for one response. Raises ApiError (a subclass by
+    status) for an error response, TransportError without a response, StoppedError once
+    closed.
 
-    Within a reconcile no call takes longer than that has left (`reconcile_context`):
-    TransportError, or DeadlineError when nothing was sent. When its controller stops,
-    waits and reads that hang end with StoppedError; writes have until the stop's end.
+    Within a reconcile no call takes longer than the reconcile's deadline
+    (`reconcile_context`): it raises TransportError, or DeadlineError if nothing was
+    sent. When the controller stops, waits and hanging reads raise StoppedError; writes
+    may take until the end of the stop.
     """
 
     def __init__(
@@ -81,15 +84,15 @@ class KubeClient(Writes):
         max_retries: int = MAX_RETRIES,
         before_write: Fence | None = None,
     ) -> None:
-        """limiter: how fast requests may go, `TokenBucket(qps, burst)`; None leaves
+        """limiter: limits the request rate, `TokenBucket(qps, burst)`; None leaves
         fairness to the server.
-        read_seconds: the longest that a call may take, its retries and the whole answer
-        included, but not its turn by the limiter; of a watch and a `listing`, until
-        the answer begins.
+        read_seconds: the longest a call may take, with its retries and the whole
+        response, but without the wait for the limiter; for a watch and a `listing`,
+        until the response begins.
         max_retries: of one call (CL-6).
-        before_write: called when a request that changes something is about to go out
-        on its connection, whole, and again before each further piece of it; what it
-        raises is raised instead, and the server has nothing to act on (`fencing`).
+        before_write: called right before a write request is sent
+        on its connection, and again before each further part of it. If it raises, the
+        call raises that error, and the server gets no complete request (`fencing`).
         """
         self._read_seconds = read_seconds
         self._exchange = RestClient(
@@ -98,6 +101,7 @@ class KubeClient(Writes):
                 user_agent=user_agent,
                 read_seconds=read_seconds,
                 before_write=before_write,
+                clock=clock,
             ),
             clock=clock or SystemClock(),
             limiter=limiter,
@@ -115,11 +119,11 @@ class KubeClient(Writes):
         field_validation: FieldValidation = "",
         namespace: str = "",
     ) -> Self:
-        """The same client, over the same connections, whose writes say this.
+        """The same client, over the same connections, with these defaults for writes.
 
-        dry_run: no write of it changes anything. field_validation: what the server does
-        about fields it does not know. namespace: refuse every other (ValueError);
-        cluster-scoped kinds stay in reach. Rule: CL-4.
+        dry_run: its writes change nothing. field_validation: how the server treats
+        unknown fields. namespace: refuse every other namespace (ValueError);
+        cluster-scoped kinds stay allowed. Rule: CL-4.
         """
         defaults = _Defaults(field_manager, dry_run, field_validation, namespace)
         other = copy.copy(self)
@@ -128,16 +132,16 @@ class KubeClient(Writes):
 
     @property
     def is_dry_run(self) -> bool:
-        """Whether no write of this client changes anything."""
+        """Whether all writes of this client are dry runs."""
         return self._defaults.dry_run
 
     def send(self, write: Write) -> JsonObject:
-        """Make a change; the server's answer."""
+        """Send a write; return the server's response."""
         defaults = self._defaults
         body, dry_run = write.body, write.dry_run or defaults.dry_run
         query = {}
         if write.method == "DELETE":
-            # Of a deletion the body says it: its query is ignored where there is a
+            # A deletion says it in its body: the server ignores the query if there is a
             # body.
             body = {**body, "dryRun": ["All"]} if dry_run else body
         else:
@@ -165,14 +169,15 @@ class KubeClient(Writes):
         propagation: str = "",
         dry_run: bool = False,
     ) -> list[JsonObject]:
-        """Delete what is selected, in one namespace if the kind has any; what the
-        server chose, as it was before, or as it is where something holds it.
+        """Delete the selected objects, in one namespace if the kind is namespaced.
+        Returns the deleted objects in their last state, or in their present state if
+        something holds them.
 
         Raises ValueError without a namespace: the server deletes in one at a time.
         """
         selection = selection_of(what)
         path = self._path_all(selection)
-        # The server would answer 405, which does not say why.
+        # The server would respond with 405, without a reason.
         if path == selection.resource.path() and selection.resource.namespaced:
             raise ValueError(f"say of which namespace to delete all {path}")
         options = delete_options(propagation)
@@ -181,7 +186,7 @@ class KubeClient(Writes):
         answer = self._exchange.document(
             "DELETE", path, query=selection.selectors, body=options
         )
-        # It is done, whatever the answer looks like.
+        # The deletion is done, even if the response cannot be read.
         items = answer.get("items")
         found = items if isinstance(items, list) else []
         return [obj for obj in found if isinstance(obj, dict)]
@@ -195,7 +200,7 @@ class KubeClient(Writes):
         metadata_only: bool = False,
     ) -> JsonObject:
         """One object, or a subresource of it, read from the server."""
-        # The path without a name is the list's, and a list is no object.
+        # Without a name the path is that of the list.
         if not key.name:
             raise ValueError("an object has a name; `list_page` reads all")
         answer = self._exchange.document(
@@ -207,15 +212,15 @@ class KubeClient(Writes):
         return answer
 
     def read(self, path: str, *, accept: str = JSON) -> JsonObject:
-        """Any document of the API: discovery, version."""
+        """Read any document of the API, such as discovery or the version."""
         return self._exchange.document("GET", path, accept=accept)
 
     def list_page(
         self, what: ApiResource | Selection, place: ListOptions = NEWEST
     ) -> Page:
-        """One page of a list; the next one is asked for by its continue token.
+        """One page of a list; pass its continue token to get the next one.
 
-        what: a kind, or a selection of it; so in all that follow.
+        what: a kind, or a selection of it; also in the methods below.
         """
         selection = selection_of(what)
         document = self._exchange.document(
@@ -229,10 +234,10 @@ class KubeClient(Writes):
     def listing(
         self, what: ApiResource | Selection, place: ListOptions = NEWEST
     ) -> Listing:
-        """As `list_page`, but to be read object by object as they arrive.
+        """Like `list_page`, but yields the objects as they arrive.
 
-        For lists that may be long: servers ignore the limit where they answer from
-        memory. Blocks until the answer begins; not tried again where it breaks.
+        For long lists: servers ignore the limit when they answer from the watch cache.
+        Blocks until the response begins; not retried if it breaks.
         """
         selection = selection_of(what)
         stream = self._exchange.stream(
@@ -246,10 +251,10 @@ class KubeClient(Writes):
     def list_all(
         self, what: ApiResource | Selection, *, page_size: int = _PAGE
     ) -> Iterator[JsonObject]:
-        """The objects of a list, read page by page as the iteration goes on.
+        """Iterate over a list, reading page by page.
 
-        All pages are of one moment. Raises ExpiredError when the server has forgotten
-        that moment, some minutes after the first page. apiVersion and kind are set.
+        All pages have one resource version. Raises ExpiredError if the server no longer
+        has it, some minutes after the first page. apiVersion and kind are set.
         """
         resource, token, pages = selection_of(what).resource, "", Pages()
         kind = {"apiVersion": resource.api_version, "kind": resource.kind}
@@ -258,7 +263,7 @@ class KubeClient(Writes):
                 what, ListOptions(limit=page_size, continue_token=token)
             )
             for obj in page.items:
-                yield {**obj, **kind}  # lists leave it to the reader
+                yield {**obj, **kind}  # list items come without them
             token = page.continue_token
             if not token:
                 return
@@ -275,10 +280,11 @@ class KubeClient(Writes):
     ) -> WatchStream:
         """Open a watch; blocks until the server accepts or refuses it.
 
-        timeout_seconds: when the server is to end it; silence for 10 s longer is a
-        broken connection. initial_events: begin with the state, no older than
+        timeout_seconds: when the server ends it; 10 s more without data count as a
+        broken connection. initial_events: start with the state, no older than
         resource_version, then a bookmark annotated `k8s.io/initial-events-end`.
         """
+        check_seconds("timeout_seconds", timeout_seconds)
         selection = selection_of(what)
         stream = self._exchange.stream(
             self._path_all(selection),
@@ -295,8 +301,8 @@ class KubeClient(Writes):
         return WatchStream(stream)
 
     def in_steps(self, threads: Threads) -> KubeStreams:
-        """Lists and watches that one thread receives, however many they are; it begins
-        with the first of them.
+        """Lists and watches that one thread receives, however many there are; the
+        thread starts with the first.
         """
         return KubeStreams(
             self._exchange,
@@ -306,13 +312,13 @@ class KubeClient(Writes):
         )
 
     def renew_connections(self) -> None:
-        """Send no further request over a connection that is open now: it may be dead,
-        and look alive. What is under way goes on.
+        """Send no further requests over the connections open now, as they may be dead
+        without looking so. Requests in progress go on.
         """
         self._exchange.renew_connections()
 
     def close(self) -> None:
-        """End requests and watches, and refuse further ones. Idempotent."""
+        """End requests and watches, and refuse new ones. Idempotent."""
         self._exchange.close()
 
     def _path(
@@ -322,8 +328,8 @@ class KubeClient(Writes):
         if bound and resource.namespaced and key.namespace != bound:
             raise ValueError(f"{key} is not in the client's namespace {bound}")
         if not _are_segments(key):
-            # Names are read from what people write. Something between us and the server
-            # might take this one for the path of another object.
+            # Names come from users' objects. A proxy could read this one as the path of
+            # another object.
             message = f"no {resource.kind} can have the name {str(key)!r:.300}"
             raise NotFoundError(message, status=404, reason="NotFound")
         return resource.path(key.namespace, key.name, subresource)
@@ -334,15 +340,15 @@ class KubeClient(Writes):
 
 
 def _check_named(answer: JsonObject, key: ObjectKey) -> None:
-    """Raises DecodeError for another than the object that was asked for, as a Status
-    or a proxy's `{}`: its finalizers, say, would be none.
+    """Raises DecodeError if the response is not the requested object, such as a Status
+    or a proxy's `{}`: it would seem to have no finalizers, for example.
     """
     if metadata(answer).get("name") != key.name:
         raise DecodeError(f"the answer is not the object {key}")
 
 
 def _are_segments(key: ObjectKey) -> bool:
-    """Whether the server would take both for names, or for none."""
+    """Whether both are valid path segments, or empty."""
     for name in (key.namespace, key.name):
         if "/" in name or "%" in name or name in (".", ".."):
             return False

@@ -1,10 +1,11 @@
-"""Acting as another user: the headers that say so. Rule: CL-9."""
+"""Impersonation headers, for acting as another user. Rule: CL-9."""
 
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 import attrs
 
+from asoreconcile.errors import check_list
 from asoreconcile.kube.cluster import ClusterConfig
 
 
@@ -15,7 +16,7 @@ def impersonation_headers(
     uid: str = "",
     extra: Mapping[str, Sequence[str]],
 ) -> tuple[tuple[str, str], ...]:
-    """The headers of each request that is made as somebody else. Pure."""
+    """The headers of each impersonating request. Pure."""
     headers = [("Impersonate-User", user)]
     headers += [("Impersonate-Uid", uid)] if uid else []
     headers += [("Impersonate-Group", str(group)) for group in groups]
@@ -33,11 +34,13 @@ def impersonating(
     uid: str = "",
     extra: Mapping[str, Sequence[str]],
 ) -> ClusterConfig:
-    """The same way in, as another user. Raises ValueError for nobody.
+    """The configuration with impersonation of another user. Raises ValueError without a
+    user, TypeError if groups is a single string.
 
-    Whom the configuration itself acts as is replaced.
+    It replaces the configuration's own impersonation.
     """
     if not user:
         raise ValueError("say whom to act as: groups alone are nobody")
+    check_list("groups", groups)
     headers = impersonation_headers(user, groups=groups, uid=uid, extra=extra)
     return attrs.evolve(config, impersonation=headers)

@@ -1,7 +1,7 @@
-"""Documents to and from one API server: with retries, credentials, a rate, a count.
+"""REST requests to one API server, with retries, credentials, rate limit and metrics.
 
-One request a call, but for the bounded retries of `retrying`, and one more with a
-renewed credential where the old one was refused. Rules: CL-6, CL-9.
+One request per call, plus the bounded retries of `retrying`, and one more with a
+renewed credential after a 401. Rules: CL-6, CL-9.
 """
 
 import urllib.parse
@@ -17,6 +17,7 @@ from asoreconcile.call_limit import Call, limited
 from asoreconcile.clock import Clock
 from asoreconcile.errors import StoppedError
 from asoreconcile.kube.answer_stream import Stream
+from asoreconcile.kube.api_warnings import ApiWarnings
 from asoreconcile.kube.errors import (
     ApiError,
     DecodeError,
@@ -42,12 +43,12 @@ class RequestMetrics(Protocol):
     """Counts requests and their time (`metrics.RuntimeMetrics`)."""
 
     def kube_request(self, code: str, method: str, host: str, seconds: float) -> None:
-        """Count one request. code: the status, or `<error>` when no answer came."""
+        """Count one request. code: the status, or `<error>` without a response."""
 
 
 @attrs.frozen
 class _Request:
-    """path: of the API. target: as it goes out, with its query."""
+    """path: the API path. target: the path with its query, as sent."""
 
     method: str
     path: str
@@ -60,6 +61,7 @@ class _Request:
 class _Asked:
     """A request for a stream. read_seconds, whole_seconds: see `Transport.stream`."""
 
+    path: str
     target: str
     headers: Mapping[str, str]
     read_seconds: float
@@ -67,7 +69,7 @@ class _Asked:
 
 
 class RestClient:
-    """Requests to one API server, until closed. Safe from any thread."""
+    """Sends requests to one API server until closed. Safe from any thread."""
 
     def __init__(
         self,
@@ -79,7 +81,9 @@ class RestClient:
         max_retries: int,
         read_seconds: float = READ_SECONDS,
     ) -> None:
-        """read_seconds: for one document, its retries included. Else: `KubeClient`."""
+        """read_seconds: for one document, including its retries. For the others see
+        `KubeClient`.
+        """
         self._read_seconds = read_seconds
         self._transport = transport
         self._clock = clock
@@ -87,14 +91,15 @@ class RestClient:
         self._metrics = metrics
         self._max_retries = max_retries
         self._closed = StopSignal()
+        self._warnings = ApiWarnings()
 
     def close(self) -> None:
-        """End requests and streams, and refuse further ones. Idempotent."""
+        """End requests and streams, and refuse new ones. Idempotent."""
         self._closed.set()
         self._transport.close()
 
     def renew_connections(self) -> None:
-        """Use no connection of now for a further request."""
+        """Send no further requests over the connections open now."""
         self._transport.renew_connections()
 
     def document(
@@ -107,11 +112,11 @@ class RestClient:
         accept: str = JSON,
         content_type: str = JSON,
     ) -> JsonObject:
-        """One answer, within `read_seconds` and what is left of the reconcile.
+        """Request a document, within `read_seconds` and the reconcile's deadline.
 
-        Raises ApiError, TransportError; DeadlineError, with nothing sent, when the
-        reconcile has no time left; StoppedError once closed, or when its controller
-        stops while there is still something to wait for.
+        Raises ApiError, TransportError; DeadlineError, with nothing sent, if the
+        reconcile has no time left; StoppedError once closed, or if the controller stops
+        during a wait.
         """
         headers = {"Accept": accept}
         content = None
@@ -141,8 +146,7 @@ class RestClient:
                     answer.body,
                     namespace=_namespace_in(request.path),
                 )
-            # Once: who is refused with a new credential lacks the right, and would ask
-            # for ever.
+            # Only once: if a new credential is refused too, retrying would never end.
             if isinstance(failure, UnauthorizedError) and not renewed:
                 renewed = True
                 if self._transport.renew_credential():
@@ -153,7 +157,7 @@ class RestClient:
             )
             if pause is None or retries >= self._max_retries:
                 raise failure
-            # It would be over before the next try: the caller learns of it now.
+            # No time is left for the next try: raise the error now.
             if call.left is not None and pause >= call.left:
                 raise failure
             if self._wait(request.method, pause):
@@ -237,6 +241,7 @@ class RestClient:
             self._count(request.method, "<error>", began)
             raise
         self._count(request.method, answer.status, began)
+        self._warnings.log(request.method, request.path, answer.headers)
         return answer
 
     def _opened(self, asked: _Asked) -> Stepwise[Stream]:
@@ -256,6 +261,7 @@ class RestClient:
             self._count("GET", "<error>", began)
             raise
         self._count("GET", stream.status, began)
+        self._warnings.log("GET", asked.path, stream.headers)
         return stream
 
     def _started(
@@ -287,6 +293,7 @@ class RestClient:
                 self._count("GET", "<error>", began)
             raise
         self._count("GET", stream.status, began)
+        self._warnings.log("GET", asked.path, stream.headers)
         return stream
 
     def _await_turn(self, method: str) -> None:
@@ -367,7 +374,7 @@ def _asked(
     # A list comes to an end, also from a server that drips; a watch need not.
     whole_seconds = None if "watch" in query else _LIST_SECONDS
     target = _target(path, query)
-    return _Asked(target, {"Accept": accept}, read_seconds, whole_seconds)
+    return _Asked(path, target, {"Accept": accept}, read_seconds, whole_seconds)
 
 
 def _parsed(answer: ApiResponse) -> JsonObject:

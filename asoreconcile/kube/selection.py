@@ -1,7 +1,9 @@
-"""What a list, a watch or a deletion of many is about: one description for all.
+"""Selections of objects for lists, watches and collection deletes.
 
-Clients take it, informers are made of it, and the query is written here. Pure.
+Clients and informers take a selection; its query parameters are built here. Pure.
 """
+
+from typing import Any
 
 import attrs
 
@@ -11,18 +13,36 @@ JSON = "application/json"
 _METADATA = "application/json;as={};g=meta.k8s.io;v=v1"
 
 
+def check_selector(name: str, selector: object) -> None:
+    """Raises TypeError unless it is a string; a mapping of labels is not accepted.
+    Pure.
+    """
+    if selector is not None and not isinstance(selector, str):
+        said = f"{name} is {selector!r:.80}"
+        raise TypeError(f"{said}: write it as a text, such as 'app=mine,tier!=test'")
+
+
+def _check_selector(_selection: object, field: Any, selector: object) -> None:
+    check_selector(field.name, selector)
+
+
 @attrs.frozen
 class Selection:
     """Which objects of a kind, and how much of each. Rule: CA-2.
 
-    namespace: None is all of them, or the one that a client is bound to. Selectors are
-    applied by the server. metadata_only: objects without spec, status or data.
+    namespace: None is all namespaces, or the one that a client is bound to. Selectors
+    are strings, `app=mine`, and applied by the server; TypeError for other types.
+    metadata_only: objects without spec, status or data.
     """
 
     resource: ApiResource
     namespace: str | None = None
-    label_selector: str = attrs.field(default="", kw_only=True)
-    field_selector: str = attrs.field(default="", kw_only=True)
+    label_selector: str = attrs.field(
+        default="", kw_only=True, validator=_check_selector
+    )
+    field_selector: str = attrs.field(
+        default="", kw_only=True, validator=_check_selector
+    )
     metadata_only: bool = attrs.field(default=False, kw_only=True)
 
     @property
@@ -38,22 +58,23 @@ class Selection:
         if not self.metadata_only:
             return JSON
         form = "PartialObjectMetadataList" if listed else "PartialObjectMetadata"
-        # Without a second choice after it: a server that cannot says 406, instead of
-        # sending whole objects that memory was not planned for.
+        # Without a fallback: a server without support responds with 406, instead of
+        # sending whole objects that need more memory than planned.
         return _METADATA.format(form)
 
 
 def selection_of(what: ApiResource | Selection) -> Selection:
-    """All there is of a kind, unless less was asked for."""
+    """All objects of a kind, unless it is already a selection."""
     return what if isinstance(what, Selection) else Selection(what)
 
 
 @attrs.frozen
 class ListOptions:
-    """Where in a kind's history to list, and how far.
+    """The resource version, page size and continue token of a list.
 
-    resource_version: None is the most recent, "0" whatever the server has at hand, any
-    other a state no older than that. limit: of a page. continue_token: the next page.
+    resource_version: None is the most recent, "0" any version the server has cached,
+    any other a state no older than that. limit: the page size. continue_token: of the
+    next page.
     """
 
     resource_version: str | None = None
@@ -62,11 +83,11 @@ class ListOptions:
 
     @property
     def query(self) -> dict[str, str]:
-        """The query parameters; empty values are left out by who builds the URL."""
+        """The query parameters; the URL builder drops empty values."""
         at_least = self.resource_version not in (None, "", "0")
         return {
             "resourceVersion": self.resource_version or "",
-            # Without it, a limit would ask for exactly that version.
+            # Without it, a limit would request exactly that version.
             "resourceVersionMatch": "NotOlderThan" if at_least else "",
             "limit": str(self.limit or ""),
             "continue": self.continue_token,
@@ -74,4 +95,4 @@ class ListOptions:
 
 
 NEWEST = ListOptions()
-"""The whole list, as it is now."""
+"""The whole list in its most recent state."""

@@ -1,7 +1,7 @@
-"""Bytes to and from one API server: whole answers, and streams to cut off.
+"""The transport to one API server: whole responses, and streams that can be closed.
 
-libcurl's connections (`asoreconcile.wire`), no retries and no redirects; HTTP/1.1, and
-HTTP/2 for what a loop receives.
+It uses libcurl (`asoreconcile.wire`), without retries or redirects; HTTP/1.1, and
+HTTP/2 for streams that a loop receives.
 Every wait has a deadline, and ends at once when another thread closes (RF-13, TH-9).
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from asoreconcile.call_limit import Call, limited
+from asoreconcile.clock import Clock
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.answer_stream import PLAIN, Stream, check_plain, wire_failure
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
@@ -28,12 +29,12 @@ from asoreconcile.wire.trust import TlsTrust
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 60.0
-# Servers answer the head of a watch at once: longer is a server that hangs.
+# Servers send the head of a watch at once: after this time the server hangs.
 HEAD_SECONDS = 30.0
-# A page of a list, or all definitions at once; more than that no process would survive.
+# Enough for a page of a list, or all CRDs at once; more would not fit in memory.
 MAX_BODY_BYTES = 256 << 20
 
-# A peer that vanished is noticed by the kernel, even on a quiet watch.
+# TCP keepalive: the kernel detects a vanished peer, even on a quiet watch.
 _KEEPALIVE = [
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -50,7 +51,7 @@ _KEEPALIVE = [
 ]
 
 ApiResponse = WireAnswer
-"""A whole answer; header names in lower case."""
+"""A whole response; header names in lower case."""
 
 
 class Transport:
@@ -63,8 +64,12 @@ class Transport:
         user_agent: str,
         read_seconds: float = READ_SECONDS,
         before_write: Fence | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        """read_seconds, before_write: see `KubeClient`. Raises KubeConfigError."""
+        """read_seconds, before_write: see `KubeClient`. clock: `HandlePool`'s.
+
+        Raises KubeConfigError.
+        """
         parts = urlsplit(config.url)
         self.host = parts.netloc.rpartition("@")[2]
         self._prefix = parts.path.rstrip("/")
@@ -88,6 +93,7 @@ class Transport:
             socket_options=_KEEPALIVE,
             accept_encoding="",
             fence=before_write,
+            clock=clock,
         )
 
     def send(
@@ -99,12 +105,13 @@ class Transport:
         body: bytes | None = None,
         call: Call | None = None,
     ) -> ApiResponse:
-        """One request, one answer. Blocks, within a limit. Raises TransportError.
+        """Send one request and read its response. Blocks, with a limit. Raises
+        TransportError.
 
-        target: path and query. call: the limit of who may ask again (`limited`); None
-        makes one of the transport's own time. Less where the reconcile has less left:
-        raises DeadlineError, with nothing sent, when it has none, and StoppedError when
-        a stop broke it off or the transport is closed.
+        target: path and query. call: the caller's limit, shared by its retries
+        (`limited`); None makes one from the transport's own timeout. The reconcile's
+        deadline shortens it: raises DeadlineError, with nothing sent, if no time is
+        left, and StoppedError if a stop cancelled it or the transport is closed.
         """
         request, _ = self._request(method, target, headers, body)
         if call is not None:
@@ -131,12 +138,13 @@ class Transport:
         read_seconds: float,
         whole_seconds: float | None = None,
     ) -> Stream:
-        """Open an answer to be read line by line. Raises as `send`.
+        """Open a response to be read line by line. Raises as `send`.
 
-        Its head has to come within the transport's own `read_seconds`; a watch's, that
-        has no end, within half a minute: servers send it before the first event.
-        read_seconds: the longest silence between two pieces of the answer.
-        whole_seconds: for all of the answer; None without a limit.
+        The response head must arrive within the transport's `read_seconds`; for a
+        watch, which has no end, within 30 seconds: servers send it before the first
+        event.
+        read_seconds: the longest silence within the response.
+        whole_seconds: for the whole response; None without a limit.
         """
         head_seconds = self._head_seconds(read_seconds, whole_seconds)
         request, asked_as = self._request("GET", target, headers, None)
@@ -158,7 +166,8 @@ class Transport:
         return Stream(opened, asked_as)
 
     def loop(self, threads: Threads) -> StreamLoop:
-        """A thread for streams, that `close` ends; it begins with the first of them.
+        """The thread that receives streams; started with the first stream, ended by
+        `close`.
 
         Raises StoppedError once closed.
         """
@@ -205,9 +214,9 @@ class Transport:
         return Stream(opened, asked_as, host=self.host)
 
     def renew_credential(self, refused: object = None) -> bool:
-        """Whether there is another credential than the refused one, by default that of
-        this thread's last request; somebody may have renewed it already. Raises
-        CredentialError.
+        """Renew a refused credential, by default that of this thread's last request;
+        returns whether there is a new one. Another thread may have renewed it already.
+        Raises CredentialError.
         """
         if refused is None:
             refused = getattr(self._asked_as, "credential", None)
@@ -217,7 +226,7 @@ class Transport:
         return self._credential() != refused
 
     def renew_connections(self) -> None:
-        """Use no connection of now for a further request."""
+        """Send no further requests over the connections open now."""
         self._pool.renew()
         with self._loops_lock:
             loops = list(self._loops)
@@ -225,8 +234,8 @@ class Transport:
             loop.renew()
 
     def close(self) -> None:
-        """Cut all connections: a waiting call raises TransportError now, and a further
-        one StoppedError.
+        """Close all connections: pending calls raise TransportError, later ones
+        StoppedError.
         """
         with self._loops_lock:
             self._is_closed = True
@@ -240,18 +249,18 @@ class Transport:
         return min(read_seconds, self._read_seconds, head_seconds)
 
     def _credential(self) -> tuple[str, int]:
-        """The header, and the number of the certificate."""
+        """The Authorization header, and the certificate's generation."""
         return self._authorization(), self._generation()
 
     def _request(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | None
     ) -> tuple[WireRequest, object]:
-        """The request, and the credential that it shows. Raises TransportError for what
-        would be no request.
+        """The request and its credential. Raises TransportError for an invalid
+        request.
         """
         credential = authorization, _ = self._credential()
         self._asked_as.credential = credential
-        # The server is near: to unpack what it has packed costs more than its bytes.
+        # The server is near: decompression would cost more than the bytes it saves.
         sent = [
             ("User-Agent", self._user_agent),
             ("Accept-Encoding", PLAIN),
@@ -269,12 +278,14 @@ class Transport:
 
 
 def _nobody() -> TlsTrust | None:
-    """Without TLS nobody has to be trusted."""
+    """Without TLS there are no CAs to trust."""
     return None
 
 
 def _destination(config: ClusterConfig) -> Destination:
-    """Raises KubeConfigError, which quotes no URL: a password may be in it."""
+    """Raises KubeConfigError, which does not quote the URL, as it may contain a
+    password.
+    """
     what = "proxy-url"
     try:
         proxy = Proxy.of(config.proxy_url) if config.proxy_url else None

@@ -1,7 +1,7 @@
-"""The verbs that change one object, said as data before anything is sent.
+"""Write verbs as values: each describes a change before it is sent.
 
-What sends them is a client's business (`kube.client`), and what is done with the
-answer (`cache.client`). Rules: CL-2, CL-3.
+A client sends them (`kube.client`); the cache records their responses (`cache.client`).
+Rules: CL-2, CL-3.
 """
 
 from abc import ABC, abstractmethod
@@ -27,10 +27,10 @@ _PATCH_TYPES: Mapping[PatchKind, str] = {
 
 @attrs.frozen
 class Write:
-    """One change of one object. dry_run: the server answers as if, and keeps nothing.
+    """One change of one object. dry_run: the server responds but stores nothing.
 
-    method: of HTTP. key: without a name, of the kind. field_manager, force: of who owns
-    the fields (apply).
+    method: the HTTP method. key: without a name for the collection. field_manager,
+    force: for field ownership (apply).
     """
 
     method: str
@@ -45,15 +45,15 @@ class Write:
 
 
 class Writes(ABC):
-    """create, replace, patch and delete; a client says what sending them means.
+    """create, replace, patch and delete; a client implements `send`.
 
-    Each blocks for one answer. Raises ApiError (typed by status) for a refusal,
-    TransportError when there is no answer, StoppedError once closed.
+    Each blocks for one response. Raises ApiError (a subclass by status) for an error
+    response, TransportError without a response, StoppedError once closed.
     """
 
     @abstractmethod
     def send(self, write: Write) -> JsonObject:
-        """Make the change; the server's answer."""
+        """Send the change; return the server's response."""
 
     def create(
         self,
@@ -67,11 +67,11 @@ class Writes(ABC):
         """Create an object in the namespace it names, or a subresource of that object
         (an eviction, a token request, which state their own kind).
 
-        obj: of the resource's apiVersion and kind where it states none.
+        obj: without apiVersion and kind it gets the resource's.
         """
         key = key_of(obj)
-        # A POST goes to the collection; an object's own path takes one for a
-        # subresource only.
+        # A POST goes to the collection; only a subresource takes one at the object's
+        # path.
         if not subresource:
             key = ObjectKey(key.namespace, "")
             obj = _of_kind(resource, obj)
@@ -96,11 +96,11 @@ class Writes(ABC):
         field_manager: str = "",
         dry_run: bool = False,
     ) -> JsonObject:
-        """Replace an object, on the resource version it holds.
+        """Replace an object, at its resource version.
 
         obj: as `create`.
         """
-        # Others, such as scale, are of kinds of their own.
+        # Other subresources, such as scale, have their own kinds.
         if subresource in ("", "status"):
             obj = _of_kind(resource, obj)
         return self.send(
@@ -129,9 +129,13 @@ class Writes(ABC):
     ) -> JsonObject:
         """Patch an object; `apply` creates it if it is not there.
 
-        field_manager: required by `apply`. force: take fields over from other managers.
-        `strategic` is for the server's own kinds only.
+        field_manager: required by `apply`. force: take over fields from other managers.
+        `strategic` works only for built-in kinds. Raises ValueError for an unknown
+        patch type.
         """
+        if kind not in _PATCH_TYPES:
+            kinds = ", ".join(_PATCH_TYPES)
+            raise ValueError(f"{kind!r:.80} is no kind of patch: give one of {kinds}")
         return self.send(
             Write(
                 "PATCH",
@@ -158,14 +162,15 @@ class Writes(ABC):
         force: bool = False,
         dry_run: bool = False,
     ) -> JsonObject:
-        """Server-side apply of an object, which is not changed: it becomes as stated.
+        """Server-side apply an object; the argument is not changed.
 
-        owner, controller: whose it becomes (`set_owner`). force: as `patch`.
+        owner, controller: the owner reference to set (`set_owner`). force: as in
+        `patch`.
         Raises AlreadyOwnedError, ValueError for an owner in another namespace.
         """
         stated = _of_kind(resource, obj)
         if owner is not None:
-            # A copy down to what `set_owner` changes: callers apply one manifest often.
+            # Copies only what `set_owner` changes: callers apply one manifest often.
             stated = {**stated, "metadata": dict(stated.get("metadata") or {})}
             set_owner(stated, owner, controller=controller)
         return self.patch(
@@ -187,8 +192,8 @@ class Writes(ABC):
         propagation: str = "",
         dry_run: bool = False,
     ) -> Sequence[JsonObject]:
-        """Delete what is selected, in one namespace if the kind has any; what the
-        server chose, as it says.
+        """Delete the selected objects, in one namespace if the kind is namespaced;
+        returns the objects in the server's response.
 
         Raises ValueError without a namespace: the server deletes in one at a time.
         """
@@ -204,12 +209,14 @@ class Writes(ABC):
         grace_seconds: int | None = None,
         dry_run: bool = False,
     ) -> JsonObject:
-        """Delete an object, if it still has that uid and resource version.
+        """Delete an object, if given only with that uid and resource version.
 
         propagation: Background, Foreground or Orphan. grace_seconds: before a pod is
-        killed. Answers a Status, or the object while something holds it.
+        killed. Returns a Status, or the object while finalizers or a grace period hold
+        it.
         """
-        # Without one the path is the collection's, and the server would delete it all.
+        # Without a name the path is the collection's, and the server would delete all
+        # of it.
         if not key.name:
             raise ValueError("a deletion needs a name; `delete_all` is for the rest")
         options = delete_options(propagation)
@@ -222,8 +229,10 @@ class Writes(ABC):
 
 
 def _of_kind(resource: ApiResource, obj: JsonObject) -> JsonObject:
-    """The object, of the resource's kind where it states none. Changes nothing."""
-    # The server leaves both out of a list's items, and takes no object without them.
+    """The object, with the resource's kind if it has none. Does not change the
+    argument.
+    """
+    # The server omits both from list items, and refuses objects without them.
     if obj.get("apiVersion") and obj.get("kind"):
         return obj
     return {
@@ -234,7 +243,7 @@ def _of_kind(resource: ApiResource, obj: JsonObject) -> JsonObject:
 
 
 def delete_options(propagation: str) -> JsonObject:
-    """The body of a deletion. propagation: "" leaves it to the server."""
+    """The body of a delete request. propagation: "" leaves it to the server."""
     options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
     if propagation:
         options["propagationPolicy"] = propagation

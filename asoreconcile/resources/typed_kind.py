@@ -1,7 +1,7 @@
-"""A class and the kind that `@resource` made it: what clients and informers need.
+"""A resource class and its kind, for clients and informers.
 
-What reads, writes and describes objects is loaded with the first that is used: a
-program that stays with dicts does not pay for it.
+The codec and schema modules are loaded on first use, so a program that uses only dicts
+does not load them.
 """
 
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -23,7 +23,7 @@ ATTRIBUTE = "__resource__"
 
 
 class HasMetadata(Protocol):
-    """What every typed object is."""
+    """The protocol of typed objects."""
 
     @property
     def metadata(self) -> "ObjectMeta":
@@ -32,15 +32,15 @@ class HasMetadata(Protocol):
 
 @attrs.frozen
 class TypedKind(Generic[C]):
-    """A class and the kind it stands for. Safe from any thread."""
+    """A class and its kind. Safe from any thread."""
 
     cls: type[C]
     resource: ApiResource
     options: "CrdOptions"
 
     def decode(self, document: JsonObject) -> C:
-        """An object of the class. document: as the server has it; it is the object's
-        from here on. Raises ObjectDecodeError, which names the object and the field.
+        """Decode an object of the class. document: the server's; do not use it
+        afterwards. Raises ObjectDecodeError, which names the object and the field.
         """
         from asoreconcile.resources.codec import ObjectDecodeError
 
@@ -58,7 +58,7 @@ class TypedKind(Generic[C]):
             raise ObjectDecodeError(f"{key}: {error}" if key else str(error)) from None
 
     def encode(self, instance: C) -> JsonObject:
-        """The object as the server has it, a dict of its own."""
+        """Encode the object as a new dict for the server."""
         return {
             "apiVersion": self.resource.api_version,
             "kind": self.resource.kind,
@@ -73,18 +73,25 @@ class TypedKind(Generic[C]):
 
     @property
     def has_status(self) -> bool:
-        """Whether the class has a status, which is a subresource then."""
+        """Whether the class has a status, and so the subresource."""
         from asoreconcile.resources.class_fields import fields_of
 
         return any(one.json_name == "status" for one in fields_of(self.cls))
 
 
 def kind_of(cls: type[C]) -> TypedKind[C]:
-    """What a class was declared as. Raises ResourceError for one that was not."""
-    found = vars(cls).get(ATTRIBUTE)
+    """The kind of a class. Raises ResourceError if it was not declared with
+    `@resource`.
+    """
+    given: object = cls
+    found = vars(given).get(ATTRIBUTE) if isinstance(given, type) else None
     if not isinstance(found, TypedKind):
         from asoreconcile.resources.class_fields import ResourceError
 
+        if not isinstance(given, type):
+            raise ResourceError(
+                f"{given!r:.80} is no class: give one of @resource(...)"
+            )
         raise ResourceError(
             f"{cls.__name__} is no resource: decorate it with @resource(...)"
         )
@@ -92,12 +99,12 @@ def kind_of(cls: type[C]) -> TypedKind[C]:
 
 
 def resource_of(cls: type) -> ApiResource:
-    """Where the API server keeps objects of a class."""
+    """The REST resource of a class's kind."""
     return kind_of(cls).resource
 
 
 def from_dict(cls: type[C], document: JsonObject) -> C:
-    """An object of a class from what the server has; `document` is left as it is.
+    """Decode an object of a class; `document` is not changed.
 
     Raises ObjectDecodeError, which names the object and the field.
     """
@@ -105,7 +112,7 @@ def from_dict(cls: type[C], document: JsonObject) -> C:
 
 
 def to_dict(obj: Any) -> JsonObject:
-    """A typed object as the server has it: for functions that take dicts, such as
+    """Encode a typed object as a dict, for functions that take dicts, such as
     `set_owner` and `recorder.event`.
     """
     return kind_of(type(obj)).encode(obj)

@@ -1,23 +1,24 @@
-"""A process of controllers in a few lines: the parts they share, made and wired once.
+"""A process of controllers in a few lines: creates and connects the parts they share.
 
     app = Application("mirror", health_address=":8081")
     app.reconcile(CONFIG_MAPS, Mirror(app)).owns(SECRETS).watches(NAMESPACES, to_maps)
     sys.exit(app.run())
 
-Every part is public and works alone: an application only saves the wiring.
+Every part is public and works alone; an application only connects them.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from functools import partial
+from os import PathLike
 from threading import Lock
 from typing import Self
 
 from asoreconcile.cache.scope import CacheOptions
 from asoreconcile.cache.unreadable import ReportUnreadable
 from asoreconcile.clock import Clock
-from asoreconcile.errors import check_seconds
+from asoreconcile.errors import check_is, check_seconds
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.events import EventApi
@@ -35,6 +36,7 @@ from asoreconcile.runtime.runnable import RunnableGroup, RunnableHooks
 from asoreconcile.runtime.signals import stop_signals
 from asoreconcile.runtime.startup import StartUp
 from asoreconcile.runtime.webhook_servers import WebhookServers
+from asoreconcile.signatures import check_takes
 from asoreconcile.tracing import Tracing
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import WebhookLimits
@@ -42,17 +44,17 @@ from asoreconcile.webhooks.serving_certificates import ServingCertificates
 
 
 class Application(ControllerHost):
-    """A client, informers, metrics, health checks and a manager that know each other.
+    """A client, informers, metrics, health checks and a manager, connected.
 
-    Make one a process. Making it sends nothing; `run` starts everything. Methods are
-    safe from any thread.
+    Create one per process. The constructor sends no request; `run` starts everything.
+    Methods are safe from any thread.
     """
 
     def __init__(
         self,
         name: str,
         *,
-        cluster: ClusterConfig | str | None = None,
+        cluster: ClusterConfig | str | PathLike[str] | None = None,
         clock: Clock | None = None,
         client: ClientOptions | None = None,
         cache: CacheOptions | None = None,
@@ -68,36 +70,43 @@ class Application(ControllerHost):
     ) -> None:
         """name: the user agent, and the source of events.
         cluster: a configuration or a kubeconfig's path; None looks where kubectl does,
-        and into the pod. Raises KubeConfigError if there is none.
-        client: how fast, how patiently and by which name `client` asks. cache: which
-        namespaces and objects `informer` watches.
-        on_unreadable: called with objects that the caches leave out because they
-        cannot be read; None records a Warning event at each.
-        event_api: which kind of events `recorder` writes.
-        leader_election: wait for this Lease, or one of this name, before anything is
-        reconciled; None leads at once. Who loses it may write no more: `client` refuses
-        to, and `run` ends with 1.
-        metrics_address, health_address: `:8080`, `127.0.0.1:0`; "0" is off; one address
-        may serve both, unless the probes would have to log in. Raises ListenError.
-        secure_metrics: serve them over HTTPS, to users whose roles allow it (MG-8);
-        metrics_certificates: what with; None makes a self-signed pair.
-        tracing: spans of reconciles and of their requests, by OpenTelemetry.
-        grace_seconds: the whole budget of a stop.
-        Raises ValueError without a name, TypeError or ValueError for what is no time.
+        then for the pod's service account. Raises KubeConfigError if there is none.
+        client: rate limit, timeouts and user agent of `client`. cache: which namespaces
+        and objects `informer` watches.
+        on_unreadable: called with each object that the caches leave out because it
+        cannot be read; None records a Warning event on it.
+        event_api: which API's events `recorder` writes.
+        leader_election: the Lease, or its name, to hold before anything is reconciled;
+        None leads at once. After losing the lease, `client` refuses to write, and `run`
+        returns 1.
+        metrics_address, health_address: `:8080`, `127.0.0.1:0`; "0" is off. Both may
+        share one address, unless secure_metrics would make probes authenticate. Raises
+        ListenError.
+        secure_metrics: serve metrics over HTTPS, to users whose roles allow it (MG-8);
+        metrics_certificates: the serving certificates; None makes a self-signed pair.
+        tracing: OpenTelemetry spans for reconciles and their requests.
+        grace_seconds: the total time for a graceful stop.
+        Raises ValueError without a name, TypeError or ValueError for an invalid
+        duration, TypeError for options of another class.
         """
         if not name:
             raise ValueError(
                 "an application needs a name: requests and events carry it"
             )
         check_seconds("grace_seconds", grace_seconds)
+        if client is not None:
+            check_is("client", client, ClientOptions)
+        if cache is not None:
+            check_is("cache", cache, CacheOptions)
+        if leader_election is not None:
+            check_is("leader_election", leader_election, str, LeaderElectionOptions)
         self._tracing = tracing
         parts = ProcessParts.of(clock)
         clock, metrics, threads = parts.clock, parts.metrics, parts.threads
         self.threads = threads
-        """Where all that runs for as long as the process does is started, and started
-        again if it dies."""
+        """Starts the process's long-running threads, and restarts one that dies."""
         self.registry = metrics.registry
-        """What `/metrics` shows: register metrics of your own in it."""
+        """The registry behind `/metrics`: register your own metrics here."""
         config = config_of(cluster)
         client = client or ClientOptions()
         user_agent = client.user_agent_of(name)
@@ -141,7 +150,7 @@ class Application(ControllerHost):
             fence=self.fence,
             show=self._process.informers.add,
         )
-        # Last of all: what is closed before may use timers. A process goes on after it.
+        # Last: parts that are closed before may use timers. The process may live on.
         self._closing.insert(0, parts.close)
         self.on_close(self._process.close)
         metrics.expose_server_probe(
@@ -166,15 +175,16 @@ class Application(ControllerHost):
     def cluster(
         self,
         name: str,
-        cluster: ClusterConfig | str,
+        cluster: ClusterConfig | str | PathLike[str],
         options: ClusterOptions | None = None,
     ) -> Cluster:
-        """Another API server: `reconcile`, `owns` and `watches` take its informers.
+        """Connect another API server; `reconcile`, `owns` and `watches` take its
+        informers.
 
         name: in metrics and `/readyz`; unique here. cluster: a configuration, or a
-        kubeconfig's path. It starts, stops and is ready with the application; to lose
-        the lease of the own cluster stops writes there too. To be made before `run`.
-        Raises ManagerError if the name is taken, KubeConfigError.
+        kubeconfig's path. It starts and stops with the application, and is part of its
+        readiness. Losing the application's lease stops writes to this cluster too. Call
+        before `run`. Raises ManagerError if the name is taken, KubeConfigError.
         """
         config = config_of(cluster)
         if name in self._clusters:
@@ -197,7 +207,9 @@ class Application(ControllerHost):
 
     @property
     def webhook_metrics(self) -> WebhookMetrics:
-        """For `FileCertificates` and the like; there are none before it is asked."""
+        """Webhook metrics, for `FileCertificates` and the like; registered at first
+        use.
+        """
         return self._webhook_servers.metrics
 
     def webhooks(
@@ -207,84 +219,97 @@ class Application(ControllerHost):
         certificates: ServingCertificates,
         limits: WebhookLimits | None = None,
     ) -> TypedWebhookServer:
-        """A server for what the API server asks: register functions on the answer.
+        """Add a webhook server; register webhook functions on the returned object.
 
         It runs on every replica, and readiness waits for it.
         certificates: `FileCertificates`, or `ManagedCertificates`, which is started
-        and stopped with it. Raises ListenError for what is no address.
+        and stopped with it. Raises ListenError for an invalid address.
         """
         return self._webhook_servers.add(address, certificates, limits)
 
-    def before_start(self, name: str, step: Callable[[], None]) -> None:
-        """Have a function called by `run`, on its thread, before anything is started:
-        after those that were added before it.
+    def before_start(self, name: str, step: Callable[[], object]) -> None:
+        """Register a function that `run` calls on its thread before it starts anything.
+        Functions are called in the order they were added.
 
-        name: what it does, for the log. step: may block; called again for a quarter of
-        a minute while the API server does not answer, as it may be starting too. What
-        it raises else, `run` raises. For what needs the lease there is `when_leading`.
+        name: what it does, for the log. step: may block. While the API server does not
+        answer, it is retried for 15 seconds, as the server may be starting too; `run`
+        raises any other error. Use `when_leading` for work that needs the lease. Raises
+        TypeError unless step is a function without arguments.
         """
+        check_takes(step, what="step")
         self._startup.add(name, step)
 
     def when_leading(
         self,
         name: str,
-        step: Callable[[], None],
+        step: Callable[[], object],
         *,
-        on_stop: Callable[[], None] = lambda: None,
+        on_stop: Callable[[], object] = lambda: None,
     ) -> None:
-        """Have a function called once this process may write: after those and the
-        controllers that were added before it, whether or not the caches are full.
+        """Register a function to call once this process leads. It runs after the
+        functions and controllers that were added before it, and does not wait for cache
+        sync.
 
-        step, on_stop: as of `RunnableHooks`. Raises ManagerError if the name is taken.
+        step, on_stop: see `RunnableHooks`. Raises ManagerError if the name is taken,
+        TypeError as `before_start` does.
         """
         hooks = RunnableHooks(name, step, on_stop=on_stop)
         self.manager.add(hooks, group=RunnableGroup.LEADER, after_caches=False)
 
     def run(self, *, signals: bool = True) -> int:
-        """Start everything, block until stopped, stop everything; the exit code.
+        """Start everything, block until stopped, stop everything; return the exit code.
 
-        signals: SIGINT and SIGTERM stop it, from the first step of `before_start` on;
-        main thread only. Raises what a step of `before_start` raises, and ManagerError
-        if it runs or ran: an application runs once. Rules: MG-1, MG-4, MG-6.
+        signals: SIGINT and SIGTERM stop it, from the first `before_start` function on;
+        main thread only. Raises what a `before_start` function raises, and ManagerError
+        if it has run before or was closed: an application runs once. Rules: MG-1, MG-4,
+        MG-6.
         """
-        # From the first step on: a container's first process is not ended by a signal
-        # that nobody handles, it misses it.
+        # Before the first step: the kernel drops signals to a container's first process
+        # that has no handler for them.
         with stop_signals(self.stop) if signals else nullcontext():
             self._begin()
             return self._run()
 
     @contextmanager
     def running(self) -> Iterator[Self]:
-        """Run on a thread of its own until the block ends, as tests do.
+        """Run on a separate thread until the `with` block ends, as tests do.
 
-        Blocks at the end until all has stopped. Raises RuntimeError if the exit code
-        would not be 0, from what `run` would have raised; ManagerError as `run` does.
+        Blocks at the end of the block until everything has stopped. Raises RuntimeError
+        if the exit code is not 0, caused by the error `run` raised; ManagerError as
+        `run` does.
         """
         self._begin()
         with detached(self.name, self._run, self.manager):
             yield self
 
     def _begin(self) -> None:
-        """Before anything that a second run could stop or close for the first one."""
+        """Comes first, so that a second `run` cannot end parts of the first one."""
         if not self._not_run.acquire(blocking=False):
             raise ManagerError(f"{self.name} runs once: make another Application")
+        # `close` calls them all: without it they would run on without a client.
+        if not self._closing:
+            raise ManagerError(f"{self.name} is closed: make another Application")
 
     def _run(self) -> int:
         try:
             self._startup.run()
             return self.manager.run()
         except BaseException as error:
-            # For who waits on another thread until it is ready.
+            # For a caller of `wait_until_ready` on another thread.
             self.manager.fail(error)
             raise
         finally:
             self.close()
 
     def wait_until_ready(self, timeout_seconds: float = 30.0) -> None:
-        """Block until all runs and `/readyz` would say so, in real seconds; a standby
-        is ready too. Raises NotReadyError, which says what is missing.
+        """Block until everything runs and `/readyz` would pass; the timeout is in real
+        seconds. A standby counts as ready. Raises NotReadyError, which names what is
+        missing.
         """
-        wait_until_ready(self.manager, self.readyz, timeout_seconds)
+        controllers = self._process.debug.controllers
+        wait_until_ready(
+            self.manager, self.readyz, timeout_seconds, controllers=controllers
+        )
 
     def stop(self) -> None:
         """Ask `run` to end. Does not wait."""
@@ -293,21 +318,22 @@ class Application(ControllerHost):
 
     @property
     def fence(self) -> Fence | None:
-        """What `client` asks before each piece of a write: raises NotLeadingError once
-        another process may lead. For other clients that must not write then; None
-        without a leader election.
+        """The check that `client` makes before it sends each part of a write. Raises
+        NotLeadingError if this process led and another may lead now. A process that has
+        not led yet may write, for example its certificates. Pass it to other clients
+        that must stop writing then. None without leader election.
         """
         return self._elector.check if self._elector else None
 
     @property
     def leads(self) -> bool:
-        """Whether this process may write now; always, without a leader election."""
+        """Whether this process leads now; always True without leader election."""
         return self._elector is None or self._elector.leads
 
     @property
     def predecessor_renewed(self) -> datetime | None:
-        """Until when another process led before this one, by the Lease; None if none
-        did, and without a leader election. Settled once `leads`.
+        """When the previous leader last renewed the Lease; None if there was none, and
+        without leader election. Final once `leads` is True.
         """
         return self._elector.predecessor_renewed if self._elector else None
 
@@ -321,7 +347,7 @@ class Application(ControllerHost):
         self._run_cluster(self)
 
     def _run_cluster(self, cluster: Cluster) -> None:
-        # The recorder with the servers, which stop last: a stop is worth events too.
+        # The recorder stops with the servers, last: a stop records events too.
         self.manager.add(cluster.recorder, group=RunnableGroup.SERVERS)
         self.manager.add(cluster.informers, group=RunnableGroup.CACHES)
         self.manager.add(cluster.probe, group=RunnableGroup.CACHES)

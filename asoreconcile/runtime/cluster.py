@@ -1,7 +1,7 @@
-"""One API server as a process of controllers uses it: clients, caches, events.
+"""The clients, caches and event recorder of one API server.
 
-An `Application` is one, of the cluster that it lives in; `Application.cluster` makes
-more. Rules: CA-1, CA-2, CL-3, CL-7.
+An `Application` is the `Cluster` it runs in; `Application.cluster` adds others. Rules:
+CA-1, CA-2, CL-3, CL-7.
 """
 
 import os
@@ -24,7 +24,8 @@ from asoreconcile.kube.discovery import Discovery
 from asoreconcile.kube.events import EventApi, EventRecorder
 from asoreconcile.kube.impersonation import impersonating
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import JsonObject, copy_json, gvk_of
+from asoreconcile.kube.selection import check_selector
+from asoreconcile.objects import JsonObject, copy_json, gvk_of, key_of
 from asoreconcile.resources.client import TypedCachedClient, TypedClient
 from asoreconcile.resources.informer import TypedInformer
 from asoreconcile.resources.typed_kind import (
@@ -37,13 +38,14 @@ from asoreconcile.resources.typed_kind import (
 from asoreconcile.runtime.health import ApiServerAnswers
 from asoreconcile.runtime.options import ClientOptions
 from asoreconcile.runtime.process_parts import ProcessParts
+from asoreconcile.signatures import check_takes
 
 T = TypeVar("T", bound=HasMetadata)
 
 
 @attrs.frozen(kw_only=True)
 class ClusterOptions:
-    """How a cluster is asked, watched and told. The fields are as of `Application`."""
+    """How to access a cluster. The fields are arguments of `Application`."""
 
     client: ClientOptions = attrs.field(factory=ClientOptions)
     cache: CacheOptions | None = None
@@ -51,15 +53,19 @@ class ClusterOptions:
     event_api: EventApi = "v1"
 
 
-def config_of(cluster: ClusterConfig | str | None) -> ClusterConfig:
-    """A configuration, or that of a kubeconfig's path; None looks where kubectl does,
-    and into the pod. Raises KubeConfigError if there is none.
+def config_of(cluster: ClusterConfig | str | os.PathLike[str] | None) -> ClusterConfig:
+    """A configuration, or the one at a kubeconfig's path; None looks where kubectl
+    does, then for the pod's service account. Raises KubeConfigError if there is none.
     """
-    return cluster if isinstance(cluster, ClusterConfig) else load(cluster)
+    if isinstance(cluster, ClusterConfig):
+        return cluster
+    return load(None if cluster is None else os.fspath(cluster))
 
 
 class Cluster:
-    """Clients, informers and a recorder of one API server. Safe from any thread."""
+    """Clients, informers and an event recorder for one API server. Safe from any
+    thread.
+    """
 
     def __init__(
         self,
@@ -71,11 +77,11 @@ class Cluster:
         fence: Fence | None = None,
         show: Callable[[Informer], bool] | None = None,
     ) -> None:
-        """name: of who asks: the user agent, the source of events, and the manager of
-        the fields that `apply` writes. fence: what `client` asks before each piece of a
-        write. show: called with each informer that is asked for.
+        """name: the user agent, the source of events, and the field manager of `apply`.
+        fence: `client` calls it before it sends each part of a write. show: called with
+        each requested informer.
 
-        `Application` makes them; making one sends nothing.
+        `Application` creates them; the constructor sends no request.
         """
         self.name = name
         clock, threads = parts.clock, parts.threads
@@ -87,9 +93,9 @@ class Cluster:
         self._fence = fence
         self._user_agent = options.client.user_agent_of(name)
         self.client = self._client(config)
-        """Asks the server, and writes."""
-        # By the client that is fenced: an event of a process that lost the lease is a
-        # write.
+        """Reads from the server and writes to it."""
+        # Through the fenced client: recording an event is a write too, and a process
+        # that lost the lease must not do it.
         self.recorder = EventRecorder(
             self.client, name, clock=clock, api=options.event_api, threads=threads
         )
@@ -101,8 +107,9 @@ class Cluster:
             threads=threads,
         )
         self.cached = TypedCachedClient(self.client, self._informers)
-        """Reads from the informers that were asked for, writes to the server, and never
-        reads anything older than it wrote."""
+        """Reads from the requested informers and writes to the server; it never returns
+        a state older than its own writes.
+        """
         self._probe = server_probe(
             config,
             self.client,
@@ -112,24 +119,26 @@ class Cluster:
             threads=threads,
         )
         self.answers = ApiServerAnswers(self._probe, self._informers.held_up)
-        """A readiness check that reports and never fails: when the server last
-        answered."""
+        """A readiness check that never fails and reports when the server last answered.
+        """
         self._made_in = os.getpid()
-        self._closing: list[Callable[[], None]] = [self.client.close]
+        self._closing: list[Callable[[], object]] = [self.client.close]
 
     @cached_property
     def discovery(self) -> Discovery:
-        """Where the server keeps its kinds; what it said is kept."""
+        """The kinds and resources of the server, cached."""
         return Discovery(self.client)
 
     @property
     def informers(self) -> Informers:
-        """What watches, for a manager to run."""
+        """The informers, as a service for a manager to run."""
         return self._informers
 
     @property
     def probe(self) -> ServerProbe:
-        """Whether the server is still there, for a manager to run."""
+        """The probe of whether the server answers, as a service for a manager to
+        run.
+        """
         return self._probe
 
     @overload
@@ -157,19 +166,33 @@ class Cluster:
         label_selector: str | None = None,
         field_selector: str | None = None,
     ) -> Any:
-        """The cached, watched objects of a kind; one for all who ask for the same.
+        """The informer of a kind; equal requests share one.
 
         metadata_only: leave out spec, status and data. label_selector, field_selector:
-        other ones than the cluster's for the kind, in a cache of their own.
-        Of a class, it answers objects of the class.
+        override the kind's selectors; the informer then has its own cache.
+        For a resource class, it returns objects of the class. Raises TypeError if the
+        argument is not a kind, and for metadata_only with a class; ResourceError if the
+        class is not a resource.
         """
+        check_selector("label_selector", label_selector)
+        check_selector("field_selector", field_selector)
         if isinstance(resource, type):
+            if metadata_only:
+                raise TypeError(
+                    f"objects of {resource.__name__} are whole: give "
+                    f"resource_of({resource.__name__}) for metadata_only"
+                )
             untyped = self.informer(
                 resource_of(resource),
                 label_selector=label_selector,
                 field_selector=field_selector,
             )
             return TypedInformer(resource, untyped)
+        if not isinstance(resource, ApiResource):
+            raise TypeError(
+                f"{resource!r:.80} is no kind: give an ApiResource, such as "
+                "CONFIG_MAPS, a class of @resource, or an informer"
+            )
         informer = self._informers.of(
             resource,
             metadata_only=metadata_only,
@@ -209,19 +232,22 @@ class Cluster:
         controller: bool = True,
         force: bool = True,
     ) -> Any:
-        """Have an object be as `child` says, by server-side apply; the server's answer.
+        """Server-side apply `child`; return the server's response.
 
-        What `child` leaves out is not touched; what it left out since the last apply is
-        taken away. It is made where it is not there, and the server stores nothing
-        where nothing differs. `owner`: whose it becomes (`set_owner`), the object as
-        the server answered it; None for none. child: with apiVersion and kind; it is
-        not changed. Both may be of classes; the answer is of the child's.
-        resource: where the kind is; None asks discovery, once a kind.
-        controller: as the owner's own, which wakes `owns()`. force: take over fields
-        that others manage, as a controller must; False raises ConflictError there.
+        Fields that `child` never set are not touched; fields it stopped setting since
+        the last apply are removed. The object is created if it does not exist, and the
+        server stores nothing if nothing differs.
+        `owner`: the object to set as owner (`set_owner`), as read from the server; None
+        sets none. child: with apiVersion and kind; it is not changed. Both may be
+        instances of resource classes; the result has the child's class.
+        resource: the kind's resource; None asks discovery, once per kind.
+        controller: set the owner as the controller, which triggers `owns()`. force:
+        take over fields that others manage, as a controller must; False raises
+        ConflictError instead.
 
-        Blocks for one answer. Raises UnknownKindError, AlreadyOwnedError, ValueError
-        for an owner of another namespace, and what `client` raises.
+        Blocks for one response. Raises UnknownKindError, AlreadyOwnedError, ValueError
+        for an owner in another namespace or a child without apiVersion or kind, and
+        what `client` raises.
         """
         typed: TypedKind[Any] | None = None
         if not isinstance(child, dict):
@@ -229,8 +255,13 @@ class Cluster:
             child, resource = typed.encode(child), resource or typed.resource
         if owner is not None and not isinstance(owner, dict):
             owner = to_dict(owner)
+        if resource is None:
+            gvk = gvk_of(child)
+            if not (gvk.version and gvk.kind):
+                raise ValueError(f"{key_of(child)} needs its apiVersion and kind")
+            resource = self.discovery.resource(gvk)
         answer = self.cached.apply(
-            resource or self.discovery.resource(gvk_of(child)),
+            resource,
             child,
             owner=owner,
             controller=controller,
@@ -247,10 +278,10 @@ class Cluster:
         uid: str = "",
         extra: Mapping[str, Sequence[str]] | None = None,
     ) -> TypedClient:
-        """A client that acts as another user, over connections of its own.
+        """A client that impersonates another user, over separate connections.
 
-        The process needs the right to `impersonate` it. Made anew at each call, and
-        closed with the application: keep it, or close it yourself.
+        The process needs the `impersonate` permission. Each call makes a new client,
+        which is closed with the application: keep it, or close it yourself.
         """
         config = impersonating(
             self._config, user, groups=groups, uid=uid, extra=extra or {}
@@ -260,21 +291,22 @@ class Cluster:
         return made
 
     def close(self) -> None:
-        """Close the clients, and call what `on_close` was given. An application does so
-        at its end. Idempotent; does nothing in a process that was forked since.
+        """Close the clients, and call the functions given to `on_close`. An application
+        calls it at its end. Idempotent; does nothing in a forked child process.
         """
-        # Connections and listeners are shared with the process that was forked: to say
-        # goodbye here would end them there.
+        # A forked child shares connections and listeners with its parent: closing them
+        # here would end them there.
         if self._made_in != os.getpid():
             return
         closing, self._closing = self._closing, []
         with ExitStack() as stack:
-            # The last first, and all of them, whatever one of them raises.
+            # In reverse order, and all of them, even if one raises.
             for close in closing:
                 stack.callback(close)
 
-    def on_close(self, close: Callable[[], None]) -> None:
-        """Have `close` call a function, before it closes the clients."""
+    def on_close(self, close: Callable[[], object]) -> None:
+        """Register a function that `close` calls before it closes the clients."""
+        check_takes(close, what="function to close with")
         self._closing.append(close)
 
     def _client(self, config: ClusterConfig, *, fenced: bool = True) -> TypedClient:

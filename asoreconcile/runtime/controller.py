@@ -1,8 +1,8 @@
-"""A controller: events of some sources in, reconciles of one kind's objects out.
+"""A controller: takes events from its sources and reconciles the objects of one kind.
 
     source -> predicates -> handler -> queue -> worker -> reconciler -> outcome -> queue
 
-Events arrive on watch threads and only enqueue. Workers are this controller's own
+Event handlers run on watch threads and only enqueue. Each controller has its own worker
 threads. Rules: CT-*.
 """
 
@@ -21,14 +21,13 @@ from asoreconcile.runtime.reconciler import Reconcile, Reconciler, reconcile_of
 from asoreconcile.runtime.sources import CacheSync, EventSources, Watch
 from asoreconcile.runtime.worker import Worker
 from asoreconcile.runtime.worker_pool import StartThread, WorkerPool, start_daemon
+from asoreconcile.stop_signal import SHARE_OF_CALLS
 from asoreconcile.threads import Threads
 from asoreconcile.tracing import Tracing
 
-# Slow calls may rightly take minutes, and a restart would only make them again.
+# Slow calls may legitimately take minutes, and a restart would only repeat them.
 _NO_PROGRESS_SECONDS = 900.0
 _NO_THREAD_SECONDS = 60.0
-# Of a stop's time; the rest is for unwinding.
-_SHARE_OF_CALLS = 0.9
 
 
 class Controller:
@@ -51,8 +50,8 @@ class Controller:
         reconciler: an object with `reconcile`, or a plain function of a Request. Raises
         TypeError for anything else.
         kind: the `controllerKind` log field; default the name.
-        threads: shared by a process that shows what died of it.
-        tracing: makes a span of each reconcile.
+        threads: starts the threads; share one per process to report threads that died.
+        tracing: records a span for each reconcile.
         """
         options = options or ControllerOptions()
         self.name = name
@@ -64,7 +63,8 @@ class Controller:
             clock=clock,
             limiter=options.limiter,
             metrics=metrics.queue(name) if metrics else None,
-            # Else one team's thousand objects would be served before another's first.
+            # Otherwise a thousand objects of one namespace would delay the first of
+            # another.
             fairness=options.fairness or _namespace,
             on_ready=self._scale_up,
         )
@@ -100,28 +100,28 @@ class Controller:
         self._started = False
 
     def watch(self, watch: Watch) -> None:
-        """Reconcile what its events ask for. At any time: CT-8."""
+        """Add a source: its events enqueue requests. Callable at any time: CT-8."""
         self._sources.add(watch)
 
     def enqueue(
         self, key: ObjectKey, *, priority: int = 0, after_seconds: float = 0.0
     ) -> None:
-        """Have an object reconciled, whether or not an event says so.
+        """Enqueue an object for a reconcile without an event.
 
-        Raises TypeError or ValueError for what is no time.
+        Raises TypeError or ValueError for an invalid delay.
         """
         check_seconds("after_seconds", after_seconds)
         self._queue.add_after(key, after_seconds, priority=priority)
 
     def warm_up(self) -> None:
-        """Begin to take in events without reconciling: a standby's part. Idempotent.
+        """Start to enqueue events without reconciling, as a standby does. Idempotent.
 
         Rule: CT-7.
         """
         self._sources.open()
 
     def start(self) -> None:
-        """Reconcile, as soon as all sources have synced. Does not block.
+        """Start the workers as soon as all sources have synced. Does not block.
 
         Raises RuntimeError if started before. Rules: CT-1, CT-7.
         """
@@ -131,37 +131,37 @@ class Controller:
             self._started = True
         if self._metrics:
             self._metrics.max_concurrent = self._max_concurrent
-        # First: the wait is for the sources that are registered when it begins.
+        # First: the cache sync covers the sources that are registered when it begins.
         self.warm_up()
         self._cache_sync.start(self._sources.registrations)
 
     def stop(self, timeout_seconds: float) -> list[str]:
-        """Begin nothing more and wait for what runs, at most so long.
+        """Start no more reconciles and wait for those in flight, at most this long.
 
-        Calls of the clients that take more than nine tenths of it are cut off. Returns
-        what still runs then, as `controller namespace/name (12.3 s)`. May be called
-        again, to wait for longer.
+        After four fifths of the time, their client calls are cut off. Returns the
+        reconciles still in flight then, as `controller namespace/name (12.3 s)`. May be
+        called again, to wait longer.
         """
         self.ask_to_stop(timeout_seconds)
         return self.wait_until_ended(timeout_seconds)
 
     def ask_to_stop(self, timeout_seconds: float) -> None:
-        """As `stop`, but for the wait: `wait_until_ended` is to follow, of all that are
-        stopped together.
+        """Like `stop`, without the wait: call `wait_until_ended` next. Use it to stop
+        several controllers together.
         """
-        spent = self._clock.monotonic() + timeout_seconds * _SHARE_OF_CALLS
+        spent = self._clock.monotonic() + timeout_seconds * SHARE_OF_CALLS
         self.retire()
         self._worker.stopping.stop(spent)
 
     def retire(self) -> None:
-        """Start nothing more; what runs comes to its own end, undisturbed.
+        """Start no more reconciles; those in flight end undisturbed.
 
-        For a controller that another one follows in the same process: what is cut off
-        in the middle of a write would be written again beside it. Idempotent; `stop`
-        may follow.
+        For a controller that another one replaces in the same process: if a write were
+        cut off, the replacement would repeat it while the first may still take effect.
+        Idempotent; `stop` may follow.
         """
-        # The worker first, then along the data flow: nothing begins any more, and
-        # nothing is queued that nobody will take.
+        # The worker first, then along the data flow: no reconcile starts any more, and
+        # nothing is queued that no worker will take.
         self._worker.closed.set()
         self._cache_sync.close()
         self._sources.close()
@@ -169,7 +169,9 @@ class Controller:
         self._queue.shut_down()
 
     def wait_until_ended(self, timeout_seconds: float) -> list[str]:
-        """After `retire` or `stop`: wait for what runs, at most so long; as `stop`."""
+        """After `retire` or `stop`: wait for reconciles in flight; returns what `stop`
+        returns.
+        """
         if self._pool.wait_until_left(timeout_seconds):
             return []
         return self._in_flight.describe() or [f"{self.name} (a worker that is leaving)"]
@@ -179,17 +181,27 @@ class Controller:
         """Whether all sources have synced, so that reconciles may run."""
         return self._cache_sync.is_open
 
+    def check_synced(self) -> bool:
+        """Check for cache sync now, not at the next poll; if all sources have synced,
+        reconciles begin. Returns `has_synced`.
+        """
+        with self._lock:
+            started = self._started
+        if started:
+            self._cache_sync.check()
+        return self.has_synced
+
     @property
     def workers(self) -> int:
-        """The number of threads now, busy or idle."""
+        """The current number of worker threads, busy or idle."""
         return self._pool.workers
 
     def in_flight(self) -> list[dict[str, Any]]:
-        """What is reconciled now, as JSON has it, the longest first."""
+        """The reconciles in flight, as JSON values, the longest first."""
         return self._in_flight.states()
 
     def queue_state(self) -> dict[str, Any]:
-        """The queue and its workers in numbers, as JSON has them."""
+        """Numbers about the queue and its workers, as JSON values."""
         snapshot = self._queue.snapshot()
         return {
             "ready": sum(snapshot.depth.values()),
@@ -204,9 +216,9 @@ class Controller:
         }
 
     def liveness(self) -> CheckResult:
-        """A liveness check: fails when every worker has been on one object for a
-        quarter of an hour while others wait, or none was there and none could be
-        started for a minute: a new process may find threads again.
+        """A liveness check. It fails when every worker has been busy with one object
+        for 15 minutes while others wait, or when there was no worker and none could be
+        started for a minute: a new process may get threads again.
         """
         waiting = self._queue.unclaimed()
         hanging = self._in_flight.longer_than(_NO_PROGRESS_SECONDS)
@@ -215,7 +227,7 @@ class Controller:
         if refused:
             details.append(f"{self.name}: no thread to be had for {refused:.0f} s")
         without_workers = refused >= _NO_THREAD_SECONDS and not self._pool.workers
-        # Nothing waits: a worker that hangs holds up nobody, and is logged.
+        # Nothing waits: a hanging worker delays no object, and is logged.
         ok = not waiting or (hanging < self._max_concurrent and not without_workers)
         return CheckResult(ok, tuple(details))
 

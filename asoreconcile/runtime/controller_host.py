@@ -1,11 +1,12 @@
-"""Controllers of kinds and of classes: their informers, and how they are registered.
+"""Registers controllers and informers of kinds and of resource classes.
 
-What an `Application` does with a kind, by its resource or by its class.
+The part of `Application` that takes a kind, as a resource or as a class.
 """
 
 from typing import Any, TypeVar, overload
 
 from asoreconcile.cache.informer import Informer
+from asoreconcile.errors import check_is
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import JsonObject
 from asoreconcile.resources.informer import TypedInformer
@@ -65,8 +66,9 @@ class ControllerHost(Cluster):
         label_selector: str | None = None,
         field_selector: str | None = None,
     ) -> Any:
-        """As a cluster's. An informer of your own making is taken in: started, stopped
-        and reported with the others; the options are of a resource.
+        """As `Cluster.informer`. It also takes an informer that you created: the
+        application then starts, stops and reports it with the others. The options apply
+        to a resource only.
         """
         if isinstance(resource, TypedInformer):
             self.informer(resource.untyped)
@@ -83,8 +85,8 @@ class ControllerHost(Cluster):
         )
 
     def release(self, informer: Informer) -> None:
-        """Let go of an informer that you have stopped: of its check, its metrics, and
-        its place here. Who asks for its kind again gets a new one.
+        """Forget an informer that you have stopped, with its check and metrics. The
+        next request for its kind makes a new one.
         """
         self._informers.discard(informer)
         self._process.informers.remove(informer)
@@ -121,22 +123,23 @@ class ControllerHost(Cluster):
         resync_seconds: float = 0.0,
         options: ControllerOptions | None = None,
     ) -> ControllerBuilder:
-        """Have a reconciler called for each object of a kind, whenever one changes.
+        """Add a controller: its reconciler is called for an object whenever it changes.
 
-        source: None is no kind, for a reconciler of keys of your own: name it, and say
-        on the answer what it `.watches(...)`, with a handler that makes requests.
-        reconciler: an object with a method `reconcile`, or a plain function. It takes a
-        `Request`; of a class, it takes the object as the cache has it.
+        source: the kind; None for a reconciler of your own keys: give it a name, and
+        call `.watches(...)` on the result with a handler that makes requests.
+        reconciler: an object with a `reconcile` method, or a plain function. It takes a
+        `Request`; for a resource class, it takes the cached object.
 
         name: the controller's, unique here; default the plural and the group.
-        when, resync_seconds: which events of the kind count, and how often every object
-        is looked at though nothing changed: as of a `Watch`.
-        options: how many at once, how long, how soon again.
-        Say what else it looks at on the answer: `.owns(...)`, `.watches(...)`.
-        Raises ManagerError if the name is taken, TypeError for what is no reconciler,
-        ValueError where neither a kind nor a name is given.
+        when, resync_seconds: the predicate and the resync period of the kind, as in
+        `Watch`.
+        options: workers, deadline, back-off and more.
+        Add other watches on the result: `.owns(...)`, `.watches(...)`.
+        Raises ManagerError if the name is taken, TypeError if it is not a reconciler,
+        ValueError without both a kind and a name.
         """
-        options = options or ControllerOptions()
+        options = ControllerOptions() if options is None else options
+        check_is("options", options, ControllerOptions)
         informer = None if source is None else self.informer(source)
         if isinstance(informer, TypedInformer):
             reconciler = reconcile_of_class(informer.cls, informer, reconciler)
@@ -163,9 +166,9 @@ class ControllerHost(Cluster):
         *,
         kind: str = "",
     ) -> Controller:
-        """A controller by the application's clock, with its metrics, on its threads,
-        that you start and stop: for kinds that come and go while the process runs. The
-        arguments are those of a `Controller`.
+        """A controller that you start and stop, with the application's clock, metrics
+        and threads: for kinds that come and go while the process runs. The arguments
+        are those of `Controller`.
         """
         controller = Controller(
             name,
@@ -187,10 +190,10 @@ class ControllerHost(Cluster):
         allow_data_loss: bool = False,
         timeout_seconds: float = 30.0,
     ) -> list[JsonObject]:
-        """Have the API server know these classes; their CRDs, once they are served.
+        """Install the CRDs of these classes; return the CRDs once they are served.
 
-        Call it before `run`: informers of kinds that are not there wait for them. It
-        needs no lease: what all replicas install is the same.
+        Call it before `run`: informers of missing kinds wait for their CRDs. It needs
+        no lease, as all replicas install the same.
         The arguments are those of `resources.installation.install_crds`. Blocks until
         all are Established. Raises ResourceError for a CRD that cannot be made or that
         would drop stored data, CrdNotEstablishedError, and what `client` raises.

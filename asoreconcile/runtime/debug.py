@@ -1,13 +1,14 @@
-"""`/debug`: what a process does at this moment, for who may read its metrics.
+"""`/debug`: what a process is doing now, for users who may read its metrics.
 
     /debug/threads     every thread's stack
-    /debug/reconciles  what is reconciled now: since when, on which thread
-    /debug/queues      how much waits, and for how long the longest is being worked on
+    /debug/reconciles  reconciles in flight: since when, on which thread
+    /debug/queues      queue depths, and the age of the longest reconcile
     /debug/caches      objects and bytes by kind
-    /debug/profile     where threads were, a hundred times a second: `?seconds=10`
+    /debug/profile     the threads' stacks, sampled 100 times a second: `?seconds=10`
 
-Places in the code and names of objects, never values of variables or contents. Behind
-the metrics' authorization alone: a role with `get` on the nonResourceURL `/debug/*`.
+The pages show code locations and object names, never variable values or object
+contents. They are served only with metrics authorization: a role needs `get` on the
+nonResourceURL `/debug/*`.
 """
 
 import sys
@@ -42,12 +43,12 @@ class _Page:
 
 
 class DebugPages:
-    """What one process shows. Safe from any thread."""
+    """The debug pages of one process. Safe from any thread."""
 
     def __init__(
         self, informers: Callable[[], Mapping[str, Informer]], *, clock: Clock
     ) -> None:
-        """informers: those there are, by the name that metrics have them by."""
+        """informers: returns the informers by their label in the metrics."""
         self._informers = informers
         self._clock = clock
         self._controllers: WeakSet[Controller] = WeakSet()
@@ -55,19 +56,17 @@ class DebugPages:
         self._stopped = threading.Event()
 
     def watch(self, controller: Controller) -> None:
-        """Show a controller for as long as there is one."""
+        """Show a controller until it is garbage-collected."""
         self._controllers.add(controller)
 
     def stop(self) -> None:
-        """End a profile that is being taken, and take no more."""
+        """End a running profile, and refuse new ones."""
         self._stopped.set()
 
     def answer(
         self, path: str, query: Mapping[str, list[str]]
     ) -> ServerResponse | None:
-        """The page at a path, None where there is none. A profile blocks for as long as
-        it says.
-        """
+        """The page at a path, or None. A profile blocks for the requested time."""
         if path == PREFIX:
             return _response(_Page("\n".join(sorted(_PAGES)) + "\n"))
         show = _PAGES.get(path)
@@ -84,12 +83,12 @@ class DebugPages:
         return _Page("\n".join(sorted(found)))
 
     def reconciles(self, _query: Mapping[str, list[str]]) -> _Page:
-        """What runs now, the longest first in each controller."""
-        return _json({one.name: one.in_flight() for one in self._by_name()})
+        """The reconciles in flight, the longest first in each controller."""
+        return _json({one.name: one.in_flight() for one in self.controllers()})
 
     def queues(self, _query: Mapping[str, list[str]]) -> _Page:
         """The numbers of each controller's queue."""
-        return _json({one.name: one.queue_state() for one in self._by_name()})
+        return _json({one.name: one.queue_state() for one in self.controllers()})
 
     def caches(self, _query: Mapping[str, list[str]]) -> _Page:
         """How many objects each informer holds, and how large they are."""
@@ -98,9 +97,10 @@ class DebugPages:
         )
 
     def profile(self, query: Mapping[str, list[str]]) -> _Page:
-        """A line for each stack: its places, and in how many samples it was seen.
+        """One line per stack: its frames and its number of samples.
 
-        As tools for flame graphs read it. One at a time: 429 beside another.
+        The format is that of flame graph tools. One profile at a time: 429 during
+        another.
         """
         try:
             seconds = float((query.get("seconds") or [str(_DEFAULT_SECONDS)])[0])
@@ -126,7 +126,8 @@ class DebugPages:
             if self._clock.wait(self._stopped, _EVERY_SECONDS):
                 return
 
-    def _by_name(self) -> list[Controller]:
+    def controllers(self) -> list[Controller]:
+        """The live controllers, by name."""
         return sorted(self._controllers, key=lambda one: one.name)
 
 

@@ -1,30 +1,31 @@
-"""A process of one's own as tests and scripts have it: on a thread, for a block.
+"""Runs an application on a separate thread, for tests and scripts, as a `with` block.
 
-And waiting until it is ready.
+Also waits until it is ready.
 """
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from asoreconcile.clock import SystemClock
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.errors import AsoreconcileError, check_seconds
+from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.health import HealthChecks
 from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.worker_pool import start_daemon
 
-# For tests mostly, whose every start waits here.
+# Short, mostly for tests: each start waits here.
 _PAUSE_SECONDS = 0.02
 
 
 @contextmanager
 def detached(name: str, run: Callable[[], int], manager: Manager) -> Iterator[None]:
-    """Run, and stop at the end of the block. run: blocks; its answer is the exit code.
+    """Run, and stop at the end of the block. run: blocks; it returns the exit code.
 
-    Blocks at the end until all has stopped. Raises RuntimeError if the exit code is not
-    0, from what `run` raised. A process that was forked within the block leaves it at
-    once: nothing runs there.
+    Blocks at the end until everything has stopped. Raises RuntimeError if the exit code
+    is not 0, caused by the error `run` raised. A process forked within the block leaves
+    it at once: nothing runs there.
     """
     codes: list[int] = []
     raised: list[BaseException] = []
@@ -55,18 +56,27 @@ def detached(name: str, run: Callable[[], int], manager: Manager) -> Iterator[No
 
 
 class NotReadyError(AsoreconcileError):
-    """What was waited for stopped, or time was over; the text says what it lacks."""
+    """The application stopped or was not ready in time; the text names what is
+    missing.
+    """
 
 
 def wait_until_ready(
-    manager: Manager, checks: HealthChecks, timeout_seconds: float
+    manager: Manager,
+    checks: HealthChecks,
+    timeout_seconds: float,
+    *,
+    controllers: Callable[[], Iterable[Controller]] = tuple,
 ) -> None:
     """Block until everything has been started and all checks pass.
 
-    Real seconds, also where the application has a clock of its own: what is waited for
-    are threads and answers of servers. Raises NotReadyError with the checks that fail
-    once the time is over, and at once if the manager stops.
+    controllers: checked for cache sync, as the manager is: with a stopped test clock
+    their timers would not do it.
+    The timeout is in real seconds, even with a test clock: the wait is for threads and
+    server responses. Raises NotReadyError with the failing checks after the timeout,
+    and at once if the manager stops.
     """
+    check_seconds("timeout_seconds", timeout_seconds)
     clock = SystemClock()
     deadline = clock.monotonic() + timeout_seconds
     while not (manager.started.is_set() and checks.report().status == 200):
@@ -78,3 +88,6 @@ def wait_until_ready(
             text = checks.report(verbose=True).text if manager.started.is_set() else ""
             missing = text or "not everything has been started: does it run?"
             raise NotReadyError(f"not ready after {timeout_seconds:g} s: {missing}")
+    manager.check_caches()
+    for controller in controllers():
+        controller.check_synced()

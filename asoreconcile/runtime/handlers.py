@@ -1,50 +1,64 @@
-"""Whom an event concerns: functions from an event to requests, given to `watch`.
+"""Handlers: functions that map an event to requests, for `watch`.
 
-They run on the watch thread: short, never blocking. Rules: PQ-1, TH-3.
+They run on the watch thread, so they must be short and never block. Rules: PQ-1, TH-3.
 """
 
 from collections.abc import Callable, Iterable
 
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Event, Updated
+from asoreconcile.errors import check_is
+from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.queue.workqueue import LOW_PRIORITY
 from asoreconcile.runtime.predicates import states_of
 from asoreconcile.runtime.reconciler import Request
+from asoreconcile.signatures import check_takes
 
 Handler = Callable[[Event], Iterable[Request]]
 
 
 def enqueue_self(event: Event) -> Iterable[Request]:
-    """Request the object of the event itself."""
+    """Enqueue the object of the event itself."""
     return (Request(event.key),)
 
 
 def enqueue_owner(
-    owner: GroupKind, *, only_controller: bool = False, namespaced: bool = True
+    owner: GroupKind | ApiResource,
+    *,
+    only_controller: bool = False,
+    namespaced: bool = True,
 ) -> Handler:
-    """The owners of that kind, by ownerReferences; the version does not matter.
+    """Enqueue the owners of a kind, by ownerReferences; the API version does not
+    matter.
 
     only_controller: only the owner marked as the controller.
     namespaced: False for a cluster-scoped kind of owner.
-    An update concerns the owners before and after it. Decodes nothing.
+    An update enqueues the owners before and after it. Does not decode the object.
+    Raises TypeError if the argument is not a kind.
     """
+    wanted = owner.group_kind if isinstance(owner, ApiResource) else owner
+    check_is("owner", wanted, GroupKind, ApiResource)
 
     def owners(entry: Entry) -> Iterable[Request]:
         namespace = entry.namespace if namespaced else ""
         for reference in entry.owners:
             if only_controller and not reference.controller:
                 continue
-            if reference.group_kind == owner:
+            if reference.group_kind == wanted:
                 yield Request(ObjectKey(namespace, reference.name))
 
     return map_to(owners)
 
 
 def map_to(requests_of: Callable[[Entry], Iterable[Request]]) -> Handler:
-    """What a function makes of the object: of both states on an update, each request
-    once.
+    """Enqueue the requests that a function returns for the object. On an update the
+    function is called with the old and the new state; each request is enqueued once.
+
+    requests_of: returns any number of requests: `[Request(key)]`. Raises TypeError if
+    it cannot be called with one entry.
     """
+    check_takes(requests_of, "entry", what="function of an Entry", lazy=True)
 
     def handle(event: Event) -> Iterable[Request]:
         unique: dict[Request, None] = {}
@@ -58,7 +72,7 @@ def map_to(requests_of: Callable[[Entry], Iterable[Request]]) -> Handler:
 
 
 def priority_of(event: Event) -> int:
-    """Low for the first list and for resyncs, which nobody waits for. Rule: PQ-1."""
+    """Low for the initial list and for resyncs, which are not urgent. Rule: PQ-1."""
     match event:
         case Added(initial=True):
             return LOW_PRIORITY

@@ -1,7 +1,7 @@
 """Whether the process works (`/healthz`) and can serve (`/readyz`). Rule: MG-7.
 
-A check is a function that answers from what is known, and asks no server: at most it
-makes a TLS handshake with a port of its own process, for a second or two (WH-8).
+A check is a function that reads known state and calls no server. The most it does is a
+TLS handshake with a port of its own process, for a second or two (WH-8).
 """
 
 import threading
@@ -11,14 +11,16 @@ import attrs
 
 from asoreconcile.cache.server_probe import ServerProbe
 from asoreconcile.clock import Clock
+from asoreconcile.errors import check_is
 from asoreconcile.log import Logger
 from asoreconcile.queue.deadline_timer import DeadlineTimer
+from asoreconcile.signatures import check_takes
 from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 DEGRADED_AFTER_SECONDS = 120.0
 _BEAT_SECONDS = 10.0
-# A minute: where processors are short timers are late, and a restart would not help.
+# A minute: with little CPU timers fire late, and a restart would not help.
 _MISSED_BEATS = 6
 # With every kind installed there are hundreds of targets.
 _SHOWN = 10
@@ -26,7 +28,7 @@ _SHOWN = 10
 
 @attrs.frozen
 class CheckResult:
-    """A check's answer. details: lines for a person, shown when asked for."""
+    """A check's result. details: lines for people, shown on request."""
 
     ok: bool
     details: tuple[str, ...] = ()
@@ -37,7 +39,7 @@ Checker = Callable[[], CheckResult]
 
 @attrs.frozen
 class HealthReport:
-    """The answer of one endpoint: an HTTP status and a plain text body."""
+    """The response of one endpoint: an HTTP status and a plain text body."""
 
     status: int
     text: str
@@ -53,26 +55,29 @@ class HealthChecks:
         self._checks: dict[str, Checker] = {}
 
     def add(self, name: str, check: Checker) -> None:
-        """Raises ValueError if the name is taken."""
+        """Raises ValueError if the name is taken, TypeError if the check cannot be
+        called without arguments.
+        """
+        check_takes(check, what="check")
         with self._lock:
             if name in self._checks:
                 raise ValueError(f"check {name} of {self.name} exists already")
             self._checks[name] = check
 
     def remove(self, name: str) -> None:
-        """Take a check away; nothing if there is none of that name."""
+        """Remove a check; does nothing if there is none of that name."""
         with self._lock:
             self._checks.pop(name, None)
 
     def report(
         self, *, verbose: bool = False, exclude: Collection[str] = ()
     ) -> HealthReport:
-        """Run all but the excluded; 200 if they pass, else 500.
+        """Run all checks but the excluded; 200 if they pass, else 500.
 
-        Reasons are withheld from who did not ask: the endpoint needs no login.
+        Reasons are shown only on request, as the endpoint needs no authentication.
         """
         with self._lock:
-            # A copy: checks run without the lock, and kinds come and go meanwhile.
+            # A copy: checks run without the lock, and kinds may come and go meanwhile.
             checks = dict(self._checks) or {"ping": _ping}
         # Without the lock: a check may take a second, and another request must not wait
         # for it.
@@ -111,10 +116,11 @@ class HealthChecks:
 
 
 class CachesSynced:
-    """Readiness: the caches hold their first list.
+    """Readiness: the caches have synced.
 
-    A kind that cannot sync for `degraded_after_seconds` is shown, and stops failing
-    readiness: one missing permission must not take the webhooks of all others down.
+    A kind that has not synced after `degraded_after_seconds` is reported but no longer
+    fails readiness: one missing permission must not take down the webhooks of all other
+    kinds.
     """
 
     def __init__(
@@ -133,13 +139,13 @@ class CachesSynced:
         has_synced: Callable[[], bool],
         last_error: Callable[[], str] = lambda: "",
     ) -> None:
-        """Count a kind in from now on. last_error: why it has not synced, or ""."""
+        """Include a kind from now on. last_error: why it has not synced, or ""."""
         with self._lock:
             since = self._clock.monotonic()
             self._sources[kind] = (has_synced, last_error, since)
 
     def forget(self, kind: str) -> None:
-        """Ask no more of a kind, whose informer is gone."""
+        """Drop a kind whose informer is gone."""
         with self._lock:
             self._sources.pop(kind, None)
 
@@ -153,7 +159,7 @@ class CachesSynced:
             if has_synced():
                 details.append(f"{kind}: synced")
                 continue
-            # Ready in spite of it: the kinds that work are served meanwhile.
+            # Ready anyway: the other kinds are served meanwhile.
             degraded = now - since >= self._degraded_after_seconds
             ok = ok and degraded
             state = "degraded, not synced" if degraded else "not synced"
@@ -195,8 +201,8 @@ class TimersAlive:
 class ThreadsAlive:
     """Liveness: each long-lived thread of the process runs.
 
-    Fails while one is dead. It is started again within half a minute, so that only
-    what dies over and over, for as long as a probe has patience, ends the process.
+    Fails while one is dead. A dead thread is restarted within 30 seconds, so a probe
+    ends the process only if threads keep dying beyond its failure threshold.
     """
 
     def __init__(self, threads: Threads) -> None:
@@ -218,16 +224,18 @@ def _ping() -> CheckResult:
 
 def _run(name: str, check: Checker) -> CheckResult:
     try:
-        return check()
+        result = check()
+        check_is("the answer of a check", result, CheckResult)
     except BaseException as error:  # noqa: BLE001 - a check that breaks is one that fails
         _log.exception("Health check raised", check=name)
         return CheckResult(ok=False, details=(f"{type(error).__name__}",))
+    return result
 
 
 class ApiServerAnswers:
-    """Readiness that reports and never fails, as webhooks work without it: when the
-    API server last answered, what was opened anew after a silence, and which watches
-    wait for a handler.
+    """A readiness check that never fails, as webhooks work without the
+    API server. It reports when the server last answered, how many watches were reopened
+    after a silence, and which watches wait for a handler.
     """
 
     def __init__(
@@ -257,13 +265,13 @@ class ApiServerAnswers:
 class WebhookReadiness:
     """Whether the API server's calls to our webhooks would succeed.
 
-    A TLS handshake that succeeds is not enough: until a CRD or webhook configuration
-    carries the authority of the certificate that is shown, each call through it fails
-    with `x509`. Rules: WH-7, WH-8. Safe from any thread.
+    A successful TLS handshake is not enough: until a CRD or webhook configuration has
+    the CA of the serving certificate, each call through it fails with `x509`. Rules:
+    WH-7, WH-8. Safe from any thread.
 
-    A target that stays without our caBundle for `degraded_after_seconds` is shown, and
-    stops failing readiness: one missing permission must not take the webhooks of all
-    others down.
+    A target that lacks our caBundle for `degraded_after_seconds` is reported but no
+    longer fails readiness: one missing permission must not take down all other
+    webhooks.
     """
 
     def __init__(
@@ -275,7 +283,7 @@ class WebhookReadiness:
         degraded_after_seconds: float = DEGRADED_AFTER_SECONDS,
     ) -> None:
         """problem: why a TLS handshake would fail, or "" (`WebhookServer.problem`).
-        pending_injections: what would not trust the server yet, and why
+        pending_injections: the targets that do not trust the server yet, and why
         (`ManagedCertificates.pending_injections`).
         """
         self._problem = problem
@@ -286,14 +294,14 @@ class WebhookReadiness:
         self._since: dict[str, float] = {}
 
     def __call__(self) -> CheckResult:
-        # The nearest first: where our own port does not answer, nobody's trust matters.
+        # Our own port first: if it does not answer, trust does not matter.
         problem = self._problem()
         if problem:
             return CheckResult(ok=False, details=(problem,))
         pending_injections = self._pending_injections()
         now = self._clock.monotonic()
         with self._lock:
-            # Only of those that wait now: one that waits again later has all its time
+            # Only targets that wait now: a target that waits again gets its full time
             # again.
             self._since = {
                 name: self._since.get(name, now) for name in pending_injections

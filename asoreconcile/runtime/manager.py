@@ -1,6 +1,6 @@
-"""The manager: starts services in order, waits, and stops them within a time.
+"""The manager: starts services in order, waits, and stops them within a time limit.
 
-One makes a process: it adds controllers, caches and endpoints, and calls `run` on the
+A process has one: it adds controllers, caches and endpoints, and calls `run` on the
 main thread. Rules: MG-*.
 """
 
@@ -28,20 +28,18 @@ from asoreconcile.runtime.runnable import (
 )
 from asoreconcile.runtime.signals import stop_signals
 from asoreconcile.runtime.worker_pool import start_daemon
-from asoreconcile.stop_signal import StopSignal
+from asoreconcile.stop_signal import SHARE_OF_CALLS, StopSignal
 
 _log = Logger(__name__)
 
 GRACE_SECONDS = 25.0  # pods usually get 30 s
-# Of a stop's time, for giving the lease back: an event that is not written, or a probe
-# that is not answered, must not keep the next leader waiting.
+# The part of the stop time reserved for releasing the lease: an unwritten event or an
+# unanswered probe must not delay the next leader.
 _SHARE_OF_LEASE = 1 / 16
-# Of a stop's time, for what is being started when it begins, as for reconciles.
-_SHARE_OF_STARTS = 0.9
 
 
 class ManagerError(AsoreconcileError):
-    """The manager's methods were called in a wrong order."""
+    """The manager's methods were called in the wrong order."""
 
 
 class LeadershipLostError(AsoreconcileError):
@@ -55,7 +53,7 @@ class _Phase(Enum):
 
 
 class Manager:
-    """Owns lifetimes. Methods are safe from any thread."""
+    """Starts and stops services. Methods are safe from any thread."""
 
     def __init__(
         self,
@@ -66,8 +64,8 @@ class Manager:
         caches_ready: Callable[[], bool] = lambda: True,
     ) -> None:
         """elector: None leads at once.
-        caches_ready: whether services that read caches may start; asked until it is so.
-        grace_seconds: the whole budget of a stop; 0 does not wait. Make it shorter than
+        caches_ready: whether services that read caches may start; polled until True.
+        grace_seconds: the total time for a stop; 0 does not wait. Make it shorter than
         the pod's terminationGracePeriodSeconds.
         """
         self._clock = clock
@@ -84,11 +82,11 @@ class Manager:
         self._names: set[str] = set()
         self._phase = _Phase.NEW
         self._stop = threading.Event()
-        # What is being started then asks the API server for no longer than this allows.
+        # Bounds the API requests of services that are still starting then.
         self._starts = StopSignal()
         self._end: float | None = None
-        # A stop has to wait for an election that comes through at that very moment:
-        # what is half started would never be stopped.
+        # A stop waits for an election that succeeds at that moment: half-started
+        # services would never be stopped.
         self._settled = threading.Event()  # no leader is being started
         self._settled.set()
         self._after_caches = AfterCaches(clock, caches_ready, self._start_one)
@@ -98,10 +96,11 @@ class Manager:
         self._lost = False
         self._over = threading.Event()
         self.started = threading.Event()
-        """Set once all that may start has been started: everything, or all but what
-        waits for the lease or the caches."""
+        """Set once every service that may start has been started; services that wait
+        for the lease or the caches do not count.
+        """
         self.failure: BaseException | None = None
-        """Why it stopped, if not because it was asked to."""
+        """The error that stopped it; None if it was asked to stop."""
 
     def add(
         self,
@@ -110,14 +109,19 @@ class Manager:
         group: RunnableGroup = RunnableGroup.LEADER,
         after_caches: bool = True,
     ) -> None:
-        """Have a service started with its group; at once if the group has started.
+        """Add a service. It starts with its group, or at once if the group has started.
 
-        after_caches: of OTHERS and LEADER, not before the caches can be read. Say False
-        for what the caches wait for, such as a step that installs CRDs. Controllers
-        wait for their own sources.
-        Raises ManagerError once stopping has begun, or if a service of that name is
-        here already. Rules: MG-2, CT-8.
+        after_caches: in the groups OTHERS and LEADER, start only after cache sync. Pass
+        False for a service that the caches wait for, such as one that installs CRDs.
+        Controllers wait for their own sources.
+        Raises ManagerError once stopping has begun, or if the name is taken, TypeError
+        if it is not a service. Rules: MG-2, CT-8.
         """
+        if isinstance(service, type) or not isinstance(service, Runnable):
+            raise TypeError(
+                f"{service!r:.80} is no service: give an object with `start` and `stop`"
+                ", such as RunnableFunc(name, function, clock=...)"
+            )
         with self._lock:
             self._check_new(service)
             self._services[group].append(service)
@@ -127,10 +131,10 @@ class Manager:
                 or isinstance(service, WarmUpRunnable)
             ):
                 self._early.add(id(service))
-            # Added to a standby: its caches fill now, as those of all others have.
+            # Added to a standby: it warms up now, as the others have.
             warm = group is RunnableGroup.LEADER and RunnableGroup.OTHERS in self._open
             now = group in self._open
-        # Before it can be started: a failure at once must find somebody.
+        # Before it starts: an immediate failure needs its handler.
         if isinstance(service, RunnableFunc):
             service.on_failure = self.fail
         if warm and not now and isinstance(service, WarmUpRunnable):
@@ -142,10 +146,10 @@ class Manager:
         """Start everything, block until stopped, stop everything.
 
         signals: also stop on SIGINT and SIGTERM; main thread only.
-        Returns the process's exit code: 0 after a clean stop that was asked for; 1
-        after a failure, a lost lease, or a stop that ran out of time. Raises
-        ManagerError if it ran before, and KeyboardInterrupt after the stop, if that is
-        what ended it. Rules: MG-1, MG-3, MG-4.
+        Returns the process's exit code: 0 after a clean, requested stop; 1 after a
+        failure, a lost lease, or a stop that ran out of time. Raises ManagerError if it
+        ran before; if KeyboardInterrupt ended it, raises that after the stop. Rules:
+        MG-1, MG-3, MG-4.
         """
         with self._lock:
             if self._phase is not _Phase.NEW:
@@ -156,7 +160,7 @@ class Manager:
                 self._start()
                 self._stop.wait()
             except BaseException as error:
-                # Such as Ctrl-C where nobody handles signals: what runs ends first.
+                # Such as Ctrl-C without signal handlers: stop the services first.
                 self.fail(error)
                 raise
             finally:
@@ -168,23 +172,31 @@ class Manager:
         return 1 if still_running or self.failure is not None else 0
 
     def stop(self) -> None:
-        """Ask `run` to stop. Does not wait. Idempotent; before `run` it runs out of
-        work at once.
+        """Ask `run` to stop. Does not wait. Idempotent; called before `run`, it makes
+        `run` return at once.
         """
         self._ask_to_stop(self._grace_seconds)
 
     def fail(self, error: BaseException) -> None:
-        """As `stop`, because of an error: `run` ends with 1. Of several the first one
-        is `failure`. Rule: MG-3.
+        """Like `stop`, because of an error: `run` returns 1. The first error becomes
+        `failure`. Rule: MG-3.
         """
         with self._lock:
             if self.failure is None:
                 self.failure = error
         self._ask_to_stop(self._grace_seconds)
 
+    def check_caches(self) -> None:
+        """Check for cache sync now, not at the next poll; if the caches have synced,
+        the services that wait for them start. Does not wait for the start.
+        """
+        self._after_caches.check()
+
     @property
     def stopping(self) -> threading.Event:
-        """Set once it is to stop; for what waits before or while services start."""
+        """Set once a stop is requested; for code that waits before or while services
+        start.
+        """
         return self._stop
 
     def _check_new(self, service: Runnable) -> None:
@@ -206,8 +218,8 @@ class Manager:
         ):
             if not self._start_group(group):
                 return
-        # After the caches have begun: a standby's controllers take in events from here
-        # on, so that a take-over starts with full queues.
+        # After the caches have started: a standby's controllers enqueue events from
+        # here on, so a take-over starts with full queues.
         self._warm_up()
         if self._elector is None:
             if not self._start_group(RunnableGroup.LEADER):
@@ -222,15 +234,15 @@ class Manager:
         self.started.set()
 
     def _start_group(self, group: RunnableGroup) -> bool:
-        """Start what a group holds, and let later additions start at once.
+        """Start a group's services, and let later additions start at once.
 
-        False: stopping was asked for, or something failed.
+        False: a stop was requested, or a service failed.
         """
         with self._lock:
             if self._stop.is_set() or self._phase is not _Phase.RUNNING:
                 return False
-            # In one step with the look at the list: a service that is added at this
-            # moment is in it, or finds the group open and starts itself.
+            # Under the same lock as the look at the list: a service added at this
+            # moment is either in the list, or finds the group open and starts itself.
             self._open.add(group)
             services = list(self._services[group])
         behind_step = False
@@ -238,14 +250,14 @@ class Manager:
             if behind_step:
                 self._after_caches.hold(group, service, always=True)
             elif self._has_to_wait(group, service):
-                # What comes after a step finds it done.
+                # Later services rely on a completed step.
                 behind_step = isinstance(service, RunnableHooks)
             elif not self._start_one(group, service):
                 return False
         return True
 
     def _has_to_wait(self, group: RunnableGroup, service: Runnable) -> bool:
-        """Whether it is held back until the caches can be read."""
+        """Whether the service waits for cache sync."""
         early = id(service) in self._early
         return not early and self._after_caches.hold(group, service)
 
@@ -253,7 +265,7 @@ class Manager:
         with self._lock:
             if self._phase is not _Phase.RUNNING or self._stop.is_set():
                 return False
-            # Before it starts: one that fails half-way is stopped as well.
+            # Before it starts: a service that fails half-way is stopped too.
             self._started[group].append(service)
         try:
             with reconcile_context.running(self._context):
@@ -268,9 +280,9 @@ class Manager:
         except StoppedError:
             return False
         except BaseException as error:  # noqa: BLE001 - becomes the manager's failure
-            # Also what means to end the program: on a thread it would end just that,
-            # and with it the election, or what waits for the caches.
-            # Words of our own say what to do: no stack hides them.
+            # Also SystemExit and the like: on a thread they would end only that thread,
+            # and with it the election or the wait for cache sync.
+            # Our own errors say what to do: log no stack with them.
             known = str(error) if isinstance(error, AsoreconcileError) else ""
             say = partial(_log.error, error=known) if known else _log.exception
             say("Service failed to start", service=_name(service))
@@ -297,9 +309,9 @@ class Manager:
             self._settled.set()
 
     def _on_lost(self) -> None:
-        """Time is over, also for a stop that has begun: others may be writing."""
+        """No time is left, even for a stop that has begun: others may be writing."""
         self._lost = True
-        # A stop may be waiting for the leaders: no time is left for that now.
+        # A stop may be waiting for the LEADER group: cut that wait short.
         with self._lock:
             over = self._over
         self._ask_to_stop(0.0)
@@ -307,29 +319,29 @@ class Manager:
         over.set()
 
     def _ask_to_stop(self, grace_seconds: float) -> None:
-        """Have `run` go on to the end, which is so far away; the first time counts."""
+        """Make `run` stop, with this much time; only the first call counts."""
         now = self._clock.monotonic()
         with self._lock:
             if self._end is not None:
                 return
             self._end = now + grace_seconds
         try:
-            self._starts.stop(now + grace_seconds * _SHARE_OF_STARTS)
+            self._starts.stop(now + grace_seconds * SHARE_OF_CALLS)
         finally:
-            self._stop.set()  # whatever becomes of those that are to be cut off
+            self._stop.set()  # whether or not reconciles can be cut off
 
     def _shut_down(self) -> list[str]:
         """Stop in order within the budget; returns what still runs."""
         with self._lock:
             self._phase = _Phase.STOPPING
-        # First of all: what is held back must not start into a process that stops.
+        # First: services that still wait must not start in a stopping process.
         self._after_caches.close()
         end = self._end or 0.0
         reserved = self._grace_seconds * _SHARE_OF_LEASE if self._elector else 0.0
         still_running: list[str] = []
         writing = False
         for group in STOP_ORDER:
-            # While something writes, the lease cannot be given back.
+            # While something writes, the lease cannot be released.
             writes = group is RunnableGroup.LEADER
             self._deadline = end if writes else end - reserved
             left = self._stop_group(self._started[group])
@@ -337,23 +349,26 @@ class Manager:
                 left.append("leaders (starting)")
             if writes and not self._wait(self._after_caches.settled):
                 left.append("services (starting)")
-            # Only what writes keeps the lease: a server that hangs harms no successor.
+            # Only services that write keep the lease: a hanging server harms no
+            # successor.
             writing = writing or (writes and bool(left))
             still_running += left
         self._deadline = end
         if self._elector is not None:
-            # Given back while something still writes, the lease would let two write at
-            # once.
+            # If the lease were released while something writes, two processes could
+            # write at once.
             release = not writing and not self._lost
             still_running += self._elector.stop(self._remaining(), release=release)
         return still_running
 
     def _stop_group(self, services: Sequence[Runnable]) -> list[str]:
-        """Stop several at once; one that hangs does not use up the others' time."""
+        """Stop several services at once; one that hangs does not use up the others'
+        time.
+        """
         left: list[list[str]] = [
             [f"{_name(service)} (stopping)"] for service in services
         ]
-        # One thread each: a service that hangs takes only its own time.
+        # One thread each: a hanging service delays only itself.
         hanging = set(range(len(services)))
         over = threading.Event()
         with self._lock:
@@ -377,20 +392,20 @@ class Manager:
             run = partial(stop, index, service)
             try:
                 start_daemon(f"stop-{_name(service)}", run)
-            except RuntimeError:  # no thread to be had: one after the other, then
+            except RuntimeError:  # no thread is available: stop it on this thread
                 run()
         self._wait(over)
         return [line for lines in left for line in lines]
 
     def _remaining(self) -> float:
-        """Seconds of the stop's budget; none once the lease is lost. Rule: MG-5."""
+        """Seconds left of the stop time; 0 once the lease is lost. Rule: MG-5."""
         if self._lost:
             return 0.0
         return max(0.0, self._deadline - self._clock.monotonic())
 
     def _wait(self, event: threading.Event) -> bool:
         remaining = self._remaining()
-        # What keeps to its time gets a moment to say so.
+        # A service that stops just in time gets a moment to report it.
         return event.wait(0.5) if remaining == 0 else self._clock.wait(event, remaining)
 
 

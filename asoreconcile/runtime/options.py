@@ -1,17 +1,18 @@
-"""The options of an application's client and controllers, as one value for each.
+"""The options of an application's client and controllers, one class for each.
 
-Every option has a default that suits most; asoreconcile/README.md lists them. Those of
-the caches are `cache.scope.CacheOptions`, those of the leader election
-`leaderelection.lease.LeaderElectionOptions`.
+Every option has a default that suits most programs; asoreconcile/README.md lists them.
+See `cache.scope.CacheOptions` for the caches, and
+`leaderelection.lease.LeaderElectionOptions` for leader election.
 """
 
 from collections.abc import Callable, Hashable
+from typing import Any
 
 import attrs
 
 from asoreconcile.backoff import RateLimiter, TokenBucket
 from asoreconcile.clock import Clock
-from asoreconcile.errors import check_seconds
+from asoreconcile.errors import check_is, check_number, check_seconds
 from asoreconcile.fencing import Fence
 from asoreconcile.kube.client import FieldValidation
 from asoreconcile.kube.cluster import ClusterConfig
@@ -21,22 +22,23 @@ from asoreconcile.kube.transport import READ_SECONDS
 from asoreconcile.objects import ObjectKey
 from asoreconcile.resources.client import TypedClient
 from asoreconcile.runtime.worker import Throttle
+from asoreconcile.signatures import check_takes
 from asoreconcile.version import __version__
 
 
 @attrs.frozen(kw_only=True)
 class ClientOptions:
-    """How `Application.client` asks the API server. Rules: CL-4, CL-6.
+    """How `Application.client` sends requests to the API server. Rules: CL-4, CL-6.
 
     user_agent: "" is the application's name and the library's version.
-    qps: requests a second, once `burst` of them went at once; None leaves it to the
-    server's own fairness. read_seconds: the longest that a call may take, its retries
-    included; of a watch, until its answer begins. max_retries: of one call that the
-    server asks to be made again.
-    field_manager, field_validation, dry_run: `KubeClient.with_defaults`, for all that
-    the application writes but its lease.
+    qps: requests per second after a burst of `burst`; None sets no limit and relies on
+    the server's priority and fairness. read_seconds: the longest a call may take,
+    including its retries; for a watch, until its response begins. max_retries: how
+    often one call is retried when the server asks for it.
+    field_manager, field_validation, dry_run: see `KubeClient.with_defaults`; for all
+    writes of the application except its lease.
 
-    Raises TypeError or ValueError for what is no time.
+    Raises TypeError or ValueError for an invalid time, rate or count.
     """
 
     user_agent: str = ""
@@ -50,9 +52,13 @@ class ClientOptions:
 
     def __attrs_post_init__(self) -> None:
         check_seconds("read_seconds", self.read_seconds)
+        check_number("max_retries", self.max_retries, least=0)
+        if self.qps is not None:
+            check_number("qps", self.qps, least=0, above=True)
+            check_number("burst", self.burst, least=1)
 
     def user_agent_of(self, name: str) -> str:
-        """What requests of an application of that name carry."""
+        """The user agent of an application of that name."""
         return self.user_agent or f"{name} asoreconcile/{__version__}"
 
     def client(
@@ -64,7 +70,7 @@ class ClientOptions:
         metrics: RequestMetrics | None = None,
         before_write: Fence | None = None,
     ) -> TypedClient:
-        """Make a client; the arguments are those of `KubeClient`."""
+        """Create a client; the arguments are those of `KubeClient`."""
         bucket = None
         if self.qps is not None:
             bucket = TokenBucket(self.qps, self.burst, clock=clock)
@@ -88,20 +94,21 @@ class ClientOptions:
 class ControllerOptions:
     """How a controller works. Rules: CT-6, CT-9, PQ-11.
 
-    max_concurrent_reconciles: threads, started when there is work.
-    limiter: of retries; None is 5 ms doubling to 1000 s for each object. Each
-    controller needs one of its own.
-    deadline_seconds: what `reconcile_context.deadline()` says, and what every call of
-    both clients keeps to; nothing is killed.
+    max_concurrent_reconciles: the most worker threads; they start when there is work.
+    limiter: the rate limiter of retries; None is 5 ms doubling to 1000 s per object.
+    Each controller needs its own.
+    deadline_seconds: the time limit of a reconcile. `reconcile_context.deadline()`
+    returns it and every call of both clients keeps to it; no thread is killed.
     fairness: the group of a key for round-robin; None is its namespace.
-    throttle: whose turns reconciles wait for, before their time begins to count;
-    controllers may share it.
-    sync_timeout_seconds: when to warn about sources that do not sync.
-    idle_seconds: how long an unneeded worker stays.
-    needs_leader: False for what every replica does (`Application.reconcile`).
+    throttle: each reconcile waits for it before its deadline begins; controllers may
+    share one.
+    sync_timeout_seconds: after this time, warn about sources that have not synced.
+    idle_seconds: how long an idle worker thread stays.
+    needs_leader: False runs the controller on every replica (`Application.reconcile`).
 
-    Raises TypeError or ValueError for what is no time, and for no whole number of
-    threads: with none of them nothing would ever be reconciled, and nothing said.
+    Raises TypeError or ValueError for an invalid time, limiter or function, and unless
+    max_concurrent_reconciles is a positive integer: with 0 threads nothing would be
+    reconciled, without an error.
     """
 
     max_concurrent_reconciles: int = 1
@@ -120,5 +127,28 @@ class ControllerOptions:
             raise ValueError(message.format(most))
         if self.deadline_seconds is not None:
             check_seconds("deadline_seconds", self.deadline_seconds)
+        if self.limiter is not None:
+            _check_limiter(self.limiter)
+        if self.fairness is not None:
+            check_takes(self.fairness, "key", what="group of a key")
+        if self.throttle is not None:
+            check_is("throttle", self.throttle, Throttle)
         check_seconds("sync_timeout_seconds", self.sync_timeout_seconds)
         check_seconds("idle_seconds", self.idle_seconds)
+
+
+def _check_limiter(limiter: Any) -> None:
+    """Raises TypeError now, rather than in a worker at an object's first failure."""
+    if isinstance(limiter, type):
+        raise TypeError(
+            f"limiter is the class {limiter.__name__}: give an object of it"
+        )
+    methods = {"delay": ("key", "error"), "forget": ("key",), "retries": ("key",)}
+    for method, arguments in methods.items():
+        function = getattr(limiter, method, None)
+        if function is None:
+            raise TypeError(
+                f"limiter is {limiter!r:.80}, without a method `{method}`: give an "
+                "ItemExponential, a TokenBucket, or another RateLimiter"
+            )
+        check_takes(function, *arguments, what=f"`{method}` of a RateLimiter")

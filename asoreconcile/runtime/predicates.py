@@ -1,40 +1,45 @@
-"""Which events matter: functions from an event to a bool, to be given to `watch`.
+"""Predicates: functions that decide whether an event counts, for `watch`.
 
-They look at headers only and run on the watch thread (TH-3). Those named after a change
-let additions and deletions pass; they hide resyncs too.
+They read only the entry's header fields and run on the watch thread (TH-3). Predicates
+named after a change let additions and deletions pass, and drop resyncs.
 """
 
 from collections.abc import Callable
 
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Event, Updated
+from asoreconcile.signatures import check_takes
 
 Predicate = Callable[[Event], bool]
 
 
 def generation_changed(event: Event) -> bool:
-    """The spec changed, or deletion was asked for; not status or metadata."""
+    """The spec changed or deletion was requested; changes of status or metadata do not
+    count.
+    """
     return not isinstance(event, Updated) or (
         event.old.generation != event.new.generation
     )
 
 
 def concerns(test: Callable[[Entry], bool]) -> Predicate:
-    """The object passes a test, before or after the change: one that stops to pass
-    is still to be looked at once.
+    """The object passes a test before or after the change, so an object that stops
+    passing is reconciled once more. Raises TypeError unless test is a function of one
+    entry.
     """
+    check_takes(test, "entry", what="test of an Entry")
     return lambda event: any(test(entry) for entry in states_of(event))
 
 
 def labelled(name: str, value: str | None = None) -> Predicate:
-    """The object has a label, before or after the change; with any value if None."""
+    """The object has a label before or after the change; None matches any value."""
     if value is None:
         return concerns(lambda entry: name in entry.labels)
     return concerns(lambda entry: entry.labels.get(name) == value)
 
 
 def states_of(event: Event) -> tuple[Entry, ...]:
-    """The object's states that an event knows: two of an update, else one."""
+    """The object's states in an event: two for an update, otherwise one."""
     match event:
         case Added(entry=entry) | Deleted(entry=entry):
             return (entry,)

@@ -1,8 +1,8 @@
-"""What a manager runs: things that start, in groups, and stop within a time.
+"""What a manager runs: services that start in groups and stop within a time limit.
 
-What reads a cache as it starts is held back until the caches have their first state
-(`AfterCaches`). Controllers wait for their own sources and are started at once: one
-kind's trouble stays its own. Rules: MG-1 - MG-4.
+A service that reads caches when it starts waits for cache sync (`AfterCaches`).
+Controllers wait for their own sources and start at once, so that one kind's failure
+does not delay the others. Rules: MG-1 - MG-4.
 """
 
 import threading
@@ -15,17 +15,18 @@ from asoreconcile.errors import StoppedError
 from asoreconcile.log import Logger
 from asoreconcile.queue.deadline_timer import DeadlineTimer
 from asoreconcile.runtime.worker_pool import StartThread, start_daemon
+from asoreconcile.signatures import check_takes
 
 _log = Logger(__name__)
-# A check looks at a few flags; people wait for what it lets start.
+# A check reads a few flags, and services wait for it: poll often.
 _CHECK_SECONDS = 0.1
 
 
 class RunnableGroup(IntEnum):
-    """When a service starts; within a group all at once. Rules: MG-1, MG-2.
+    """When a service starts; those of one group start together. Rules: MG-1, MG-2.
 
-    Servers come first so that probes are answered, webhooks before caches because
-    listing may need a conversion, and what writes comes last, once elected.
+    Servers start first so that probes are answered, webhooks before caches because
+    listing may need a conversion, and services that write start last, once elected.
     """
 
     SERVERS = 1
@@ -35,7 +36,7 @@ class RunnableGroup(IntEnum):
     LEADER = 5
 
 
-# What writes ends while caches and webhooks, which its last steps may need, are there;
+# Services that write stop first, as their last steps may need caches and webhooks;
 # probes are answered to the end.
 STOP_ORDER = (
     RunnableGroup.OTHERS,
@@ -48,86 +49,93 @@ STOP_ORDER = (
 
 
 @runtime_checkable
+@runtime_checkable
 class Runnable(Protocol):
     """Started once, then stopped once."""
 
     def start(self) -> None:
-        """Begin; return soon. What it raises stops the manager."""
+        """Start; return soon. An error it raises stops the manager."""
 
     def stop(self, timeout_seconds: float) -> list[str]:
-        """End within the time; returns what still runs then, in words."""
+        """Stop within the time limit; return descriptions of what still runs then."""
 
 
 @runtime_checkable
 class WarmUpRunnable(Protocol):
-    """A service with work to do before this process is elected. Rule: CT-7."""
+    """A service that does work before this process is elected. Rule: CT-7."""
 
     def warm_up(self) -> None:
-        """Begin what needs no lease; return soon."""
+        """Start the work that needs no lease; return soon."""
 
 
 class Elector(Protocol):
     """Decides whether this process may write (leader election)."""
 
     def start(self, *, elected: Callable[[], None], lost: Callable[[], None]) -> None:
-        """Begin to try; call `elected` once on success, `lost` if it ends unasked.
+        """Start to acquire; call `elected` once on success, `lost` if the leadership
+        ends without `stop`.
 
-        `elected` may take its time; `lost` returns at once, and may be called from any
-        thread.
+        `elected` may block; `lost` returns at once, and may be called from any thread.
         """
 
     def stop(self, timeout_seconds: float, *, release: bool) -> list[str]:
-        """End; release the lease only if asked to: all that wrote has stopped.
+        """Stop; release the lease only if asked to, when everything that writes has
+        stopped.
 
-        Returns what still runs then, in words.
+        Returns descriptions of what still runs then.
         """
 
 
 class RunnableHooks:
-    """A function that is called when its group starts, and done before the next.
+    """A function that runs when its group starts, and ends before the next group.
 
-    What it raises stops the manager. on_stop: called when it is to stop, perhaps while
-    the function runs; must not block.
+    An error it raises stops the manager. on_stop: called at a stop, perhaps while the
+    function runs; must not block. Return values are ignored. Raises TypeError unless
+    both can be called without arguments.
     """
 
     def __init__(
         self,
         name: str,
-        run: Callable[[], None],
+        run: Callable[[], object],
         *,
-        on_stop: Callable[[], None] = lambda: None,
+        on_stop: Callable[[], object] = lambda: None,
     ) -> None:
+        check_takes(run, what="step")
+        check_takes(on_stop, what="step")
         self.name = name
         self._run = run
         self._on_stop = on_stop
 
     def start(self) -> None:
-        """Run the function, and return when it has ended; what it raises stops the
+        """Run the function, and return when it has ended; an error stops the
         manager.
         """
         self._run()
 
     def stop(self, timeout_seconds: float) -> list[str]:  # noqa: ARG002 - a service's stop
-        """The manager waits for starts that have not ended."""
+        """Call on_stop; the manager itself waits for a start that has not ended."""
         self._on_stop()
         return []
 
 
 class RunnableFunc:
-    """A function with a thread of its own, as a service.
+    """A service that runs a function on its own thread.
 
-    run: gets the event that asks it to end; what it raises stops the manager, an early
-    return is fine (MG-3).
+    run: gets the event that asks it to stop. An error stops the manager; an early
+    return does not (MG-3); the return value is ignored. Raises TypeError if it cannot
+    be called with the event.
     """
 
     def __init__(
         self,
         name: str,
-        run: Callable[[threading.Event], None],
+        run: Callable[[threading.Event], object],
         *,
         clock: Clock,
         start_thread: StartThread = start_daemon,
     ) -> None:
+        check_takes(run, "stop", what="task")
         self.name = name
         self._run = run
         self._clock = clock
@@ -141,7 +149,7 @@ class RunnableFunc:
         self._start_thread(self.name, self._guarded)
 
     def stop(self, timeout_seconds: float) -> list[str]:
-        """Ask the function to end and wait; its name is returned if it runs on."""
+        """Ask the function to end and wait; returns its name if it still runs."""
         self._stop.set()
         return [] if self._clock.wait(self._ended, timeout_seconds) else [self.name]
 
@@ -151,7 +159,7 @@ class RunnableFunc:
         except StoppedError:
             return
         except BaseException as error:  # noqa: BLE001 - becomes the manager's failure
-            # `sys.exit` too, which on a thread ends just that, and says nothing.
+            # Also `sys.exit`, which on a thread ends only the thread, silently.
             _log.exception("Task failed", task=self.name)
             if self.on_failure is not None:
                 self.on_failure(error)
@@ -160,7 +168,9 @@ class RunnableFunc:
 
 
 class AfterCaches:
-    """Holds services back, and starts them in order. Safe from any thread."""
+    """Holds services until cache sync, then starts them in order. Safe from any
+    thread.
+    """
 
     def __init__(
         self,
@@ -168,8 +178,8 @@ class AfterCaches:
         ready: Callable[[], bool],
         start: Callable[[RunnableGroup, Runnable], object],
     ) -> None:
-        """ready: whether the caches can be read; asked now and then while anybody
-        waits. start: called on a thread of its own; what it raises is its business.
+        """ready: whether the caches have synced; polled while a service waits. start:
+        called on a separate thread; it must handle its own errors.
         """
         self._clock = clock
         self._ready = ready
@@ -178,16 +188,16 @@ class AfterCaches:
         self._held: list[tuple[RunnableGroup, Runnable]] = []
         self._closed = False
         self.settled = threading.Event()
-        """Set while nothing is being started."""
+        """Set while no service is being started."""
         self.settled.set()
-        self._timer = DeadlineTimer(clock, self._check)
+        self._timer = DeadlineTimer(clock, self.check)
 
     def hold(
         self, group: RunnableGroup, service: Runnable, *, always: bool = False
     ) -> bool:
-        """Hold a service back if it has to wait; whether it has to.
+        """Hold a service if it has to wait; returns whether it has to.
 
-        always: because it comes after one that is held.
+        always: True for a service that follows a held one.
         """
         ready = self._ready()
         with self._lock:
@@ -199,13 +209,18 @@ class AfterCaches:
         return True
 
     def close(self) -> None:
-        """Start nothing more; `settled` says when a start that has begun is over."""
+        """Start nothing more; `settled` is set when a running start has ended."""
         with self._lock:
             self._closed = True
             self._held.clear()
         self._timer.cancel()
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """If the caches are ready, start the held services on a separate thread; else
+        check again later. Does nothing once closed.
+        """
+        if self._closed:
+            return
         if not self._ready():
             self._timer.set(self._clock.monotonic() + _CHECK_SECONDS)
             return
@@ -214,9 +229,9 @@ class AfterCaches:
                 return
             self.settled.clear()
         try:
-            # A start may take its time: not on the thread of all timers.
+            # A start may be slow: it must not block the timer thread.
             start_daemon("services", self._start_all)
-        except RuntimeError as error:  # no thread to be had
+        except RuntimeError as error:  # no thread is available
             _log.warning("Services wait for a thread", error=str(error))
             self.settled.set()
             self._timer.set(self._clock.monotonic() + _CHECK_SECONDS)
@@ -227,7 +242,8 @@ class AfterCaches:
                 if not self._held:
                     self.settled.set()
                     return
-                # A stable sort: in a group they start as they were added.
+                # A stable sort: within a group, services start in the order they were
+                # added.
                 self._held.sort(key=lambda held: held[0])
                 group, service = self._held.pop(0)
             self._start(group, service)

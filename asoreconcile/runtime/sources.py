@@ -1,10 +1,10 @@
-"""Where a controller's events come from, and the wait until all of it is in the cache.
+"""A controller's event sources, and the wait for their cache sync.
 
     source -> registration -> predicates -> handler -> keys in the queue
 
 `cache.informer.Informer` is a source. No reconcile runs before every source has synced:
-working on half a cache would take missing owners for deleted ones. That is checked on
-the clock's timers, so that waiting costs no thread. Rules: CT-1, CT-2, CT-7, PQ-1.
+with half a cache, owners that are not listed yet would look deleted. The clock's timers
+check it, so waiting needs no thread. Rules: CT-1, CT-2, CT-7, PQ-1.
 """
 
 import threading
@@ -15,21 +15,23 @@ import attrs
 
 from asoreconcile.cache.events import Event, EventHandler
 from asoreconcile.clock import Clock
+from asoreconcile.errors import check_number, check_seconds
 from asoreconcile.log import Logger
 from asoreconcile.objects import ObjectKey
 from asoreconcile.queue.deadline_timer import DeadlineTimer
 from asoreconcile.queue.workqueue import WorkQueue
 from asoreconcile.runtime.handlers import Handler, enqueue_self, priority_of
-from asoreconcile.runtime.predicates import Predicate
+from asoreconcile.runtime.predicates import Predicate, concerns, labelled
 from asoreconcile.runtime.reconciler import Request
+from asoreconcile.signatures import check_takes
 
 _log = Logger(__name__)
 _CHECK_SECONDS = 0.1
 # The pause between two checks, as a share of the time waited so far: three hundred
-# kinds that look ten times a second would take a seventh of a core while an API server
-# makes its caches.
+# kinds that check ten times a second would use a seventh of a core while an API server
+# builds its caches.
 _CHECK_SHARE = 0.1
-# For kinds that are late already: hundreds may be, where their CRDs are missing.
+# For kinds that are already late: there may be hundreds, if their CRDs are missing.
 _SLOW_CHECK_SECONDS = 1.0
 
 
@@ -37,36 +39,38 @@ class HandlerRegistration(Protocol):
     """A handler that was added to a source."""
 
     def has_synced(self) -> bool:
-        """Whether the handler has returned from every event of the first list."""
+        """Whether the handler has returned from every event of the initial list."""
 
     def remove(self) -> None:
-        """Remove the handler: nothing more is delivered to it."""
+        """Remove the handler: no more events are delivered to it."""
 
 
 class Source(Protocol):
-    """Delivers the events of one kind. Someone else starts and stops it."""
+    """Delivers the events of one kind. The controller does not start or stop it."""
 
     def add_handler(
         self, handler: EventHandler, *, resync_seconds: float = 0.0
     ) -> HandlerRegistration:
-        """Deliver what is there now as `Added(initial=True)`, then every change.
+        """Deliver the current objects as `Added(initial=True)`, then every change.
 
         resync_seconds: how often to deliver everything again; 0 is never.
         """
 
     def has_synced(self) -> bool:
-        """Whether the first list is in the cache."""
+        """Whether the initial list is in the cache."""
 
 
 @attrs.frozen
 class Watch:
-    """One source of a controller's events, and what they mean to it.
+    """One event source of a controller, with its handler and predicate.
 
-    The functions run on the watch thread: short, and never blocking.
+    The functions run on the watch thread, so they must be short and never block.
     handler: maps an event to requests; see `runtime.handlers`.
-    when: which events count; all without it.
+    when: a predicate; all events count without one.
     resync_seconds: how often the source delivers everything again, as updates without a
     change; 0 is never.
+    Raises TypeError for functions that cannot be called with an event, and TypeError or
+    ValueError for an invalid time.
     """
 
     source: Source
@@ -74,15 +78,29 @@ class Watch:
     when: Predicate | None = None
     resync_seconds: float = 0.0
 
+    def __attrs_post_init__(self) -> None:
+        check_seconds("resync_seconds", self.resync_seconds)
+        check_number("resync_seconds", self.resync_seconds, least=0)
+        check_takes(self.handler, "event", what="handler", lazy=True)
+        if self.when is not None:
+            # These functions make a predicate and take one argument, as a predicate
+            # does. Passed by mistake, they would let every event pass, or none.
+            when: object = self.when
+            for maker in (concerns, labelled):
+                if when is maker:
+                    name = maker.__name__
+                    raise TypeError(f"{name} is no predicate, {name}(...) is one")
+            check_takes(self.when, "event", what="predicate")
+
     def requests(self, event: Event) -> Iterable[Request]:
-        """Whom an event concerns, if it counts."""
+        """The requests of an event that passes the predicate."""
         if self.when is None or self.when(event):
             return self.handler(event)
         return ()
 
 
 class EventSources:
-    """Takes nothing in before it is opened, and nothing more once it is closed.
+    """Enqueues events only between `open` and `close`.
 
     Safe from any thread.
     """
@@ -95,13 +113,13 @@ class EventSources:
         self._open = False
         self._closed = False
         self.registrations: list[HandlerRegistration] = []
-        """At the sources; grows while it is open."""
+        """The registrations at the sources; grows while it is open."""
 
     def add(self, watch: Watch) -> None:
-        """Let a source's events in, at once if it is open."""
+        """Add a source; register at it at once if open."""
 
-        # On the watch's thread: it enqueues and returns. What a handler costs, all of
-        # the kind's handlers wait for.
+        # On the watch's thread: enqueue and return. A slow handler delays all handlers
+        # of the kind.
         def on_event(event: Event) -> None:
             for request in watch.requests(event):
                 self._queue.add(request.key, priority=priority_of(event))
@@ -118,20 +136,21 @@ class EventSources:
         begin()
 
     def open(self) -> None:
-        """Take in what the sources hold, and all that comes. Idempotent: returns when
-        all are registered, whoever has opened it.
+        """Register at all sources and enqueue their objects and events. Idempotent:
+        returns when all are registered, even if another caller opened it.
         """
-        # A second caller opens nothing, and returns only once all are registered.
+        # A second caller registers nothing, and returns once all are registered.
         with self._opening:
             with self._lock:
                 self._open = True
                 waiting, self._waiting = self._waiting, []
-            # Without that lock: a source delivers what it holds before it returns.
+            # Without that lock: a source delivers its current objects before it
+            # returns.
             for begin in waiting:
                 begin()
 
     def close(self) -> None:
-        """Have no source deliver any more. Idempotent."""
+        """Remove the handlers from all sources. Idempotent."""
         with self._lock:
             self._closed = True
             registrations = tuple(self.registrations)
@@ -144,14 +163,14 @@ class EventSources:
             if not self._closed:
                 self.registrations.append(registration)
                 return
-        registration.remove()  # closed meanwhile, and nobody else would
+        registration.remove()  # closed meanwhile, and `close` did not see it
 
 
 class CacheSync:
     """Calls `opened` once, when every registration has synced.
 
-    A kind that cannot sync keeps only its own gate shut: that is logged after
-    `timeout_seconds`, and watched on. Safe from any thread.
+    A kind that cannot sync delays only its own controller: this is logged after
+    `timeout_seconds`, and the checks go on. Safe from any thread.
     """
 
     def __init__(
@@ -174,29 +193,29 @@ class CacheSync:
         return self._is_open
 
     def start(self, registrations: Sequence[HandlerRegistration]) -> None:
-        """Begin to check; opens at once if all have synced.
+        """Start to check; opens at once if all have synced.
 
-        registrations: may grow later; until the gate opens, new ones count too.
+        registrations: may grow later; new ones count too until the gate opens.
         """
         self._registrations = registrations
         self._since = self._clock.monotonic()
         self.check()
 
     def check(self) -> None:
-        """Open the gate if all sources synced; else check again later."""
+        """Open the gate if all sources have synced; else check again later."""
         if self._is_open or self._closed:
             return
         if not all(item.has_synced() for item in self._registrations):
             self._later()
             return
-        # `start` and a timer may get here at once: one of them opens.
+        # `start` and a timer may get here at the same time: only one opens it.
         with self._lock:
             first, self._is_open = not self._is_open, True
         if first:
             self._opened()
 
     def close(self) -> None:
-        """Stop checking; a gate that is not open yet stays closed."""
+        """Stop checking; a closed gate stays closed."""
         self._closed = True
         self._timer.cancel()
 

@@ -1,7 +1,8 @@
-"""What a process does before anything of it runs: in order, on the caller's thread.
+"""Start-up steps: run in order, on the caller's thread, before the process starts
+anything.
 
-A cluster that is being set up starts its API server and our pod together, so what the
-steps ask of it is asked again for a while.
+While a cluster is being set up, its API server may start together with our pod. So
+failing steps are retried for a while.
 """
 
 from collections.abc import Callable
@@ -17,26 +18,26 @@ from asoreconcile.stop_signal import StopSignal
 
 
 class StartUp:
-    """Steps by name. Added on one thread, before they are run once."""
+    """Steps by name. Add them on one thread; `run` runs them once."""
 
     def __init__(self, clock: Clock, stopping: Event) -> None:
-        """stopping: set once the process is to stop; ends the pauses."""
+        """stopping: set when the process must stop; ends the pauses."""
         self._clock = clock
         self._stopping = stopping
         self._stop = StopSignal()
-        self._steps: list[tuple[str, Callable[[], None]]] = []
+        self._steps: list[tuple[str, Callable[[], object]]] = []
 
-    def add(self, name: str, step: Callable[[], None]) -> None:
+    def add(self, name: str, step: Callable[[], object]) -> None:
         """name: what it does, for the log: `discover kinds`."""
         self._steps.append((name, step))
 
     def run(self) -> None:
-        """Run all, each until it succeeds. Blocks for a quarter of a minute at most
-        beside what the steps themselves take. Raises what a step raises that is not
-        over in a moment.
+        """Run all steps, each until it succeeds. The retries add at most 15 seconds to
+        the steps' own time. Raises a step's error if it is not transient or does not go
+        away.
         """
-        # A stop is no failure: the manager, which is asked to run next, ends at once
-        # and answers 0.
+        # A stop is not a failure: the manager, which runs next, ends at once and
+        # returns 0.
         context = reconcile_context.Context(self._clock, stop=self._stop)
         with suppress(StoppedError), reconcile_context.running(context):
             for name, step in self._steps:
@@ -52,7 +53,7 @@ class StartUp:
                 )
 
     def stop(self, grace_seconds: float) -> None:
-        """Have what a step asks of the API server end at once, a write within seconds.
-        Any thread; does not wait.
+        """Cancel a step's API requests: reads at once, writes within seconds. Any
+        thread; does not wait.
         """
         self._stop.stop(self._clock.monotonic() + grace_seconds)

@@ -15,6 +15,8 @@ Trouble = Literal[
 
 CONNECT_SECONDS = 10.0
 STATEMENT_SECONDS = 20.0
+# A server may say megabytes; what it says is shown in conditions.
+_MAX_TEXT = 4096
 
 
 @attrs.frozen
@@ -58,7 +60,9 @@ class ServerError(AsoreconcileError):
     """
 
     def __init__(self, message: str, *, trouble: Trouble, code: str = "") -> None:
-        super().__init__(message)
+        super().__init__(
+            message if len(message) <= _MAX_TEXT else message[:_MAX_TEXT] + "..."
+        )
         self.trouble: Trouble = trouble
         self.code = code
 

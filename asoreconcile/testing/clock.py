@@ -1,4 +1,6 @@
-"""Clocks for tests: one stands still until it is moved, one is put forward or back."""
+"""Clocks for tests: one that only a test advances, and one with a shifted wall
+clock.
+"""
 
 import heapq
 import itertools
@@ -7,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from asoreconcile.clock import Clock, Timer
+from asoreconcile.errors import check_number
 
 
 class FakeClock:
@@ -25,28 +28,27 @@ class FakeClock:
         return self._elapsed
 
     def now(self) -> datetime:
-        """The start time that was given, later by the seconds advanced. In UTC."""
+        """The given start time plus the advanced seconds, in UTC."""
         return self._start + timedelta(seconds=self._elapsed)
 
     def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
-        """Block until the event is set or `advance` passes the time-out."""
+        """Block until the event is set or `advance` passes the timeout."""
         deadline = self._elapsed + timeout_seconds
         with self._changed:
             self._waiting += 1
             self._changed.notify_all()
             try:
                 while not event.is_set() and self._elapsed < deadline:
-                    # The event belongs to others: look at it often, in real time.
+                    # Other code sets the event: poll it in real time.
                     self._changed.wait(0.002)
             finally:
                 self._waiting -= 1
         return event.is_set()
 
     def call_at(self, deadline: float, call: Callable[[], None]) -> Timer:
-        """Have `call` run once `monotonic()` reaches `deadline`, on the thread that
-        advances.
+        """Run `call` once `monotonic()` reaches `deadline`, on the advancing thread.
 
-        Even a deadline that has passed waits for the next `advance`.
+        A past deadline also waits for the next `advance`.
         """
         timer = _FakeTimer(call)
         with self._changed:
@@ -56,7 +58,11 @@ class FakeClock:
         return timer
 
     def advance(self, seconds: float) -> None:
-        """Move time on, running each timer that falls due at its own moment."""
+        """Advance the time, and run each due timer at its own time.
+
+        Raises TypeError or ValueError for an invalid or negative time.
+        """
+        check_number("seconds", seconds, least=0)
         target = self._elapsed + seconds
         while True:
             with self._changed:
@@ -65,15 +71,14 @@ class FakeClock:
                     self._changed.notify_all()
                     return
                 deadline, _, timer = heapq.heappop(self._timers)
-                # At its own moment, not at the end: what the timer sets anew counts
-                # from there.
+                # At its own time, not at the end: new timers it sets count from there.
                 self._elapsed = max(self._elapsed, deadline)
                 self._changed.notify_all()
             if not timer.cancelled:
                 timer.call()
 
     def until_waiting(self, threads: int = 1) -> None:
-        """Block until that many threads stand in `wait`."""
+        """Block until that many threads are blocked in `wait`."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting >= threads, timeout=10)
 
@@ -88,7 +93,7 @@ class _FakeTimer:
 
 
 class ShiftedClock:
-    """Another clock, with a wall clock that a test puts forward or back."""
+    """Another clock, whose wall clock a test can shift."""
 
     def __init__(self, inner: Clock) -> None:
         self._inner = inner
@@ -109,5 +114,7 @@ class ShiftedClock:
         return self._inner.wait(event, timeout_seconds)
 
     def call_at(self, deadline: float, call: Callable[[], None]) -> Timer:
-        """Have the inner clock call; `deadline` is in its monotonic seconds."""
+        """Schedule the call on the inner clock; `deadline` is in its monotonic
+        seconds.
+        """
         return self._inner.call_at(deadline, call)

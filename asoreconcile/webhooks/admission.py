@@ -1,11 +1,11 @@
-"""Admission reviews: may this write be, and is something to be filled in first.
+"""Admission reviews: validate and mutate writes.
 
-A validating function answers Allowed or Denied, a mutating one the object as it should
-be, or nothing once it has changed the one it was given. Rules: WH-4, WH-5.
+A validating function returns Allowed or Denied. A mutating function returns the changed
+object, or None after changing its argument in place. Rules: WH-4, WH-5.
 """
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
@@ -24,11 +24,11 @@ KIND = "AdmissionReview"
 
 @attrs.frozen
 class AdmissionRequest:
-    """A write that waits for an answer.
+    """An admission request.
 
-    operation: CREATE, UPDATE, DELETE or CONNECT. obj: as it would be, None on a delete.
-    old: as it is, None on a create. Both are the caller's own copies. dry_run: nothing
-    may be changed elsewhere because of this. user: `username`, `groups`, `uid`.
+    operation: CREATE, UPDATE, DELETE or CONNECT. obj: the new object, None on a delete.
+    old: the old object, None on a create. The function may change both. dry_run: the
+    function must have no side effects. user: `username`, `groups`, `uid`.
     """
 
     operation: str
@@ -42,31 +42,39 @@ class AdmissionRequest:
     options: JsonObject = attrs.field(repr=False)
 
 
+def _texts(warnings: str | Iterable[str]) -> tuple[str, ...]:
+    # A string is a sequence of its letters.
+    return (warnings,) if isinstance(warnings, str) else tuple(warnings)
+
+
 @attrs.frozen
 class Allowed:
-    """Allow the request. warnings: shown to its user."""
+    """Allow the request. warnings: one or several texts, shown to the user."""
 
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = attrs.field(default=(), converter=_texts)
 
 
 @attrs.frozen
 class Denied:
-    """Refuse it. message: says what to do instead. code, reason: of the answer."""
+    """Deny the request. message: says what to do instead. code, reason: of the
+    response.
+    """
 
     message: str
     code: int = 403
     reason: str = "Forbidden"
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = attrs.field(default=(), converter=_texts)
 
 
 Validate = Callable[[AdmissionRequest], Allowed | Denied]
 Mutate = Callable[[AdmissionRequest], JsonObject | Denied | None]
-"""Answers the object as it should be; None is `request.obj`, as it is by then. Not
-called on a delete."""
+"""Returns the mutated object; None means `request.obj`, as changed in place. Not called
+on a delete.
+"""
 
 Verdict = Allowed | Denied
 Decide = Callable[[AdmissionRequest], tuple[Verdict, list[JsonObject]]]
-"""What becomes of a request, and the JSON Patch to apply first."""
+"""Returns the decision about a request, and the JSON Patch to apply."""
 
 
 def respond(
@@ -74,8 +82,8 @@ def respond(
 ) -> JsonObject:
     """The response to a review.
 
-    decide: made by `validating` or `mutating`. An ApiError it raises passes through as
-    the answer's status. on_broken: called when it raised what nobody expects.
+    decide: made by `validating` or `mutating`. An ApiError it raises becomes the
+    response's status. on_broken: called after an unexpected exception.
     """
     try:
         verdict, patch = decide(_parsed(review.request))
@@ -83,7 +91,7 @@ def respond(
         return refused(review.uid, failure(error))
     except Exception as error:  # noqa: BLE001 - one review's failure stays its own
         _log.exception("Admission failed unexpectedly")
-        # Counted apart: a denial is an answer, this is a defect.
+        # Counted separately: a denial is a valid response, this is a bug.
         on_broken()
         message = f"the webhook broke: {type(error).__name__}"
         return refused(review.uid, status(500, "InternalError", message))
@@ -102,12 +110,12 @@ def respond(
 
 
 def refused(uid: str, result: JsonObject) -> JsonObject:
-    """The response that lets nothing through. result: a metav1 Status."""
+    """The response that denies the request. result: a metav1 Status."""
     return {"uid": uid, "allowed": False, "status": result}
 
 
 def validating(chain: Sequence[Validate]) -> Decide:
-    """Asks one after the other until one denies; their warnings add up."""
+    """Call the functions in order until one denies; collect their warnings."""
 
     def decide(request: AdmissionRequest) -> tuple[Verdict, list[JsonObject]]:
         warnings: tuple[str, ...] = ()
@@ -122,12 +130,14 @@ def validating(chain: Sequence[Validate]) -> Decide:
 
 
 def mutating(chain: Sequence[Mutate]) -> Decide:
-    """Lets each change what the one before it made; the patch is over all of them."""
+    """Call the functions in order, each on the previous result; one patch covers all
+    changes.
+    """
 
     def decide(request: AdmissionRequest) -> tuple[Verdict, list[JsonObject]]:
         if request.obj is None or request.operation == "DELETE":
             return Allowed(), []
-        # Functions may change the object in place: the patch is against what was sent.
+        # Functions may change the object in place: diff against the original.
         before = copy_json(request.obj)
         after = request.obj
         for mutate in chain:

@@ -1,4 +1,4 @@
-"""Webhook configurations from what a server was told to answer. Pure.
+"""Makes webhook configurations from a server's registered webhooks. Pure.
 
     server.validate("/validate-widgets", check, on=WebhookRules(WIDGETS))
     for document in server.configurations("widgets", service=ObjectKey("ns", "svc")):
@@ -10,10 +10,11 @@ Rule: WH-9.
 import base64
 import re
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, get_args
 
 import attrs
 
+from asoreconcile.errors import check_is, check_list
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.objects import JsonObject, ObjectKey
 
@@ -28,24 +29,40 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9-]+")
 
 
 def _resources(value: ApiResource | Iterable[ApiResource]) -> tuple[ApiResource, ...]:
-    return (value,) if isinstance(value, ApiResource) else tuple(value)
+    if isinstance(value, str | type):
+        raise TypeError(f"{value!r:.80} is no kind: give an ApiResource, or several")
+    found = (value,) if isinstance(value, ApiResource) else tuple(value)
+    for one in found:
+        check_is("a kind", one, ApiResource)
+    return found
+
+
+def _operations(value: Iterable[AdmissionOperation]) -> tuple[AdmissionOperation, ...]:
+    check_list("operations", value)
+    found = tuple(value)
+    if wrong := set(found) - set(get_args(AdmissionOperation)):
+        known = ", ".join(get_args(AdmissionOperation))
+        raise ValueError(f"no operations: {', '.join(map(repr, wrong))}: of {known}")
+    return found
 
 
 @attrs.frozen
 class WebhookRules:
-    """Which writes a webhook is asked about, and what becomes of those unanswered.
+    """Which writes call a webhook, and what happens if it does not answer.
 
-    resources: a kind, or several. operations: of them. subresource: of theirs, "" for
-    the objects themselves. failure_policy: Ignore lets a write pass while nobody
-    answers. namespace_selector, object_selector: LabelSelectors, None for all.
-    match_conditions: CEL by name. match_policy: Exact asks for these versions alone.
-    timeout_seconds: how long the API server waits. name: of the webhook, a domain of
-    three parts at least; "" is made of the path.
+    resources: one or several kinds. operations: on them. subresource: "" for the
+    objects themselves. failure_policy: Ignore allows a write if the webhook does not
+    answer. namespace_selector, object_selector: LabelSelectors, None for all.
+    match_conditions: CEL by name. match_policy: Exact matches only these versions.
+    timeout_seconds: how long the API server waits. name: of the webhook, a domain with
+    at least three parts; "" derives it from the path.
+    Raises TypeError if it is not a kind (for a class, pass `resource_of(cls)`), and if
+    operations is a string; ValueError for unknown operations.
     """
 
     resources: tuple[ApiResource, ...] = attrs.field(converter=_resources)
     operations: tuple[AdmissionOperation, ...] = attrs.field(
-        default=("CREATE", "UPDATE"), kw_only=True, converter=tuple
+        default=("CREATE", "UPDATE"), kw_only=True, converter=_operations
     )
     subresource: str = attrs.field(default="", kw_only=True)
     failure_policy: Literal["Fail", "Ignore"] = attrs.field(
@@ -63,7 +80,7 @@ class WebhookRules:
 
 @attrs.frozen
 class RegisteredWebhook:
-    """A path, who answers there, and what is to be asked."""
+    """A registered webhook: its path, type and rules."""
 
     verb: AdmissionVerb
     path: str
@@ -79,11 +96,12 @@ def configurations(
     url: str = "",
     authorities: bytes = b"",
 ) -> list[JsonObject]:
-    """A mutating and a validating configuration, of those that there are webhooks for.
+    """The mutating and the validating configuration, each only if it has webhooks.
 
-    name: of both. service, port: where the API server finds the server; or url,
-    `https://host:port`. authorities: PEM; b"" leaves the `caBundle` to whoever injects
-    it (`ManagedCertificates`). Raises ValueError without exactly one place.
+    name: of both. service, port: the server's Service; or url, `https://host:port`.
+    authorities: PEM; b"" leaves out the `caBundle`, for later injection
+    (`ManagedCertificates`). Raises ValueError unless exactly one of service and url is
+    given.
     """
     if bool(url) is (service is not None):
         raise ValueError("say where the webhooks are: a service or a url")
@@ -120,7 +138,7 @@ def _webhook(name: str, one: RegisteredWebhook, client: JsonObject) -> JsonObjec
         "clientConfig": client,
         "failurePolicy": rules.failure_policy,
         "matchPolicy": rules.match_policy,
-        # Else the API server refuses dry runs.
+        # Otherwise the API server refuses dry runs.
         "sideEffects": "None",
         "timeoutSeconds": rules.timeout_seconds,
         "rules": [_rule(resource, rules) for resource in rules.resources],

@@ -1,8 +1,8 @@
-"""A serving certificate that nobody has to bring: made, kept in a Secret, rotated.
+"""A self-signed serving certificate, stored in a Secret and rotated.
 
-All replicas share the Secret and look at it again and again. Whoever finds it due for
-a change writes it, on the version that was read; the others take what they find.
-Rule: WH-7.
+All replicas share the Secret and read it periodically. The first replica that finds a
+rotation due writes it, at the resource version that it read; the others use the stored
+one. Rule: WH-7.
 """
 
 import base64
@@ -15,6 +15,7 @@ import attrs
 
 from asoreconcile import reconcile_context
 from asoreconcile.clock import Clock
+from asoreconcile.errors import check_list
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.create_or_patch import AT_ONCE
 from asoreconcile.kube.errors import (
@@ -28,7 +29,8 @@ from asoreconcile.kube.resources import SECRETS
 from asoreconcile.log import Logger
 from asoreconcile.objects import JsonObject, ObjectKey, resource_version
 from asoreconcile.retry import retry
-from asoreconcile.stop_signal import StopSignal
+from asoreconcile.signatures import check_takes
+from asoreconcile.stop_signal import SHARE_OF_CALLS, StopSignal
 from asoreconcile.threads import Threads
 from asoreconcile.tls import load_cert_chain
 from asoreconcile.webhooks.bundle import (
@@ -49,12 +51,10 @@ from asoreconcile.webhooks.serving_certificates import server_context
 _log = Logger(__name__)
 
 _ROUND_SECONDS = 600.0
-# Of a stop's time; the rest is for unwinding.
-_SHARE_OF_CALLS = 0.9
 _RETRY_SECONDS = 10.0
 _COALESCE_SECONDS = 0.5
-# Until then every replica has looked at the Secret, and the API server was told of the
-# new authority: only then may it sign.
+# By then every replica has read the Secret, and the API server has the new authority:
+# only then may it sign.
 _PROPAGATION_ROUNDS = 3
 
 
@@ -77,16 +77,20 @@ class ManagedCertificates:
         round_seconds: float = _ROUND_SECONDS,
         threads: Threads | None = None,
     ) -> None:
-        """secret: where it is kept; made if it is not there. It holds the authority's
-        key: a reader of it can impersonate this server.
-        hosts: names by which the API server calls us, `service.namespace.svc`.
-        url: in place of a Service, where it calls us: `https://host:port`.
-        targets: what to write the caBundle of, asked for in each round and by
-        `pending_injections`; what calls another server than this one is left alone.
-        may_write: whether this replica writes it; one that may not looks whether
-        another has. round_seconds: between two looks. threads: where it runs; shared
-        by a process that shows what died.
+        """secret: stores the certificate; created if missing. It contains the
+        authority's key: its readers can impersonate this server.
+        hosts: the names
+        by which the API server calls us, `service.namespace.svc`.
+        url: the address without a Service: `https://host:port`.
+        targets: returns the objects whose caBundle to write, in each round and for
+        `pending_injections`; webhooks of other servers are not changed.
+        may_write: whether this replica writes; otherwise it checks whether another has.
+        round_seconds: between two checks. threads: starts the thread; share one per
+        process to report threads that died.
+        Raises TypeError if hosts is a string, or targets is not a function.
         """
+        check_list("hosts", hosts)
+        check_takes(targets, what="function of targets", lazy=True)
         self._client = client
         self._secret = secret
         self._hosts = tuple(hosts)
@@ -106,19 +110,21 @@ class ManagedCertificates:
         self._ended.set()
 
     def context(self) -> ssl.SSLContext:
-        """Raises OSError before `start` has made or found a certificate."""
+        """The TLS context. Raises OSError before `start` has created or found a
+        certificate.
+        """
         if not self._shown:
             raise OSError("there is no certificate yet")
         return self._context
 
     @property
     def authorities(self) -> bytes:
-        """The authorities for clients, PEM; empty before `start`."""
+        """The authorities for clients as PEM; empty before `start`."""
         return self._shown.get(AUTHORITY, b"")
 
     def pending_injections(self) -> Mapping[str, str]:
-        """Callers that do not trust what is shown, and why: "" before they are looked
-        at. Asks nobody but `targets`.
+        """Targets that do not trust the serving certificate, with the reason; "" before
+        the first check. Calls only `targets`, no server.
         """
         found, bundle = self._found, self.authorities
         left: dict[str, str] = {}
@@ -131,30 +137,31 @@ class ManagedCertificates:
         return left
 
     def start(self) -> None:
-        """Make or find the certificate, then look after it. Blocks for some requests.
+        """Create or find the certificate, then start the rotation thread. Blocks for
+        some requests.
 
-        Raises ApiError, TransportError; the manager tries again while that may help.
+        Raises ApiError, TransportError; the manager retries transient ones.
         """
         self._keep()
         self._ended.clear()
         try:
             self._threads.start(self.name, self._run, stopping=self._stopping)
         except BaseException:
-            self._ended.set()  # there is no thread that `stop` could wait for
+            self._ended.set()  # no thread runs that `stop` could wait for
             raise
 
     def stop(self, timeout_seconds: float) -> list[str]:
-        """End the thread, also in the middle of a pause or a request; blocks up to the
-        time given.
+        """End the thread, even during a pause or a request; blocks up to the
+        timeout.
         """
-        spent = self._clock.monotonic() + timeout_seconds * _SHARE_OF_CALLS
+        spent = self._clock.monotonic() + timeout_seconds * SHARE_OF_CALLS
         self._stopping.stop(spent)
         self._wake.set()
         ended = self._clock.wait(self._ended, timeout_seconds)
         return [] if ended else [self.name]
 
     def refresh(self) -> None:
-        """Have a round soon: a caller came, or was written by somebody else."""
+        """Run a round soon: a target was added, or changed by another writer."""
         self._wake.set()
 
     def _run(self) -> None:
@@ -171,7 +178,7 @@ class ManagedCertificates:
         pause = 0.0
         while True:
             if self._clock.wait(self._wake, pause):
-                # Targets come many at a time: one round is for all of them.
+                # Many targets are added at once: one round handles all of them.
                 self._clock.wait(self._stopping, _COALESCE_SECONDS)
             self._wake.clear()
             if self._stopping.is_set():
@@ -179,9 +186,9 @@ class ManagedCertificates:
             pause = self._round_seconds if self._round() else _RETRY_SECONDS
 
     def _round(self) -> bool:
-        """Whether all went well."""
+        """One round; returns whether all of it succeeded."""
         try:
-            # First: targets are told of the authorities that are in use.
+            # First: the targets get the authorities in use.
             self._keep()
         except (ApiError, TransportError, OSError) as error:
             if self._metrics is not None:
@@ -189,7 +196,7 @@ class ManagedCertificates:
             _log.warning("Webhook certificate not renewed", error=str(error))
             return False
         targets = tuple(self._targets())
-        # One by one: what is in order counts before the last of hundreds is.
+        # One by one: a finished target counts before the last of hundreds is done.
         for target in targets:
             self._found[target] = self._inject(target)
         self._found = {target: self._found[target] for target in targets}
@@ -216,17 +223,17 @@ class ManagedCertificates:
         return _Found(trust, version, authorities)
 
     def _keep(self) -> None:
-        """One look at the Secret, and what follows. Raises what the client raises."""
+        """Read the Secret and renew it if due. Raises what the client raises."""
         retry(
             self._keep_once,
             backoff=AT_ONCE,
-            # Another replica was faster: take what it has made.
+            # Another replica was faster: use its certificate.
             when=lambda error: isinstance(error, ConflictError | AlreadyExistsError),
             clock=self._clock,
         )
 
     def _keep_once(self) -> None:
-        # Here: making certificates takes long to load, and some processes never do.
+        # Imported here: the module is slow to load, and some processes never need it.
         from asoreconcile.webhooks.rotation import renewed
 
         secret = self._read()
@@ -258,8 +265,8 @@ class ManagedCertificates:
         data = {name: base64.b64encode(pem).decode() for name, pem in kept.items()}
         key = self._secret
         if secret is not None:
-            # Of two replicas that renew at once the second is refused, and takes what
-            # the first has made.
+            # If two replicas renew at once, the second gets a conflict and uses the
+            # first's certificate.
             read = {"resourceVersion": resource_version(secret)}
             self._client.patch(SECRETS, key, {"metadata": read, "data": data})
             return
@@ -273,7 +280,9 @@ class ManagedCertificates:
         self._client.create(SECRETS, document)
 
     def _show(self, kept: CertificateBundle) -> None:
-        """Raises OSError for a pair that does not fit, and goes on with the old one."""
+        """Serve a new pair. If it does not match, raise OSError and keep the old
+        one.
+        """
         if kept == self._shown:
             return
         load_cert_chain(self._context, kept[CERTIFICATE], kept[KEY])
@@ -284,7 +293,7 @@ class ManagedCertificates:
 
 @attrs.frozen
 class _Found:
-    """What a look at a caller found. error: why it could not be written."""
+    """The result of checking a target. error: why it could not be written."""
 
     trust: Trust
     version: str
@@ -292,7 +301,7 @@ class _Found:
     error: str = ""
 
     def holds(self, target: WebhookTarget, authorities: bytes) -> bool:
-        """Whether another look would find the same."""
+        """Whether the result is still valid."""
         return (
             self.trust is not Trust.PENDING
             and self.authorities == authorities

@@ -4,7 +4,7 @@
     server.convert("/convert", convert)
     server.validate(webhook_path("validate", WIDGET), check_widget)
 
-A service of the manager's group WEBHOOKS: it runs on every replica, elected or not.
+A service in the manager's group WEBHOOKS: it runs on every replica, leader or not.
 Rules: WH-1 - WH-8.
 """
 
@@ -21,7 +21,7 @@ from functools import lru_cache
 import attrs
 
 from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.errors import AsoreconcileError, check_is
 from asoreconcile.objects import GroupVersionKind, JsonObject, ObjectKey
 from asoreconcile.serving.listener import Listener
 from asoreconcile.serving.messages import ServerRequest, ServerResponse
@@ -50,25 +50,25 @@ from asoreconcile.webhooks.routes import (
 from asoreconcile.webhooks.serving_certificates import ServingCertificates
 
 OFF = ("", "0")
-"""Addresses that switch the server off."""
+"""Addresses that disable the server."""
 
-# Over HTTP/1.1 so many reviews are answered at once: this, times the length of a
-# review, bounds the memory they take.
+# The most concurrent reviews over HTTP/1.1: this times the review size bounds their
+# memory.
 _CONNECTIONS = 64
 _TIMEOUT_SECONDS = 10.0  # the API server's own default
 _DIAL_SECONDS = 1.0
 
 
 class WebhookError(AsoreconcileError):
-    """A webhook cannot be served as asked for."""
+    """A webhook cannot be served as registered."""
 
 
 @attrs.frozen(kw_only=True)
 class WebhookLimits:
-    """What a server takes on at once.
+    """Limits of concurrency and size.
 
-    max_conversions: batches; None is the machine's cores. They take the processor, and
-    must not keep watches and the leader's lease from it (TH-7).
+    max_conversions: concurrent batches; None is the number of cores. Conversions are
+    CPU-bound, and must not starve watches and the leader's lease (TH-7).
     max_admission_bytes, max_conversion_bytes: of a request's body.
     """
 
@@ -78,7 +78,9 @@ class WebhookLimits:
 
 
 class WebhookServer:
-    """Methods are safe from any thread; paths may be added while it runs."""
+    """A webhook server. Methods are safe from any thread; paths may be added while it
+    runs.
+    """
 
     name = "webhooks"
 
@@ -92,8 +94,8 @@ class WebhookServer:
         limits: WebhookLimits | None = None,
     ) -> None:
         """address: `:9443`, `127.0.0.1:0` (any free port); "0" and "" are off. Raises
-        ListenError if it is none of these.
-        limits: None is those that suit most.
+        ListenError for any other form.
+        limits: None uses the defaults.
         """
         limits = limits or WebhookLimits()
         self._clock = clock
@@ -101,7 +103,7 @@ class WebhookServer:
         self._routes: dict[str, Route] = {}
         self._registered: dict[str, RegisteredWebhook | None] = {}
         self._lock = threading.Lock()
-        # Conversions compute: more of them at once would only take longer each.
+        # Conversions are CPU-bound: with more at once each takes longer.
         slots = limits.max_conversions or os.cpu_count() or 1
         self._slots = threading.BoundedSemaphore(slots)
         self._limits = limits
@@ -119,25 +121,25 @@ class WebhookServer:
     def validate(
         self, path: str, *chain: Validate, on: WebhookRules | None = None
     ) -> None:
-        """Ask these functions, in order, whether a write may be. Rule: WH-5.
+        """Register validating functions at a path, called in order. Rule: WH-5.
 
-        on: which writes, for `configurations`; None where those are written by hand.
-        Raises WebhookError if the path is taken, or is none; TypeError for a function
-        that does not take one AdmissionRequest.
+        on: the writes to validate, for `configurations`; None if you write the
+        configurations yourself. Raises WebhookError if the path is taken or invalid;
+        TypeError for a function that does not take one AdmissionRequest.
         """
         _check_chain(chain, "validating webhook")
         self._admit(path, validating(chain), "validate", on)
 
     def mutate(self, path: str, *chain: Mutate, on: WebhookRules | None = None) -> None:
-        """Let these functions, in order, fill in what is written. Rule: WH-5.
+        """Register mutating functions at a path, called in order. Rule: WH-5.
 
-        on: as of `validate`. Raises as `validate`.
+        on: as in `validate`. Raises as `validate`.
         """
         _check_chain(chain, "mutating webhook")
         self._admit(path, mutating(chain), "mutate", on)
 
     def convert(self, path: str, convert: Convert) -> None:
-        """Have objects converted, one by one, by this function. Rule: WH-6.
+        """Register a function that converts objects one by one. Rule: WH-6.
 
         Raises as `validate`.
         """
@@ -160,11 +162,12 @@ class WebhookServer:
         url: str = "",
         authorities: bytes = b"",
     ) -> list[JsonObject]:
-        """The webhook configurations of what was registered, to be applied. Rule: WH-9.
+        """The webhook configurations of the registered webhooks, ready to apply. Rule:
+        WH-9.
 
-        The arguments are as of `webhooks.configurations`. Raises WebhookError for
-        registrations that do not say `on` what, or none at all; ValueError without
-        exactly one place.
+        The arguments are those of `webhooks.configurations`. Raises WebhookError for
+        registrations without `on`, or without registrations; ValueError unless exactly
+        one of service and url is given.
         """
         with self._lock:
             registered = dict(self._registered)
@@ -180,27 +183,27 @@ class WebhookServer:
 
     @property
     def port(self) -> int:
-        """The port it listens on; 0 while it does not listen."""
+        """The port it listens on; 0 if it does not listen."""
         return self._listener.port if self._listener else 0
 
     def start(self) -> None:
-        """Listen, and answer on threads. Raises ListenError if it cannot."""
+        """Listen, and serve on threads. Raises ListenError if it cannot."""
         if self._listener is not None:
             self._listener.start()
 
     def stop(self, timeout_seconds: float) -> list[str]:
-        """Stop listening, and let answers under way go out."""
+        """Stop listening, and finish the responses in progress."""
         left = self._listener.stop(timeout_seconds) if self._listener else 0
         return [f"{self.name} ({left} reviews)"] if left else []
 
     def lost(self) -> str:
-        """Why it listens no more though nobody stopped it, or ""."""
+        """Why it stopped listening without `stop`, or ""."""
         return self._listener.lost() if self._listener else ""
 
     def problem(self) -> str:
-        """Why it cannot be reached, or "": makes a TLS handshake with its own port.
+        """Why it is unreachable, or ""; makes a TLS handshake with its own port.
 
-        Blocks for 2 s at most. Rule: WH-8.
+        Blocks for at most 2 s. Rule: WH-8.
         """
         if self._listener is None:
             return ""
@@ -211,7 +214,9 @@ class WebhookServer:
         return ""
 
     def answer(self, request: ServerRequest) -> ServerResponse:
-        """What a request gets: a review, even for one that is malformed. Rule: WH-3."""
+        """The response to a request: a review, even for a malformed request. Rule:
+        WH-3.
+        """
         path, _, query = request.target.partition("?")
         route = self._routes.get(path)
         if route is None:
@@ -224,6 +229,8 @@ class WebhookServer:
     def _admit(
         self, path: str, decide: Decide, verb: AdmissionVerb, on: WebhookRules | None
     ) -> None:
+        if on is not None:
+            check_is("on", on, WebhookRules)
         route = admission_route(
             decide,
             max_bytes=self._limits.max_admission_bytes,
@@ -235,7 +242,12 @@ class WebhookServer:
             self._registered[path] = asked
 
     def _add(self, path: str, route: Route) -> None:
-        # A request's path has neither: such a one would be registered and never asked.
+        if not isinstance(path, str):
+            raise TypeError(
+                f"{path!r:.80} is no path: give one, and the kinds by "
+                "on=WebhookRules(...); or a class of @resource"
+            )
+        # A request's path has neither: such a route would never be called.
         if not path.startswith("/") or set(path) & {"?", "#"}:
             raise WebhookError(
                 f"{path!r} is no path: it begins with /, without a query"
@@ -250,7 +262,7 @@ class WebhookServer:
 
     def _max_bytes(self, target: str) -> int:
         route = self._routes.get(target.partition("?")[0])
-        # For a path that nobody serves no body is read: anybody can reach the port.
+        # The body is not read for an unknown path: anyone can reach the port.
         return route.max_bytes if route else 0
 
     @contextmanager
@@ -271,7 +283,7 @@ class WebhookServer:
 
 
 def _check_chain(chain: Sequence[Callable[..., object]], what: str) -> None:
-    # Without any, all would be allowed, as if somebody had looked.
+    # Without functions every write would be allowed unchecked.
     if not chain:
         raise TypeError(f"a {what} needs a function to ask")
     for function in chain:
@@ -279,7 +291,7 @@ def _check_chain(chain: Sequence[Callable[..., object]], what: str) -> None:
 
 
 def webhook_path(verb: str, gvk: GroupVersionKind) -> str:
-    """Where kubebuilder's tools look for a kind's webhook. Rule: WH-2.
+    """The webhook path of a kind, as in kubebuilder. Rule: WH-2.
 
     verb: `mutate` or `validate`.
     """
@@ -289,7 +301,7 @@ def webhook_path(verb: str, gvk: GroupVersionKind) -> str:
 
 @lru_cache(maxsize=16)
 def _timeout_seconds(query: str) -> float:
-    """What the API server says it will wait: `timeout=10s`."""
+    """The API server's timeout from the query: `timeout=10s`."""
     stated = urllib.parse.parse_qs(query).get("timeout", [""])[0]
     match = re.fullmatch(r"(\d{1,3})s", stated)
     return float(match[1]) if match else _TIMEOUT_SECONDS
@@ -299,7 +311,7 @@ def _check_handshake(address: tuple[str, int]) -> None:
     """Raises OSError (ssl.SSLError is one)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
-    # Only whether the handshake ends counts: the authority is checked elsewhere.
+    # Only the handshake is checked here; trust in the authority is checked elsewhere.
     context.verify_mode = ssl.CERT_NONE
     with (
         socket.create_connection(address, timeout=_DIAL_SECONDS) as plain,

@@ -1,4 +1,6 @@
-"""Why there is no answer. Pure, but for a look at what the process is short of."""
+"""Errors without a response. Pure, except for checking what resource the process
+lacks.
+"""
 
 import re
 
@@ -23,11 +25,11 @@ _OPENSSL = re.compile(r"^OpenSSL \w+: OpenSSL/[^:]+: (?:error:\w+:[^:]*:[^:]*:)?
 
 
 class WireError(AsoreconcileError):
-    """No answer, or only a part of one.
+    """No response, or only a part of one.
 
     is_sent: bytes of the request may have left, so that it may have been executed.
     is_lost: the connection was reset or closed. is_untrusted: the server's certificate
-    does not hold.
+    was not accepted.
     """
 
     def __init__(
@@ -45,14 +47,14 @@ class WireError(AsoreconcileError):
 
 
 def not_sent(error: Exception) -> WireError:
-    """Where a request ended before it began: for want of a descriptor, a thread or
+    """A request failed before it was sent, for lack of a descriptor, a thread or
     memory.
     """
     return WireError(f"not sent: {_explained(str(error))}", is_sent=False)
 
 
 def wire_error(code: int, text: str, *, is_sent: bool) -> WireError:
-    """What libcurl says, in its own words. code: a `CURLcode`."""
+    """The error with libcurl's message. code: a `CURLcode`."""
     is_untrusted = code == pycurl.E_PEER_FAILED_VERIFICATION
     if is_untrusted:
         text = f"certificate verify failed: {_PREFIX.sub('', text)}"
@@ -62,7 +64,7 @@ def wire_error(code: int, text: str, *, is_sent: bool) -> WireError:
     if not is_sent:
         text = _explained(text)
     return WireError(
-        text or f"libcurl's error {code}",
+        text or pycurl.easy_strerror(code),
         is_sent=is_sent,
         is_lost=is_lost,
         is_untrusted=is_untrusted,

@@ -1,7 +1,9 @@
-"""The connections to one server: as many as there are calls at once, kept for the next.
+"""The connections to one server: one for each concurrent call, kept for the next.
 
-A handle is one thread's at a time. The one that was used last is used next, so that
-the others grow old; who has not been used for a while is given up.
+One thread uses a handle at a time. The most recently used idle handle is taken next, so
+that the others can expire. An idle handle is closed after a while, when another is
+returned, or by a timer in a quiet process: servers close idle connections too, and a
+socket that only the server closed stays half open here.
 """
 
 import os
@@ -9,10 +11,13 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 
 import pycurl
 
 from asoreconcile.call_limit import Call
+from asoreconcile.clock import Clock, Timer
 from asoreconcile.errors import StoppedError
 from asoreconcile.fencing import Fence
 from asoreconcile.wire.destination import Destination
@@ -24,12 +29,13 @@ from asoreconcile.wire.transfer import Transfer
 from asoreconcile.wire.trust import TlsTrust
 
 IDLE_SECONDS = 90.0
-"""How long an unused connection is kept: it holds the authorities' certificates,
-0.1 MB of a cluster's and 0.7 MB of all the web's."""
+"""How long an idle connection is kept: it holds the CA certificates,
+0.1 MB for a cluster's and 0.7 MB for all public CAs.
+"""
 
 
 class _OutdatedError(Exception):
-    """What the handle would show or trust has changed: take another. Nothing sent."""
+    """The handle's certificates are outdated: use another handle. Nothing was sent."""
 
 
 def _first(_: object = None) -> int:
@@ -37,7 +43,7 @@ def _first(_: object = None) -> int:
 
 
 class HandlePool:
-    """Exchanges with one server. Safe from any thread."""
+    """Sends requests to one server over pooled connections. Safe from any thread."""
 
     def __init__(
         self,
@@ -49,10 +55,12 @@ class HandlePool:
         accept_encoding: str = "gzip, deflate",
         max_idle: int = 64,
         fence: Fence | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        """trust: asked before each connection; None for a server without TLS.
-        generation: another value once no connection of before is to be used. fence:
-        asked before each piece of a write leaves (`fencing`).
+        """trust: called before each connection; None for a server without TLS.
+        generation: its value changes when existing connections must not be reused.
+        fence: called before each part of a write is sent (`fencing`). clock: for the
+        timer that closes idle connections; None closes them at the next exchange.
         """
         self._destination = destination
         self._trust = trust
@@ -61,6 +69,9 @@ class HandlePool:
         self._accept_encoding = accept_encoding
         self._max_idle = max_idle
         self._fence = fence
+        self._clock = clock
+        self._monotonic = time.monotonic if clock is None else clock.monotonic
+        self._timer: Timer | None = None
         self._lock = threading.Lock()
         self._idle: list[tuple[CurlHandle, float]] = []
         # By references that do not keep them: a stream may be dropped unclosed.
@@ -77,10 +88,10 @@ class HandlePool:
         patience: Patience,
         max_bytes: int | None = None,
     ) -> WireAnswer:
-        """One answer, whole; blocks, within the call's time.
+        """Send a request and read the whole response; blocks, within the call's limit.
 
-        Raises WireError; StoppedError once closed, or where the call was cut off; what
-        the fence raises; RuntimeError in a process that was forked since.
+        Raises WireError; StoppedError once closed, or if the call was cancelled; what
+        the fence raises; RuntimeError in a forked child.
         """
         transfer, _, _ = self._started(
             request, call, patience, max_bytes, only_head=False
@@ -92,8 +103,8 @@ class HandlePool:
     def stream(
         self, request: WireRequest, *, call: Call, patience: Patience
     ) -> WireStream:
-        """One answer, once its head is here; blocks, within the call's time, which goes
-        on for as long as the answer is read. Raises as `exchange`.
+        """Send a request and return at the response head; blocks, within the call's
+        limit, which also applies while the response is read. Raises as `exchange`.
         """
         transfer, handle, broken = self._started(
             request, call, patience, None, only_head=True
@@ -145,19 +156,23 @@ class HandlePool:
                 return transfer, None, None
 
     def renew(self) -> None:
-        """Use no connection of now for a further request; what is under way goes on."""
+        """Send no further requests over the connections open now; requests in progress
+        go on.
+        """
         with self._lock:
             self._renewals += 1
 
     def close(self) -> None:
-        """Cut every connection, idle or not, and open no more. Idempotent; does nothing
-        in a process that was forked since.
+        """Close every connection, idle or not, and open no more. Idempotent; does
+        nothing in a forked child.
         """
         if self._made_in != os.getpid():
             return
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
+            if self._timer is not None:
+                self._timer.cancel()
             busy = [one() for one in list(self._busy)]
         for handle, _ in idle:
             handle.close()
@@ -190,7 +205,7 @@ class HandlePool:
         return found or self._new()
 
     def _new(self) -> CurlHandle:
-        """Raises WireError where the machine gives no more."""
+        """Raises WireError if the machine lacks resources."""
         trust = self._trust()
         try:
             handle = CurlHandle(
@@ -224,7 +239,7 @@ class HandlePool:
         handle.close()
 
     def _given_back(self, handle: CurlHandle) -> None:
-        now = time.monotonic()
+        now = self._monotonic()
         old: list[CurlHandle] = []
         with self._lock:
             self._busy.discard(handle.reference)
@@ -232,13 +247,41 @@ class HandlePool:
                 old.append(handle)
             else:
                 self._idle.append((handle, now))
-            while self._idle and (
-                len(self._idle) > self._max_idle
-                or self._idle[0][1] < now - IDLE_SECONDS
-            ):
-                old.append(self._idle.pop(0)[0])
+                old += self._outworn(now)
         for one in old:
             one.close()
+
+    def _outworn(self, now: float) -> list[CurlHandle]:
+        """Takes out what is too many or too old, and has the timer look after the rest.
+        With the lock.
+        """
+        old = []
+        while self._idle and (
+            len(self._idle) > self._max_idle or self._idle[0][1] <= now - IDLE_SECONDS
+        ):
+            old.append(self._idle.pop(0)[0])
+        if self._idle and self._timer is None and self._clock is not None:
+            # Without a thread for it, the next exchange tries again.
+            with suppress(RuntimeError):
+                self._timer = self._clock.call_at(
+                    self._idle[0][1] + IDLE_SECONDS,
+                    partial(_look, weakref.ref(self)),
+                )
+        return old
+
+    def _close_old(self) -> None:
+        with self._lock:
+            self._timer = None
+            old = [] if self._is_closed else self._outworn(self._monotonic())
+        for one in old:
+            one.close()
+
+
+def _look(reference: weakref.ref[HandlePool]) -> None:
+    """The timer's callback, which does not keep a dropped pool alive."""
+    pool = reference()
+    if pool is not None:
+        pool._close_old()  # noqa: SLF001 - one of us
 
 
 def check_process(made_in: int) -> None:
@@ -251,5 +294,5 @@ def check_process(made_in: int) -> None:
 
 
 def closed() -> StoppedError:
-    """What is raised once somebody has closed a pool."""
+    """The error after a pool is closed."""
     return StoppedError("the connections are closed")

@@ -19,8 +19,9 @@ NAMES = [f"net-{n}" for n in range(5)]
 
 
 @pytest.fixture
-def operation(tmp_path):
-    with Operation(tmp_path, lro=1.0) as running:
+def operation(tmp_path, request):
+    seconds = getattr(request, "param", 1)
+    with Operation(tmp_path, lro=1.0, retry_after=seconds) as running:
         running.install(resource_group(), virtual_network())
         yield running
 
@@ -55,6 +56,8 @@ def comes_to(metric, pattern, value):
     pytest.fail(f"{pattern} stays at {found}")
 
 
+# All must be sent before the first poll, which holds the worker.
+@pytest.mark.parametrize("operation", [4], indirect=True, ids=["poll-in-4-s"])
 def test_a_running_operation_blocks_nobody_and_survives_a_kill(operation):
     """One worker: its token is stored on the object, and others go on meanwhile."""
     group = resource_group()

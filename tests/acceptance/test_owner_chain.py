@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from contextlib import ExitStack, contextmanager, nullcontext
+from copy import deepcopy
 from unittest import mock
 
 from operation import NAMESPACE, WAIT_SECONDS, Operation, resource_for
@@ -21,6 +22,36 @@ from asoreconcile.objects import gvk_of, key_of
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
 
+IP = {
+    "apiVersion": "network.azure.com/v1api20240301",
+    "kind": "PublicIPAddress",
+    "metadata": {"name": "ip"},
+    "spec": {
+        "owner": {"name": "rg"},
+        "location": "westeurope",
+        "sku": {"name": "Standard"},
+        "publicIPAllocationMethod": "Static",
+    },
+}
+GATEWAY = {
+    "apiVersion": "network.azure.com/v1api20240301",
+    "kind": "NatGateway",
+    "metadata": {"name": "gateway"},
+    "spec": {
+        "owner": {"name": "rg"},
+        "location": "westeurope",
+        "sku": {"name": "Standard"},
+        "publicIpAddresses": [
+            {
+                "reference": {
+                    "group": "network.azure.com",
+                    "kind": "PublicIPAddress",
+                    "name": "ip",
+                }
+            }
+        ],
+    },
+}
 GROUP_KIND = {
     "group": "servicebus.azure.com",
     "kind": "NamespacesTopicsSubscriptionsRule",
@@ -150,3 +181,30 @@ def running(operation, clock):
         finally:
             operator.stop()
             thread.join()
+
+
+def test_d13_a_target_that_gets_ready_beside_a_put_costs_no_request(tmp_path):
+    """Its id was all that the PUT needed."""
+    group, ip, gateway = resource_group(), deepcopy(IP), deepcopy(GATEWAY)
+    with Operation(tmp_path) as operation:
+        operation.answer_at_once("Network/publicIPAddresses", "Network/natGateways")
+        operation.install(group, ip, gateway)
+        holds = [
+            operation.azure.faults.hold(method="PUT", path=path)
+            for path in ("/publicIPAddresses/", "/natGateways/")
+        ]
+        for obj in (group, ip, gateway):
+            operation.apply(obj)
+        operation.start_manager(AZURE_SYNC_PERIOD="never")
+        for hold, obj in zip(holds, (ip, gateway), strict=True):
+            assert hold.wait_arrived(WAIT_SECONDS)
+            hold.release()
+            operation.wait_ready(obj)
+        # Time for what should not come: whatever was queued before it is through.
+        other = resource_group("other")
+        operation.apply(other)
+        operation.wait_ready(other)
+        operation.edit(gateway, {"spec": {"idleTimeoutInMinutes": 10}})
+        operation.wait_ready(gateway)
+        methods = [r.method for r in operation.azure.journal if "/natG" in r.path]
+    assert methods == ["PUT", "GET", "PUT", "GET"]

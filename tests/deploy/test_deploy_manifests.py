@@ -6,20 +6,17 @@ On the embedded API server, where an installation can be rehearsed, and on a rea
 import json
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from clusters import TARGETS, cluster
-from tools import DEPLOY, objects
+from tools import DEPLOY, KUBECTL, NEEDS_KUBECTL, objects
 
 NAMESPACE = "azureserviceoperator-system"
 MANAGER = "deploy/azureserviceoperator-controller-manager"
 IMAGE = "registry.example/asoreconcile:0.1.0"
-ASSETS = os.environ.get("KUBEBUILDER_ASSETS", "")
-KUBECTL = shutil.which("kubectl", path=f"{ASSETS}:{os.environ['PATH']}")
-pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not there")
+pytestmark = NEEDS_KUBECTL
 
 
 @pytest.fixture(params=TARGETS)
@@ -114,6 +111,16 @@ def test_a_ca_bundle_that_the_operator_wrote_outlives_an_upgrade(shell):
     shell(shown("docs/operations.md", "Upgrade by manifests"))
     path = "-o jsonpath='{.webhooks[0].clientConfig.caBundle}'"
     assert shell(f"kubectl get {webhooks} {path}") == "Y2E="
+
+
+def test_a_team_s_operator_runs_the_image_that_the_reader_names(shell):
+    shell(shown("README.md", "Into a cluster"))
+    shell("kubectl create namespace red")
+    shell(shown("README.md", "One operator for each team"))
+    namespace = "azureserviceoperator-red"
+    path = "{.spec.template.spec.containers[*].image}"
+    assert shell(f"kubectl get -n {namespace} {MANAGER} -o jsonpath='{path}'") == IMAGE
+    shell(f"kubectl get -n {namespace} secret aso-controller-settings")
 
 
 def test_argo_cd_gets_the_health_script_beside_its_own_settings(shell):

@@ -2,10 +2,17 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 import yaml
-from tools import CHART, DEPLOY, program, run
+from operation import Operation, resource_for
+from tools import CHART, DEPLOY, KUBECTL, NEEDS_KUBECTL, program, run
+from world import resource_group, virtual_network
+
+from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
+from asoreconcile.kube.resources import NAMESPACES
+from asoreconcile.objects import annotations, key_of
 
 PAGE = (DEPLOY / "docs" / "scale.md").read_text()
 
@@ -53,3 +60,28 @@ def test_each_release_has_its_own_namespaces(deployments):
         )
         assert mark in PAGE
     assert variables(deployments["shared"])["AZURE_OPERATOR_MODE"] == "webhooks"
+
+
+@NEEDS_KUBECTL
+def test_the_command_of_a_move_marks_the_namespace_s_objects_of_all_kinds(tmp_path):
+    (command,) = re.findall(
+        r"^ +(kubectl annotate .*?)\n +```$", PAGE, re.MULTILINE | re.DOTALL
+    )
+    moved = [resource_group(), virtual_network()]
+    for obj in moved:
+        obj["metadata"]["namespace"] = "team-b"
+    with Operation(tmp_path) as operation:
+        operation.install(*moved, resource_group())
+        operation.client.create(NAMESPACES, {"metadata": {"name": "team-b"}})
+        stays = resource_group()
+        for obj in (*moved, stays):
+            operation.apply(obj)
+        kubeconfig = operation.folder / "kubeconfig"
+        path = f"{Path(KUBECTL).parent}:$PATH"
+        run("bash", "-c", f'export KUBECONFIG={kubeconfig} PATH="{path}"\n{command}')
+        marks = [
+            annotations(operation.client.get(resource_for(obj), key_of(obj)))
+            for obj in (*moved, stays)
+        ]
+    mark = "azureserviceoperator-team-b"
+    assert [one.get(OPERATOR_NAMESPACE) for one in marks] == [mark, mark, None]

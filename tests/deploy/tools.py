@@ -3,6 +3,8 @@
 `hack/helm`, `hack/prometheus` and `hack/envtest` make them once; nothing is built here.
 """
 
+import os
+import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -13,6 +15,16 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "helm" / "asoreconcile"
+
+
+# That of KUBEBUILDER_ASSETS, which `hack/envtest` builds, or of the machine.
+KUBECTL = shutil.which(
+    "kubectl", path=f"{os.environ.get('KUBEBUILDER_ASSETS', '')}:{os.environ['PATH']}"
+)
+NEEDS_KUBECTL = pytest.mark.skipif(
+    KUBECTL is None,
+    reason="there is no kubectl: set KUBEBUILDER_ASSETS=$(hack/envtest)",
+)
 
 
 def program(command, name):

@@ -15,6 +15,7 @@ from blocks import HOME, blocks
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.conditions import condition_of
 from asoreconcile.kube.config import load
+from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -88,7 +89,7 @@ def test_each_step_does_what_the_page_says(folder, processes, eventually):
                 raise AssertionError(f"a command that no test does: {other}")
         done.append(words[0])
     assert len(done) == 7
-    # "Now delete the ConfigMap, or change it by hand: it is back before you can look."
+    # "Now delete the ConfigMap, or change it by hand: the controller restores it."
     step.client.delete(CONFIG_MAPS, SHOP)
     eventually(step.page)
     tampered = {"data": {"index.html": "tampered"}}
@@ -96,6 +97,13 @@ def test_each_step_does_what_the_page_says(folder, processes, eventually):
     eventually(lambda: step.page() == {"index.html": TOLD})
     # What it wrote itself is no conflict: the reader would see an error at once.
     assert "Reconcile failed" not in (folder / "log").read_text()
+    # "Delete the Website, and its ConfigMap is deleted too": by the API server, not by
+    # the controller.
+    processes[-1].terminate()
+    assert processes[-1].wait(30) == 0
+    step.client.delete(WEBSITES, SHOP)
+    with pytest.raises(NotFoundError):
+        step.client.get(CONFIG_MAPS, SHOP)
     step.client.close()
 
 

@@ -18,8 +18,10 @@ from contextlib import contextmanager
 from functools import partial
 from unittest import mock
 
+import pytest
+
 PACKAGE = f"{os.sep}asoreconcile{os.sep}"
-_MOST_WAITS = 1_000_000
+_MOST_WAITS = 200_000
 
 
 def seeds(fresh, *, kept=()):
@@ -35,12 +37,19 @@ def seeds(fresh, *, kept=()):
 
 
 class Interleaving:
-    """One schedule. every: about how many instructions run between two switches."""
+    """One schedule. every: about how many instructions run between two switches; the
+    seed's choice by default, as some races need many switches and others few.
+    """
 
-    def __init__(self, seed, *, every=8):
+    def __init__(self, seed, *, every=None):
+        if sys.version_info[:2] == (3, 12):
+            pytest.skip(
+                "Python 3.12 traces no instruction of the first thread, and crashes "
+                "where several are traced (python/cpython#103615, mended in 3.13)"
+            )
         self.seed = seed
         self._dice = random.Random(seed)
-        self._every = every
+        self._every = every or self._dice.choice((4, 8, 30, 100))
         self._turns = {}
         self._failures = []
 
@@ -65,10 +74,12 @@ class Interleaving:
 
     @contextmanager
     def locks(self):
-        """Locks that are made meanwhile belong to this schedule."""
+        """Locks and conditions that are made meanwhile belong to this schedule."""
         with (
             mock.patch("threading.Lock", partial(_Lock, self, _Real)),
             mock.patch("threading.RLock", partial(_ReentrantLock, self, _RealAgain)),
+            mock.patch("threading.Condition", partial(_Condition, self)),
+            mock.patch("asoreconcile.lazy_event._MAKING", _Lock(self, _Real)),
         ):
             yield
 
@@ -79,6 +90,10 @@ class Interleaving:
         if chosen != me:
             self._turns[chosen].release()
             self._turns[me].acquire()
+
+    def is_over(self, seconds):
+        """Whether a wait of so long is over by now: a second is some 1,000 switches."""
+        return self._dice.random() * seconds < 0.001
 
     def stands_in(self):
         """Whether the calling thread is one of this schedule."""
@@ -116,6 +131,7 @@ class Interleaving:
 
 
 _Real, _RealAgain = threading.Lock, threading.RLock
+_RealCondition = threading.Condition
 
 
 class _Lock:
@@ -152,5 +168,46 @@ class _Lock:
 
 class _ReentrantLock(_Lock):
     def _is_owned(self):
-        """What a Condition asks; nobody of a schedule may wait on one."""
+        """What a Condition asks."""
         return self._real._is_owned()
+
+
+class _Ticket:
+    is_called = False
+
+
+class _Condition(_RealCondition):
+    """One whose waiters give their turn away until they are notified, in order."""
+
+    def __init__(self, interleaving, lock=None):
+        super().__init__(lock or threading.RLock())
+        self._interleaving = interleaving
+        self._tickets = []
+
+    def wait(self, timeout=None):
+        if not self._interleaving.stands_in():
+            return super().wait(timeout)
+        self._tickets.append(ticket := _Ticket())
+        self.release()
+        for _ in range(_MOST_WAITS):
+            self._interleaving.switch()
+            if ticket.is_called or (
+                timeout is not None and self._interleaving.is_over(timeout)
+            ):
+                break
+        else:
+            raise AssertionError("nobody notifies")
+        self.acquire()
+        if not ticket.is_called:
+            self._tickets.remove(ticket)
+        return ticket.is_called
+
+    def notify(self, n=1):
+        super().notify(n)
+        woken, self._tickets = self._tickets[:n], self._tickets[n:]
+        for ticket in woken:
+            ticket.is_called = True
+
+    def notify_all(self):
+        super().notify_all()
+        self.notify(len(self._tickets))

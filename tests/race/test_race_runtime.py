@@ -2,7 +2,9 @@
 
 import random
 import threading
+from collections import deque
 from functools import partial
+from unittest import mock
 
 import pytest
 from interleaving import Interleaving, seeds
@@ -179,6 +181,90 @@ def test_ct1_a_gate_that_opens_as_all_ends_hires_nobody_after_the_end():
         clock.advance(120)
         assert len(hired) == pool.workers <= 1, f"seed {seed}"
         assert not pool._has_room()
+
+
+class Crew:
+    """A queue and its workers, on threads that the machine gives or refuses."""
+
+    def __init__(self, interleaving, seed):
+        self.switch, self.dice = interleaving.switch, random.Random(seed)
+        self.most = self.dice.choice((1, 2))
+        self.hired, self.done, self.added = deque(), [], []
+        self.is_all_added = self.is_over = False
+        self.most_at_once = 0
+        with interleaving.locks():
+            self.clock = FakeClock()
+            self.queue = WorkQueue("race", clock=self.clock, on_ready=self.on_ready)
+            self.pool = WorkerPool(
+                self.queue,
+                self.work,
+                clock=self.clock,
+                most=self.most,
+                idle_seconds=0.5,
+                start_thread=self.start,
+            )
+
+    def on_ready(self):
+        self.pool.scale_up()
+
+    def start(self, name, target):
+        if self.dice.random() < 0.2:
+            raise RuntimeError("can't start new thread")
+        self.hired.append(target)
+
+    def work(self, item):
+        self.most_at_once = max(self.most_at_once, self.pool.workers)
+        self.done.append(item.key)
+
+    def add(self):
+        for number in range(10):
+            self.added.append(number)
+            self.queue.add(number, priority=self.dice.choice((0, 1)))
+            if number == 2:
+                self.pool.open()
+            if number > 2:
+                self.rest(self.dice.randrange(120))
+        self.is_all_added = True
+
+    def rest(self, turns):
+        """Add nothing until all is done and workers are idle, or leave."""
+        for _ in range(20_000):
+            if len(self.done) == len(self.added):
+                turns -= 1
+            if turns < 0:
+                return
+            self.switch()
+        raise AssertionError(f"not done: {set(self.added) - set(self.done)}")
+
+    def be_hired(self):
+        while not self.is_over:
+            if self.hired:
+                self.hired.popleft()()
+            self.switch()
+
+    def pass_time(self):
+        for _ in range(20_000):
+            self.clock.advance(0.25)
+            if self.is_all_added and len(self.done) == len(self.added):
+                break
+        self.pool.close()
+        self.queue.shut_down()
+        for _ in range(20_000):
+            self.clock.advance(0.25)
+            if not self.pool.workers:
+                break
+        self.is_over = True
+
+
+def test_th8_every_key_finds_a_worker_whoever_comes_or_leaves_meanwhile():
+    for seed in seeds(25):
+        interleaving = Interleaving(seed)
+        crew = Crew(interleaving, seed)
+        with mock.patch("asoreconcile.runtime.worker_pool._log"):
+            interleaving.run(crew.add, crew.be_hired, crew.be_hired, crew.pass_time)
+        assert sorted(crew.done) == crew.added, f"seed {seed}"
+        assert crew.most_at_once <= crew.most, f"seed {seed}"
+        assert crew.pool.workers == 0, f"seed {seed}"
 
 
 @pytest.mark.usefixtures("impatient_interpreter")

@@ -75,6 +75,8 @@ def use(app: Application, key: ObjectKey) -> None:
     app.informer(Website).add_index("host", lambda one: [one.spec.host])
     assert_type(app.apply(site, {}), JsonObject)
     assert_type(app.apply({}, site), Website)
+    app.before_start("CRDs", lambda: app.install_crds(Website))
+    app.when_leading("CRDs", lambda: app.install_crds(Website))
     app.client.create(Website, {})  # error: call-overload
     app.client.get(Plain, key)  # error: type-var
     app.client.update(site, close)  # error: arg-type

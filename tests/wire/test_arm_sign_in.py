@@ -1,6 +1,7 @@
 """Signing in without a client secret, through azure-identity as it is, over TLS."""
 
 import base64
+import gzip
 import json
 import logging
 import threading
@@ -276,9 +277,10 @@ class Machine(BaseHTTPRequestHandler):
             if known
             else {"error": "invalid_request", "error_description": "Identity not found"}
         )
-        content = json.dumps(body).encode()
+        content = self.server.odd or json.dumps(body).encode()
         self.send_response(200 if known else 400)
-        self.send_header("Content-Type", "application/json")
+        type_ = "text/html" if self.server.odd else "application/json"
+        self.send_header("Content-Type", type_)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
@@ -290,7 +292,7 @@ class Machine(BaseHTTPRequestHandler):
 @pytest.fixture
 def machine(monkeypatch):
     with HTTPServer(("127.0.0.1", 0), Machine) as server:
-        server.seen = []
+        server.seen, server.odd = [], b""
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         url = f"http://127.0.0.1:{server.server_address[1]}"
@@ -352,12 +354,16 @@ UNREADABLE = {
     "brackets": (200, b"[" * 100_000, JSON),
     "a refusal as a list": (400, b"[]", JSON),
     "no end": (200, CUT.replace(b"3599", b"null") + b'"}', JSON),
+    "an end that is no number": (200, CUT.replace(b"3599", b'"soon"') + b'"}', JSON),
+    "an end beyond numbers": (200, CUT.replace(b"3599", b"1e999") + b'"}', JSON),
+    "an end that is NaN": (200, CUT.replace(b"3599", b"NaN") + b'"}', JSON),
+    "neither a token nor an error": (200, b'{"expires_in":3600}', JSON),
+    "an id token that is none": (200, CUT + b'","id_token":"a.b.c"}', JSON),
 }
 REFUSED = {
     "an empty refusal": (400, b"{}", JSON),
     "a refusal of odd parts": (400, b'{"error":["a"],"error_description":5}', JSON),
     "a refusal of nulls": (400, b'{"error":null,"error_codes":null}', JSON),
-    "an end that is no number": (200, CUT.replace(b"3599", b'"soon"') + b'"}', JSON),
     "trouble": (500, b"oops", {"Content-Type": "text/plain"}),
     "a redirect without an address": (302, b"", HTML),
     "throttled for ever": (429, b"{}", {**JSON, "Retry-After": "1e9"}),
@@ -388,13 +394,24 @@ def test_d12_a_sign_in_that_nobody_can_read_says_where_to_look(serve, answer, ca
         assert canary not in shown + caplog.text
 
 
-@pytest.mark.parametrize("answer", [(200, CUT, JSON), (200, CUT, HTML)])
+@pytest.mark.parametrize(
+    "answer", [(200, CUT, JSON), (200, CUT, HTML), (302, CUT, JSON)]
+)
 def test_d12_nor_does_that_of_a_workload_identity(serve, projected, answer, caplog):
     caplog.set_level(logging.DEBUG)
     shown, message = odd_sign_in(serve, answer, str(projected))
     assert "see whether a proxy answers" in message
     for canary in (TOKEN, PROJECTED):
         assert canary not in shown + caplog.text
+
+
+@pytest.mark.parametrize("body", [CUT, CUT + b"]", CUT.replace(b"3599", b"1e999")])
+def test_d12_nor_does_that_of_a_machine(machine, body, caplog):
+    caplog.set_level(logging.DEBUG)
+    machine.odd = body
+    with pytest.raises(CredentialError) as caught:
+        ManagedIdentity("client-1").credential().get_token(CloudConfig().scope)
+    assert TOKEN not in str(caught.value) + caplog.text
 
 
 @pytest.mark.parametrize("answer", REFUSED.values(), ids=REFUSED)
@@ -404,6 +421,18 @@ def test_d12_an_odd_refusal_is_tried_once_and_shows_no_secret(serve, answer, cap
     assert message.startswith("no token for client client-1 (Secret a): ")
     for canary in (TOKEN, PASSWORD):
         assert canary not in shown + caplog.text
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+def test_a_sign_in_answer_without_an_end_is_given_up(serve, packed):
+    body = b" " * 50_000_000
+    headers = {**JSON, "Content-Encoding": "gzip"} if packed else JSON
+    cloud = serve(Odd(200, gzip.compress(body, 1) if packed else body, headers))
+    source = ClientSecret(TENANT, "client-1", PASSWORD, cloud=cloud)
+    transport = sign_in_transport(cloud)
+    with pytest.raises(CredentialError, match="over 4 MB: see whether a proxy"):
+        source.credential(transport).get_token(cloud.scope)
+    transport.close()
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -14,6 +14,7 @@ from asoreconcile.controllers.catalogue import builtin
 from asoreconcile.objects import GroupKind
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
+from asoreconcile.testing.http import HttpResponse
 
 VAULT_TENANT = "00000000-0000-0000-0000-000000000001"
 
@@ -254,6 +255,14 @@ def test_what_nobody_can_tell_is_said_with_the_reason(azure):
     _, made = planned(group(), network())
     assert made["action"] == "cannot tell"
     assert made["why"] == "403 AuthorizationFailed: no"
+
+
+@pytest.mark.parametrize("body", ["{}", '{"value":[]}', "null"])
+def test_an_answer_that_shows_nothing_is_no_plan(azure, body):
+    azure.faults.respond("GET", "/virtualNetworks/", HttpResponse(200, body.encode()))
+    _, made = planned(group(), network())
+    assert made["action"] == "cannot tell"
+    assert "see whether a proxy answers" in made["why"]
 
 
 def test_values_of_secrets_are_neither_needed_nor_shown(azure):

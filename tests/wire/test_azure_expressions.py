@@ -356,7 +356,7 @@ class Woken:
     def __init__(self):
         self.nodes = []
 
-    def wake(self, node, changed, version):
+    def wake(self, node, changed, version, waits):
         self.nodes.append(node)
 
 

@@ -14,8 +14,10 @@ import yaml
 from azure.core.credentials import AccessToken
 from click.testing import CliRunner
 
+from asoreconcile import jsontext
 from asoreconcile.arm.budget import Budget
 from asoreconcile.arm.client import ArmClient
+from asoreconcile.arm.credentials import CredentialError
 from asoreconcile.azure.resource_import.importer import (
     NotImportableError,
     ResourceImporter,
@@ -32,6 +34,7 @@ from asoreconcile.extensions.registry import builtin_sets
 from asoreconcile.objects import GroupKind
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
+from asoreconcile.testing.http import HttpResponse
 
 POLICY = "serviceoperator.azure.com/reconcile-policy"
 ONLY = ("resources.azure.com/*", "network.azure.com/*", "storage.azure.com/*")
@@ -197,6 +200,65 @@ def test_a_type_that_a_place_does_not_have_is_no_failure(azure, client, group):
     assert imported(client, group).report.is_complete
 
 
+def listing(azure, path, change):
+    """Answer a list with its entries changed."""
+    handle = azure.faults.around
+
+    def around(request, inner):
+        answer = handle(request, inner)
+        if not request.path.lower().endswith(path.lower()):
+            return answer
+        page = jsontext.loads(answer.body)
+        page["value"] = [change(dict(entry)) for entry in page["value"]]
+        return HttpResponse(200, jsontext.dumps(page))
+
+    azure.faults.around = around
+
+
+@pytest.mark.parametrize("path", ["/resources", "/subnets"])
+@pytest.mark.parametrize("odd", [None, 5, "", "x", "/subscriptions/s/../t"])
+def test_a_list_without_ids_is_said_and_the_rest_is_kept(
+    azure, client, group, path, odd
+):
+    listing(azure, path, lambda entry: {**entry, "id": odd})
+    found = imported(client, group)
+    (failed,) = (o for o in found.report.outcomes if o.status == "failed")
+    assert failed.arm_id.endswith(path)
+    assert "entries without an id are left out: see whether a proxy" in failed.reason
+    assert "ResourceGroup" in {one.obj["kind"] for one in found.manifests}
+
+
+def test_a_list_of_another_group_adds_nothing(azure, client, group):
+    other = f"{group}2"
+    listing(
+        azure,
+        "/resources",
+        lambda entry: {**entry, "id": entry["id"].replace(group, other)},
+    )
+    found = imported(client, group)
+    assert {one.obj["kind"] for one in found.manifests} == {"ResourceGroup"}
+    assert not [r for r in azure.journal if other in r.path]
+
+
+def test_an_entry_of_another_type_than_its_id_is_not_read_as_either(
+    azure, client, group
+):
+    type_ = "Microsoft.Storage/storageAccounts"
+    listing(azure, "/resources", lambda entry: {**entry, "type": type_})
+    made = [one.obj for one in imported(client, group).manifests]
+    assert {o["kind"] for o in made} >= {"ResourceGroup", "StorageAccount"}
+    assert not [o for o in made if "net" in o["metadata"]["name"]]
+
+
+def test_an_answer_that_shows_no_resource_is_no_manifest(azure, client, group):
+    azure.faults.respond("GET", "/shopfiles$", HttpResponse(200, b"{}"))
+    found = imported(client, group)
+    (failed,) = (o for o in found.report.outcomes if o.status == "failed")
+    assert failed.arm_id.endswith("/shopfiles")
+    assert "shows no resource" in failed.reason
+    assert "StorageAccount" not in {one.obj["kind"] for one in found.manifests}
+
+
 def test_a_root_that_is_not_there_is_a_failure(client, group):
     result = imported(client, f"{group}-gone")
     assert result.manifests == ()
@@ -249,14 +311,17 @@ class SkippingClock(FakeClock):
         return event.is_set()
 
 
-def test_a_throttled_read_waits_as_long_as_asked_and_is_said(azure, client, group):
-    headers = {"Retry-After": "17"}
+@pytest.mark.parametrize(("asked", "waited"), [("17", 17.0), ("0", 1.0)])
+def test_a_throttled_read_waits_as_long_as_asked_and_is_said(
+    azure, client, group, asked, waited
+):
+    headers = {"Retry-After": asked}
     body = error("TooManyRequests")
     azure.faults.answer("GET", "/subnets$", 429, headers=headers, body=body, times=9)
     waits = Waits()
     result = imported(client, group, reporter=waits, clock=SkippingClock())
     assert result.report.is_complete
-    assert waits.seconds == [17.0] * 9
+    assert waits.seconds == [waited] * 9
 
 
 def test_a_read_that_fails_by_the_way_is_repeated_five_times(azure, client, group):
@@ -283,6 +348,41 @@ def test_who_stops_an_import_gets_what_was_read(azure, client, group):
     assert result.report.was_stopped
     assert ("VirtualNetwork", "shop-net") in named(result)
     assert not any(kind == "VirtualNetworksSubnet" for kind, _ in named(result))
+
+
+@pytest.fixture
+def signed_in_once(azure):
+    """A client whose first token is the last, as after some hours of `az login`."""
+    tokens = [AccessToken(azure.entra.issue(azure.client_id), 1 << 40)]
+
+    class SignedInOnce:
+        def get_token(self, *scopes, **options):
+            if not tokens:
+                raise CredentialError("no token: run `az login`")
+            return tokens.pop()
+
+    made = ArmClient(azure.url, SignedInOnce(), scope="s", clock=FakeClock())
+    yield made
+    made.close()
+
+
+def test_who_is_signed_out_by_the_way_keeps_what_was_read(azure, group, signed_in_once):
+    azure.faults.answer("GET", "/subnets$", 401, code="ExpiredAuthenticationToken")
+    found = imported(signed_in_once, group)
+    report = found.report
+    assert report.was_stopped
+    failed = [o.reason for o in report.outcomes if o.status == "failed"]
+    assert failed == ["no token: run `az login`"]
+    assert any(text.endswith("/Shop_Net") for text in report.unread)
+    assert "ResourceGroup" in {one.obj["kind"] for one in found.manifests}
+
+
+def test_who_is_signed_out_before_anything_is_read_is_told(
+    azure, group, signed_in_once
+):
+    azure.faults.answer("GET", "/Shop$", 401, code="ExpiredAuthenticationToken")
+    with pytest.raises(CredentialError, match="az login"):
+        imported(signed_in_once, group)
 
 
 def test_a_budget_is_kept_and_waited_for(azure, group):

@@ -98,7 +98,7 @@ def test_ca1_kind_that_has_not_synced_says_nothing_is_absent(server, caches):
     informers, cached = caches()
     informers.of(CONFIG_MAPS)
     assert hold.wait_arrived(10)
-    with pytest.raises(NotCachedError, match="has not synced"):
+    with pytest.raises(NotCachedError, match="has not synced: its first list"):
         cached.get(CONFIG_MAPS, KEY)
     hold.release()
 

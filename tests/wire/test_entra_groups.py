@@ -3,6 +3,7 @@
 import pytest
 from world import World
 
+from asoreconcile import jsontext
 from asoreconcile.azure.annotations import FINALIZER, RECONCILE_POLICY, RESOURCE_ID
 from asoreconcile.entra.questions import CREATION
 from asoreconcile.entra.security_group import TENANT, SecurityGroups
@@ -520,6 +521,23 @@ def test_a_page_of_a_proxy_ends_nothing(world, graph):
     assert len(graph.groups()) == 1
     assert world.settle(group()) is None
     assert not graph.groups()
+
+
+@pytest.mark.parametrize("is_going", [False, True], ids=["there", "going"])
+def test_an_answer_about_another_group_touches_neither(world, graph, is_going):
+    world.settled(group())
+    other = graph.seed(displayName="Other", mailNickname="other")
+    before = graph.groups()
+    world.clock.advance(301.0)
+    if is_going:
+        world.delete(group())
+    body = jsontext.dumps({**graph.groups()[other], "uniqueName": "x"})
+    graph.faults.respond("GET", "groups/", HttpResponse(200, body))
+    world.run(group())
+    assert graph.groups() == before
+    assert "shows another group" in world.ready(group())["message"]
+    assert (world.settle(group()) is None) == is_going
+    assert other in graph.groups()
 
 
 # Policies and the end.

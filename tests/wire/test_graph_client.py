@@ -4,6 +4,7 @@ import pytest
 from azure.core.credentials import AccessToken
 from prometheus_client import CollectorRegistry
 
+from asoreconcile import jsontext
 from asoreconcile.arm.bearer import ForeignHostError
 from asoreconcile.arm.budget import Budget, ThrottledError
 from asoreconcile.arm.client import ArmClient
@@ -256,6 +257,50 @@ def test_a_creation_without_an_id_is_an_error(client, graph):
     graph.faults.respond("PATCH", "uniqueName", HttpResponse(201, b"{}"))
     with pytest.raises(ArmError, match="without its id"):
         client.create_group("mark", BODY)
+
+
+OTHER = "00000000-0000-0000-0000-000000000002"
+ODD_GROUPS = {
+    "no id": {"id": None},
+    "an id with further parts": {"id": f"{NOBODY}/members"},
+    "another group": {"id": OTHER, "uniqueName": "other", "displayName": "Other"},
+    "a name that is no text": {"displayName": 5},
+    "types that are no list": {"groupTypes": True},
+}
+
+
+@pytest.mark.parametrize("odd", ODD_GROUPS.values(), ids=ODD_GROUPS)
+def test_what_is_no_group_or_another_one_is_an_error(client, graph, odd):
+    shown = {"id": NOBODY, "uniqueName": "mark", "displayName": "Shop", **odd}
+    for call, name, document in (
+        (client.group, NOBODY, shown),
+        (client.group_named, "mark", shown),
+        (client.groups_shown_as, "Shop", {"value": [shown]}),
+    ):
+        graph.faults.respond("GET", "", HttpResponse(200, jsontext.dumps(document)))
+        with pytest.raises(ArmError, match=r"the answer shows|found another"):
+            call(name)
+
+
+@pytest.mark.parametrize(
+    "page", [{}, {"value": None}, {"value": [{"id": "../x"}]}, {"value": [{}]}]
+)
+def test_a_page_without_ids_or_value_is_no_shorter_list(client, graph, page):
+    body = jsontext.dumps(page)
+    graph.faults.respond("GET", "", HttpResponse(200, body), times=2)
+    for call in (
+        lambda: client.linked(NOBODY, "members"),
+        lambda: client.groups_shown_as("Shop"),
+    ):
+        with pytest.raises(ArmError, match=r"is no list|without its id"):
+            call()
+
+
+@pytest.mark.parametrize("name", ["CAFÉ", "Cafe\u0301", "cafe"])
+def test_a_name_is_the_same_without_case_and_marks(client, graph, name):
+    body = jsontext.dumps({"value": [{"id": NOBODY, "displayName": name}]})
+    graph.faults.respond("GET", "", HttpResponse(200, body))
+    assert client.groups_shown_as("Café")[0]["id"] == NOBODY
 
 
 def test_le5_who_leads_no_more_sends_no_write(make, graph, azure):

@@ -10,7 +10,12 @@ from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.discovery import Discovery, UnknownKindError
 from asoreconcile.kube.errors import ApiError, ExpiredError, NotFoundError
-from asoreconcile.kube.resources import CONFIG_MAPS, LEASES, NAMESPACES
+from asoreconcile.kube.resources import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    LEASES,
+    NAMESPACES,
+)
 from asoreconcile.kube.selection import Selection
 from asoreconcile.kube.writes import Write
 from asoreconcile.objects import GroupKind, GroupVersionKind, ObjectKey
@@ -249,3 +254,29 @@ def test_le5_no_write_goes_out_that_may_not(connect, server, method):
         client.send(write)
     client.list_page(CONFIG_MAPS)
     assert {one.method for one in server.journal} == {"GET"}
+
+
+def test_cl4_what_the_server_warns_of_is_logged_once(client, caplog):
+    """A misspelt field is dropped, and the answer is a success."""
+    labels = {"app": "shop"}
+    pod = {"containers": [{"name": "shop", "image": "example.com/shop"}]}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "one", "namespace": "default"},
+        "spec": {
+            "replica": 2,
+            "paus": True,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        },
+    }
+    for _ in range(2):
+        client.apply(DEPLOYMENTS, deployment, field_manager="tests")
+    said = [one for one in caplog.records if one.getMessage() == "API server warns"]
+    assert [(one.levelname, one.asoreconcile_fields["warning"]) for one in said] == [
+        ("WARNING", 'unknown field "spec.replica"'),
+        ("WARNING", 'unknown field "spec.paus"'),
+    ]
+    assert said[0].asoreconcile_fields["method"] == "PATCH"
+    assert said[0].asoreconcile_fields["path"].endswith("/deployments/one")

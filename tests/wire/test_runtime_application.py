@@ -35,6 +35,7 @@ from asoreconcile.runtime.predicates import labelled
 from asoreconcile.runtime.reconciler import Request, Result
 from asoreconcile.runtime.runnable import RunnableFunc, RunnableGroup
 from asoreconcile.serving.listener import ListenError
+from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.kube import KubeServer
 from asoreconcile.webhooks.admission import Allowed
 from asoreconcile.webhooks.managed import ManagedCertificates
@@ -43,10 +44,15 @@ ONE = ObjectKey("default", "one")
 
 
 @pytest.fixture
-def cluster(tmp_path):
+def server():
     with KubeServer() as server:
-        server.write_kubeconfig(tmp_path / "kubeconfig")
-        yield str(tmp_path / "kubeconfig")
+        yield server
+
+
+@pytest.fixture
+def cluster(server, tmp_path):
+    server.write_kubeconfig(tmp_path / "kubeconfig")
+    return str(tmp_path / "kubeconfig")
 
 
 @pytest.fixture
@@ -141,6 +147,25 @@ def test_mg7_it_is_waited_for_until_it_is_ready(application):
         ready.set()
         running.wait_until_ready()
         assert config_maps.get(ONE) is not None
+
+
+def test_who_waited_needs_no_time_of_a_clock_that_stands_still(application, server):
+    """Else a kind that syncs after its controller was started is noticed once the clock
+    moves, and a test's first object is not reconciled before that; nor does a task run
+    that waits for the caches.
+    """
+    app, noting = application.make(clock=FakeClock()), Noting()
+    app.reconcile(CONFIG_MAPS, noting)
+    ran = threading.Event()
+    app.manager.add(RunnableFunc("mine", lambda _: ran.set(), clock=app.clock))
+    create(app, CONFIG_MAPS, "default", "one")
+    held = server.faults.hold(method="GET", path="/configmaps")
+    with app.running():
+        assert app.manager.started.wait(20)
+        held.release()
+        app.wait_until_ready()
+        assert noting.keys.get(timeout=20) == ONE
+        assert ran.wait(20)
 
 
 def test_nobody_waits_for_an_application_that_ends(application):

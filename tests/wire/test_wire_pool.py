@@ -1,9 +1,12 @@
 """What libcurl does for us, and what it must never do: a pool against real peers."""
 
+import gc
 import gzip
+import queue
 import socket
 import sys
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
@@ -13,13 +16,14 @@ from scriptedpeer import Peer
 
 from asoreconcile.call_limit import limited
 from asoreconcile.errors import StoppedError
+from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import HttpResponse, HttpServer, HttpsServer, _context
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 from asoreconcile.wire import handle
 from asoreconcile.wire.destination import Destination, Proxy
 from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.handle import CurlHandle, Patience
-from asoreconcile.wire.pool import HandlePool
+from asoreconcile.wire.pool import IDLE_SECONDS, HandlePool
 from asoreconcile.wire.request import WireRequest
 from asoreconcile.wire.trust import TlsTrust
 
@@ -304,6 +308,59 @@ def test_what_is_not_used_for_a_while_is_given_up(monkeypatch):
         with ThreadPoolExecutor(3) as threads:
             list(threads.map(lambda _: ask(pool), range(3)))
         assert len(pool._idle) <= 1
+
+
+def test_what_a_quiet_process_does_not_use_is_given_up():
+    """Without another request: the server sees both connections end in their turn."""
+    clock, ended = FakeClock(), queue.SimpleQueue()
+    together = threading.Barrier(2)
+
+    def script(peer, connection):
+        while head := peer.read_request(connection):
+            if head.startswith(b"GET /both"):
+                together.wait(10)
+            connection.sendall(OK)
+        ended.put(connection)
+
+    with talking_to(script, clock=clock) as (pool, _):
+        with ThreadPoolExecutor(2) as threads:
+            list(threads.map(lambda _: ask(pool, target="/both"), range(2)))
+        clock.advance(IDLE_SECONDS / 2)
+        ask(pool)
+        clock.advance(IDLE_SECONDS / 2)
+        ended.get(timeout=10)
+        ask(pool)
+        clock.advance(IDLE_SECONDS - 1)
+        assert ended.empty()
+        clock.advance(1)
+        ended.get(timeout=10)
+        assert ask(pool).status == 200
+
+
+# Its sockets say that nobody closed them, as any socket does.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_pool_that_was_dropped_is_not_kept_for_its_timer():
+    clock = FakeClock()
+    peer = Peer(answers(OK))
+    try:
+        pool = pool_of(f"http://{peer.address}", clock=clock)
+        ask(pool)
+        dropped = weakref.ref(pool)
+        del pool
+        gc.collect()
+        assert dropped() is None
+        clock.advance(IDLE_SECONDS)
+    finally:
+        peer.close()
+
+
+def test_a_pool_that_no_thread_is_left_to_look_after_answers_still():
+    class Exhausted(FakeClock):
+        def call_at(self, deadline, call):
+            raise RuntimeError("can't start new thread")
+
+    with talking_to(answers(OK), clock=Exhausted()) as (pool, _):
+        assert [ask(pool).status for _ in range(2)] == [200, 200]
 
 
 def test_renewed_connections_are_other_ones():

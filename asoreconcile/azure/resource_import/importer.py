@@ -12,6 +12,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 import attrs
 
 from asoreconcile.arm import ids
+from asoreconcile.arm.credentials import CredentialError
+from asoreconcile.arm.errors import stated_resource
+from asoreconcile.arm.ids import ArmId
+from asoreconcile.arm.response import PERHAPS_A_PROXY
 from asoreconcile.azure.annotations import RESOURCE_ID
 from asoreconcile.azure.patient_reads import PatientReads, ReadClient
 from asoreconcile.azure.resource_import import failures
@@ -32,7 +36,7 @@ from asoreconcile.azure.resource_import.tasks import (
     Task,
 )
 from asoreconcile.catalogue.arm_to_spec import to_spec
-from asoreconcile.catalogue.kinds import Catalogue
+from asoreconcile.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.catalogue.status import status_of
 from asoreconcile.clock import Clock, SystemClock
 from asoreconcile.errors import AsoreconcileError, StoppedError
@@ -59,13 +63,14 @@ class ImportedResources:
 @attrs.frozen
 class _Finding:
     """What a worker brings back. found: more to do. unread: where to go on, of a task
-    that was stopped.
+    that was stopped. refused: why nobody is signed in any more.
     """
 
     outcome: ImportOutcome | None = None
     body: JsonObject | None = None
     found: tuple[Task, ...] = ()
     unread: str = ""
+    refused: CredentialError | None = None
 
 
 class ResourceImporter:
@@ -113,7 +118,8 @@ class ResourceImporter:
         """Read the resources of the ids and all below them. Blocks.
 
         Raises NotImportableError for the first id that no kind stands for, before
-        anything is read.
+        anything is read, and CredentialError where nothing was. Who is signed in no
+        longer, later on, has stopped it.
         """
         waiting: list[Task] = [self._root(text) for text in arm_ids]
         seen: set[str] = set()
@@ -135,6 +141,12 @@ class ResourceImporter:
                     task, finding = running.pop(future), future.result()
                     waiting += finding.found
                     unread |= {finding.unread} - {""}
+                    if finding.refused is not None:
+                        if not read:
+                            raise finding.refused
+                        if not self._stop.is_set():
+                            outcomes.append(_signed_out(task, finding.refused))
+                        self.stop()
                     if finding.outcome is not None:
                         outcomes.append(finding.outcome)
                         self._reporter.outcome(finding.outcome)
@@ -174,6 +186,8 @@ class ResourceImporter:
                     return self._group(task)
         except StoppedError:
             return _Finding(unread=task.root_id)
+        except CredentialError as error:
+            return _Finding(unread=task.root_id, refused=error)
 
     def _read(self, resource: ResourceTask) -> _Finding:
         kind, text = resource.version.group_kind, resource.id.text
@@ -196,6 +210,7 @@ class ResourceImporter:
         arm_id = annotations(request.obj)[RESOURCE_ID]
         version = request.version
         body = self._reads.get(arm_id, version.api_version)
+        body = stated_resource(body, url=arm_id)
         self._bodies[ids.key(arm_id)] = body
         mapped = to_spec(version, body, name=ids.parse(arm_id).name, secret_name="")
         return Imported(
@@ -217,8 +232,15 @@ class ResourceImporter:
             kind = task.version.group_kind
             failed = ImportOutcome(task.path, kind, "failed", reason, is_list=True)
             return _Finding(failed)
-        found = (_listed(entry, task) for entry in entries)
-        return _Finding(found=tuple(child for child in found if child is not None))
+        arm_ids = [_id_of(entry.get("id")) for entry in entries]
+        place = ids.key(task.path)
+        # A list of role assignments shows those of wider scopes, too.
+        found = tuple(
+            ResourceTask(arm_id, task.version)
+            for arm_id in arm_ids
+            if arm_id and ids.key(arm_id.text).rpartition("/")[0] == place
+        )
+        return _Finding(_unreadable(task.path, arm_ids), found=found)
 
     def _group(self, task: GroupTask) -> _Finding:
         try:
@@ -227,13 +249,18 @@ class ResourceImporter:
             reason = failures.of_list(error) or "cannot be listed: it does not exist"
             path = f"{task.id}/resources"
             return _Finding(ImportOutcome(path, None, "failed", reason, is_list=True))
-        return _Finding(
-            found=tuple(
-                ResourceTask(ids.parse(header.id), version)
-                for header in headers
-                if (version := self._types.in_group(header.type)) is not None
-            )
+        listed = [
+            (_id_of(header.id), version)
+            for header in headers
+            if (version := self._types.in_group(header.type)) is not None
+        ]
+        found = tuple(
+            ResourceTask(arm_id, version)
+            for arm_id, version in listed
+            if arm_id and _is_in_group(arm_id, task.id, version)
         )
+        unread = _unreadable(f"{task.id}/resources", [arm_id for arm_id, _ in listed])
+        return _Finding(unread, found=found)
 
 
 def _skeleton(resource: ResourceTask) -> JsonObject:
@@ -247,14 +274,28 @@ def _skeleton(resource: ResourceTask) -> JsonObject:
     }
 
 
-def _listed(entry: JsonObject, task: ListTask) -> ResourceTask | None:
-    """A resource that was listed; None for one that is not of this place: a list of
-    role assignments shows those of wider scopes, too.
-    """
+def _signed_out(task: Task, error: CredentialError) -> ImportOutcome:
+    return ImportOutcome(task.root_id, None, "failed", str(error), is_list=True)
+
+
+def _id_of(stated: object) -> ArmId | None:
+    """The id of an entry in a list; None where it has none that can be read."""
     try:
-        arm_id = ids.parse_stated(str(entry.get("id") or ""))
+        return ids.parse_stated(stated if isinstance(stated, str) else "")
     except ids.ArmIdError:
         return None
-    if ids.key(arm_id.text).rpartition("/")[0] != ids.key(task.path):
+
+
+def _unreadable(path: str, arm_ids: Sequence[ArmId | None]) -> ImportOutcome | None:
+    """What to say of a list with entries that nobody can read."""
+    count = arm_ids.count(None)
+    if not count:
         return None
-    return ResourceTask(arm_id, task.version)
+    reason = f"{count} entries without an id are left out{PERHAPS_A_PROXY}"
+    return ImportOutcome(path, None, "failed", reason, is_list=True)
+
+
+def _is_in_group(arm_id: ArmId, group_id: str, version: KindVersion) -> bool:
+    """Whether an entry is what its list says of it."""
+    is_inside = ids.key(arm_id.text).startswith(f"{ids.key(group_id)}/")
+    return is_inside and arm_id.type.lower() == version.arm_type.lower()

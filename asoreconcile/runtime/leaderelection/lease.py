@@ -1,8 +1,8 @@
-"""Who may lead, decided from a Lease as it was seen: write it, or wait until when.
+"""Decides from an observed Lease whether to write it, or until when to wait.
 
-Pure. Times of two kinds go in: `now` is this machine's `Clock.monotonic`, and all that
-validity is measured by; `wall` only stamps what people read. So machines whose clocks
-differ agree all the same. Rules: LE-1, LE-3, LE-4, LE-6.
+Pure. It takes two kinds of time: `now` is this machine's `Clock.monotonic` and the only
+measure of validity; `wall` is only written for people to read. So machines with
+different clocks still agree. Rules: LE-1, LE-3, LE-4, LE-6.
 """
 
 import math
@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 import attrs
 
+from asoreconcile.errors import check_seconds
 from asoreconcile.objects import JsonObject, ObjectKey, copy_json, spec
 
 # client-go's factor.
@@ -19,12 +20,15 @@ _MIN_REQUEST_SECONDS = 1.0
 
 @attrs.frozen
 class LeaseTiming:
-    """How leases are kept. Raises ValueError for times that cannot work. Rule: LE-1.
+    """The times of leader election. Raises TypeError or ValueError for times that
+    cannot
+    work. Rule: LE-1.
 
-    lease_seconds: how long others leave a lease alone that is not renewed.
-    renew_deadline_seconds: how long a leader goes on without having renewed it; what
-    is left up to lease_seconds is the time for its writes under way to end.
-    retry_seconds: between renewals, and between tries.
+    lease_seconds: how long others wait before they take a lease that
+    is not renewed.
+    renew_deadline_seconds: how long a leader goes on without a renewal; its writes in
+    progress must end in the time left until lease_seconds.
+    retry_seconds: between renewals, and between attempts to acquire.
     """
 
     lease_seconds: float = 15.0
@@ -32,6 +36,9 @@ class LeaseTiming:
     retry_seconds: float = 2.0
 
     def __attrs_post_init__(self) -> None:
+        check_seconds("lease_seconds", self.lease_seconds)
+        check_seconds("renew_deadline_seconds", self.renew_deadline_seconds)
+        check_seconds("retry_seconds", self.retry_seconds)
         # A Lease counts in whole seconds.
         if self.lease_seconds < 1:
             raise ValueError("a lease is for 1 s at least")
@@ -44,20 +51,23 @@ class LeaseTiming:
 
     @property
     def request_seconds(self) -> float:
-        """The longest silence of one request: a second one must fit in."""
+        """The read timeout of one request, short enough for a second try."""
         return max(_MIN_REQUEST_SECONDS, self.renew_deadline_seconds / 2)
 
     def retry_delay_seconds(self, jitter: float) -> float:
-        """Until the next try to become the leader. chance: 0-1, random. Rule: LE-2."""
+        """Seconds until the next attempt to acquire. chance: 0-1, random. Rule:
+        LE-2.
+        """
         return self.retry_seconds * (1 + _JITTER * jitter)
 
 
 @attrs.frozen
 class LeaderElectionOptions:
-    """Several processes run, and one of them works.
+    """Options of leader election: one of several processes leads.
 
-    lease: the Lease's name. namespace: default the configuration's, in a pod its own.
-    identity: of this process; default `<hostname>_<uuid>`.
+    lease: the Lease's name. namespace: default the configuration's, in a pod the pod's.
+    identity: of this process; default `<hostname>_<uuid>`. Raises ValueError without a
+    lease name.
     """
 
     lease: str
@@ -65,10 +75,14 @@ class LeaderElectionOptions:
     identity: str = ""
     timing: LeaseTiming = attrs.field(factory=LeaseTiming)
 
+    def __attrs_post_init__(self) -> None:
+        if not self.lease:
+            raise ValueError("a leader election needs the name of a lease")
+
 
 @attrs.frozen
 class LeaseObservation:
-    """A lease, None if there is none, and when it was seen to have changed."""
+    """A lease, None if there is none, and when a change of it was last observed."""
 
     lease: JsonObject | None
     since: float
@@ -76,7 +90,7 @@ class LeaseObservation:
 
 @attrs.frozen
 class WriteLease:
-    """Write this lease; `create` it if it is not there."""
+    """Write this lease; `create` it if it does not exist."""
 
     lease: JsonObject
     create: bool = False
@@ -84,7 +98,9 @@ class WriteLease:
 
 @attrs.frozen
 class Follow:
-    """Somebody else leads, at least until then unless they say so themselves."""
+    """Another process leads until then at least, unless it releases the lease
+    earlier.
+    """
 
     holder: str
     until: float
@@ -93,12 +109,12 @@ class Follow:
 def seen(
     before: LeaseObservation | None, lease: JsonObject | None, *, now: float
 ) -> LeaseObservation:
-    """What is known after a look at the lease. Rule: LE-4."""
+    """The observation after a read of the lease. Rule: LE-4."""
     same = (
         before is not None
         and before.lease is not None
         and lease is not None
-        # Not by resource version: an annotation that somebody adds renews nothing.
+        # Not by resource version: adding an annotation is not a renewal.
         and spec(before.lease) == spec(lease)
     )
     return LeaseObservation(lease, before.since if same and before else now)
@@ -110,16 +126,16 @@ def holder_of(lease: JsonObject | None) -> str:
 
 
 def renewed_at(lease: JsonObject | None) -> datetime | None:
-    """When a holder was last seen alive, by its own clock; None if nobody says.
+    """When the holder last renewed, by its own clock; None if the lease does not say.
 
-    A lease that was given back says when.
+    A released lease has the time of its release.
     """
     text = spec(lease or {}).get("renewTime")
     try:
         moment = datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:
         return None
-    # Without an offset it is no time: whose clock it is cannot be told.
+    # Without an offset it is invalid: its time zone is unknown.
     return moment if moment is not None and moment.tzinfo is not None else None
 
 
@@ -137,7 +153,7 @@ def decide(
     if lease is None:
         return WriteLease(_new(key, identity, wall, timing), create=True)
     holder = holder_of(lease)
-    # Taken by an earlier try, whose answer was lost.
+    # Taken by an earlier try whose response was lost.
     if holder == identity:
         return WriteLease(renewed(lease, identity, wall=wall, timing=timing))
     until = known.since + _duration_seconds(lease, timing)
@@ -150,7 +166,7 @@ def decide(
 def renewed(
     lease: JsonObject, identity: str, *, wall: datetime, timing: LeaseTiming
 ) -> JsonObject:
-    """The lease as its holder renews it."""
+    """The lease with a new renewTime."""
     record = _record(identity, wall, timing, 0)
     kept = ("acquireTime", "leaseTransitions")
     return _with(lease, {name: record[name] for name in record if name not in kept})
@@ -159,13 +175,13 @@ def renewed(
 def released(
     lease: JsonObject | None, identity: str, *, wall: datetime
 ) -> JsonObject | None:
-    """The lease given back, or None if it is not ours to give. Rule: LE-6."""
+    """The released lease, or None if this process does not hold it. Rule: LE-6."""
     if lease is None or holder_of(lease) != identity:
         return None
     stamp = _micro_time(wall)
     record = {
         "holderIdentity": "",
-        # At once would be 0, which the API server refuses.
+        # 0 would mean at once, but the API server refuses it.
         "leaseDurationSeconds": 1,
         "renewTime": stamp,
         "acquireTime": stamp,
@@ -174,7 +190,7 @@ def released(
 
 
 def _duration_seconds(lease: JsonObject, timing: LeaseTiming) -> float:
-    """For how long its holder asked; a lease that does not say is taken for ours."""
+    """The lease's duration; a lease without one gets our own."""
     stated = spec(lease).get("leaseDurationSeconds")
     return float(stated) if isinstance(stated, int) else timing.lease_seconds
 
@@ -185,7 +201,8 @@ def _record(
     stamp = _micro_time(wall)
     return {
         "holderIdentity": identity,
-        # A Lease counts in whole seconds: rounded down, others would begin too early.
+        # A Lease counts in whole seconds: rounded down, others would take over too
+        # early.
         "leaseDurationSeconds": math.ceil(timing.lease_seconds),
         "acquireTime": stamp,
         "renewTime": stamp,
@@ -205,7 +222,7 @@ def _new(
 
 
 def _with(lease: JsonObject, record: JsonObject) -> JsonObject:
-    """The same lease, with what others may have added to it."""
+    """The same lease with these fields, keeping what others added."""
     changed: JsonObject = copy_json(lease)
     changed["spec"] = {**spec(changed), **record}
     return changed

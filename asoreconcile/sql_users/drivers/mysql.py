@@ -1,6 +1,9 @@
 """Sessions with MySQL, by PyMySQL."""
 
+import socket
 import ssl
+import time
+from typing import Any
 
 from asoreconcile.sql_users import quoting
 from asoreconcile.sql_users.drivers.dbapi import DbApiSession
@@ -30,6 +33,27 @@ _TROUBLE: dict[int, Trouble] = {
 }
 
 
+class _Greeting(socket.socket):
+    """A connection of which all that comes before TLS comes within CONNECT_SECONDS. The
+    driver waits anew for each byte of what nobody has verified.
+    """
+
+    def __init__(self, connected: socket.socket) -> None:
+        super().__init__(fileno=connected.detach())
+        self._until = time.monotonic() + CONNECT_SECONDS
+
+    def recv_into(self, *args: Any) -> int:
+        """As a socket's, the time limit of which is as before when it returns."""
+        before, left = self.gettimeout(), self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self.settimeout(left)
+        try:
+            return super().recv_into(*args)
+        finally:
+            self.settimeout(before)
+
+
 def connect(
     server: DatabaseServer, sign_in: SignIn, context: ssl.SSLContext
 ) -> DbApiSession:
@@ -39,7 +63,7 @@ def connect(
     import pymysql
 
     try:
-        made = pymysql.connect(
+        made = pymysql.Connection(
             host=server.host,
             port=server.port,
             user=sign_in.user,
@@ -53,13 +77,29 @@ def connect(
             write_timeout=STATEMENT_SECONDS,
             init_command=_FIRST,
             program_name="asoreconcile",
+            defer_connect=True,
         )
+        made.connect(_connected(server))
+    except ServerError:
+        raise
     except Exception as error:  # noqa: BLE001 - told apart by `_failure`
         failure = _failure(error, connected=False)
         raise failure from None
     return DbApiSession(
         made, lambda error: _failure(error, connected=True), quote=quoting.text
     )
+
+
+def _connected(server: DatabaseServer) -> socket.socket:
+    """Raises ServerError."""
+    try:
+        made = socket.create_connection((server.host, server.port), CONNECT_SECONDS)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    except OSError as error:
+        text = f"cannot connect ({error})"
+        raise ServerError(text, trouble="unreachable") from None
+    return _Greeting(made)
 
 
 def _failure(error: Exception, *, connected: bool) -> ServerError:

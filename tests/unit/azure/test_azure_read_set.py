@@ -91,6 +91,23 @@ def test_d13_one_read_change_does_not_speak_for_another(in_flight_reads, woken):
         assert woken == [KEY]
 
 
+@pytest.mark.parametrize("waits_then", [True, False])
+def test_d13_whether_it_waits_is_asked_at_the_end(in_flight_reads, woken, waits_then):
+    """What the reconcile has made of the object decides."""
+    waits = not waits_then
+    with in_flight_reads.during(KEY):
+        in_flight_reads.changed(KEY, GROUP, "7", lambda: waits)
+        waits = waits_then
+    assert bool(woken) is waits_then
+
+
+def test_d13_one_change_without_use_does_not_speak_for_another(in_flight_reads, woken):
+    with in_flight_reads.during(KEY):
+        in_flight_reads.changed(KEY, GROUP, "7", lambda: False)
+        in_flight_reads.changed(KEY, PASSWORD, "7")
+    assert woken == [KEY]
+
+
 def test_d13_the_oldest_read_counts(in_flight_reads, woken):
     """The pass may have decided by it."""
     with in_flight_reads.during(KEY) as read_set:

@@ -587,6 +587,15 @@ def test_a_broken_watch_is_logged_and_goes_on(run, caplog):
     assert record.asoreconcile_fields["reason"] == "reset"
 
 
+def test_a_missing_permission_is_a_warning_once(run, caplog):
+    refused = ForbiddenError("no list for you", status=403)
+    with caplog.at_level(logging.INFO):
+        _, script, _ = run(refused, refused, TransportError("reset"), streaming=False)
+        dry(script)
+    levels = [one.levelname for one in caplog.records if one.msg == "Watch failed"]
+    assert levels == ["WARNING", "INFO", "INFO"]
+
+
 def test_rf12_resync_tells_all_again_and_asks_the_server_nothing(run):
     clock = FakeClock()
     informer, script, _ = run(

@@ -2,8 +2,16 @@
 
 import pytest
 
-from asoreconcile.cache.scope import ALL_OTHER_NAMESPACES, Scope, Selector, watch_scopes
+from asoreconcile.cache.scope import (
+    ALL_OTHER_NAMESPACES,
+    CacheOptions,
+    Scope,
+    Selector,
+    watch_scopes,
+)
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
+from asoreconcile.kube.selection import Selection
+from asoreconcile.objects import GroupKind
 
 
 def shown(found):
@@ -90,3 +98,40 @@ def test_whole_cluster_is_one_watch():
 def test_no_namespaces_at_all_is_a_mistake():
     with pytest.raises(ValueError, match="no namespaces"):
         watch_scopes(CONFIG_MAPS, Scope([]))
+
+
+@pytest.mark.parametrize("options", [CacheOptions, Scope])
+def test_one_text_is_no_list_of_namespaces(options):
+    """Each of its letters would be watched, and nothing else."""
+    with pytest.raises(TypeError, match="namespaces is 'default': give a list"):
+        options(namespaces="default")
+
+
+@pytest.mark.parametrize("name", ["label_selector", "field_selector"])
+def test_selectors_are_texts(name):
+    for options in (
+        CacheOptions,
+        Scope,
+        lambda **given: Selection(NAMESPACES, **given),
+    ):
+        with pytest.raises(TypeError, match=f"{name} is .*: write it as a text"):
+            options(**{name: {"app": "mine"}})
+
+
+def test_ca2_kinds_may_be_said_by_their_resources():
+    """Under such a key nobody would look, and the whole kind would be cached."""
+    scope = Scope(label_selector="app=mine")
+    by_resource = CacheOptions(kinds={CONFIG_MAPS: scope})
+    assert by_resource == CacheOptions(kinds={GroupKind("", "ConfigMap"): scope})
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        ({"configmaps": Scope()}, "give GroupKind or ApiResource"),
+        ({CONFIG_MAPS: "app=mine"}, "scope of ConfigMap is 'app=mine': give Scope"),
+    ],
+)
+def test_what_names_no_kind_or_is_no_scope_is_refused(kinds, said):
+    with pytest.raises(TypeError, match=said):
+        CacheOptions(kinds=kinds)

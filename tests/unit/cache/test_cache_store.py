@@ -67,3 +67,11 @@ def test_a_value_that_is_given_twice_holds_the_key_once(store):
     for key in KEYS[:2]:
         store.remove(key)
     assert store._indexes["twice"] == {}
+
+
+def test_an_index_answers_a_list_of_values_not_one(store, caplog):
+    """Else an object would be found under each letter."""
+    store.put(entry(KEYS[0]))
+    store.add_index("namespaces", lambda one: one.namespace)
+    assert not store.by_index("namespaces", "a")
+    assert "the text 'a': answer a list" in caplog.text

@@ -252,6 +252,29 @@ def test_th9_a_dead_watch_is_stopped_at_once(scene):
     assert scene.threads.down() == []
 
 
+def test_th9_a_dead_watch_that_is_stopped_before_a_thread_is_free_is_not_down(scene):
+    """Whoever waits for its end takes it from the queue."""
+    watch = scene.run(Watch(ValueError("dead")))
+    watch.ran()
+    watch.pauses_now()
+    begun, release = threading.Semaphore(0), threading.Event()
+
+    def hold():
+        begun.release()
+        release.wait(WAIT_SECONDS)
+
+    held = [scene.run(Watch(meanwhile=hold)) for _ in range(WORKERS)]
+    try:
+        for _ in held:
+            assert begun.acquire(timeout=WAIT_SECONDS)
+        assert scene.threads.down() == ["watch things"]
+        watch.stop()
+        assert watch.task.join(0)
+        assert scene.threads.down() == []
+    finally:
+        release.set()
+
+
 def test_a_stopped_watch_has_no_crash(scene):
     watch = scene.run(Watch(StoppedError("the client is closed")))
     watch.ran()

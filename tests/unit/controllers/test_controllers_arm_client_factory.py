@@ -38,7 +38,7 @@ def made(monkeypatch):
     monkeypatch.setattr(
         module,
         "ArmTransport",
-        lambda *, url, connections, before_write: make(url, connections),
+        lambda *, url, connections, **_: make(url, connections),
     )
     monkeypatch.setattr(
         module, "sign_in_transport", lambda cloud: make(cloud.authority_host)

@@ -68,7 +68,7 @@ class Kinds:
     def entries_in(self, _namespace):
         return {}
 
-    def wake(self, node, _changed, _version):
+    def wake(self, node, _changed, _version, _waits):
         self.woken.append(node.key.name)
 
 

@@ -33,6 +33,7 @@ class Kinds:
         self.entries = {}
         self.woken = []
         self.told = []
+        self.waits = None
 
     def entry(self, node):
         return self.entries.get(node)
@@ -40,7 +41,8 @@ class Kinds:
     def entries_in(self, namespace):
         return {n: e for n, e in self.entries.items() if n.key.namespace == namespace}
 
-    def wake(self, node, changed, version):
+    def wake(self, node, changed, version, waits=None):
+        self.waits = waits
         self.woken.append(node.key.name)
         self.told.append((changed.group_kind.kind, changed.key.name, version))
 
@@ -102,6 +104,21 @@ def test_d13_a_change_is_told_with_the_version_it_came_to(wakeups, kinds):
     new = Entry(with_status(GROUP, "True", resourceVersion="5"))
     wakeups.on_azure_object(kept(GROUP), Updated(old=old, new=new))
     assert kinds.told[1:] == [("ResourceGroup", "rg", "5")]
+
+
+def test_d13_whether_it_still_waits_is_asked_of_what_a_reconcile_has_made_of_it(
+    wakeups, kinds
+):
+    network = with_status(NETWORK, "False", "Reconciling", generation=1)
+    add(wakeups, kinds, network)
+    add(wakeups, kinds, GROUP)
+    assert kinds.waits()
+    ready = with_status(network, "True", "Succeeded")
+    ready["status"]["conditions"][0]["observedGeneration"] = 1
+    kinds.entries[node_of(NETWORK)] = Entry(ready)
+    assert not kinds.waits()
+    del kinds.entries[node_of(NETWORK)]
+    assert not kinds.waits()
 
 
 def test_d13_what_is_ready_is_left_alone(wakeups, kinds):

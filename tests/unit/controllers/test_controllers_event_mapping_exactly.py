@@ -116,7 +116,7 @@ class Kinds:
         message = f"scans namespace {namespace}"
         raise AssertionError(message)
 
-    def wake(self, node, changed, version):
+    def wake(self, node, changed, version, waits=None):
         self.woken.append(node.key.name)
 
 

@@ -163,6 +163,9 @@ def test_d13_a_wake_up_is_left_to_the_pass_under_way():
         glances.note(group, {"metadata": {"resourceVersion": "7"}})
         kinds.wake(network, group, "7")
     assert woken == []
+    with in_flight_reads.during(network.key):
+        kinds.wake(network, group, "7", waits=lambda: False)
+    assert woken == []
     kinds.wake(network, group, "7")
     assert woken == [network.key]
 

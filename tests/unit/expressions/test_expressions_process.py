@@ -190,6 +190,31 @@ def test_a_process_that_died_is_replaced_unnoticed(engine):
     assert evaluate(expressions, "self.spec.location") == "eastus"
 
 
+TALKS_NONSENSE = """
+import sys
+from multiprocessing.connection import Connection
+channel = Connection(int(sys.argv[1]))
+channel.send_bytes(b'{"ready": true}')
+while channel.recv_bytes():
+    channel.send_bytes(sys.argv[2].encode())
+"""
+
+
+@pytest.mark.parametrize("nonsense", ["oops", "[]", "null", '{"value":'])
+def test_a_process_that_talks_nonsense_is_replaced(engine, monkeypatch, nonsense):
+    real = subprocess.Popen
+
+    def odd(arguments, **rest):
+        channel = arguments[-2]
+        return real([sys.executable, "-c", TALKS_NONSENSE, channel, nonsense], **rest)
+
+    monkeypatch.setattr(subprocess, "Popen", odd)
+    with pytest.raises(ExpressionLimitError):
+        evaluate(over(engine), "self.spec.location")
+    monkeypatch.undo()
+    assert evaluate(over(engine), "self.spec.location") == "eastus"
+
+
 def test_closing_ends_the_process_and_a_later_request_starts_another(engine):
     expressions = over(engine)
     evaluate(expressions, "self.spec.location")

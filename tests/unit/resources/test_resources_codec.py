@@ -497,6 +497,8 @@ def test_a_subclass_is_no_resource_until_it_is_declared():
 
     with pytest.raises(ResourceError, match="Derived is no resource"):
         kind_of(Derived)
+    with pytest.raises(ResourceError, match="'websites' is no class"):
+        kind_of("websites")
 
 
 def test_a_field_may_have_another_name_in_json():

@@ -85,6 +85,18 @@ def test_a_check_that_means_to_end_the_program_fails(checks, caplog):
     assert "Health check raised" in caplog.text
 
 
+@pytest.mark.parametrize("answer", [True, None, "ok"])
+def test_a_check_that_answers_something_else_fails_and_says_so(checks, caplog, answer):
+    checks.add("odd", lambda: answer)
+    assert "[-]odd failed\n    TypeError" in checks.report(verbose=True).text
+    assert f"the answer of a check is {answer!r}: give CheckResult" in caplog.text
+
+
+def test_what_cannot_be_asked_is_no_check(checks):
+    with pytest.raises(TypeError, match="is no check: it cannot be called"):
+        checks.add("odd", True)
+
+
 def test_names_are_unique_and_can_be_removed(checks):
     with pytest.raises(ValueError, match="good"):
         checks.add("good", failing)

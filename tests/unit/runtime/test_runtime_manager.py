@@ -502,7 +502,7 @@ def test_mg4_what_a_start_takes_counts_as_the_stop_s_time(clock, journal):
     def start():
         journal.note("start slow")
         assert manager.stopping.wait(10)
-        assert reconcile_context.seconds_left() == 18
+        assert reconcile_context.seconds_left() == 16
         clock.advance(15)
         raise StoppedError
 
