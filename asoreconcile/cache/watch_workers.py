@@ -10,6 +10,8 @@ second, more threads are started as needed; they end once idle. Rules: TH-9, TH-
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from enum import Enum, auto
 from functools import partial
 
 from asoreconcile.clock import Clock, Timer
@@ -102,14 +104,10 @@ class WatchWorkers:
                     self._start_worker()
                 self._look_later()
 
-    def withdraw(self, task: "WatchTask") -> bool:
-        """Remove a due task; returns whether it was due."""
-        with self._lock:
-            try:
-                self._due.remove(task)
-            except ValueError:
-                return False
-        return True
+    def withdraw(self, task: "WatchTask") -> None:
+        """Remove a due task. Does nothing if a thread has taken it already."""
+        with self._lock, suppress(ValueError):
+            self._due.remove(task)
 
     def _ensure_timers(self) -> None:
         # A clock's first timer starts its thread, which then stays.
@@ -198,12 +196,24 @@ def _nothing() -> None:
     """The callback of a timer that only starts the clock's thread."""
 
 
+class _State(Enum):
+    """The states of a watch. `WatchTask` says which state follows which."""
+
+    DUE = auto()
+    RUNNING = auto()
+    WOKEN = auto()  # running, and due again after this run
+    PARKED = auto()  # until a wake
+    PAUSED = auto()  # until the pause ends, or a wake that is to stop the watch
+    OVER = auto()
+
+
 class WatchTask:
     """One watch as the workers run it.
 
-        parked -> due -> running -> parked, due again or paused; over
+        due -> running -> parked, paused or due -> running ... -> over
 
-    A wake during a run makes it due again.
+    A wake during a run makes it due again. A stopped watch that does not run and has no
+    steps to close is over without a further run.
     """
 
     def __init__(
@@ -224,9 +234,8 @@ class WatchTask:
         self._clock = clock
         self._threads = threads
         self._lock = threading.Lock()
-        self._is_parked = False
-        self._pause: object | None = None
-        self._was_woken = False
+        self._state = _State.DUE
+        self._pauses = 0  # so far; a timer ends its own pause and no later one
         self._timer: Timer | None = None
         self._over = LazyEvent()
         # Used only by the thread that runs it.
@@ -239,14 +248,20 @@ class WatchTask:
         self._workers.add(self)
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait up to the timeout; returns whether it has ended. A stopping task that no
-        thread has started ends at once: there may never be a thread for it.
+        """Wait up to the timeout; returns whether it has ended. A stopping task that
+        has not started, or has crashed, ends at once: no thread may ever be free for it.
         """
-        if (
-            self._stopping.is_set()
-            and self._steps is None
-            and self._workers.withdraw(self)
-        ):
+        with self._lock:
+            # In these states no thread runs it, so that the steps can be looked at.
+            ends_here = (
+                self._stopping.is_set()
+                and self._state in (_State.DUE, _State.PAUSED)
+                and self._steps is None
+            )
+            if ends_here:
+                self._state = _State.OVER
+        if ends_here:
+            self._workers.withdraw(self)
             self._end()
         return self._over.wait(timeout_seconds)
 
@@ -255,19 +270,23 @@ class WatchTask:
         block.
         """
         with self._lock:
-            if self._pause is not None and self._stopping.is_set():
-                self._pause = None
-            elif self._is_parked:
-                self._is_parked = False
-            else:
-                self._was_woken = True
+            state = self._state
+            if state is _State.RUNNING:
+                self._state = _State.WOKEN
                 return
+            if state is not _State.PARKED and not (
+                state is _State.PAUSED and self._stopping.is_set()
+            ):
+                return
+            self._state = _State.DUE
         self._workers.add(self)
 
     def step(self) -> None:
         """Run it until it waits. One thread at a time; never raises."""
         with self._lock:
-            self._was_woken = False
+            if self._state is _State.OVER:
+                return
+            self._state = _State.RUNNING
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -299,30 +318,32 @@ class WatchTask:
         return pause
 
     def _wait(self, pause: float | None) -> None:
-        this = object()
         with self._lock:
             if pause is None:
-                self._is_parked = not self._was_woken
-                is_due = self._was_woken
+                is_due = self._state is _State.WOKEN
+                self._state = _State.DUE if is_due else _State.PARKED
             else:
                 is_due = self._stopping.is_set()
-                self._pause = None if is_due else this
-                self._was_woken = False
+                self._state = _State.DUE if is_due else _State.PAUSED
+                self._pauses += 1
+            number = self._pauses
         if is_due:
             self._workers.add(self)
         elif pause is not None:
             deadline = self._clock.monotonic() + pause
             # The next run may already have started: then the timer finds nothing to do.
-            self._timer = self._clock.call_at(deadline, partial(self._resume, this))
+            self._timer = self._clock.call_at(deadline, partial(self._resume, number))
 
-    def _resume(self, pause: object) -> None:
+    def _resume(self, pause: int) -> None:
         with self._lock:
-            if self._pause is not pause:
+            if self._state is not _State.PAUSED or self._pauses != pause:
                 return
-            self._pause = None
+            self._state = _State.DUE
         self._workers.add(self)
 
     def _end(self) -> None:
+        with self._lock:
+            self._state = _State.OVER
         # A stopped task is not restarted, and must not be shown as down.
         if self._revived is not None:
             self._revived()

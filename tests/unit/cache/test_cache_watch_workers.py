@@ -245,15 +245,7 @@ def test_a_watch_that_dies_again_and_again_pauses_longer(scene):
 
 
 def test_th9_a_dead_watch_is_stopped_at_once(scene):
-    watch = scene.run(Watch(ValueError("dead")))
-    watch.ran()
-    watch.stop()
-    assert watch.task.join(WAIT_SECONDS)
-    assert scene.threads.down() == []
-
-
-def test_th9_a_dead_watch_that_is_stopped_before_a_thread_is_free_is_not_down(scene):
-    """Whoever waits for its end takes it from the queue."""
+    """No thread is free for it."""
     watch = scene.run(Watch(ValueError("dead")))
     watch.ran()
     watch.pauses_now()
