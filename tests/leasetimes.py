@@ -24,6 +24,16 @@ def short_timing():
     return LeaseTiming(lease, 0.7 * lease, 0.05 * lease)
 
 
+def election_flags(timing):
+    """The flags of a manager that keeps its lease by these times."""
+    seconds = (
+        timing.lease_seconds,
+        timing.renew_deadline_seconds,
+        timing.retry_seconds,
+    )
+    return ("--enable-leader-election", "--leader-election-seconds", *map(str, seconds))
+
+
 def at_once(timing):
     """What takes no lease's time is over after so many seconds, however busy it is."""
     return 10 + 5 * timing.lease_seconds
