@@ -249,7 +249,8 @@ class WatchTask:
 
     def join(self, timeout_seconds: float) -> bool:
         """Wait up to the timeout; returns whether it has ended. A stopping task that
-        has not started, or has crashed, ends at once: no thread may ever be free for it.
+        has not started, or has crashed, ends at once: a thread may never be free for
+        it.
         """
         with self._lock:
             # In these states no thread runs it, so that the steps can be looked at.
