@@ -110,7 +110,7 @@ class RuntimeMetrics:
 
     def controller(self, name: str) -> ControllerMetrics:
         """The series of one controller, zero-initialised."""
-        return self._controllers.of(name)
+        return ControllerMetrics(self._controllers, name)
 
     def leader(self, name: str) -> Gauge:
         """The series of one lease. Rule: LE-9."""

@@ -130,7 +130,7 @@ class Controller:
                 raise RuntimeError(f"controller {self.name} is started already")
             self._started = True
         if self._metrics:
-            self._metrics.max_concurrent = self._max_concurrent
+            self._metrics.max_concurrent.set(self._max_concurrent)
         # First: the cache sync covers the sources that are registered when it begins.
         self.warm_up()
         self._cache_sync.start(self._sources.registrations)

@@ -210,7 +210,7 @@ class Worker:
             in_flight.since + self._deadline_seconds if self._deadline_seconds else None
         )
         if self._metrics:
-            self._metrics.begin()
+            self._metrics.active.inc()
         try:
             context = self._context(item, reconcile_id, deadline)
             if self._tracing is None:
@@ -220,7 +220,7 @@ class Worker:
         finally:
             self.in_flight.end(in_flight)
             if self._metrics:
-                self._metrics.end()
+                self._metrics.active.dec()
         self._measure(outcome, in_flight.since, deadline)
 
     def _run(self, item: Item[ObjectKey], context: Context) -> Outcome:

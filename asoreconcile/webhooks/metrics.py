@@ -1,116 +1,58 @@
 """The webhooks' metric families, by controller-runtime's names. Rules: WH-7, WH-8."""
 
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-
 from prometheus_client import CollectorRegistry, Counter, Gauge
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
-from asoreconcile.histogram import Histogram, HistogramFamily
+from asoreconcile.histogram import HistogramFamily
 
 # 1e-8 s times ten, twelve times.
 _BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))
-_ZEROS = {"200": 0, "500": 0}
 
 
 class PathMetrics:
-    """One path's part. Safe from any thread.
+    """The series of one path. Safe from any thread.
 
-    broken: the number of unexpected exceptions.
+    broken: counts functions that raised an unexpected exception.
     """
 
-    __slots__ = ("_answers", "_in_flight", "_lock", "broken", "seconds")
-
-    def __init__(self, seconds: Histogram, broken: Counter) -> None:
-        self.seconds = seconds
+    def __init__(self, families: "WebhookMetrics", path: str, broken: Counter) -> None:
         self.broken = broken
-        self._in_flight = 0
-        self._answers: dict[str, int] = {}
-        self._lock = threading.Lock()
+        self.in_flight = families.in_flight.labels(path)
+        self._requests = families.requests
+        self._seconds = families.seconds.of(path)
+        self._path = path
+        # From the start: a rate needs a zero before the first failure.
+        for code in ("200", "500"):
+            self._requests.labels(path, code)
 
-    @contextmanager
-    def in_flight(self) -> Iterator[None]:
-        """Count a review in progress for the duration of the block."""
-        with self._lock:
-            self._in_flight += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._in_flight -= 1
-
-    def answered(self, status: int) -> None:
-        """Count one answered review. status: the HTTP status."""
-        code = str(status)
-        with self._lock:
-            self._answers[code] = self._answers.get(code, 0) + 1
-
-    def read(self) -> tuple[int, Mapping[str, int]]:
-        """The number of reviews in progress, and of answered ones by HTTP status."""
-        with self._lock:
-            # Present from the start: a rate needs a zero before the first failure.
-            return self._in_flight, {**_ZEROS, **self._answers}
-
-
-class _PathFamilies(Collector):
-    """The series of all paths. With every kind installed there are hundreds, and three
-    series of `prometheus_client` for each are 2.3 KB of zeros.
-    """
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._paths: dict[str, PathMetrics] = {}
-        registry.register(self)
-
-    def of(self, path: str, make: Callable[[], PathMetrics]) -> PathMetrics:
-        """The part of a path; the same one each time."""
-        known = self._paths.get(path)
-        return known or self._paths.setdefault(path, make())
-
-    def collect(self) -> Iterator[Metric]:
-        """The families as they are now; called at each scrape."""
-        requests, in_flight = _families()
-        for path, part in list(self._paths.items()):
-            running, answers = part.read()
-            for code, count in answers.items():
-                requests.add_metric((path, code), count)
-            in_flight.add_metric((path,), running)
-        yield from (requests, in_flight)
-
-    def describe(self) -> list[Metric]:
-        """The families without series, for the registry's check of duplicate names."""
-        return [*_families()]
-
-
-def _families() -> tuple[CounterMetricFamily, GaugeMetricFamily]:
-    return (
-        CounterMetricFamily(
-            "controller_runtime_webhook_requests_total",
-            "Answered requests by HTTP status",
-            labels=("webhook", "code"),
-        ),
-        GaugeMetricFamily(
-            "controller_runtime_webhook_requests_in_flight",
-            "Requests being answered",
-            labels=("webhook",),
-        ),
-    )
+    def answered(self, status: int, seconds: float) -> None:
+        """Count an answered review. status: HTTP status. seconds: how long it took."""
+        self._requests.labels(self._path, str(status)).inc()
+        self._seconds.observe(seconds)
 
 
 class WebhookMetrics:
     """Webhook metric families on one registry; create one per process. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        # Of our own: with every kind installed a path each is 5 MB of empty buckets.
-        self._seconds = HistogramFamily(
+        self.seconds = HistogramFamily(
             "controller_runtime_webhook_latency_seconds",
             "Time to answer a review",
             ("webhook",),
             buckets=_BUCKETS,
             registry=registry,
         )
-        self._paths = _PathFamilies(registry)
+        self.requests = Counter(
+            "controller_runtime_webhook_requests_total",
+            "Answered requests by HTTP status",
+            ("webhook", "code"),
+            registry=registry,
+        )
+        self.in_flight = Gauge(
+            "controller_runtime_webhook_requests_in_flight",
+            "Requests being answered",
+            ("webhook",),
+            registry=registry,
+        )
         self._panics = Counter(
             "controller_runtime_webhook_panics_total",
             "Admissions that raised what nobody expects",
@@ -149,11 +91,4 @@ class WebhookMetrics:
     def path(self, path: str, *, converts: bool) -> PathMetrics:
         """The series of one path; all but the duration are present from the start."""
         broken = self._conversion_panics if converts else self._panics
-        return self._part(path, broken)
-
-    def answered(self, path: str, status: int) -> None:
-        """Count one answered review. status: the HTTP status."""
-        self._part(path, self._panics).answered(status)
-
-    def _part(self, path: str, broken: Counter) -> PathMetrics:
-        return self._paths.of(path, lambda: PathMetrics(self._seconds.of(path), broken))
+        return PathMetrics(self, path, broken)

@@ -274,12 +274,11 @@ class WebhookServer:
         # Until the answer is there: an exception becomes a 500 in the listener.
         status, began = 500, self._clock.monotonic()
         try:
-            with metrics.in_flight():
+            with metrics.in_flight.track_inprogress():
                 yield
             status = 200
         finally:
-            metrics.seconds.observe(self._clock.monotonic() - began)
-            metrics.answered(status)
+            metrics.answered(status, self._clock.monotonic() - began)
 
 
 def _check_chain(chain: Sequence[Callable[..., object]], what: str) -> None:
