@@ -24,7 +24,9 @@ class FakeClock:
         self._waiting = 0
 
     def monotonic(self) -> float:
-        """Seconds advanced since the clock was made; from 0.0, never backwards."""
+        """Return the seconds advanced since the clock was made: from 0.0,
+        never less.
+        """
         return self._elapsed
 
     def now(self) -> datetime:
@@ -52,8 +54,8 @@ class FakeClock:
         """
         timer = _FakeTimer(call)
         with self._changed:
-            # Numbered: timers for one moment run in the order in which they were set,
-            # and two of them never compare by themselves.
+            # The number makes timers of one moment run in the order in which they were
+            # set, and keeps `heapq` from comparing two timers.
             heapq.heappush(self._timers, (deadline, next(self._order), timer))
         return timer
 
@@ -100,17 +102,18 @@ class ShiftedClock:
         self.offset_seconds = 0.0
 
     def monotonic(self) -> float:
-        """The inner clock's: the offset moves the wall clock alone, as a real
-        correction does.
+        """Return the inner clock's value.
+
+        The offset moves only the wall clock, as a correction of a real clock does.
         """
         return self._inner.monotonic()
 
     def now(self) -> datetime:
-        """The inner clock's time, moved by `offset_seconds`."""
+        """Return the inner clock's time plus `offset_seconds`."""
         return self._inner.now() + timedelta(seconds=self.offset_seconds)
 
     def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
-        """Block as the inner clock does; True if the event was set in time."""
+        """Block as the inner clock does; return whether the event was set in time."""
         return self._inner.wait(event, timeout_seconds)
 
     def call_at(self, deadline: float, call: Callable[[], None]) -> Timer:

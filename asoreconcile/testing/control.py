@@ -1,11 +1,12 @@
-"""What both test servers answer below `/_control/`: faults set from another process.
+"""The paths below `/_control/` of both test servers: faults set by other processes.
 
     POST   /_control/faults     {"verb": "list", "status": 429, "retry_after": 2}
     GET    /_control/faults     all of them, with how often each has struck
     DELETE /_control/faults[/N] end them all, or one
 
-Every request needs the control token in the header `x-control-token`, which is not the
-token that clients of the API have. Fields of a fault are those of `InjectedFault`.
+Every request needs the control token in the header `x-control-token`. The control token
+is not a token of the API's clients. The fields of a fault are the fields of
+`InjectedFault`.
 """
 
 import hmac
@@ -30,24 +31,34 @@ class ControlError(Exception):
 
 
 def is_control(request: HttpRequest) -> bool:
-    """True for requests below `/_control/`, which are not the played API's."""
+    """Return whether a request is below `/_control/`, so not one to the
+    simulated API.
+    """
     return request.path.startswith(PREFIX)
 
 
 def check_token(request: HttpRequest, token: str) -> None:
-    """Raises ControlError 403; without a token of its own a server lets nobody in."""
+    """Refuse a request without the control token.
+
+    token: the control token; if it is empty, every request is refused.
+
+    Raises ControlError 403.
+    """
     given = request.headers.get("x-control-token", "").encode()
     if not token or not hmac.compare_digest(given, token.encode()):
         raise ControlError(403, "The control token is missing or wrong.")
 
 
 def answered(status: int, document: Any) -> HttpResponse:
-    """A JSON response of that status."""
+    """Return a JSON response with that status."""
     return HttpResponse(status, jsontext.dumps(document), _JSON)
 
 
 def document_of(request: HttpRequest) -> JsonObject:
-    """The body's object, {} without a body. Raises ControlError 400."""
+    """Return the object in the body, or {} without a body.
+
+    Raises ControlError 400.
+    """
     try:
         found = jsontext.loads(request.body) if request.body else {}
     except ValueError as error:

@@ -105,7 +105,7 @@ def running(folder: Path, *options: str) -> Iterator[RealKubeServer]:
 
 
 def _await_ready(url: str, process: subprocess.Popen[bytes], work: Path) -> str:
-    """The certificate it made for itself, once it says it is ready."""
+    """Wait until kube-apiserver is ready; return the certificate that it made."""
     authority, end = work / "certs" / "apiserver.crt", time.monotonic() + _READY_SECONDS
     while time.monotonic() < end and process.poll() is None:
         try:

@@ -141,7 +141,7 @@ class FaultPlan:
         self.seen = 0
         self.hit = 0
         self._path = re.compile(injected.path, re.IGNORECASE)
-        # Not for secrets: the same seed shall choose the same requests.
+        # This is not for secrets: the same seed must choose the same requests.
         self._choice = random.Random(injected.seed)
 
     def takes(self, request: HttpRequest, subject: Subject) -> bool:
@@ -165,7 +165,7 @@ class FaultPlan:
 
 
 def by_method(request: HttpRequest) -> Subject:
-    """A request's subject where nothing is known but HTTP: verb `put`."""
+    """Return the subject of a request known only by its HTTP method, such as `put`."""
     return Subject(request.method.lower(), "")
 
 

@@ -1,10 +1,10 @@
-"""Faults on demand for the test servers: held, dropped, refused and slow requests.
+"""Faults of the test servers: requests that are held, dropped, refused or slow.
 
-Rules match a method and a path; each is used up after a number of requests. A hold
-stops a request at a chosen place and signals its arrival, so that a test can end a
-client between two of its steps, without waiting by time. Injected faults
-(`fault_injection`) define which requests fail, how often and how; a control path sets
-them from outside.
+A rule matches a method and a path, and is used up after a number of requests. A hold
+stops a request at a given point and reports that the request is there, so that a test
+can end a client between two of its steps without waiting by time. Injected faults
+(`fault_injection`) describe everything else: which requests are hit, how often, and
+what happens. Other processes set them through the control path.
 """
 
 import re
@@ -58,7 +58,7 @@ class Hold:
         self._go.set()
 
     def pass_through(self, request: HttpRequest, phase: Phase) -> None:
-        """Stop a request if it is one of ours. Raises DropConnection."""
+        """Stop a request if it matches the hold. Raises DropConnection."""
         if phase != self.phase or self._go.is_set() or not self._matches(request):
             return
         if not self._takes_one():
@@ -81,7 +81,7 @@ class _Rule:
     matches: Callable[[HttpRequest], bool]
     times: int
     phase: Phase
-    response: HttpResponse | None  # None drops the connection
+    response: HttpResponse | None  # If None, the connection is dropped.
 
 
 class Faults:
@@ -90,7 +90,11 @@ class Faults:
     def __init__(
         self, *, describe: Describe = by_method, clock: Clock | None = None
     ) -> None:
-        """describe: a request's verb and resource. clock: of injected delays."""
+        """Make the faults of a server.
+
+        describe: returns the verb and the resource of a request.
+        clock: measures the delays of injected faults.
+        """
         self._lock = threading.Lock()
         self._holds: list[Hold] = []
         self._rules: list[_Rule] = []
@@ -125,7 +129,7 @@ class Faults:
                 del self._plans[number]
 
     def refused(self, injected: InjectedFault, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
-        """The answer of a fault with a status; servers say it in their own words."""
+        """Return the answer of a fault with a status. Servers override the wording."""
         headers = {"Content-Type": "text/plain; charset=utf-8"}
         if injected.retry_after is not None:
             headers["Retry-After"] = str(injected.retry_after)
@@ -151,7 +155,7 @@ class Faults:
     def drop(
         self, method: str, path: str, *, phase: Phase = "before", times: int = 1
     ) -> None:
-        """Cut the connection: the request or its answer is lost."""
+        """Cut the connection, so that the request or its answer is lost."""
         self._add(_Rule(_matcher(method, path), times, phase, None))
 
     def respond(
@@ -189,7 +193,9 @@ class Faults:
     def _apply(
         self, request: HttpRequest, handle: Callable[[HttpRequest], HttpResponse]
     ) -> HttpResponse:
-        """Handle a request with the faults it meets, in the order planned."""
+        """Handle a request with the faults that hit it, in the order they
+        were planned.
+        """
         if not self._plans:
             return handle(request)
         subject = self._describe(request)

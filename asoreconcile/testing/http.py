@@ -1,8 +1,9 @@
-"""A small HTTP/1.1 server over TLS for the test servers: one thread a connection.
+"""A small HTTP/1.1 server over TLS for the test servers: a thread per connection.
 
-Requests are parsed by hand (the standard library's parser costs more than the rest of
-a request), answers are whole or streamed in chunks. Only what our clients, kubectl and
-the Azure libraries need: no pipelining, no compression.
+Requests are parsed by hand, because the parser of the standard library costs more than
+the rest of a request. Answers are sent whole or in chunks. The server supports what our
+clients, kubectl and the Azure libraries need: there is no pipelining and no
+compression.
 """
 
 import socket
@@ -23,15 +24,16 @@ from typing import Any, BinaryIO, Self
 import attrs
 
 _MAX_LINE = 1 << 16
-_REPEATED = "impersonate-group"  # a header that may be there more than once
+_REPEATED = "impersonate-group"  # These headers may occur more than once.
 _NO_REQUEST = (
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
     b"Connection: close\r\n\r\n400 Bad Request"
 )
-# Far over what any API takes: tests of limits send too much on purpose.
+# This is far more than any API accepts, because tests of limits send too much on
+# purpose.
 _MAX_BODY = 64 << 20
-# `serve_forever` looks for its end this often: each close of a test server waits for
-# half of it on average.
+# `serve_forever` checks this often whether it must end, so closing a test server takes
+# half of this time on average.
 _POLL_SECONDS = 0.05
 _JOIN_SECONDS = 5.0
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
@@ -39,7 +41,10 @@ _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 @attrs.frozen
 class HttpRequest:
-    """One request. path: decoded. query: the last value of each name.
+    """One request.
+
+    path: decoded path.
+    query: the last value of each name.
     headers: names in lower case.
     """
 
@@ -53,7 +58,7 @@ class HttpRequest:
 
 @attrs.frozen
 class HttpResponse:
-    """One answer; an iterable body is streamed, chunk by chunk, as it comes."""
+    """One answer. If the body is an iterable, each chunk is sent as it comes."""
 
     status: int
     body: bytes | Iterable[bytes] = b""
@@ -65,22 +70,22 @@ class DropConnection(Exception):  # noqa: N818 - an instruction, not an error
 
 
 class ResetConnection(DropConnection):
-    """Close it with a reset (RST): what was not yet delivered is lost as well."""
+    """Close the connection with a reset (RST), which also loses undelivered bytes."""
 
 
 Handle = Callable[[HttpRequest], HttpResponse]
 
 
 class Server(ABC):
-    """What runs from `start()` to `close()`, or as long as a `with` block does."""
+    """A server that runs from `start()` to `close()`, or during a `with` block."""
 
     @abstractmethod
     def start(self) -> None:
-        """Begin to serve; must not block."""
+        """Begin to serve. Must not block."""
 
     @abstractmethod
     def close(self) -> None:
-        """Stop serving; blocks until nothing listens any more."""
+        """Stop serving. Blocks until the listening socket is closed."""
 
     def __enter__(self) -> Self:
         self.start()
@@ -96,15 +101,18 @@ class Server(ABC):
 
 
 class HttpServer(Server):
-    """Serves one handler on 127.0.0.1 in the clear. `start`, then `close`."""
+    """A server for one handler on 127.0.0.1, without TLS."""
 
     scheme = "http"
 
     def __init__(
         self, handle: Handle, *, port: int = 0, context: ssl.SSLContext | None = None
     ) -> None:
-        """handle: called on a connection's thread; may raise DropConnection.
-        port: 0 is any free one. context: wraps each connection.
+        """Bind the port. Connections wait until `start`.
+
+        handle: called on a connection's thread; may raise DropConnection.
+        port: if 0, any free port.
+        context: TLS context for the connections, if they use TLS.
         """
         self._server = _Listener(("127.0.0.1", port), handle, context)
         self._thread = threading.Thread(
@@ -116,22 +124,20 @@ class HttpServer(Server):
 
     @property
     def port(self) -> int:
-        """The port it listens on, taken from the system when none was asked for."""
+        """Return the port of the listening socket."""
         return int(self._server.server_address[1])
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:PORT`, or https where a subclass speaks TLS."""
+        """Return `http://127.0.0.1:PORT`, or `https://...` if the server uses TLS."""
         return f"{self.scheme}://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Accept connections from now on, on a thread of its own; those made earlier
-        waited.
-        """
+        """Accept connections on a thread of the server, also those that are waiting."""
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening and cut every connection; waits for their threads."""
+        """Stop listening and cut every connection. Blocks until their threads end."""
         if self._thread.is_alive():
             self._server.shutdown()
         self._server.server_close()
@@ -141,24 +147,27 @@ class HttpServer(Server):
 
 
 class HttpsServer(HttpServer):
-    """The same over TLS."""
+    """A server for one handler on 127.0.0.1, over TLS."""
 
     scheme = "https"
 
     def __init__(
         self, handle: Handle, *, certificate: tuple[bytes, bytes], port: int = 0
     ) -> None:
-        """certificate: PEM of the chain and of its key."""
+        """Bind the port. Connections wait until `start`.
+
+        certificate: PEM of the certificate chain, and of its key.
+        """
         super().__init__(handle, port=port, context=_context(certificate))
 
 
 class _Listener(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
-    # `cut_all` waits for the threads, once it has cut what they read.
+    # `cut_all` cuts the connections and then waits for the threads.
     block_on_close = False
-    # Tests open hundreds of connections at once; the default of five has the kernel
-    # drop what comes after, and clients wait a second for a retry.
+    # Tests open hundreds of connections at once. With the default of five the kernel
+    # drops further ones, and those clients wait a second before they retry.
     request_queue_size = 512
 
     def __init__(
@@ -174,21 +183,24 @@ class _Listener(socketserver.ThreadingTCPServer):
         try:
             return super().get_request()
         except OSError:
-            # The machine is short of something, and who asks still waits: to ask again
-            # at once would only take a processor from those who could free it.
+            # The machine is short of a resource, and the client still waits. Trying
+            # again at once would only take a processor from the code that could free
+            # the resource.
             threading.Event().wait(_POLL_SECONDS)
             raise
 
     def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        # Chunks of a watch are small, and each is awaited: with Nagle's algorithm it
-        # would lie 40 ms.
+        # The chunks of a watch are small, and the client waits for each. With Nagle's
+        # algorithm each chunk would be held back for 40 ms.
         request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection = request
         if self._context is not None:
             try:
                 connection = self._context.wrap_socket(request, server_side=True)
             except OSError:
-                return  # the client does not trust us, or is gone: its own business
+                # The client does not trust the certificate, or is gone. The server need
+                # not report that.
+                return
         with self._lock:
             self._open[connection] = threading.current_thread()
         try:
@@ -199,14 +211,14 @@ class _Listener(socketserver.ThreadingTCPServer):
             connection.close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that broke off is no news."""
+        """Ignore clients that close their connection early."""
 
     def cut_all(self) -> None:
         with self._lock:
             connections = dict(self._open)
         for connection in connections:
             with suppress(OSError):
-                # Not `close`: that would leave a thread in `recv` on a number that the
+                # `close` would leave a thread in `recv` on a descriptor number that the
                 # next socket gets.
                 connection.shutdown(socket.SHUT_RDWR)
         for thread in connections.values():
@@ -214,7 +226,7 @@ class _Listener(socketserver.ThreadingTCPServer):
 
 
 class _Connection:
-    """One client's requests, one after the other."""
+    """The requests of one client, one after the other."""
 
     def __init__(self, connection: socket.socket, handle: Handle) -> None:
         self._connection = connection
@@ -239,7 +251,7 @@ class _Connection:
             return None
 
     def _answer(self, request: HttpRequest, response: HttpResponse) -> bool:
-        """Send; False when the connection is over."""
+        """Send an answer; return False if the connection is over."""
         phrase = _PHRASES.get(response.status, "Unknown")
         lines = [f"HTTP/1.1 {response.status} {phrase}"]
         lines += [f"{name}: {_plain(v)}" for name, v in response.headers.items()]
@@ -262,13 +274,15 @@ class _Connection:
 
     def _drop(self, how: DropConnection) -> None:
         if isinstance(how, ResetConnection):
-            # Lingering for no time at all: closing sends a reset.
+            # With a linger time of zero, closing sends a reset.
             linger = struct.pack("ii", 1, 0)
             self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
 
 def _plain(value: str) -> str:
-    """A header's value with nothing in it that would end it, or that it cannot hold."""
+    """Return a header's value without characters that would end it or are
+    not allowed.
+    """
     if value.isascii() and value.isprintable():
         return value
     shown = value.encode("latin-1", errors="replace").decode("latin-1")
@@ -276,14 +290,17 @@ def _plain(value: str) -> str:
 
 
 def _read(reader: BinaryIO) -> HttpRequest | None:
-    """The next request; None at the end. Raises ValueError for what is none."""
+    """Return the next request, or None at the end of the stream.
+
+    Raises ValueError for bytes that are not a request.
+    """
     line = reader.readline(_MAX_LINE)
     if not line.strip():
         return None
     method, target, _ = line.decode("latin-1").split(" ", 2)
     headers: dict[str, str] = {}
     while (line := reader.readline(_MAX_LINE)) not in (b"\r\n", b"\n", b""):
-        # Bytes as latin-1, as HTTP has them: nothing is lost, whatever a client sends.
+        # HTTP's bytes are read as latin-1, so nothing is lost, whatever a client sends.
         name, _, value = line.decode("latin-1").partition(":")
         name, value = name.strip().lower(), value.strip()
         if name == _REPEATED and name in headers:
@@ -315,7 +332,7 @@ def _read_body(reader: BinaryIO, headers: Mapping[str, str]) -> bytes:
 
 
 def _sized(size: int, most: int) -> int:
-    """A length that can be read. Raises ValueError."""
+    """Return a length if the body may be that long. Raises ValueError."""
     if not 0 <= size <= most:
         message = f"a body of {size} bytes"
         raise ValueError(message)
@@ -327,8 +344,8 @@ def _context(certificate: tuple[bytes, bytes]) -> ssl.SSLContext:
     with tempfile.TemporaryDirectory() as folder:
         chain, key = Path(folder, "chain.pem"), Path(folder, "key.pem")
         chain.write_bytes(certificate[0])
-        # The mode before the content: another user of the machine must not be able to
-        # read it for a moment.
+        # The mode is set before the content is written, so that other users of the
+        # machine can never read it.
         key.touch(mode=0o600)
         key.write_bytes(certificate[1])
         context.load_cert_chain(chain, key)

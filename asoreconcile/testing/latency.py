@@ -12,7 +12,7 @@ BodyBytes = bytes | Iterable[bytes]
 def dripped(
     body: BodyBytes, size_bytes: int, wait: Callable[[], None]
 ) -> Iterator[bytes]:
-    """A body in pieces of at most a size, waiting before each."""
+    """Yield a body in pieces of at most `size_bytes`, and wait before each piece."""
     for chunk in _chunks(body):
         for start in range(0, len(chunk), size_bytes):
             wait()

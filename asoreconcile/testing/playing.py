@@ -30,7 +30,8 @@ from asoreconcile.kube.resources import (
 )
 from asoreconcile.objects import JsonObject, gvk_of, key_of, metadata, spec
 
-_ADDRESS = "192.0.2.1"  # for documentation: nothing answers there
+# This address is reserved for documentation: there is no such host.
+_ADDRESS = "192.0.2.1"
 _KINDS = {
     one.group_kind: one
     for one in (
@@ -272,7 +273,8 @@ def _write(
 ) -> JsonObject:
     """Write the status of the object's current state on the server."""
     resource = _resource_of(obj)
-    # Read again: the generation, and what a test changed since, count.
+    # The object is read again because its generation counts, and so do changes by the
+    # test.
     present = client.get(resource, key_of(obj))
     return client.patch(
         resource, key_of(obj), {"status": status(present)}, subresource="status"

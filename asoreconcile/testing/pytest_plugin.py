@@ -35,9 +35,9 @@ class Eventually(Protocol):
     ) -> _Found:
         """Call `check` until it returns something true, and return that.
 
-        An AssertionError or NotFoundError means not yet; any other exception ends the
-        test. Raises AssertionError, with the last of them, after the timeout in real
-        seconds.
+        An AssertionError or a missing object counts as "not yet"; any other exception
+        ends the test. When the time-out, in real seconds, is over, the last
+        AssertionError is raised.
         """
 
 
@@ -72,7 +72,7 @@ def kube_client(kubeconfig: str) -> "Iterator[KubeClient]":
 def real_kube_server() -> "Iterator[RealKubeServer]":
     """A real kube-apiserver for the whole run; skips without KUBEBUILDER_ASSETS.
 
-    All tests share it: each needs its own namespace or names.
+    All tests share the server, so each needs a namespace or names of its own.
     """
     from asoreconcile.testing.envtest import running
 

@@ -1,6 +1,6 @@
-"""One line of a script of faults, `VERB TARGET WHAT[:ARGUMENT] [xCOUNT]`, taken apart.
+"""One line of a fault script, `VERB TARGET WHAT[:ARGUMENT] [xCOUNT]`, parsed.
 
-The two test servers speak it alike; what the words mean is each one's own.
+Both test servers share this syntax; each gives the words its own meaning.
 """
 
 import re
@@ -11,8 +11,12 @@ import attrs
 
 @attrs.frozen
 class Line:
-    """verb: in the casing that `verbs` have. what: in lower case, a status or a word.
-    argument: what stands behind its colon, or "". times: how often it strikes.
+    """A parsed line.
+
+    verb: spelled as in `verbs`.
+    what: a status or a word, in lower case.
+    argument: the text after the colon of `what`, or "".
+    times: number of hits.
     """
 
     verb: str
@@ -23,17 +27,18 @@ class Line:
 
     @property
     def status(self) -> int | None:
-        """The HTTP status that is to be answered; None for a word."""
+        """Return the HTTP status to answer with, or None if `what` is a word."""
         return int(self.what) if self.what.isdecimal() else None
 
 
 def parse_line(
     text: str, *, form: str, verbs: Collection[str], whats: Collection[str]
 ) -> Line:
-    """Read one line; without a count it strikes once. Raises ValueError.
+    """Read one line. Without a count, the fault hits once. Raises ValueError.
 
-    form: of a line, for what is said of a wrong one. verbs, whats: those there are;
-    any status is a what.
+    form: syntax of a line, for error messages.
+    verbs: the allowed verbs.
+    whats: the allowed words; any HTTP status is also allowed.
     """
     words = text.split()
     times = 1

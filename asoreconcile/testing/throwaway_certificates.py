@@ -1,6 +1,6 @@
 """A certificate authority for one test or sandbox.
 
-It lasts as long as the process, unless you store the authority and load it again.
+The authority ends with the process, unless the caller stores it and loads it again.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _DAYS = 7
 
 @attrs.frozen
 class ShortLivedAuthority:
-    """Signs for a week from now; `pem` is what clients trust."""
+    """An authority whose certificates last for a week. Clients trust `pem`."""
 
     _authority: certificates.Authority = attrs.field(repr=False)
 
@@ -37,9 +37,10 @@ class ShortLivedAuthority:
     def issue(
         self, hosts: Sequence[str], *, client: bool = False
     ) -> tuple[bytes, bytes]:
-        """A server's certificate for host names and addresses: (certificate, key) PEM.
+        """Return a server certificate for host names and addresses, and its key, in
+        PEM.
 
-        client: a client's instead.
+        client: if true, the certificate is a client's instead.
         """
         now = datetime.now(UTC)
         return self._authority.issue(hosts, now=now, days=_DAYS, client=client)
@@ -48,7 +49,7 @@ class ShortLivedAuthority:
 def certificate_authority(
     name: str = "asoreconcile test authority",
 ) -> ShortLivedAuthority:
-    """A new authority."""
+    """Make an authority."""
     now = datetime.now(UTC)
     return ShortLivedAuthority(certificates.Authority.make(name, now=now, days=_DAYS))
 

@@ -1,4 +1,4 @@
-"""A simulator of Azure Resource Manager for tests and for trying things out."""
+"""A simulator of Azure Resource Manager, for tests and for trying things out."""
 
 from asoreconcile import extras
 

@@ -1,6 +1,6 @@
-"""POST actions: the keys and credentials that providers give out.
+"""POST actions: the keys and credentials that providers return.
 
-Values are made up from the resource's id; they open nothing.
+The values are derived from the resource's id and give access to nothing.
 """
 
 import base64
@@ -16,7 +16,9 @@ _STORAGE = "microsoft.storage/storageaccounts"
 
 
 def act(address: ArmAddress, action: str) -> JsonObject | None:
-    """The answer to an action on an existing resource; None for an unknown one."""
+    """Return the result of an action on an existing resource, or None if it
+    is unknown.
+    """
     make = _ACTIONS.get((address.type, action.lower())) or _COMMON.get(action.lower())
     if make is _pair and address.type.endswith("/authorizationrules"):
         make = _rule
@@ -24,9 +26,11 @@ def act(address: ArmAddress, action: str) -> JsonObject | None:
 
 
 def check_provisioned(resource: ArmResource, *, done: str) -> None:
-    """Storage gives out no keys while it is being made (V7). Raises RefusedError 409.
+    """Refuse a Storage account's keys while the account is being created (V7).
 
-    done: the state of the type's resources at rest.
+    done: the state of the type's resources when no operation is running.
+
+    Raises RefusedError 409.
     """
     address = resource.address
     if address.type == _STORAGE and resource.state != done:
@@ -48,7 +52,9 @@ def _pair(address: ArmAddress) -> JsonObject:
 
 
 def _rule(address: ArmAddress) -> JsonObject:
-    """The keys of a namespace's authorization rule, or of a rule below it."""
+    """Return the keys of an authorization rule of a namespace, or of a rule
+    below it.
+    """
     host = f"sb://{address.names[0]}.servicebus.windows.net/"
     return _keys(address, f"Endpoint={host};SharedAccessKeyName={address.name}")
 

@@ -1,4 +1,4 @@
-"""Where a resource is: its id taken apart, compared without case (I1, I2)."""
+"""A resource id, taken apart. Ids are compared without case (I1, I2)."""
 
 import re
 import zlib
@@ -10,10 +10,11 @@ _GROUP = re.compile(r"^/subscriptions/([^/]+)/resourcegroups/([^/]+)$", re.IGNOR
 
 @attrs.frozen
 class ArmAddress:
-    """One resource id. type: `namespace/type/subtype` in lower case.
+    """One resource id.
 
-    life: what tells a resource from the next one that has its id; it stays when the
-    resource is moved. "" while it is of no resource.
+    type: `namespace/type/subtype` in lower case.
+    life: distinguishes a resource from a later one with the same id; it stays when the
+    resource is moved. "" if the address belongs to no existing resource.
     """
 
     id: str
@@ -24,24 +25,25 @@ class ArmAddress:
 
     @property
     def key(self) -> str:
-        """The id as it is compared."""
+        """Return the id in the form in which ids are compared."""
         return self.id.lower()
 
     @property
     def name(self) -> str:
-        """The last name of the id, in the casing it was addressed by; of a group, the
-        group's.
+        """Return the last name of the id, spelled as in the request.
+
+        For a resource group, this is the group's name.
         """
         return self.names[-1]
 
     @property
     def namespace(self) -> str:
-        """The provider in lower case: `microsoft.network`."""
+        """Return the provider in lower case: `microsoft.network`."""
         return self.type.partition("/")[0]
 
     @property
     def type_name(self) -> str:
-        """The type in the casing that it was asked for with."""
+        """Return the type, spelled as in the request."""
         if self.is_group:
             return "Microsoft.Resources/resourceGroups"
         namespace, *rest = self.id[len(self.scope) + len("/providers/") :].split("/")
@@ -49,29 +51,31 @@ class ArmAddress:
 
     @property
     def is_group(self) -> bool:
-        """True for a resource group itself, False for what is in one."""
+        """Return whether this is a resource group itself."""
         return self.type == "microsoft.resources/resourcegroups"
 
     @property
     def parent(self) -> str:
-        """The parent resource's id; "" for one that has none."""
+        """Return the parent resource's id, or "" if there is no parent."""
         if len(self.names) < 2:
             return ""
         return self.id.rsplit("/", 2)[0]
 
     @property
     def group(self) -> str:
-        """The resource group's id; "" outside of any."""
+        """Return the resource group's id, or "" outside of any group."""
         return "/".join(self.id.split("/")[:5]) if _in_group(self.id) else ""
 
     @property
     def group_name(self) -> str:
-        """The resource group's name without its path; "" for what is in no group."""
+        """Return the resource group's name without its path, or "" outside of any
+        group.
+        """
         return self.group.rpartition("/")[2]
 
     @property
     def subscription(self) -> str:
-        """The subscription; "" for tenant-scoped resources."""
+        """Return the subscription's id, or "" for tenant-scoped resources."""
         parts = self.id.split("/")
         return (
             parts[2] if len(parts) > 2 and parts[1].lower() == "subscriptions" else ""
@@ -79,12 +83,16 @@ class ArmAddress:
 
     @property
     def seed(self) -> int:
-        """A number that is the resource's own, for values Azure would make up."""
+        """Return a number derived from the resource, for values that Azure would make
+        up.
+        """
         return zlib.crc32(self.key.encode())
 
 
 def parse(path: str) -> ArmAddress | None:
-    """The address of a resource's path; None for collections and anything else."""
+    """Return the address of a resource's path, or None for collections and
+    other paths.
+    """
     path = path.rstrip("/")
     if match := _GROUP.match(path):
         return ArmAddress(path, "", "microsoft.resources/resourcegroups", (match[2],))

@@ -1,4 +1,4 @@
-"""Applications that sign in, and what Entra refuses of their requests for a token."""
+"""Applications that sign in, and the errors by which Entra refuses a token."""
 
 import hmac
 from collections.abc import Iterable
@@ -11,7 +11,8 @@ _OPENID_SCOPES = frozenset({"email", "offline_access", "openid", "profile"})
 ARM_AUDIENCES = frozenset(
     {"https://management.core.windows.net", "https://management.azure.com"}
 )
-# Other resources of Azure, which tokens are given out for but ARM does not take.
+# Tokens are also given out for these other resources of Azure, but ARM does not accept
+# them.
 OTHER_AUDIENCES = frozenset(
     {
         "https://graph.microsoft.com",
@@ -24,10 +25,11 @@ OTHER_AUDIENCES = frozenset(
 
 @attrs.frozen
 class EntraApplication:
-    """One that may sign in. client_secret: "" for one without any.
+    """An application that may sign in.
 
-    certificates: PEM of those whose key may sign its assertions. federated: whose
-    tokens stand for it.
+    client_secret: "" if the application has none.
+    certificates: PEM of the certificates whose keys may sign its assertions.
+    federated: federated credentials of the application.
     """
 
     client_id: str
@@ -37,7 +39,10 @@ class EntraApplication:
 
 
 class SignInError(Exception):
-    """A sign-in that Entra refuses. code: of its AADSTS numbers."""
+    """A sign-in that Entra refuses.
+
+    code: one of Entra's AADSTS numbers.
+    """
 
     def __init__(self, status: int, error: str, code: int, message: str) -> None:
         super().__init__(message)
@@ -45,7 +50,7 @@ class SignInError(Exception):
 
 
 def need(form: dict[str, str], names: Iterable[str]) -> None:
-    """Raises SignInError for a form that lacks one of the names."""
+    """Check that a form has all of the names. Raises SignInError."""
     for name in names:
         if not form.get(name):
             raise SignInError(
@@ -57,7 +62,7 @@ def need(form: dict[str, str], names: Iterable[str]) -> None:
 
 
 def check_secret(application: EntraApplication, form: dict[str, str]) -> None:
-    """Raises SignInError for a form that does not show the application's secret."""
+    """Check the application's secret in a form. Raises SignInError."""
     given, known = form.get("client_secret", ""), application.client_secret
     if not given:
         raise SignInError(
@@ -74,11 +79,12 @@ def check_secret(application: EntraApplication, form: dict[str, str]) -> None:
 
 
 def audience_of(scope: str, also: frozenset[str] = frozenset()) -> str:
-    """The audience of a scope, without a final slash. also: further ones that there
-    are. Raises SignInError.
+    """Return the audience of a scope, without a slash at the end.
 
-    What clients of OpenID ask for beside it is passed over, as Entra does: MSAL for Go
-    always asks.
+    also: further known audiences.
+
+    Scopes of OpenID Connect in the same request are ignored, as Entra does: MSAL for Go
+    always sends them. Raises SignInError.
     """
     words = [word for word in scope.split(" ") if word not in _OPENID_SCOPES]
     resource, default, rest = " ".join(words).rpartition("/.default")

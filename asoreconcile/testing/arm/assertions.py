@@ -1,7 +1,8 @@
-"""Client assertions: signed proofs in place of a client secret, as Entra checks them.
+"""Client assertions: signed proofs in place of a client secret, checked as Entra does.
 
-An application may show a JWT that it signed with a registered certificate's key, or one
-that a trusted issuer made for it (federation, as a cluster's service accounts).
+An application sends a JWT that was signed with the key of a registered certificate, or
+a JWT that a trusted issuer made (federation, for example of a cluster's service
+accounts).
 """
 
 import base64
@@ -24,9 +25,10 @@ EXCHANGE_AUDIENCE = "api://AzureADTokenExchange"
 
 @attrs.frozen
 class Federated:
-    """A federated credential: whose tokens stand for the application.
+    """A federated credential: the issuer, subject and audience that prove an
+    application.
 
-    Signatures are not checked: the issuer's keys are nowhere to be had.
+    Signatures are not checked, because the issuer's keys are not available here.
     """
 
     issuer: str
@@ -36,7 +38,10 @@ class Federated:
 
 @attrs.frozen
 class AssertionProblem:
-    """Why an assertion is refused. code: of Entra's AADSTS numbers."""
+    """The reason why an assertion is refused.
+
+    code: one of Entra's AADSTS numbers.
+    """
 
     code: int
     message: str
@@ -51,9 +56,10 @@ def problem_of(
     audiences: frozenset[str],
     now: Callable[[], float] = time.time,
 ) -> AssertionProblem | None:
-    """None for an assertion that proves to be the application.
+    """Return why an assertion does not prove the application, or None if it does.
 
-    certificates: PEM. audiences: the URLs this token endpoint is known by.
+    certificates: in PEM.
+    audiences: the URLs of this token endpoint.
     """
     try:
         claims = _part(assertion, 1)

@@ -1,8 +1,8 @@
-"""The children that Azure makes with a resource, without anybody's request.
+"""The children that Azure creates together with a resource.
 
 `children.json` lists them by the parent's type: a namespace's first authorization rule,
-an event hub's `$Default` consumer group, a storage account's services. A few more come
-of what the parent says: a cluster's node pools, a private endpoint's interface.
+an event hub's `$Default` consumer group, a storage account's services. Other children
+follow from the parent's body: a cluster's node pools, a private endpoint's interface.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,9 @@ _Child = tuple[ArmAddress, JsonObject]
 
 
 def born_with(parent: ArmAddress) -> Iterator[_Child]:
-    """The children that come with a new resource of this type, and their bodies."""
+    """Yield the children that come with each new resource of this type, with their
+    bodies.
+    """
     for child in _table().get(parent.type.removeprefix("microsoft."), ()):
         address = parse(f"{parent.id}/{child['type']}/{child['name']}")
         if address is not None:
@@ -26,9 +28,9 @@ def born_with(parent: ArmAddress) -> Iterator[_Child]:
 
 
 def asked_for(parent: ArmAddress, body: JsonObject) -> Iterator[_Child]:
-    """The resources that a body makes besides its own.
+    """Yield the further resources that a body asks for.
 
-    body: as it is kept, with what Azure adds.
+    body: as it is stored, with what Azure adds.
     """
     make = _FROM_BODY.get(parent.type)
     if make is not None:

@@ -1,6 +1,6 @@
-"""An Azure to sign in to: ARM's endpoint and the token endpoint, over TLS.
+"""A simulated Azure to sign in to: ARM's endpoint and the token endpoint, over TLS.
 
-What stands behind ARM's endpoint is the subclass's: the simulator, or a recording.
+A subclass answers the requests to ARM: the simulator, or a recording.
 """
 
 import secrets
@@ -21,7 +21,8 @@ AUDIENCE = "https://management.core.windows.net/"
 class Cloud(Server):
     """One tenant with one subscription and one application that may sign in.
 
-    faults, token_faults: what goes wrong at ARM's endpoint and at the token endpoint.
+    faults: faults of ARM's endpoint.
+    token_faults: faults of the token endpoint.
     """
 
     def __init__(
@@ -34,8 +35,10 @@ class Cloud(Server):
         token_lifetime_seconds: int = 3600,
         public_url: str = "",
     ) -> None:
-        """public_url: where clients reach ARM's endpoint, if something stands before
-        it; "" for its own address.
+        """Make both endpoints.
+
+        public_url: address at which clients reach ARM's endpoint, if there is a proxy
+        before it; "" means its own address.
         """
         self.subscription_id = subscription_id
         self.tenant_id = str(uuid.uuid4())
@@ -43,7 +46,7 @@ class Cloud(Server):
         self.client_secret = secrets.token_urlsafe(24)
         self.token_faults = Faults()
         self._faults = faults
-        # Tokens live by the wall clock: that is what clients measure them by.
+        # Tokens expire by the wall clock, because clients measure them by it.
         self.entra = Entra(
             Registered(self.tenant_id, self.client_id, self.client_secret),
             SystemClock(),
@@ -64,26 +67,26 @@ class Cloud(Server):
 
     @property
     def url(self) -> str:
-        """ARM's endpoint, as clients reach it."""
+        """Return the URL at which clients reach ARM's endpoint."""
         return self._public_url or self._arm.url
 
     @property
     def port(self) -> int:
-        """Where ARM's endpoint listens."""
+        """Return the port of ARM's endpoint."""
         return self._arm.port
 
     @property
     def authority(self) -> str:
-        """The token endpoint's host."""
+        """Return the token endpoint's URL."""
         return self._tokens.url
 
     def start(self) -> None:
-        """Start serving both endpoints, each on threads of its own; returns at once."""
+        """Start serving both endpoints, on threads of their own. Returns at once."""
         self._arm.start()
         self._tokens.start()
 
     def close(self) -> None:
-        """Stop: held requests go on, connections are cut."""
+        """Stop. Held requests are released and connections are cut."""
         self._faults.release_all()
         self.token_faults.release_all()
         self._arm.close()
@@ -94,7 +97,9 @@ class Cloud(Server):
         Path(path).write_bytes(self.ca_pem)
 
     def settings(self) -> dict[str, str]:
-        """The operator's settings for this Azure; the client secret is among them."""
+        """Return the operator's settings for this Azure, including the
+        client secret.
+        """
         return {
             "AZURE_SUBSCRIPTION_ID": self.subscription_id,
             "AZURE_TENANT_ID": self.tenant_id,
@@ -106,7 +111,7 @@ class Cloud(Server):
         }
 
     def serve(self, request: HttpRequest) -> HttpResponse:
-        """Answer at ARM's endpoint, on a connection's thread."""
+        """Answer a request to ARM's endpoint, on the connection's thread."""
         return self._faults.around(request, self._signed_in)
 
     def _signed_in(self, request: HttpRequest) -> HttpResponse:
@@ -116,10 +121,10 @@ class Cloud(Server):
 
     @abstractmethod
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """Answer who has shown a token; several threads at a time."""
+        """Answer a request that has a token. Several threads call this at a time."""
 
 
 def bearer_token(request: HttpRequest) -> str:
-    """The token that a request shows; "" for none."""
+    """Return the token of a request, or "" if there is none."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token if scheme.lower() == "bearer" else ""

@@ -1,4 +1,4 @@
-"""The simulator from outside its process, beside ARM's own paths.
+"""The simulator's control path, for other processes.
 
     GET  /_control/counts
     GET  /_control/journal?after=N&method=PUT&path=TEXT&status=409
@@ -9,7 +9,8 @@
     POST /_control/clock   {"advanceSeconds": 60}
     POST /_control/remove  {"id": "/subscriptions/.../virtualNetworks/vnet"}
 
-With the control token in the header `x-control-token`; no Azure client calls these.
+Requests have the control token in the header `x-control-token`. No Azure client calls
+these paths.
 """
 
 import hmac
@@ -29,15 +30,15 @@ PREFIX = "/_control/"
 
 
 class Controlled(Protocol):
-    """What is controlled: the simulator."""
+    """What the control path needs of the simulator."""
 
     journal: list[JournalEntry]
 
     def resources(self) -> dict[str, JsonObject]:
-        """A copy of every resource's body, by its id."""
+        """Return a copy of every resource's body, by its id."""
 
     def remove(self, id_: str) -> None:
-        """Take a resource away as somebody else would, with all below it."""
+        """Delete a resource with everything below it, as another client would."""
 
     def script(self, line: str) -> None:
         """Add a fault by one line of the script language.
@@ -46,30 +47,31 @@ class Controlled(Protocol):
         """
 
     def style(self, type_: str, name: str) -> None:
-        """Have a resource type answer as one of the named styles says (W1-W26)."""
+        """Make a resource type answer in one of the named styles (W1-W26)."""
 
     def deny(self, resource: str, name: str) -> None:
-        """Have a policy of this name refuse writes of resources whose id matches a
+        """Make a policy of this name refuse writes of resources whose id matches a
         pattern.
         """
 
     def advance(self, seconds: float) -> None:
-        """Put the simulator's clock forward: operations end, tokens expire, buckets
-        fill.
+        """Put the simulator's clock forward.
+
+        Operations end, tokens expire, and budgets refill accordingly.
         """
 
 
 class ArmControl:
-    """Answers control requests; without a token, none."""
+    """The answers to control requests. Without a token, every request is refused."""
 
     def __init__(self, token: str, azure: Controlled) -> None:
         self._token = token
         self._azure = azure
 
     def handle(self, request: HttpRequest) -> HttpResponse:
-        """The answer to one request below `/_control/`.
+        """Return the answer to one request below `/_control/`.
 
-        403 without the right token, 400 with the mistake for a body or path that makes
+        The answer is 403 without the right token, and 400 for a body or path that makes
         no sense. Nothing is raised.
         """
         given = request.headers.get("x-control-token", "").encode()

@@ -1,7 +1,7 @@
-"""Values that Azure fills in where none was sent, and states that only it can write.
+"""Values that Azure fills in if none was sent, and states that only Azure can write.
 
-`defaults.json` holds, by type, the properties that every recorded read of at least two
-resources showed alike and that nobody had sent.
+`defaults.json` holds, by type, the properties that have the same value in every
+recorded read of at least two resources, and that no client had sent.
 """
 
 from functools import cache
@@ -13,7 +13,7 @@ from asoreconcile.objects import JsonObject, copy_json
 
 
 def add_defaults(type_: str, body: JsonObject) -> None:
-    """Fill in a resource's properties, in place; what is there stays as it is.
+    """Fill in a resource's properties, in place. Existing properties stay as they are.
 
     type_: `namespace/type` in lower case.
     """

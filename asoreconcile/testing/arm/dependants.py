@@ -1,4 +1,4 @@
-"""What keeps a resource from going: what points at it, what is nested in it (DE2)."""
+"""Reasons against a deletion: references to the resource, and nested children (DE2)."""
 
 import attrs
 
@@ -9,13 +9,13 @@ from asoreconcile.testing.arm.resources import Resources
 
 @attrs.frozen
 class _Hold:
-    """The refusal."""
+    """The status and code of the refusal."""
 
     code: str
     status: int = 400
 
 
-# Types whose resources cannot go while others refer to them.
+# Resources of these types cannot be deleted while others refer to them.
 _REFERRED = {
     "microsoft.network/virtualnetworks": _Hold("InUseSubnetCannotBeDeleted"),
     "microsoft.network/virtualnetworks/subnets": _Hold("InUseSubnetCannotBeDeleted"),
@@ -27,7 +27,7 @@ _REFERRED = {
     "microsoft.network/networkinterfaces": _Hold("NicInUse"),
     "microsoft.cache/redis": _Hold("BadRequest"),
 }
-# Types that do not take these children with them: the children must go first.
+# A deletion of these types does not delete these children: they must be deleted first.
 _NESTED = {
     "microsoft.network/privatednszones": ("virtualnetworklinks",),
     "microsoft.network/dnsresolvers": ("inboundendpoints", "outboundendpoints"),
@@ -36,8 +36,9 @@ _NESTED = {
 
 
 def check_unused(resources: Resources, address: ArmAddress) -> None:
-    """Nothing, if nothing keeps the resource; else raises RefusedError 400 or 409
-    (DE2).
+    """Check that nothing prevents the deletion of a resource (DE2).
+
+    Raises RefusedError 400 or 409.
     """
     hold = _REFERRED.get(address.type)
     users = resources.users(address.id) if hold else []

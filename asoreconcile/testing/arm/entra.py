@@ -1,4 +1,6 @@
-"""The Entra token endpoint: an application's credentials in, opaque tokens out."""
+"""The Entra token endpoint. An application's credentials are exchanged for opaque
+tokens.
+"""
 
 import secrets
 import threading
@@ -33,7 +35,10 @@ class Registered:
 
 @attrs.frozen
 class Grant:
-    """What a token stands for. audience: without a final slash."""
+    """The rights of a token.
+
+    audience: without a slash at the end.
+    """
 
     client_id: str
     audience: str
@@ -42,7 +47,7 @@ class Grant:
 
 
 class Entra:
-    """A tenant and those added. Gives out tokens and knows them again. Safe from any
+    """The tenants of the simulator, and the tokens given out. Safe to use from any
     thread.
     """
 
@@ -57,14 +62,15 @@ class Entra:
         self._applications: dict[str, EntraApplication] = {}
         self._grants: dict[str, Grant] = {}
         self.url = ""
-        # Of servers here that are no part of Azure's known ones.
+        # These audiences belong to servers of the simulator that are not among Azure's
+        # known resources.
         self.audiences: frozenset[str] = frozenset()
         self.register(
             EntraApplication(application.client_id, application.client_secret)
         )
 
     def register(self, application: EntraApplication) -> None:
-        """Let an application sign in; replaces the one of the same id."""
+        """Let an application sign in. It replaces an application with the same id."""
         with self._lock:
             self._applications[application.client_id.lower()] = application
 
@@ -80,7 +86,10 @@ class Entra:
         audience: str = "https://management.azure.com",
         tenant_id: str = "",
     ) -> str:
-        """A new token, as a sign-in gives out. tenant_id: "" is the first one."""
+        """Return a new token, as after a sign-in.
+
+        tenant_id: "" is the first tenant.
+        """
         token = secrets.token_urlsafe(48)
         expires_at = self._clock.monotonic() + self.lifetime_seconds
         tenant = (tenant_id or self._tenant_id).lower()
@@ -89,7 +98,7 @@ class Entra:
         return token
 
     def grant(self, token: str) -> Grant | None:
-        """What a token stands for, if it was given out here and still holds."""
+        """Return the rights of a token, or None if it is unknown or has expired."""
         with self._lock:
             grant = self._grants.get(token)
         if grant is None or self._clock.monotonic() >= grant.expires_at:
@@ -97,7 +106,9 @@ class Entra:
         return grant
 
     def knows(self, token: str) -> bool:
-        """Whether ARM takes a token: of the first tenant, the subscription's."""
+        """Return whether ARM accepts a token: it must be of the
+        subscription's tenant.
+        """
         grant = self.grant(token)
         return (
             grant is not None
@@ -106,17 +117,20 @@ class Entra:
         )
 
     def tokens(self) -> list[str]:
-        """Every token given out and not revoked, to look for where none may be."""
+        """Return every token that was given out and not revoked.
+
+        Tests use them to search for leaked tokens.
+        """
         with self._lock:
             return list(self._grants)
 
     def revoke_all(self) -> None:
-        """Make every token so far invalid."""
+        """Make all existing tokens invalid."""
         with self._lock:
             self._grants.clear()
 
     def handle(self, request: HttpRequest) -> HttpResponse:
-        """Answer one request of the authority's host."""
+        """Answer one request to the authority's host."""
         try:
             return self._route(request)
         except SignInError as refused:

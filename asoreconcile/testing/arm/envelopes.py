@@ -1,4 +1,4 @@
-"""The envelopes errors come in: ARM's own, and what providers make of it (E1, E2)."""
+"""The formats of error bodies: ARM's own, and those of providers (E1, E2)."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ def _details(code: str, message: str) -> list[JsonObject]:
 _Make = Callable[[int, str, str], JsonObject]
 _MAKERS: dict[str, _Make] = {
     "arm": lambda _, code, message: {"error": {"code": code, "message": message}},
-    # A general code outside, the one that tells more within (E3).
+    # The outer code is a general one, and the inner code tells more (E3).
     "details": lambda _, code, message: {
         "error": {
             "code": "RetryableError",
@@ -55,7 +55,7 @@ _MAKERS: dict[str, _Make] = {
     },
     "code-only": lambda _, code, __: {"error": {"code": code}},
     "text": lambda _, code, message: {"error": f"{code}: {message}"},
-    # Without `error`: Cosmos DB, AKS, Web, the 405 of many, IoT Hub, RFC 7807.
+    # These have no `error`: Cosmos DB, AKS, Web, many 405s, IoT Hub, RFC 7807.
     "bare": lambda _, code, message: {"code": code, "message": message},
     "aks": lambda _, code, message: {
         "code": code,
@@ -91,7 +91,10 @@ NAMES = (*_MAKERS, "html", "empty")
 
 
 def wrap(envelope: str, status: int, code: str, message: str) -> tuple[bytes, str]:
-    """An error's body and content type. envelope: one of `NAMES`; raises KeyError."""
+    """Return the body and the content type of an error.
+
+    envelope: one of `NAMES`. Raises KeyError for another name.
+    """
     if envelope == "empty":
         return b"", ""
     if envelope == "html":

@@ -1,6 +1,6 @@
-"""What goes wrong in Azure on demand: refusals, lost answers, failing operations.
+"""Faults of the simulated Azure: refusals, lost answers, failing operations.
 
-Patterns are searched for without regard to case: in paths, or in the ids of resources.
+Patterns are searched for without regard to case, in paths or in the ids of resources.
 """
 
 import re
@@ -21,7 +21,7 @@ _TIMED_OUT = (
 
 
 class ArmFaults(Faults):
-    """Faults with ARM's words."""
+    """The faults of a simulated Azure."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +32,9 @@ class ArmFaults(Faults):
         self._late: Planned[HttpResponse] = Planned()
 
     def clear(self, number: int | None = None) -> None:
-        """As `Faults.clear`; operations under way still end as they were begun to."""
+        """End faults as `Faults.clear` does. Running operations keep their
+        planned end.
+        """
         super().clear(number)
         if number is None:
             for planned in (
@@ -54,10 +56,10 @@ class ArmFaults(Faults):
         envelope: str = "arm",
         times: int = 1,
     ) -> None:
-        """Answer an error instead of what ARM would.
+        """Answer with an error instead of handling the request.
 
-        code, message: of the envelope (one of `envelopes.NAMES`). body: instead of an
-        envelope; text is sent as a page, anything else as JSON.
+        code, message: in the envelope, which is one of `envelopes.NAMES`.
+        body: replaces the envelope. Text is sent as a page, anything else as JSON.
         """
         if body is None:
             response = error(status, code, message, headers, envelope=envelope)
@@ -85,9 +87,9 @@ class ArmFaults(Faults):
         retry_after: int | None = None,
         times: int = 1,
     ) -> None:
-        """Let the provider refuse, in its own envelope, after all of ARM's checks.
+        """Make the provider refuse, in its own envelope, after all of ARM's checks.
 
-        details: codes and messages inside.
+        details: codes and messages of the inner errors.
         """
         listed = [{"code": code, "message": text} for code, text in details]
         refused = RefusedError(
@@ -108,7 +110,9 @@ class ArmFaults(Faults):
         retry_after: int | None = None,
         times: int = 1,
     ) -> None:
-        """Refuse writes for another operation's sake (W17): 429 `RetryableError`."""
+        """Refuse writes as if another operation were running (W17): 429
+        `RetryableError`.
+        """
         reason = "RetryableErrorDueToAnotherOperation"
         self.refuse(
             method,
@@ -130,29 +134,36 @@ class ArmFaults(Faults):
         status: str = "Failed",
         times: int = 1,
     ) -> None:
-        """Let the next operations of resources end badly: Failed or Canceled."""
+        """Make the next operations of the matching resources fail: Failed
+        or Canceled.
+        """
         self.failures.plan(path, Failure(code, message, status), times=times)
 
     def cancel_operation(self, path: str, *, times: int = 1) -> None:
-        """Let the next operations of resources end as canceled (W15)."""
+        """Make the next operations of the matching resources end as canceled (W15)."""
         message = "The operation was canceled."
         self.fail_operation(
             path, "OperationCancelled", message, status="Canceled", times=times
         )
 
     def hang_operation(self, path: str, *, times: int = 1) -> None:
-        """Let the next operations of resources never end."""
+        """Make the next operations of the matching resources run for ever."""
         self.stuck.plan(path, path, times=times)
 
     def break_polls(self, path: str, *, status: int = 500, times: int = 1) -> None:
-        """Answer looks at operations of resources with a front door's page (W13)."""
+        """Answer polls of the matching resources with a front door's error
+        page (W13).
+        """
         response = error(status, "Server Error", "", envelope="html")
         self.broken_polls.plan(path, response, times=times)
 
     def time_out(
         self, method: str, path: str, *, applied: bool = False, times: int = 1
     ) -> None:
-        """Answer 504 (V8, W26). applied: though the provider did what was asked."""
+        """Answer 504 (V8, W26).
+
+        applied: if true, the provider has nevertheless handled the request.
+        """
         response = error(504, "GatewayTimeout", _TIMED_OUT)
         if applied:
             self._late.plan(f"^{method} .*{path}", response, times=times)
@@ -176,19 +187,24 @@ Thing = TypeVar("Thing")
 
 
 class Planned(Generic[Thing]):
-    """What is to happen to ids or requests that match a pattern. Safe anywhere."""
+    """Planned events by the pattern of the ids or requests. Safe to use from any
+    thread.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._things: list[tuple[re.Pattern[str], Thing]] = []
 
     def plan(self, pattern: str, thing: Thing, *, times: int = 1) -> None:
-        """pattern: searched for without regard to case."""
+        """Plan something for the next requests that match.
+
+        pattern: searched for without regard to case.
+        """
         with self._lock:
             self._things += [(re.compile(pattern, re.IGNORECASE), thing)] * times
 
     def take(self, text: str) -> Thing | None:
-        """The first thing planned for this one, which is then used up."""
+        """Return and use up the first event planned for this text, or return None."""
         with self._lock:
             for index, (pattern, thing) in enumerate(self._things):
                 if pattern.search(text):
@@ -197,6 +213,6 @@ class Planned(Generic[Thing]):
         return None
 
     def clear(self) -> None:
-        """Plan nothing any more."""
+        """Remove all plans."""
         with self._lock:
             self._things.clear()

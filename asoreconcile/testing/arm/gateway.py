@@ -1,4 +1,4 @@
-"""ARM's front door: paths to resources, collections, actions, monitors."""
+"""ARM's front door: it routes paths to resources, collections, actions and monitors."""
 
 import re
 import uuid
@@ -39,7 +39,8 @@ _VAULTS = re.compile(
 _PROVIDER = re.compile(
     r"^/subscriptions/[^/]+/providers/([^/]+)(/register)?$", re.IGNORECASE
 )
-# The last segments but one of monitors, for those of operations nobody knows.
+# The second last segments of the monitors' paths. Used to recognise a poll of an
+# unknown operation.
 _MONITOR = re.compile(
     r"/\w*operation(s|\w*results?|\w*status(es)?)/[^/]+$", re.IGNORECASE
 )
@@ -55,7 +56,9 @@ _OF_RESOURCES = frozenset({"GET", "HEAD", "PUT", "PATCH", "DELETE"})
 
 
 class Gateway:
-    """Answers requests that are signed in. The caller holds the server's lock."""
+    """The answers to requests that are signed in. The caller holds the
+    server's lock.
+    """
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
@@ -73,21 +76,22 @@ class Gateway:
 
     @property
     def provider(self) -> Provider:
-        """The provider that answers for single resources, for the server's own
-        settings.
+        """Return the provider that answers for single resources, so that the server can
+        configure it.
         """
         return self._provider
 
     def handle(self, request: HttpRequest, principal: str = "") -> HttpResponse:
-        """The answer, refusals included, with ARM's headers.
+        """Return the answer with ARM's headers. A refusal is an answer, too.
 
-        principal: the client id of who asks; ARM meters each apart.
+        principal: client id of the caller. ARM counts each caller separately.
         """
-        # First: what ends by the clock has ended before anybody can ask.
+        # Operations that end by the clock must end before the request is answered.
         self._simulation.operations.settle()
         left: dict[str, str] = {}
         try:
-            # Before the route: ARM meters also what it refuses.
+            # This comes before the routing, because ARM also counts requests that it
+            # refuses.
             left = self._left(request, principal)
             tenants = self._simulation.tenants.shown(request)
             response = self._route(request, tenants, principal)
@@ -99,13 +103,13 @@ class Gateway:
             response = refused.response(envelope)
         if request.method == "HEAD":
             response = attrs.evolve(response, body=b"")
-        # What an answer says of itself wins over what is left of the budget: a 429
-        # knows better.
+        # An answer's own headers override those of the remaining budget: a 429 has the
+        # exact values.
         headers = {**left, **response.headers, **self._headers(request)}
         return attrs.evolve(response, headers=headers)
 
     def look(self, request: HttpRequest) -> Look | None:
-        """The look at an operation that a request is, if it is one. Pure."""
+        """Return the poll that a request is, or None if it is not a poll. Pure."""
         _, _, query = request.target.partition("?")
         return self._simulation.monitors.find(request.path.rstrip("/"), query)
 
@@ -115,8 +119,8 @@ class Gateway:
         path = request.path.rstrip("/")
         if request.method == "GET" and (look := self.look(request)) is not None:
             return self._polling.handle(look, request)
-        # After the monitors: their URLs are Azure's own and carry what version they
-        # like.
+        # This check comes after the monitors, because Azure makes their URLs and
+        # chooses the api-version in them.
         check_api_version(request.query.get("api-version", ""))
         if request.method == "GET" and _MONITOR.search(path):
             raise RefusedError(404, "OperationNotFound", "There is no such operation.")
@@ -148,7 +152,7 @@ class Gateway:
         if method not in _OF_RESOURCES:
             return not_supported(method)
         self._simulation.providers.check(address, api_version)
-        # ARM's own checks come before the provider's, whatever the provider would say.
+        # ARM's own checks come first, whatever the provider would answer.
         check_locks(self._simulation.resources, address, method)
         self._moves.check(address, method)
         if method == "GET":
@@ -201,7 +205,7 @@ class Gateway:
         return answer(200)
 
     def _left(self, request: HttpRequest, principal: str) -> dict[str, str]:
-        """What is left of the budgets. Raises RefusedError 429."""
+        """Return the headers with the remaining budgets. Raises RefusedError 429."""
         kind = _CLASSES.get(request.method, "writes")
         throttling = self._simulation.throttling
         if throttling is None:
@@ -225,7 +229,10 @@ class Gateway:
 
 
 def unauthenticated(authority: str = "") -> HttpResponse:
-    """No token, or none that holds and is meant for ARM. authority: its URL."""
+    """Return the 401 answer to a request without a valid token for ARM.
+
+    authority: URL of the authority.
+    """
     message = "The access token is missing, invalid, expired or for another audience."
     challenge = (
         f'Bearer authorization_uri="{authority}", error="invalid_token", '

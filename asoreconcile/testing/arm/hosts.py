@@ -1,10 +1,11 @@
-"""Addresses that Azure gives to a resource by its name, as data."""
+"""Host names and URLs that Azure derives from a resource's name, as data."""
 
 from typing import Any
 
 from asoreconcile.objects import JsonObject
 
-# Below `properties`. {name}: the resource's, in lower case; {id}: made up from its id.
+# Below `properties`. {name} is the resource's name in lower case; {id} is derived from
+# its id.
 _TEMPLATES: dict[str, JsonObject] = {
     "microsoft.app/containerapps": {
         "eventStreamEndpoint": (
@@ -70,14 +71,15 @@ _TEMPLATES: dict[str, JsonObject] = {
     },
     "microsoft.signalrservice/signalr": {"hostName": "{name}.service.signalr.net"},
 }
-# What is given only where the resource has the object that holds it.
+# These are added only if the resource has the object that holds them.
 _OPTIONAL = frozenset({"ingress"})
 
 
 def add_hosts(type_: str, body: JsonObject, *, name: str, id_: str) -> None:
-    """Fill in a resource's addresses, in place; what is there stays as it is.
+    """Fill in a resource's host names and URLs, in place. Existing values stay.
 
-    type_: `namespace/type` in lower case. id_: a UUID made up from the resource's id.
+    type_: `namespace/type` in lower case.
+    id_: a UUID derived from the resource's id.
     """
     found = _TEMPLATES.get(type_)
     if found is not None:

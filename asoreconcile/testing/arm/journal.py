@@ -1,4 +1,4 @@
-"""What the simulator was asked, as tests and measurements read it."""
+"""The journal of the simulator's requests, for tests and measurements."""
 
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -21,10 +21,13 @@ _MONITORS = ("/operations/", "/operationresults/")
 
 @attrs.frozen
 class JournalEntry:
-    """One answered request. at: seconds on the server's clock. body: what was sent.
+    """One answered request.
 
-    status: 0 for a connection that was dropped. headers: without the bearer token.
-    resource: the id in lower case of what it was about, also for polls and actions.
+    at: seconds on the server's clock.
+    body: the body that was sent.
+    status: 0 for a connection that was dropped.
+    headers: without the bearer token.
+    resource: id of the resource concerned, in lower case, also for polls and actions.
     """
 
     at: float
@@ -41,7 +44,10 @@ class JournalEntry:
 def exchange(
     request: HttpRequest, *, status: int, at: float, monitored: str = ""
 ) -> JournalEntry:
-    """The journal's entry for a request. monitored: the resource of a poll."""
+    """Return the journal's entry for a request.
+
+    monitored: the resource whose operation a poll asks about.
+    """
     path = request.path.lower()
     is_poll = bool(monitored) or any(part in path for part in _MONITORS)
     return JournalEntry(
@@ -64,7 +70,10 @@ def matching(
     *,
     status: int | None = None,
 ) -> list[JournalEntry]:
-    """The entries of a method, whose path holds a text (case aside), of a status."""
+    """Return the entries with that method and status whose path contains a text.
+
+    path: compared without case.
+    """
     return [
         entry
         for entry in entries

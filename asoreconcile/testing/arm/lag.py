@@ -1,4 +1,4 @@
-"""Reads that lag behind writes: for a while a GET shows what was there before."""
+"""Reads that lag behind writes: for a while, a GET shows the state before the write."""
 
 import attrs
 
@@ -8,14 +8,17 @@ from asoreconcile.objects import JsonObject
 
 @attrs.frozen
 class Before:
-    """body: as it was shown before the write; None when nothing was there."""
+    """The state of a resource before a write.
+
+    body: body that reads showed; None if the resource did not exist.
+    """
 
     body: JsonObject | None
     until: float
 
 
 class Lag:
-    """What reads still show. The caller holds the server's lock."""
+    """The outdated states that reads still show. The caller holds the server's lock."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self.seconds = seconds
@@ -23,12 +26,17 @@ class Lag:
         self._before: dict[str, Before] = {}
 
     def note_write(self, key: str, body: JsonObject | None) -> None:
-        """body: what a read shows now, just before the write."""
+        """Record the state just before a write.
+
+        body: body that a read shows now.
+        """
         if self.seconds > 0 and self.shown(key) is None:
             self._before[key] = Before(body, self._clock.monotonic() + self.seconds)
 
     def shown(self, key: str) -> Before | None:
-        """What a read shows in place of what is there; None when it shows that."""
+        """Return the outdated state that a read shows, or None if reads are
+        up to date.
+        """
         before = self._before.get(key)
         if before is None or self._clock.monotonic() < before.until:
             return before
@@ -36,6 +44,6 @@ class Lag:
         return None
 
     def all_shown(self) -> dict[str, Before]:
-        """By id in lower case: all that reads show in place of what is there."""
+        """Return all outdated states that reads show, by id in lower case."""
         shown = {key: self.shown(key) for key in list(self._before)}
         return {key: before for key, before in shown.items() if before is not None}

@@ -1,4 +1,4 @@
-"""Lists in pages: whole bodies of a type, or the headers of all (Q1-Q3)."""
+"""Lists in pages: whole bodies of a type, or the headers of all resources (Q1-Q3)."""
 
 import re
 import urllib.parse
@@ -22,7 +22,7 @@ _TOKEN = "$skiptoken"
 
 
 class ListHandler:
-    """Answers lists. The caller holds the server's lock."""
+    """The answers to list requests. The caller holds the server's lock."""
 
     def __init__(
         self,
@@ -33,7 +33,10 @@ class ListHandler:
         *,
         page_size: int,
     ) -> None:
-        """page_size: entries on a page; 0 puts all on one."""
+        """Make the handler.
+
+        page_size: number of entries on a page; 0 means all on one page.
+        """
         self._url = url
         self._scopes = scopes
         self._resources = resources
@@ -41,7 +44,7 @@ class ListHandler:
         self._page_size = page_size
 
     def handle(self, path: str, request: HttpRequest) -> HttpResponse:
-        """Raises RefusedError 400, and 404 for a list at what is not there."""
+        """Return one page. Raises RefusedError 400, and 404 for a missing parent."""
         if match := _SUBSCRIPTIONS.match(path):
             return self._subscriptions(match[1], request)
         if match := _HEADERS.match(path):

@@ -1,7 +1,8 @@
-"""Management locks: what may not be changed or deleted while they are there (E5).
+"""Management locks, which forbid changes or deletions while they exist (E5).
 
-A lock is a resource like any other, `{scope}/providers/Microsoft.Authorization/locks/
-{name}` with `properties.level`. It holds for its scope and all below.
+A lock is a resource like any other,
+`{scope}/providers/Microsoft.Authorization/locks/{name}` with `properties.level`. It
+holds for its scope and everything below.
 """
 
 from asoreconcile.testing.arm.address import ArmAddress
@@ -13,7 +14,7 @@ VERBS = {"PUT": "write", "PATCH": "write", "DELETE": "delete", "POST": "action"}
 
 
 def check_locks(resources: Resources, address: ArmAddress, method: str) -> None:
-    """Raises RefusedError 409 for what a lock forbids."""
+    """Check that no lock forbids the request. Raises RefusedError 409."""
     if address.type == _LOCKS or method not in VERBS:
         return
     locks = resources.of_type(_LOCKS)
@@ -37,5 +38,5 @@ def _forbids(lock: ArmResource, address: ArmAddress, method: str) -> bool:
     scope, key = lock.address.scope.lower(), address.key
     if key == scope or key.startswith(f"{scope}/"):
         return True
-    # One locked resource keeps what it is in from going.
+    # A single locked resource prevents the deletion of the group that it is in.
     return method == "DELETE" and scope.startswith(f"{key}/")

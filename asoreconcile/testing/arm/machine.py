@@ -1,7 +1,7 @@
-"""A machine's own token endpoint: managed identity, over plain HTTP as in Azure.
+"""A machine's token endpoint for managed identities, over plain HTTP as in Azure.
 
-Answers both forms: the metadata service of virtual machines, and the one of App Service
-with a secret header. Azure's clients find it by the variables in `environment`.
+The endpoint has two forms: the metadata service of virtual machines, and that of App
+Service with a secret header. Azure's clients find it by the variables in `environment`.
 """
 
 import secrets
@@ -18,10 +18,11 @@ _SERVICE_PATH = "/msi/token"
 
 
 class Machine(Server):
-    """One machine. identities: the client ids that are assigned to it.
+    """One machine.
 
-    own: the client id of its system-assigned identity, "" for none. faults: what goes
-    wrong there.
+    identities: client ids that are assigned to it.
+    own: client id of its system-assigned identity, or "" if it has none.
+    faults: faults of this endpoint.
     """
 
     def __init__(
@@ -38,30 +39,34 @@ class Machine(Server):
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:PORT`, what IDENTITY_ENDPOINT and its like are made of."""
+        """Return `http://127.0.0.1:PORT`, from which IDENTITY_ENDPOINT and the like are
+        made.
+        """
         return self._server.url
 
     @property
     def environment(self) -> dict[str, str]:
-        """What makes Azure's libraries ask here, as on a virtual machine."""
+        """Return the variables by which Azure's libraries find the endpoint on a
+        machine.
+        """
         return {"AZURE_POD_IDENTITY_AUTHORITY_HOST": self.url}
 
     @property
     def app_service_environment(self) -> dict[str, str]:
-        """The same as App Service sets it; the secret is in it."""
+        """Return the variables as App Service sets them, including the secret."""
         return {
             "IDENTITY_ENDPOINT": self.url + _SERVICE_PATH,
             "IDENTITY_HEADER": self._secret,
         }
 
     def start(self) -> None:
-        """Start serving on a thread of its own; returns at once."""
+        """Start serving on a thread of its own. Returns at once."""
         self._server.start()
 
     def close(self) -> None:
-        """Let go of requests that a fault holds, then stop.
+        """Release the requests that a fault holds, then stop.
 
-        Blocks until the listener is gone.
+        Blocks until the listening socket is closed.
         """
         self.faults.release_all()
         self._server.close()

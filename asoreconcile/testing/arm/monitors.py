@@ -1,7 +1,7 @@
-"""Where operations are looked at: monitors' URLs, made and known again (L10-L22).
+"""The URLs at which operations are polled: made and recognised here (L10-L22).
 
-URLs are opaque to clients: a signed one that was edited, reordered or encoded again is
-refused.
+The URLs are opaque to clients. A signed URL that was edited, reordered or encoded
+differently is refused.
 """
 
 import hashlib
@@ -19,14 +19,14 @@ from asoreconcile.testing.arm.style import Answer, Monitor
 from asoreconcile.testing.http import HttpRequest
 
 MonitorKind = Literal["async", "location"]
-# As long as the certificates of real signatures make them (L20).
+# Real signatures contain certificates and are as long as this (L20).
 _CERTIFICATE = "MII" + "A1b2C3d4" * 180
 _FOREIGN_HOST = "https://westeurope.rp.kubernetesconfiguration.azure.com"
 
 
 @attrs.frozen
 class Look:
-    """A request that looks at an operation."""
+    """A request that polls an operation."""
 
     operation: Operation
     kind: MonitorKind
@@ -36,7 +36,10 @@ class MonitorRegistry:
     """All monitors of a server. The caller holds the server's lock."""
 
     def __init__(self, url: str, *, retry_after: int | None = None) -> None:
-        """retry_after: seconds, instead of those that operations ask for."""
+        """Make the registry.
+
+        retry_after: seconds, in place of those that operations ask for.
+        """
         self._url = url
         self._retry_after = retry_after
         self._key = secrets.token_bytes(16)
@@ -46,7 +49,7 @@ class MonitorRegistry:
     def plain_headers(
         self, address: ArmAddress, style_answer: Answer, api_version: str
     ) -> dict[str, str]:
-        """What a write that is over at once is answered with (W5)."""
+        """Return the headers of a write that is complete at once (W5)."""
         if "self" in style_answer.monitors:
             return {"Location": address.id}
         if "resource" in style_answer.monitors:
@@ -54,9 +57,9 @@ class MonitorRegistry:
         return {}
 
     def headers(self, operation: Operation, *, location: str) -> dict[str, str]:
-        """What a write that began an operation is answered with.
+        """Return the headers of a write that began an operation.
 
-        location: of the resource, as its body has it; "" for none.
+        location: the resource's location, as in its body; "" if it has none.
         """
         self._place(operation, location)
         headers = {}
@@ -66,7 +69,7 @@ class MonitorRegistry:
         return self._with_retry_after(headers, operation)
 
     def poll_headers(self, look: Look) -> dict[str, str]:
-        """What a look at a running operation is answered with."""
+        """Return the headers of a poll while the operation is running."""
         operation = look.operation
         form = operation.style.monitors
         names: list[MonitorKind] = []
@@ -88,7 +91,7 @@ class MonitorRegistry:
         return self._with_retry_after(headers, operation)
 
     def find(self, path: str, query: str) -> Look | None:
-        """The look that a path and a raw query stand for. Pure."""
+        """Return the poll that a path and a raw query mean, or None. Pure."""
         fields = urllib.parse.parse_qs(query, keep_blank_values=True)
         for name in ("azure-asyncId", "asyncId"):
             if name in fields:
@@ -97,7 +100,7 @@ class MonitorRegistry:
         return self._known.get(key + "?monitor" if "monitor" in fields else key)
 
     def check_signature(self, look: Look, request: HttpRequest) -> None:
-        """Raises RefusedError for a monitor that was tampered with."""
+        """Check the signature of a monitor's URL. Raises RefusedError."""
         operation = look.operation
         if not operation.style.monitors.signed:
             return
@@ -164,7 +167,7 @@ class MonitorRegistry:
 
 
 def _paths(operation: Operation, location: str) -> dict[MonitorKind, str]:
-    """Both monitors' paths, with the query that distinguishes them."""
+    """Return the paths of both monitors, with the query that distinguishes them."""
     address, form, id_ = operation.address, operation.style.monitors, operation.id
     resource = urllib.parse.quote(address.id)
     if form.place == "query":

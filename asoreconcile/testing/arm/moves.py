@@ -1,9 +1,9 @@
-"""Moving resources to another group: the same resources, other ids (I6).
+"""Moves of resources to another group: the same resources under other ids (I6).
 
     POST {group}/moveResources   {"resources": [ids], "targetResourceGroup": id}
 
-What is below a resource goes along. Until it is over both groups take no writes; then
-the old ids are not there any more, and nothing says where their resources are.
+Everything below a resource is moved with it. Until the move is complete, both groups
+accept no writes. Afterwards the old ids do not exist, and nothing tells the new ids.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ _ANSWER = Answer.of("202 L 15 empty")
 
 
 class ResourceMoves:
-    """The caller holds the server's lock."""
+    """The moves of a server. The caller holds the server's lock."""
 
     def __init__(
         self, resources: Resources, operations: Operations, styles: Styles
@@ -42,7 +42,9 @@ class ResourceMoves:
     def begin(
         self, source: ArmAddress, body: JsonObject, api_version: str
     ) -> Operation:
-        """Begin to move what a body names out of a group. Raises RefusedError."""
+        """Begin to move the resources named in a body out of a group. Raises
+        RefusedError.
+        """
         target = self._target(body)
         moved = [self._movable(source, id_, target) for id_ in _ids(body)]
         self.check(source, "POST")
@@ -60,9 +62,9 @@ class ResourceMoves:
         return operation
 
     def check(self, address: ArmAddress, method: str) -> None:
-        """Neither group is written to during a move. Raises RefusedError 409.
+        """Refuse writes to both groups of a running move. Raises RefusedError 409.
 
-        The code is a lock's: none was recorded.
+        The error code is that of a lock, because the code of a move was not recorded.
         """
         self._running = [entry for entry in self._running if not entry[0].is_over]
         held = {group for _, groups in self._running for group in groups}
@@ -127,7 +129,7 @@ def _new_id(id_: str, target: ArmAddress) -> str:
 
 
 def _renamed(value: Any, old: str, target: ArmAddress) -> Any:
-    """A body that named itself, or what is below it, names the new ids."""
+    """Return a body in which the resource's id and the ids below it are replaced."""
     if isinstance(value, dict):
         return {name: _renamed(inner, old, target) for name, inner in value.items()}
     if isinstance(value, list):

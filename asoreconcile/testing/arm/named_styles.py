@@ -1,9 +1,9 @@
-"""The recorded ways to answer by number, W1-W26, to give to any type.
+"""The recorded styles by number, W1-W26, which a test can give to any type.
 
     style_type(azure.styles, azure.faults, "Microsoft.Network/virtualNetworks", "W5")
 
-Most say how every write and poll is answered; those of things that go wrong (`once`)
-meet each of the next two requests that they are about.
+Most styles change how every write and poll is answered. A style of errors (`once`)
+affects each of the next two requests that match.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,8 +22,11 @@ _Plan = Callable[[ArmFaults, str], None]
 
 @attrs.frozen
 class NamedStyle:
-    """summary: one line for people. fields: of `Style`. once: what goes wrong, given
-    a pattern of the type's resources.
+    """A style with a number.
+
+    summary: one line for people.
+    fields: fields of `Style`.
+    once: plans the errors, given a pattern of the type's resources.
     """
 
     summary: str
@@ -153,7 +156,7 @@ NAMED: dict[str, NamedStyle] = {
 
 
 def style_type(styles: Styles, faults: ArmFaults, type_: str, name: str) -> None:
-    """Let a type answer in one of the `NAMED` ways. Raises ValueError."""
+    """Make a type answer in one of the `NAMED` styles. Raises ValueError."""
     named = NAMED.get(name.upper())
     if named is None:
         message = f"there is no style {name!r}: they are {', '.join(NAMED)}"

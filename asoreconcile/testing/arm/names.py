@@ -1,6 +1,6 @@
-"""Names that are taken: some types' names are unique in all of Azure.
+"""Globally unique names: for some types, a name can exist only once in all of Azure.
 
-Which code a provider gives for it is the provider's own.
+Each provider has its own error code for a name that is taken.
 """
 
 import attrs
@@ -30,7 +30,7 @@ _UNIQUE = {
 
 
 def check_name(resources: Resources, address: ArmAddress) -> None:
-    """Refuse a new resource whose name another one has. Raises RefusedError."""
+    """Refuse a new resource whose name is taken. Raises RefusedError."""
     taken = _UNIQUE.get(address.type)
     if taken is None:
         return

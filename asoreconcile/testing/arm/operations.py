@@ -1,5 +1,6 @@
-"""Long-running operations: begun by a write, over at a time or a poll, ended when
-looked at.
+"""Long-running operations. A write begins one; it ends at a time or with a poll.
+
+An operation that is due ends when something asks for it.
 """
 
 import uuid
@@ -14,7 +15,10 @@ from asoreconcile.testing.arm.style import Answer, Style
 
 @attrs.frozen
 class Failure:
-    """What an operation fails with. status: Failed or Canceled (W15)."""
+    """The error with which an operation ends.
+
+    status: Failed or Canceled (W15).
+    """
 
     code: str
     message: str
@@ -23,9 +27,13 @@ class Failure:
 
 @attrs.define(eq=False)
 class Operation:
-    """One operation. answer: what the write was answered. ends_at: on the server's
-    clock. finish: what its end does to the resource, given how it ended. polls: how
-    often it was looked at. is_lost: what it was about went, with all around it.
+    """One operation.
+
+    answer: the answer to the write.
+    ends_at: time on the server's clock.
+    finish: changes the resource at the end, given how the operation ended.
+    polls: number of polls so far.
+    is_lost: whether the resource was deleted together with its group.
     """
 
     id: str
@@ -44,7 +52,7 @@ class Operation:
 
     @property
     def retry_after(self) -> int | None:
-        """Seconds for the next poll; None sends none."""
+        """Return the seconds until the next poll, or None to send no header."""
         seconds = self.answer.retry_after
         return seconds[min(self.polls, len(seconds) - 1)] if seconds else None
 
@@ -53,12 +61,15 @@ class Operations:
     """All operations. The caller holds the server's lock."""
 
     def __init__(self, clock: Clock, *, seconds: float) -> None:
-        """seconds: how long each takes, where its style does not say."""
+        """Make the registry.
+
+        seconds: duration of an operation whose style has none.
+        """
         self._clock = clock
         self._seconds = seconds
         self._all: dict[str, Operation] = {}
         self._running: dict[str, Operation] = {}
-        # Overtaken by the same request once more: each still ends at its own time.
+        # These were replaced by a repeated request. Each still ends at its own time.
         self._superseded: list[Operation] = []
 
     def begin(
@@ -72,16 +83,18 @@ class Operations:
         failure: Failure | None,
         finish: Callable[[Failure | None], None],
     ) -> Operation:
-        """Record a new operation and return it; it runs until its time or its polls are
+        """Record a new operation and return it. It runs until its time or its polls are
         over.
 
-        finish: called once when it ends, under the server's lock, with the failure that
-        was asked for or None; not if a later operation on the resource took its place.
-        answer: what the write answers, for styles that repeat it.
+        finish: called once when the operation ends, under the server's lock, with the
+        planned failure or None. It is not called if a later operation on the resource
+        has replaced this one.
+        answer: the answer to the write, for styles that repeat it.
         """
         seconds = self._seconds if style.seconds is None else style.seconds
         if style.polls is not None:
-            # By its polls alone, so that a test decides when, whatever the clock does.
+            # The operation ends only by its polls, so that a test decides when,
+            # whatever the clock shows.
             seconds = float("inf")
         operation = Operation(
             id=str(uuid.uuid4()),
@@ -97,29 +110,31 @@ class Operations:
         )
         self._all[operation.id] = operation
         if address.key in self._running:
-            # Its monitor may still be polled: it must end, though its effect is the
-            # later one's now.
+            # Its monitor may still be polled, so it must end, but its effect is that of
+            # the later operation now.
             self._superseded.append(self._running[address.key])
         self._running[address.key] = operation
         return operation
 
     def find(self, id_: str) -> Operation | None:
-        """The operation of that id, running or ended; None for ids that were never
-        given out.
+        """Return the operation with that id, running or ended, or None if it is
+        unknown.
         """
         return self._all.get(id_)
 
     def running(self, key: str) -> Operation | None:
-        """The operation of a resource that is not over."""
+        """Return the running operation of a resource, or None."""
         return self._running.get(key)
 
     def running_below(self, prefix: str) -> Operation | None:
-        """Some operation of a resource whose key begins so."""
+        """Return any running operation of a resource whose key begins with
+        the prefix.
+        """
         found = (o for key, o in self._running.items() if key.startswith(prefix))
         return next(found, None)
 
     def note_poll(self, operation: Operation) -> None:
-        """Count a look at an operation; some end by it."""
+        """Count a poll. Some operations end with it."""
         operation.polls += 1
         polls = operation.style.polls
         if polls is not None and operation.polls >= polls and not operation.is_over:
@@ -136,33 +151,33 @@ class Operations:
         self._superseded = [o for o in self._superseded if not o.is_over]
 
     def drop(self, key: str) -> None:
-        """A resource went: what still ran of it is over, without an effect."""
+        """End the operations of a deleted resource without an effect."""
         operation = self._running.pop(key, None)
         if operation is not None:
             operation.is_over = True
 
     def drop_delete(self, key: str) -> None:
-        """A resource was put back: its deletion is over, without an effect."""
+        """End the deletion of a resource that was created again, without an effect."""
         operation = self._running.get(key)
         if operation is not None and operation.method == "DELETE":
             self.drop(key)
 
     def forget(self, prefix: str) -> None:
-        """Resources below went: their operations end without an effect."""
+        """End the operations of resources below a prefix without an effect."""
         for key, operation in list(self._running.items()):
             if key.startswith(prefix):
                 operation.is_over = True
                 del self._running[key]
         for operation in self._all.values():
             if operation.address.key.startswith(prefix):
-                # Azure's monitors of what went with its resource group answer 404,
-                # those that were over as well.
+                # When a resource group is deleted, Azure's monitors of what was in it
+                # answer 404, also those of ended operations.
                 operation.is_lost = True
 
     def _end(self, operation: Operation) -> None:
         operation.is_over = True
-        # One that was overtaken ends without an effect: its body is no longer what was
-        # asked for last.
+        # An operation that was replaced ends without an effect: its body is no longer
+        # the one that was requested last.
         if self._running.get(operation.address.key) is operation:
             del self._running[operation.address.key]
             operation.finish(operation.failure)

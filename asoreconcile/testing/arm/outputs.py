@@ -1,7 +1,7 @@
-"""What Azure adds to a resource: addresses, states and identities of its own making.
+"""The fields that Azure adds to a resource: addresses, states and identities.
 
-Values are made from the resource's id, so that the same estate gets the same ones.
-Secrets that were sent are kept out of what is shown, as Azure does.
+Values are derived from the resource's id, so the same resources always get the same
+values. Secrets that were sent are left out of bodies that are read, as in Azure.
 """
 
 import re
@@ -23,12 +23,12 @@ _SECRET = re.compile(
 
 
 def made_up(address: ArmAddress, what: str) -> str:
-    """A UUID that is always the same for one resource and purpose."""
+    """Return a UUID that is always the same for one resource and purpose."""
     return str(uuid.uuid5(_NAMESPACE, f"{address.key}#{what}"))
 
 
 def without_secrets(value: Any) -> Any:
-    """A copy without the fields that Azure never returns."""
+    """Return a copy without the fields that Azure never returns."""
     if isinstance(value, dict):
         return {
             name: without_secrets(inner)
@@ -224,7 +224,7 @@ _TYPES: dict[str, _Make] = {
 
 
 def shown(address: ArmAddress, sent: JsonObject, *, tenant_id: str) -> JsonObject:
-    """The body that Azure keeps of one that was sent."""
+    """Return the body that Azure stores for a body that was sent."""
     stated = {name: value for name, value in sent.items() if value is not None}
     body: JsonObject = without_secrets(copy_json(stated))
     body["id"], body["name"] = address.id, address.name

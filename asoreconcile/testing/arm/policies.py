@@ -1,4 +1,4 @@
-"""Azure Policy: writes that are denied, said as ARM says it (E4)."""
+"""Azure Policy: writes that are denied, with ARM's error (E4)."""
 
 import re
 
@@ -23,15 +23,17 @@ class Policies:
         self._denials: list[_Denial] = []
 
     def deny(self, resource: str, name: str = "Allowed resources") -> None:
-        """Refuse writes of resources whose id matches a pattern, case aside."""
+        """Refuse writes of resources whose id matches a pattern, without regard to
+        case.
+        """
         self._denials.append(_Denial(re.compile(resource, re.IGNORECASE), name))
 
     def clear(self) -> None:
-        """Deny nothing any more."""
+        """Remove all policies."""
         self._denials.clear()
 
     def check(self, address: ArmAddress) -> None:
-        """Nothing, if no policy denies the write; else raises RefusedError 403 (E4)."""
+        """Check that no policy denies the write. Raises RefusedError 403 (E4)."""
         for denial in self._denials:
             if denial.resource.search(address.id):
                 raise _refused(address, denial.name)

@@ -1,4 +1,4 @@
-"""Answers to those who look at operations (L10-L26, W7-W10, W12)."""
+"""The answers to polls of operations (L10-L26, W7-W10, W12)."""
 
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.faults import ArmFaults
@@ -16,7 +16,7 @@ from asoreconcile.testing.http import HttpRequest, HttpResponse
 
 
 class Polling:
-    """Answers monitors. The caller holds the server's lock."""
+    """The answers of monitors. The caller holds the server's lock."""
 
     def __init__(
         self,
@@ -33,9 +33,9 @@ class Polling:
         self._faults = faults
 
     def handle(self, look: Look, request: HttpRequest) -> HttpResponse:
-        """The answer to one poll of a monitor.
+        """Return the answer to one poll of a monitor.
 
-        Raises RefusedError for one that is unknown.
+        Raises RefusedError if the operation is unknown.
         """
         self._monitors.check_signature(look, request)
         operation = look.operation
@@ -49,7 +49,7 @@ class Polling:
         return self._result(look)
 
     def _check_place(self, operation: Operation) -> None:
-        """A monitor below what is gone is gone too (L29)."""
+        """Refuse a monitor whose group or resource is gone (L29)."""
         address, place = operation.address, operation.style.monitors.place
         if place == "locations":
             return
@@ -59,7 +59,7 @@ class Polling:
             raise resource_not_found(address)
 
     def _status(self, look: Look) -> HttpResponse:
-        """The operation's own status."""
+        """Return the operation's status."""
         operation = look.operation
         is_query = operation.style.monitors.place == "query"
         if not operation.is_over:
@@ -72,12 +72,12 @@ class Polling:
             body["error"] = {"code": failure.code, "message": failure.message}
             return answer(200, body)
         resource = self._resources.find(operation.address.id)
-        if is_query and resource is not None:  # W7, L14
+        if is_query and resource is not None:  # Rules W7, L14.
             return self._views.response(200, resource)
         return answer(200, _report(operation, "Succeeded"))
 
     def _result(self, look: Look) -> HttpResponse:
-        """The operation's own answer, once there is one (L11)."""
+        """Return the operation's result once it exists (L11)."""
         operation = look.operation
         if not operation.is_over:
             return answer(202, headers=self._monitors.poll_headers(look))
@@ -99,10 +99,12 @@ def _word(operation: Operation) -> str:
 
 
 def _report(operation: Operation, word: str) -> JsonObject:
-    """The body of an async monitor, as wordy as its provider makes it."""
+    """Return the body of an async monitor, with as many fields as the
+    provider sends.
+    """
     body: JsonObject = {"status": word}
     if operation.style.report == "error":
-        # No failure, though the key is there (L24).
+        # The key is present although the operation has not failed (L24).
         return {**body, "error": {"code": "None", "message": None}}
     if operation.style.report == "status":
         return body

@@ -1,4 +1,4 @@
-"""If-Match and If-None-Match: writes on a condition, where a type has ETags (H3)."""
+"""If-Match and If-None-Match: conditional writes of types with ETags (H3)."""
 
 from collections.abc import Mapping
 
@@ -14,9 +14,11 @@ def check_preconditions(
     etag: str,
     present: ArmResource | None,
 ) -> None:
-    """Raises RefusedError 412. headers: of the request, names in lower case.
+    """Check the conditions of a write. Raises RefusedError 412.
 
-    etag: of the resource; "" for a type without ETags, whose conditions are not read.
+    headers: of the request, names in lower case.
+    etag: the resource's ETag; "" for a type without ETags, whose conditions are
+    ignored.
     """
     wanted, unwanted = headers.get("if-match", ""), headers.get("if-none-match", "")
     if present is None:
@@ -34,7 +36,10 @@ def check_preconditions(
 
 
 def check_delete(headers: Mapping[str, str], address: ArmAddress, style: Style) -> None:
-    """Some types want the ETag of what is deleted (DE4). Raises RefusedError 400."""
+    """Require the ETag if the type demands it for a DELETE (DE4).
+
+    Raises RefusedError 400.
+    """
     if style.delete_needs_match and not headers.get("if-match"):
         raise RefusedError(
             400,

@@ -1,7 +1,7 @@
 """The resource providers: reads and writes of any resource type, each in its style.
 
-What ARM checks is checked first (`scopes`), then the provider's own rules, then the
-style says how the write is answered.
+ARM's checks come first (`scopes`), then the provider's own rules. The style then
+decides how the write is answered.
 """
 
 import math
@@ -33,7 +33,7 @@ _NO_HEADERS: Mapping[str, str] = {}
 
 
 class Provider:
-    """Answers GET, HEAD, PUT and DELETE of resources. The caller holds the lock."""
+    """The answers to GET, HEAD, PUT and DELETE. The caller holds the server's lock."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
@@ -45,17 +45,20 @@ class Provider:
         self._writes = ArmWriteHandler(simulation)
 
     def seed(self, address: ArmAddress, body: JsonObject, *, state: str = "") -> None:
-        """Put a resource there without a request. state: "" is what it ends in."""
+        """Store a resource without a request.
+
+        state: its provisioningState; "" is the state after a completed operation.
+        """
         self._note_indexed(address)
         self._storage.seed(address, body, state=state)
 
     def note_removed(self, id_: str) -> None:
-        """Somebody takes a resource away now, without a request."""
+        """Prepare for the removal of a resource without a request."""
         if (present := self._resources.find(id_)) is not None:
             self._note_indexed(present.address)
 
     def get(self, address: ArmAddress) -> HttpResponse:
-        """The resource as its type shows it. Raises RefusedError 404."""
+        """Return the resource as its type shows it. Raises RefusedError 404."""
         if not self._styles[address.type].readable:
             return not_supported("GET")
         before = self._simulation.lag.shown(address.key)
@@ -66,7 +69,9 @@ class Provider:
         return self._views.response(200, self._existing(address, "GET"), is_read=True)
 
     def head(self, address: ArmAddress) -> HttpResponse:
-        """Whether the resource is there, as a status alone. Raises RefusedError 404."""
+        """Return whether the resource exists, as a status alone. Raises RefusedError
+        404.
+        """
         self._existing(address, "HEAD")
         return answer(204)
 
@@ -77,7 +82,10 @@ class Provider:
         api_version: str,
         headers: Mapping[str, str] = _NO_HEADERS,
     ) -> HttpResponse:
-        """Create or replace. headers: conditions. Raises RefusedError."""
+        """Create or replace a resource. Raises RefusedError.
+
+        headers: of the request, for conditions.
+        """
         return self._write(address, body, api_version, headers)
 
     def patch(
@@ -87,9 +95,9 @@ class Provider:
         api_version: str,
         headers: Mapping[str, str] = _NO_HEADERS,
     ) -> HttpResponse:
-        """Change some members of what is there, such as its tags; children stay.
+        """Change some members of an existing resource, such as its tags. Children stay.
 
-        headers: conditions. Raises RefusedError.
+        headers: of the request, for conditions. Raises RefusedError.
         """
         present = self._existing(address, "PATCH")
         merged = apply_merge_patch(present.sent, body)
@@ -142,7 +150,10 @@ class Provider:
         api_version: str,
         headers: Mapping[str, str] = _NO_HEADERS,
     ) -> HttpResponse:
-        """headers: conditions. Raises RefusedError."""
+        """Delete a resource. Raises RefusedError.
+
+        headers: of the request, for conditions.
+        """
         self._simulation.scopes.check(address, "DELETE")
         style = self._styles[address.type]
         resource = self._resources.find(address.id)
@@ -186,7 +197,7 @@ class Provider:
         self._note_indexed(address)
 
     def _note_indexed(self, address: ArmAddress) -> None:
-        """What Resource Graph goes on showing for a while."""
+        """Record what Resource Graph continues to show for a while."""
         if self._simulation.resource_graph.lag.seconds <= 0:
             return
         present = self._resources.find(address.id)
@@ -194,7 +205,7 @@ class Provider:
         self._simulation.resource_graph.lag.note_write(address.key, shown)
 
     def _stuck_or(self, style: Style, address: ArmAddress) -> Style:
-        """The style, but for an operation that is planned never to end."""
+        """Return the style, changed if an operation is planned to run for ever."""
         if self._simulation.faults.stuck.take(address.id) is None:
             return style
         return attrs.evolve(style, seconds=math.inf, polls=None)
@@ -262,7 +273,7 @@ class Provider:
 def _deleted(
     style_answer: Answer, headers: dict[str, str] | None = None
 ) -> HttpResponse:
-    """What a DELETE is answered; the body is some object, `null` or none (V6)."""
+    """Return the answer to a DELETE. The body is an object, `null` or empty (V6)."""
     if style_answer.body == "object":
         return answer(style_answer.status, {"status": "Enqueued"}, headers)
     if style_answer.body == "null":

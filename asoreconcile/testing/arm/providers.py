@@ -1,6 +1,6 @@
-"""What ARM knows of resource providers: whether they are registered, their versions.
+"""The resource providers that ARM knows: their registration and api-versions.
 
-All are registered and take every api-version, unless a test says otherwise (PR1-PR4).
+Unless a test changes it, all are registered and accept every api-version (PR1-PR4).
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from asoreconcile.testing.arm.refusals import RefusedError
 
 
 class Providers:
-    """The caller holds the server's lock."""
+    """The registrations of a server. The caller holds the server's lock."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -21,20 +21,23 @@ class Providers:
         self._versions: dict[str, frozenset[str]] = {}
 
     def unregister(self, namespace: str, *, seconds: float = 0.0) -> None:
-        """Let a namespace be unregistered. seconds: how long registering it takes."""
+        """Make a namespace unregistered.
+
+        seconds: duration of a later registration.
+        """
         key = namespace.lower()
         self._registered_at[key] = float("inf")
         self._seconds[key] = seconds
 
     def register(self, namespace: str) -> JsonObject:
-        """Begin to register a namespace; what ARM answers."""
+        """Begin to register a namespace; return ARM's answer."""
         key, now = namespace.lower(), self._clock.monotonic()
         if self._registered_at.get(key, now) == float("inf"):
             self._registered_at[key] = now + self._seconds[key]
         return self.show(namespace)
 
     def show(self, namespace: str) -> JsonObject:
-        """What ARM tells about a namespace."""
+        """Return what ARM shows of a namespace."""
         at = self._registered_at.get(namespace.lower(), 0.0)
         state = "Registered"
         if self._clock.monotonic() < at:
@@ -42,12 +45,13 @@ class Providers:
         return {"namespace": namespace, "registrationState": state}
 
     def allow(self, type_: str, versions: Iterable[str]) -> None:
-        """Take only these api-versions of a type."""
+        """Accept only these api-versions of a type."""
         self._versions[type_.lower()] = frozenset(versions)
 
     def check(self, address: ArmAddress, api_version: str) -> None:
-        """Nothing, if provider and api-version are known; else raises RefusedError 400
-        or 409.
+        """Check that the provider is registered and the api-version is known.
+
+        Raises RefusedError 400 or 409.
         """
         namespace = address.type_name.partition("/")[0]
         if self.show(namespace)["registrationState"] != "Registered":

@@ -1,7 +1,8 @@
-"""Which answers were seen where: create, update and delete, per provider and type.
+"""The recorded answers to create, update and delete, per provider and type.
 
-Read `style.Answer.of` for the words. A provider's row holds for its types that have
-none of their own; `/*` stands for the types right below. Types lack `microsoft.`.
+`style.Answer.of` explains the words. A provider's row holds for those of its types that
+have no row of their own; `/*` means the types one level below. The prefix `microsoft.`
+is left out.
 """
 
 # ruff: noqa: E501 - a row is a row

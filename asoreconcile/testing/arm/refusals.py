@@ -1,4 +1,4 @@
-"""Errors as ARM and its providers word them (V3, E1-E5)."""
+"""Errors in the wording of ARM and its providers (V3, E1-E5)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,10 @@ _VERBS = {"GET": "read", "HEAD": "read", "PUT": "write", "DELETE": "delete"}
 
 
 class RefusedError(Exception):
-    """A request that is refused. envelope: "" is the provider's own (`Style`)."""
+    """A request that is refused.
+
+    envelope: format of the error; "" is that of the provider (`Style`).
+    """
 
     def __init__(
         self,
@@ -26,8 +29,10 @@ class RefusedError(Exception):
         from_gateway: bool = True,
         extra: JsonObject | None = None,
     ) -> None:
-        """from_gateway: ARM itself says so, not the provider (V3).
-        extra: more fields of ARM's `error` object.
+        """Make a refusal.
+
+        from_gateway: whether ARM itself refuses, not the provider (V3).
+        extra: further fields of ARM's `error` object.
         """
         super().__init__(message)
         self.status, self.code = status, code
@@ -38,7 +43,11 @@ class RefusedError(Exception):
             self.headers.setdefault("x-ms-failure-cause", "gateway")
 
     def response(self, envelope: str = "arm") -> HttpResponse:
-        """envelope: how the provider words its errors; ARM's own have its envelope."""
+        """Return the error as an answer.
+
+        envelope: format of the provider's errors. ARM's own errors always have ARM's
+        format.
+        """
         if self.extra:
             fields = {"code": self.code, "message": str(self), **self.extra}
             return answer(self.status, {"error": fields}, self.headers)
@@ -55,7 +64,7 @@ def error(
     *,
     envelope: str = "arm",
 ) -> HttpResponse:
-    """An error in one of the `envelopes`."""
+    """Return an error in one of the `envelopes`."""
     body, content_type = envelopes.wrap(envelope, status, code, message)
     typed = {"Content-Type": content_type} if content_type else {}
     return HttpResponse(status, body, {**typed, **(headers or {})})
@@ -64,7 +73,10 @@ def error(
 def answer(
     status: int, body: Any = b"", headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
-    """A JSON answer. body: b"" is none; None is the literal `null`."""
+    """Return a JSON answer.
+
+    body: b"" is an empty body; None is the literal `null`.
+    """
     if body == b"":
         return HttpResponse(status, b"", dict(headers or {}))
     return HttpResponse(
@@ -73,30 +85,31 @@ def answer(
 
 
 def not_supported(method: str) -> HttpResponse:
-    """A method that a resource does not have (V4)."""
+    """Return the answer to a method that a resource does not support (V4)."""
     message = f"The requested resource does not support http method '{method}'."
     return error(405, "", message, envelope="message")
 
 
 def subscription_not_found(id_: str) -> RefusedError:
-    """404 SubscriptionNotFound, as ARM words it for a subscription it does not know
-    (V3).
-    """
+    """Return the error 404 SubscriptionNotFound (V3)."""
     return RefusedError(
         404, "SubscriptionNotFound", f"The subscription '{id_}' could not be found."
     )
 
 
 def group_not_found(name: str) -> RefusedError:
-    """404 ResourceGroupNotFound, for a path into a group that is not there (V3)."""
+    """Return the error 404 ResourceGroupNotFound, for a path into a missing
+    group (V3).
+    """
     return RefusedError(
         404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found."
     )
 
 
 def resource_not_found(address: ArmAddress) -> RefusedError:
-    """404 ResourceNotFound, naming the type, all names and the group, as ARM
-    does (V3).
+    """Return the error 404 ResourceNotFound (V3).
+
+    As in ARM, the message has the type, all names and the group.
     """
     names = "/".join(address.names)
     where = f" under resource group '{address.group_name}'" if address.group else ""
@@ -110,7 +123,10 @@ def resource_not_found(address: ArmAddress) -> RefusedError:
 def parent_not_found(
     address: ArmAddress, missing: ArmAddress, method: str
 ) -> RefusedError:
-    """missing: the parent, or what is above it, that is not there."""
+    """Return the error for a missing parent.
+
+    missing: the parent, or a resource above it, that does not exist.
+    """
     inner = address.type_name.partition("/")[2]
     return RefusedError(
         404,

@@ -1,9 +1,9 @@
-"""Azure Resource Graph: an index of what ARM holds, asked by queries (Q4).
+"""Azure Resource Graph: an index of ARM's resources that answers queries (Q4).
 
 One form of query is understood: `resources`, filtered by type and resource groups, with
-columns and an order. Rows lag behind writes, lower what Azure lowers there, leave out
-version tags and nested types, come a thousand a page, and each principal has a quota of
-15 queries in five seconds.
+columns and an order. Rows lag behind writes and have the values in lower case that
+Azure lowers. Rows contain neither version tags nor nested types. A page has a thousand
+rows, and each principal has a quota of 15 queries in five seconds.
 """
 
 import re
@@ -41,11 +41,13 @@ class _Quota:
 
 
 class ResourceGraph:
-    """Answers queries. The caller holds the server's lock.
+    """The answers to queries. The caller holds the server's lock.
 
-    lag: of the index behind ARM. queries: a principal's in one window. page_size: rows
-    on a page. is_truncating: pages end after the first, without a token for more.
-    edit: changes a row as another api-version would show it.
+    lag: delay of the index behind ARM.
+    queries: number of queries that a principal may send in one window.
+    page_size: number of rows on a page.
+    is_truncating: if true, the result ends after the first page, without a token.
+    edit: changes a row, for example as another api-version would show it.
     """
 
     def __init__(self, clock: Clock, resources: Resources, views: Views) -> None:
@@ -61,8 +63,10 @@ class ResourceGraph:
         self._pages: dict[str, tuple[JsonObject, int]] = {}
 
     def handle(self, body: JsonObject, principal: str) -> HttpResponse:
-        """One query's page. Raises RefusedError 400 for what is not understood, and 429
-        when the principal's quota is used up.
+        """Return one page of a query's result.
+
+        Raises RefusedError 400 if the query is not understood, and 429 if the
+        principal's quota is used up.
         """
         headers = self._take(principal)
         options = body.get("options") or {}
@@ -106,7 +110,9 @@ class ResourceGraph:
         return [{name: row.get(name) for name in columns} for row in found]
 
     def _indexed(self) -> list[tuple[ArmAddress, JsonObject]]:
-        """What the index shows now, as ARM showed it then."""
+        """Return the resources that the index contains now, in the form of
+        that time.
+        """
         late = self.lag.all_shown()
         found = [
             (resource.address, self._views.body(resource))
@@ -117,7 +123,7 @@ class ResourceGraph:
             address = parse(str(before.body["id"])) if before.body else parse(key)
             if before.body is not None and address is not None:
                 found.append((address, before.body))
-        # Types of one level alone are in this table; groups have one of their own.
+        # Only types of one level are in this table. Groups have a table of their own.
         return [(a, b) for a, b in found if len(a.names) == 1 and not a.is_group]
 
     def _begin(self, body: JsonObject, token: str) -> int:

@@ -1,4 +1,4 @@
-"""Resources put down and taken away, with what goes along: children, deleted vaults."""
+"""Writes and removals of resources, with their children and soft-deleted vaults."""
 
 from asoreconcile.objects import JsonObject, copy_json
 from asoreconcile.testing.arm import outputs
@@ -10,7 +10,7 @@ from asoreconcile.testing.arm.simulation import Simulation
 
 
 class ResourceStorage:
-    """The caller holds the server's lock."""
+    """Writes and removals. The caller holds the server's lock."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._tenant_id = simulation.tenant_id
@@ -21,7 +21,10 @@ class ResourceStorage:
         self._vaults = simulation.vaults
 
     def seed(self, address: ArmAddress, body: JsonObject, *, state: str = "") -> None:
-        """Put a resource there without a request. state: "" is what it ends in."""
+        """Store a resource without a request.
+
+        state: its provisioningState; "" is the state after a completed operation.
+        """
         present = self._resources.find(address.id)
         resource = self.store(address, body, present)
         resource.enter(state or self._styles[address.type].done)
@@ -34,14 +37,15 @@ class ResourceStorage:
         *,
         keeps_children: bool = False,
     ) -> ArmResource:
-        """Write a resource as it was sent, make the children its body carries, and
-        return it.
+        """Write a resource as it was sent, create the children in its body, and return
+        it.
 
         present: the resource that has this id now; None makes a new one.
-        keeps_children: child resources stay as they are, whatever the body embeds.
+        keeps_children: if true, child resources stay as they are, whatever the body
+        has.
         """
         if present is not None:
-            address = present.address  # the casing of the first write stays
+            address = present.address  # The id keeps the casing of the first write.
         else:
             address = self._resources.born(address)
         kept = copy_json(body)
@@ -81,14 +85,14 @@ class ResourceStorage:
         for item in items:
             address = parse(f"{parent.id}/{collection}/{item.get('name')}")
             if address is not None:
-                # What was on its way out is there again, and nobody deletes it.
+                # A child that was being deleted exists again, so its deletion must end.
                 self._operations.drop_delete(address.key)
                 self.seed(address, item)
 
     def remove(self, resource: ArmResource) -> None:
-        """Delete a resource with all below it, and forget the operations of each.
+        """Delete a resource with everything below it, and forget their operations.
 
-        A vault is noted as soft-deleted, so that its name stays taken (I7).
+        A vault is recorded as soft-deleted, so that its name stays taken (I7).
         """
         key = resource.address.key
         for gone in self._resources.remove(key):

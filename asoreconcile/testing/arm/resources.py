@@ -1,7 +1,7 @@
-"""The resources that exist, with their parents, children and references.
+"""The existing resources, with their parents, children and references.
 
 A few parents show their children in their own body, and a write of the parent replaces
-them (`EMBEDDED`): children are kept once, as resources of their own.
+the children (`EMBEDDED`). Such children are stored once, as resources of their own.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ import attrs
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.address import ArmAddress, parse
 
-# Paths below `properties`; the last part is the collection's name.
+# Paths below `properties`. The last part is the collection's name.
 EMBEDDED: dict[str, tuple[str, ...]] = {
     "microsoft.network/virtualnetworks": ("subnets",),
     "microsoft.network/networksecuritygroups": ("securityRules",),
@@ -22,23 +22,27 @@ EMBEDDED: dict[str, tuple[str, ...]] = {
         "virtualMachineProfile.extensionProfile.extensions",
     ),
 }
-# Collections of children that Azure makes and shows in the parent's body.
+# Collections of children that Azure creates and shows in the parent's body.
 SHOWN: dict[str, tuple[str, ...]] = {
     "microsoft.network/networksecuritygroups": ("defaultSecurityRules",),
 }
 
 
 def collection_of(path: str) -> str:
-    """The collection that a path of `EMBEDDED` shows."""
+    """Return the collection that a path of `EMBEDDED` shows."""
     return path.rpartition(".")[2]
 
 
 @attrs.define(eq=False)
 class ArmResource:
-    """One resource. body: as it is shown, without a state and embedded children.
-    sent: the last body that was written. state: its provisioningState, "" for none.
-    version: grows with each change. lingers_until: on the server's clock, when the
-    state stops looking busy. created_at, changed_at: times as ARM writes them.
+    """One resource.
+
+    body: as reads show it, without a state and embedded children.
+    sent: the last body that was written.
+    state: its provisioningState; "" if it has none.
+    version: grows with each change.
+    lingers_until: time on the server's clock until which the state looks busy.
+    created_at, changed_at: times in ARM's format.
     """
 
     address: ArmAddress
@@ -51,7 +55,7 @@ class ArmResource:
     changed_at: str = ""
 
     def enter(self, state: str) -> None:
-        """Change the state, which makes it another version."""
+        """Change the state, which makes a new version."""
         self.state = state
         self.version += 1
 
@@ -61,8 +65,9 @@ class Resources:
 
     def __init__(self) -> None:
         self._all: dict[str, ArmResource] = {}
-        # The same by the part of the key before the name, and by type: a write asks
-        # for its children and for locks, and must not look at every resource for it.
+        # The same resources by the part of the key before the name, and by type. A
+        # write searches its children and its locks, and must not go through all
+        # resources.
         self._by_collection: dict[str, dict[str, ArmResource]] = {}
         self._by_type: dict[str, dict[str, ArmResource]] = {}
         self._lifetimes: dict[str, int] = {}
@@ -71,24 +76,24 @@ class Resources:
         return iter(list(self._all.values()))
 
     def find(self, id_: str) -> ArmResource | None:
-        """The resource of an id in any casing; None if there is none."""
+        """Return the resource with an id, in any casing, or None."""
         return self._all.get(id_.lower())
 
     def put(self, resource: ArmResource) -> None:
-        """Enter a resource, in the place of one that has its id."""
+        """Store a resource. It replaces one with the same id."""
         key = resource.address.key
         self._all[key] = resource
         self._by_collection.setdefault(_collection(key), {})[key] = resource
         self._by_type.setdefault(resource.address.type, {})[key] = resource
 
     def born(self, address: ArmAddress) -> ArmAddress:
-        """The address of a resource that is made now, with a life of its own."""
+        """Return the address of a resource that is created now, with a new `life`."""
         count = self._lifetimes[address.key] = self._lifetimes.get(address.key, 0) + 1
         life = address.key if count == 1 else f"{address.key}#{count}"
         return attrs.evolve(address, life=life)
 
     def remove(self, id_: str) -> list[ArmResource]:
-        """Drop a resource and all below it; returns them."""
+        """Remove a resource with everything below it; return the removed ones."""
         key = id_.lower()
         gone = [k for k in self._all if k == key or k.startswith(key + "/")]
         return [self._drop(k) for k in gone]
@@ -100,16 +105,19 @@ class Resources:
         return resource
 
     def of_type(self, type_: str) -> list[ArmResource]:
-        """All of a type, which is in lower case, in the order they were made."""
+        """Return the resources of a type in order of creation.
+
+        type_: in lower case.
+        """
         return list(self._by_type.get(type_, {}).values())
 
     def children(self, parent: ArmAddress, collection: str) -> list[ArmResource]:
-        """The direct children of one collection, in the order they were made."""
+        """Return the direct children of one collection in order of creation."""
         prefix = f"{parent.key}/{collection.lower()}/"
         return list(self._by_collection.get(prefix, {}).values())
 
     def listed(self, path: str) -> list[ArmResource]:
-        """The members of a collection's path, at its scope or anywhere below."""
+        """Return the members of a collection's path, at its scope or anywhere below."""
         prefix = path.lower().rstrip("/") + "/"
         direct = list(self._by_collection.get(prefix, {}).values())
         at = prefix.rfind("/providers/")
@@ -119,7 +127,9 @@ class Resources:
         return [r for r in self.of_type(type_) if r.address.key.startswith(scope + "/")]
 
     def users(self, id_: str) -> list[str]:
-        """The ids of living resources outside that refer to a resource by its id."""
+        """Return the ids of other resources that refer to a resource and are not
+        deleted.
+        """
         key = id_.lower()
         return [
             resource.address.id
@@ -131,7 +141,7 @@ class Resources:
 
 
 def references(value: Any, name: str = "") -> Iterator[str]:
-    """The ids that a body holds in fields called `id` or `...Id`."""
+    """Yield the ids in a body's fields named `id` or `...Id`."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from references(inner, key)
@@ -143,7 +153,7 @@ def references(value: Any, name: str = "") -> Iterator[str]:
 
 
 def _collection(key: str) -> str:
-    """A key without its name: `.../virtualnetworks/vnet/subnets/`."""
+    """Return a key without its name: `.../virtualnetworks/vnet/subnets/`."""
     return key[: key.rfind("/") + 1]
 
 

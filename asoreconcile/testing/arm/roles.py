@@ -1,4 +1,4 @@
-"""Azure's built-in roles: the same ids in every tenant."""
+"""Azure's built-in roles, which have the same ids in every tenant."""
 
 from asoreconcile.objects import JsonObject
 
@@ -17,7 +17,7 @@ _BUILT_IN = {
 
 
 def role_definitions(scope: str) -> JsonObject:
-    """The list of role definitions, as seen from a scope."""
+    """Return the list of role definitions for a scope."""
     prefix = f"{scope}/providers/Microsoft.Authorization/roleDefinitions"
     return {
         "value": [

@@ -1,7 +1,7 @@
-"""What must be there before a request gets to a provider, and how it must look.
+"""ARM's own checks of a request, before a provider sees it.
 
-The subscription, the group, the parent, in this order (V3); names, api-versions and the
-envelope of bodies.
+ARM checks the subscription, the group and the parent, in this order (V3), and also
+names, api-versions and the outer form of bodies.
 """
 
 import re
@@ -26,24 +26,27 @@ _API_VERSION = re.compile(
 
 
 class Scopes:
-    """The subscriptions of a tenant and what is in them."""
+    """The subscriptions of a tenant and their contents."""
 
     def __init__(
         self, subscriptions: frozenset[str], resources: Resources, styles: Styles
     ) -> None:
-        """subscriptions: ids in lower case."""
+        """Make the checks.
+
+        subscriptions: ids in lower case.
+        """
         self._subscriptions = subscriptions
         self._resources = resources
         self._styles = styles
 
     def check_subscription(self, address: ArmAddress) -> None:
-        """Nothing, if there is such a subscription; else RefusedError 404 (V3)."""
+        """Check that the subscription exists. Raises RefusedError 404 (V3)."""
         subscription = address.subscription.lower()
         if subscription and subscription not in self._subscriptions:
             raise subscription_not_found(address.subscription)
 
     def check(self, address: ArmAddress, method: str) -> None:
-        """What is above a resource must exist. Raises RefusedError 404."""
+        """Check that everything above a resource exists. Raises RefusedError 404."""
         self.check_subscription(address)
         if (
             address.group
@@ -54,23 +57,23 @@ class Scopes:
         self._check_parent(address, method)
         base = parse(address.scope) if "/providers/" in address.scope.lower() else None
         if base is None or base.type.endswith("/locations"):
-            return  # locations are always there
+            return  # Locations always exist.
         if self._resources.find(base.id) is None:
             raise resource_not_found(base)
 
     def check_collection(self, path: str) -> None:
-        """What a collection's path hangs on must exist. Raises RefusedError 404."""
+        """Check that the parent of a collection exists. Raises RefusedError 404."""
         address = parse(f"{path}/any")
         if address is None:
             raise RefusedError(404, "NotFound", f"There is nothing at '{path}'.")
         self.check(address, "GET")
 
     def check_group(self, path: str) -> None:
-        """A group must exist, or the subscription. Raises RefusedError 404."""
+        """Check that the group or subscription exists. Raises RefusedError 404."""
         self.check_collection(f"{path}/providers/Microsoft.Resources/any")
 
     def subscriptions(self) -> list[str]:
-        """The ids of those that there are."""
+        """Return the ids of the subscriptions."""
         return sorted(self._subscriptions)
 
     def _check_parent(self, address: ArmAddress, method: str) -> None:
@@ -87,7 +90,7 @@ class Scopes:
 
 
 def check_api_version(api_version: str) -> None:
-    """Nothing, if the request names an api-version; else raises RefusedError 400."""
+    """Check that the request has an api-version. Raises RefusedError 400."""
     if not api_version:
         raise RefusedError(
             400,
@@ -108,7 +111,10 @@ def check_api_version(api_version: str) -> None:
 def check_body(
     address: ArmAddress, body: JsonObject, present: ArmResource | None
 ) -> None:
-    """A body must fit its path, and the place it has. Raises RefusedError."""
+    """Check a body against its path, and against the resource's location.
+
+    Raises RefusedError.
+    """
     check_name_form(address)
     check_shape(address, body)
     _check_identity(address, body)
@@ -130,7 +136,7 @@ def check_body(
 
 
 def _check_state(body: JsonObject, present: ArmResource | None) -> None:
-    """A state that was read before and sent back must still hold (V2)."""
+    """Refuse a provisioningState that was read earlier and no longer holds (V2)."""
     given = (body.get("properties") or {}).get("provisioningState")
     if given and present is not None and given != present.state:
         raise RefusedError(

@@ -4,7 +4,7 @@
     GET Microsoft.Network/virtualNetworks:hub reset
     PUT Microsoft.Sql/servers fail:InternalServerError
 
-VERB TARGET WHAT [xCOUNT]; see `HELP` for what there is.
+The form is VERB TARGET WHAT [xCOUNT]. `HELP` lists the words.
 """
 
 from collections.abc import Callable
@@ -30,9 +30,9 @@ _MESSAGE = "Made to fail by the test server."
 
 
 def parse_script(text: str) -> Line:
-    """Read one line. target: as `targets.resource_pattern` takes it.
+    """Read one line. Raises ValueError with the mistake.
 
-    Raises ValueError that says what is wrong.
+    The target is in the form of `targets.resource_pattern`.
     """
     line = parse_line(text, form="VERB TARGET WHAT", verbs=_VERBS, whats=_PLANS)
     resource_pattern(line.target)
@@ -46,7 +46,7 @@ def parse_script(text: str) -> Line:
 
 
 def plan(faults: ArmFaults, line: str) -> None:
-    """Let a server do what a line says. Raises ValueError."""
+    """Plan the fault that a line describes. Raises ValueError."""
     script = parse_script(line)
     if script.status is None:
         _PLANS[script.what](faults, script)

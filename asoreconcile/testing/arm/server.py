@@ -4,8 +4,8 @@
         azure.write_ca(path)          # for REQUESTS_CA_BUNDLE
         settings = azure.settings()   # for the operator's environment
 
-Generic over all resource types, with each provider's way to answer (`styles`). `faults`
-makes things go wrong, `journal` shows what was asked.
+The simulator accepts all resource types and answers in each provider's way (`styles`).
+`faults` makes requests fail, and `journal` lists the requests.
 """
 
 import re
@@ -47,7 +47,7 @@ _GROUP = re.compile(r"/v1\.0/groups/([0-9a-fA-F-]{36})")
 
 
 class ArmServer(Cloud):
-    """Start with `with` or `start()`; end with `close()`."""
+    """A simulated Azure. Start it with `with` or `start()`, end it with `close()`."""
 
     def __init__(
         self,
@@ -67,14 +67,18 @@ class ArmServer(Cloud):
         public_url: str = "",
         graph_port: int = 0,
     ) -> None:
-        """port, token_port, graph_port: 0 is any free one. latency: seconds before each
-        answer.
-        lro: seconds each long-running operation takes. retry_after: seconds, instead
-        of the ones each provider asks for. control_token: opens `/_control/`.
-        read_lag: seconds for which reads show what was there before a write.
-        throttle: refuse who asks more than Microsoft's published token buckets hold.
-        page_size: how many entries a page of a list has; 0 puts all on one.
-        public_url: where clients reach it, if something stands before it.
+        """Make the servers.
+
+        port, token_port, graph_port: 0 is any free port.
+        latency: seconds before each answer.
+        lro: duration of long-running operations in seconds.
+        retry_after: seconds, in place of those that each provider asks for.
+        control_token: token for `/_control/`; "" closes the path.
+        read_lag: seconds for which reads show the state before a write.
+        throttle: if true, refuse requests beyond Microsoft's published budgets.
+        page_size: number of entries on a page of a list; 0 means all on one page.
+        public_url: address at which clients reach the server, if there is a proxy
+        before it.
         """
         self.faults = ArmFaults()
         self.faults.latency_seconds = latency
@@ -132,75 +136,87 @@ class ArmServer(Cloud):
         self._control = ArmControl(control_token, self)
 
     def start(self) -> None:
-        """Start ARM, the token endpoint and Microsoft Graph; returns at once."""
+        """Start ARM, the token endpoint and Microsoft Graph. Returns at once."""
         super().start()
         self.graph.start()
 
     def close(self) -> None:
-        """Stop all three; blocks until nothing listens any more."""
+        """Stop all three. Blocks until their sockets are closed."""
         self.graph.close()
         super().close()
 
     def settings(self) -> dict[str, str]:
-        """An operator's environment, with this Graph in place of Microsoft's."""
+        """Return an operator's environment, which also names the simulated Microsoft
+        Graph.
+        """
         return {**super().settings(), "ASORECONCILE_GRAPH_ENDPOINT": self.graph.url}
 
     def deny(self, resource: str, name: str = "Allowed resources") -> None:
-        """Let a policy refuse writes of resources whose id matches a pattern."""
+        """Make a policy refuse writes of resources whose id matches a pattern."""
         with self._lock:
             self._simulation.policies.deny(resource, name)
 
     def add_tenant(self, tenant_id: str, subscription_id: str) -> None:
-        """Let there be another tenant with a subscription, to refer to (H5)."""
+        """Add another tenant with a subscription, to refer to (H5)."""
         with self._lock:
             self._simulation.tenants.add(tenant_id, subscription_id)
 
     def style(self, type_: str, name: str) -> None:
-        """Let a type answer in a recorded way, W1 to W26. Raises ValueError."""
+        """Make a type answer in a recorded style, W1 to W26. Raises ValueError."""
         with self._lock:
             style_type(self.styles, self.faults, type_, name)
 
     def script(self, line: str) -> None:
-        """Let something go wrong, as a line of `scripted` says. Raises ValueError."""
+        """Plan the fault that a line of `scripted` describes. Raises ValueError."""
         plan(self.faults, line)
 
     def advance(self, seconds: float) -> None:
-        """Move the server's own clock on. Raises ValueError for a real one."""
+        """Move the server's own clock on. Raises ValueError if the clock is
+        a real one.
+        """
         if not isinstance(self._clock, FakeClock):
             raise ValueError("the server runs on real time")  # noqa: TRY004
         self._clock.advance(seconds)
 
     def machine(self, *, own: str = "", port: int = 0) -> Machine:
-        """A machine that the application is assigned to as a managed identity.
+        """Return a machine to which the application is assigned as a managed identity.
 
-        own: the client id of its system-assigned identity, "" for none. Start and
-        close it.
+        own: client id of the machine's system-assigned identity; "" if it has none.
+
+        The caller starts and closes the machine.
         """
         return Machine(self.entra, identities=(self.client_id,), own=own, port=port)
 
     def requests(
         self, method: str = "", path: str = "", *, status: int | None = None
     ) -> list[JournalEntry]:
-        """The journalled exchanges of a method, a path that holds a text, a status."""
+        """Return the journal's entries with that method and status.
+
+        path: text that the path contains.
+        """
         with self._lock:
             entries = list(self.journal)
         return matching(entries, method, path, status=status)
 
     def session(self) -> ArmSession:
-        """A signed-in session for requests by hand; close it. Safe from any thread."""
+        """Return a signed-in session for requests by hand.
+
+        The session is safe to use from any thread. The caller closes it.
+        """
         return ArmSession(
             self.url, ca_pem=self.ca_pem, token=self.entra.issue(self.client_id)
         )
 
     def resources(self) -> dict[str, JsonObject]:
-        """All resources by id, as a GET would show them."""
+        """Return all resources by id, as a GET would show them."""
         with self._lock:
             views = self._simulation.views
             return {r.address.id: views.body(r) for r in self._resources}
 
     def seed(self, id_: str, body: JsonObject) -> None:
-        """Put a resource there, as somebody else would have; in the provisioningState
-        that the body says, if it says one. Raises ValueError.
+        """Store a resource as another client would have. Raises ValueError.
+
+        The provisioningState is taken from the body if the body has one.
         """
         address = parse(id_)
         if address is None:
@@ -211,13 +227,15 @@ class ArmServer(Cloud):
             self._gateway.provider.seed(address, body, state=state)
 
     def remove(self, id_: str) -> None:
-        """Take a resource away with all below it, as somebody else would have."""
+        """Delete a resource with everything below it, as another client would."""
         with self._lock:
             self._gateway.provider.note_removed(id_)
             self._resources.remove(id_)
 
     def serve(self, request: HttpRequest) -> HttpResponse:
-        """Answer and write the journal; requests of the control path aside."""
+        """Answer a request and write the journal. Control requests are not in the
+        journal.
+        """
         if request.path.startswith(PREFIX):
             return self._control.handle(request)
         status = 0
@@ -229,17 +247,20 @@ class ArmServer(Cloud):
         return response
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """The simulator's answer to one request; called by connection threads, one at a
-        time.
+        """Return the simulator's answer to one request.
 
-        A token is not demanded here: the gateway answers 401 where none was shown.
+        Connection threads call this one at a time. The gateway answers 401 if there is
+        no token.
         """
         grant = self.entra.grant(bearer_token(request))
         with self._lock:
             return self._gateway.handle(request, grant.client_id if grant else "")
 
     def _note(self, request: HttpRequest, status: int) -> None:
-        """Journal a request. status: 0 for a dropped connection."""
+        """Write a request to the journal.
+
+        status: 0 for a dropped connection.
+        """
         with self._lock:
             look = self._gateway.look(request)
             entry = exchange(
@@ -251,12 +272,14 @@ class ArmServer(Cloud):
             self.journal.append(entry)
 
     def _is_identity(self, object_id: str) -> bool:
-        """Whether a resource's managed identity is this object of the directory."""
+        """Return whether a resource's managed identity has this object id."""
         with self._lock:
             return any(object_id in _principals(r.body) for r in self._resources)
 
     def _note_graph(self, request: HttpRequest, status: int) -> None:
-        """Journal a request of Microsoft Graph, as one about its group."""
+        """Write a request to Microsoft Graph to the journal, with its group as the
+        resource.
+        """
         found = _GROUP.match(request.path)
         group = found[1] if found else self.graph.id_of(request.path)
         at = self._clock.monotonic()
@@ -266,7 +289,7 @@ class ArmServer(Cloud):
 
 
 def _principals(body: JsonObject) -> set[str]:
-    """The object ids of the identities that a resource is, or has."""
+    """Return the object ids of the identities that a resource is or has."""
     identity = body.get("identity") or {}
     assigned = dig(body, "identity.userAssignedIdentities") or {}
     holders = (body.get("properties") or {}, identity, *assigned.values())

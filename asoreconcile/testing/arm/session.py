@@ -1,6 +1,6 @@
-"""Somebody else at the simulator: a signed-in `requests` session.
+"""A signed-in `requests` session, which acts as another client of the simulator.
 
-For tests that arrange Azure, or look at it, by hand over the wire as the portal would.
+Tests use it to prepare or read Azure by hand over the wire, as the portal would.
 """
 
 import tempfile
@@ -13,13 +13,16 @@ _TIMEOUT_SECONDS = 30.0
 
 
 class ArmSession(requests.Session):
-    """Takes paths instead of URLs, and adds the token and an api-version. Close it.
+    """A session that accepts paths and adds the token and an api-version. Close it.
 
-    Absolute URLs (monitors, next links) are asked as they are.
+    Absolute URLs (monitors, next links) are requested unchanged.
     """
 
     def __init__(self, url: str, *, ca_pem: bytes, token: str) -> None:
-        """token: a bearer token; "" sends none."""
+        """Make a session.
+
+        token: bearer token; if it is empty, none is sent.
+        """
         super().__init__()
         self.trust_env = False
         self._url = url
@@ -38,7 +41,10 @@ class ArmSession(requests.Session):
         api_version: str | None = "2024-01-01",
         **options: Any,
     ) -> requests.Response:
-        """One request; redirects are not followed. api_version: None sends none."""
+        """Send one request. Redirects are not followed.
+
+        api_version: if None, none is sent.
+        """
         target = url.decode() if isinstance(url, bytes) else url
         if not target.startswith("https://"):
             target = self._url + target

@@ -1,4 +1,4 @@
-"""The envelope of a body and the name in a path: what ARM itself reads of a write."""
+"""The parts of a write that ARM itself checks: the members of a body, and the name."""
 
 import re
 from typing import Any
@@ -9,14 +9,14 @@ from asoreconcile.testing.arm.refusals import RefusedError
 from asoreconcile.testing.arm.resources import EMBEDDED
 
 _GROUP_NAME = re.compile(r"[-\w().]{0,89}[-\w()]")
-# Colons are forbidden, too, but some keys of App Configuration hold them (I3); what
-# else those hold is encoded in the name itself.
+# Colons are forbidden, too, but some keys of App Configuration contain them (I3). Other
+# special characters of those keys are encoded in the name itself.
 _KEYS = "microsoft.appconfiguration/configurationstores/keyvalues"
 _NAME = re.compile(r"[^<>%&\\?/\x00-\x1f\x7f]{1,260}")
 
 
 def check_name_form(address: ArmAddress) -> None:
-    """Raises RefusedError 400. Rule: I3."""
+    """Check the form of the name (I3). Raises RefusedError 400."""
     if address.is_group:
         if not _GROUP_NAME.fullmatch(address.name):
             raise RefusedError(
@@ -34,7 +34,7 @@ def check_name_form(address: ArmAddress) -> None:
 
 
 def check_shape(address: ArmAddress, body: JsonObject) -> None:
-    """Members of the envelope are of their types. Raises RefusedError 400."""
+    """Check the types of the members that all bodies have. Raises RefusedError 400."""
     _need(body, "properties", dict)
     _need(body, "identity", dict)
     _need(body, "location", str)

@@ -1,4 +1,4 @@
-"""What the parts of one simulated Azure share."""
+"""The state that all parts of one simulated Azure share."""
 
 import attrs
 
@@ -22,7 +22,7 @@ from asoreconcile.testing.arm.views import Views
 
 @attrs.frozen
 class Simulation:
-    """What a server's parts share. Everything in it is guarded by the server's lock."""
+    """The shared state of a server's parts. The server's lock guards all of it."""
 
     tenant_id: str
     clock: Clock

@@ -1,6 +1,6 @@
-"""How a resource type answers writes and polls: values only.
+"""The way in which a resource type answers writes and polls, as values.
 
-Every W and L rule that is a provider's own habit is a field here; `styles` holds which
+Each W and L rule that is a habit of one provider is a field here. `styles` lists which
 provider has which.
 """
 
@@ -9,8 +9,8 @@ from typing import Literal, Self
 import attrs
 
 # async: Azure-AsyncOperation. location: Location of the operation's result. self: the
-# resource itself, relative (W5). resource: the resource itself, absolute, and foreign:
-# on another host, both beside an async one (W11).
+# resource itself, relative (W5). resource: the resource itself, absolute. foreign: the
+# resource on another host. The last two come together with an async one (W11).
 Monitor = Literal["async", "location", "self", "resource", "foreign"]
 AnswerBody = Literal["resource", "operation", "empty", "null", "object"]
 _MONITORS: dict[str, Monitor] = {
@@ -30,9 +30,12 @@ _BODIES: dict[str, AnswerBody] = {
 
 @attrs.frozen
 class Answer:
-    """The answer to a write. state: the provisioningState that it shows, "" for none.
-    retry_after: seconds, growing from poll to poll if there are several (W12); none
-    sends no header.
+    """The answer to a write.
+
+    monitors: kinds of URLs for polling.
+    retry_after: seconds. If there are several, they are sent with one poll after the
+    other (W12). If there are none, the header is not sent.
+    state: the provisioningState in the body; "" if there is none.
     """
 
     status: int
@@ -43,10 +46,10 @@ class Answer:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Read `201 A+L 15,30 Creating op`: status first, the others as they occur.
+        """Read `201 A+L 15,30 Creating op`: the status, then other words in any order.
 
-        A word is a monitor, a number Retry-After, `op`, `empty`, `null` or `object` a
-        body, anything else the state. Raises ValueError.
+        A word is a monitor, a number is Retry-After, `op`, `empty`, `null` or `object`
+        is a body, and anything else is the state. Raises ValueError.
         """
         status, *words = text.split()
         answer = cls(int(status))
@@ -66,7 +69,7 @@ class Answer:
 
     @property
     def is_slow(self) -> bool:
-        """Whether the write begins an operation."""
+        """Return whether the write begins an operation."""
         has_monitor = "async" in self.monitors or "location" in self.monitors
         return has_monitor or self.state.lower() not in ("", "succeeded")
 
@@ -77,14 +80,16 @@ def _answer(value: str | Answer) -> Answer:
 
 @attrs.frozen
 class MonitorStyle:
-    """What monitors look like.
+    """The URLs and statuses of monitors.
 
-    place: below `locations` of the subscription, below the group or the resource (both
-    go with it, L29), or the resource's own path with a query (W7). paths: of the async
-    monitor and of the location, with {id} and {name} or the id behind. shared: both on
-    one path, distinguished by a query (W9). signed: with a signature that is another at
-    each poll; renewed: whether polls send it: on each, on every other one, or never
-    (W10). poll_status: of a running async monitor (W8).
+    place: below `locations` of the subscription, below the group or the resource (and
+    deleted with it, L29), or the resource's own path with a query (W7).
+    paths: of the async monitor and of the location, with {id} and {name}, or with the
+    id at the end.
+    shared: whether both have one path and differ by a query (W9).
+    signed: whether URLs have a signature, which changes with each poll.
+    renewed: whether polls send the URL: each poll, every other poll, or never (W10).
+    poll_status: status of a running async monitor (W8).
     """
 
     place: Literal["locations", "group", "resource", "query"] = "locations"
@@ -97,15 +102,19 @@ class MonitorStyle:
 
 @attrs.frozen
 class Style:
-    """One type's way. create, update, delete: answers, or their text (`Answer.of`).
+    """The behaviour of one resource type.
 
-    done: the state of a resource at rest, "" for types without any. words: what an
-    async monitor says while it runs, one after the other, the last for ever (L13).
-    report: what it holds beside the status: nothing, a name and times, an id too, or an
-    `error` that is none (L24). seconds: how long operations take, instead of the
-    server's. polls: they end at this poll, instead of at a time (W25). lingers_seconds:
-    how long the state stays busy after the operation's success (W16). keeps_failed:
-    whether a failed create leaves a resource (L25).
+    create, update, delete: answers, or their text (`Answer.of`).
+    done: state of a resource without a running operation; "" for types without states.
+    words: statuses of a running async monitor, one after the other; the last one is
+    repeated (L13).
+    report: further contents of an async monitor: none, a name and times, also an id, or
+    an `error` although there is none (L24).
+    seconds: duration of operations, in place of the server's.
+    polls: number of the poll at which operations end, in place of a duration (W25).
+    lingers_seconds: time for which the state looks busy after the operation's success
+    (W16).
+    keeps_failed: whether a failed create leaves a resource (L25).
     """
 
     create: Answer = attrs.field(converter=_answer)
@@ -120,18 +129,18 @@ class Style:
     lingers_seconds: float = 0.0
     keeps_failed: bool = True
 
-    # Reads and identities.
-    readable: bool = True  # W19: False answers GET with 405
-    casing: tuple[str, ...] = ()  # W22: how parts of the id come back
-    shouts_subscription: bool = False  # W22: upper case, as action groups
-    other_id: str = ""  # W22: the id shown, {subscription}, {group}, {name}, {made_up}
+    # Fields about reads and ids.
+    readable: bool = True  # W19: if false, GET answers 405
+    casing: tuple[str, ...] = ()  # W22: spelling of parts of the id in answers
+    shouts_subscription: bool = False  # W22: in upper case, as for action groups
+    other_id: str = ""  # W22: id in answers: {subscription}, {group}, {name}, {made_up}
     etag: Literal["", "weak", "strong", "bare"] = ""  # H3; bare: without quotes
     etag_in_header: Literal["always", "reads", "never"] = "always"
     etag_in_body: bool = False
 
-    # Refusals.
+    # Fields about refusals.
     envelope: str = "arm"  # W21: one of `envelopes`
-    absent: str = ""  # the provider's own code of a 404; "" lets ARM answer it
+    absent: str = ""  # the provider's code of a 404; if "", ARM answers
     absent_delete: int = 204  # or 404 (V5)
     orphan: Literal["ParentResourceNotFound", "ResourceNotFound"] = (
         "ParentResourceNotFound"

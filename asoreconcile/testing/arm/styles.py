@@ -1,4 +1,4 @@
-"""Which style a type has: what was recorded, and what a test says instead.
+"""The style of each type: the recorded one, or the one that a test sets.
 
 azure.styles.change("Microsoft.Sql/servers", words=("Pending", "InProgress"))
 """
@@ -10,7 +10,7 @@ import attrs
 from asoreconcile.testing.arm.recorded import ROWS
 from asoreconcile.testing.arm.style import MonitorStyle, Style
 
-# What ARM's contract asks of providers, for types of which nothing was recorded.
+# ARM's contract asks this of providers. It holds for types without a recording.
 _DEFAULT_ROW = ("201 A Creating", "200 A Updating", "202 A+L")
 _LOWER_GROUPS = ("resourcegroups",)
 _REDIS = ("Redis",)
@@ -23,8 +23,8 @@ _CDN = (
     "securitypolicies",
 )
 
-# What is special beside the answers, for a provider or a type and all below it. The
-# later of two that fit wins, field by field.
+# Further fields of a provider, or of a type and everything below it. If two rows match,
+# the fields of the later one take precedence.
 _HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "network",
@@ -250,7 +250,7 @@ _HABITS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 class Styles:
-    """The styles of one server; assign to change a type's. Keys in any casing."""
+    """The styles of one server, by type in any casing. Assign to one to change it."""
 
     def __init__(self) -> None:
         self._own: dict[str, Style] = {}
@@ -266,7 +266,10 @@ class Styles:
         self._own[type_.lower()] = style
 
     def change(self, type_: str, **fields: Any) -> None:
-        """Change fields of a type's style (`Style`, or `MonitorStyle` by its name)."""
+        """Change fields of a type's style.
+
+        fields: of `Style`, or of its `MonitorStyle`.
+        """
         self[type_] = attrs.evolve(self[type_], **fields)
 
 
@@ -282,7 +285,9 @@ def _style(type_: str) -> Style:
 
 
 def _rows(type_: str) -> tuple[str, str, str]:
-    """The type's own row, else that of its siblings, else its provider's."""
+    """Return the answers of the type's row, else of its siblings, else of
+    its provider.
+    """
     for key in (type_, f"{type_.rpartition('/')[0]}/*", type_.partition("/")[0]):
         if key in _RECORDED:
             return _RECORDED[key]

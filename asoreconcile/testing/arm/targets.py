@@ -1,4 +1,4 @@
-"""Which resources something is about: a type, and a name if one alone is meant."""
+"""The target of a fault: a resource type, with a name if it means one resource."""
 
 import re
 
@@ -6,7 +6,7 @@ _GROUPS = "microsoft.resources/resourcegroups"
 
 
 def resource_pattern(target: str) -> str:
-    """The pattern of the ids that a target means, for `ArmFaults`.
+    """Return the pattern of the ids that a target means, for `ArmFaults`.
 
     target: `Microsoft.Network/virtualNetworks`, `...virtualNetworks/subnets:default`
     for one name, or `*`. Raises ValueError.
@@ -26,7 +26,9 @@ def resource_pattern(target: str) -> str:
 
 
 def path_pattern(target: str, method: str) -> str:
-    """The pattern of the request paths for a target; a POST has an action behind."""
+    """Return the pattern of the request paths of a target; a POST ends with
+    an action.
+    """
     pattern = resource_pattern(target)
     if method == "POST" and pattern.endswith("$"):
         return f"{pattern[:-1]}/[^/]+$"

@@ -1,8 +1,9 @@
-"""Other tenants: what a request may refer to there, shown their tokens (H5).
+"""Other tenants, and the tokens that give access to their resources (H5).
 
-A request runs as the token of the home tenant says. A body that names a resource in
-another tenant's subscription needs that tenant's token beside it, in
-`x-ms-authorization-auxiliary: Bearer a, Bearer b`: three at most, all of them good.
+A request acts as the token of the home tenant says. If a body refers to a resource in
+another tenant's subscription, the request also needs a token of that tenant, in
+`x-ms-authorization-auxiliary: Bearer a, Bearer b`. There are three at most, and all of
+them must be valid.
 """
 
 from asoreconcile.objects import JsonObject
@@ -18,19 +19,19 @@ _MOST = 3
 
 
 class Tenants:
-    """The caller holds the server's lock."""
+    """The other tenants. The caller holds the server's lock."""
 
     def __init__(self, entra: Entra) -> None:
         self._entra = entra
         self._by_subscription: dict[str, str] = {}
 
     def add(self, tenant_id: str, subscription_id: str) -> None:
-        """Let there be another tenant, where every application may sign in."""
+        """Add another tenant, in which every application may sign in."""
         self._entra.add_tenant(tenant_id)
         self._by_subscription[subscription_id.lower()] = tenant_id.lower()
 
     def shown(self, request: HttpRequest) -> frozenset[str]:
-        """The tenants whose tokens a request shows beside its own.
+        """Return the other tenants whose tokens a request has.
 
         Raises RefusedError 401.
         """
@@ -43,7 +44,10 @@ class Tenants:
     def check(
         self, address: ArmAddress, body: JsonObject, shown: frozenset[str]
     ) -> None:
-        """Raises RefusedError 403 for what a body names in a tenant not shown."""
+        """Check that a body refers only to tenants whose tokens the request has.
+
+        Raises RefusedError 403.
+        """
         for id_ in references(body):
             found = parse(id_)
             subscription = found.subscription.lower() if found else ""

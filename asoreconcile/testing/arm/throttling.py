@@ -1,8 +1,8 @@
 """ARM's token buckets, as Microsoft publishes them (T1-T7).
 
-Each principal has one for a subscription's reads, writes and deletes; all principals of
-a subscription together have fifteen times as much. Who does not wait for Retry-After is
-refused, and told what is left of it.
+Each principal has a bucket for a subscription's reads, one for writes and one for
+deletes. All principals of a subscription together have fifteen times as much. A client
+that does not wait for Retry-After is refused, with the remaining seconds.
 """
 
 import math
@@ -19,13 +19,13 @@ _GLOBAL_FACTOR = 15
 
 @attrs.frozen
 class Size:
-    """A bucket's: how many requests at once, and how many more a second."""
+    """The size of a bucket: its capacity, and its refill per second."""
 
     capacity: float
     refill_per_second: float
 
     def times(self, factor: float) -> "Size":
-        """The same bucket with `factor` times the capacity and the refill."""
+        """Return a bucket with `factor` times the capacity and the refill."""
         return Size(self.capacity * factor, self.refill_per_second * factor)
 
 
@@ -55,7 +55,10 @@ class Throttling:
     def __init__(
         self, clock: Clock, sizes: dict[RequestKind, Size] | None = None
     ) -> None:
-        """sizes: of one principal's buckets, by kind of request."""
+        """Make the buckets.
+
+        sizes: of one principal's buckets, by kind of request.
+        """
         self._clock = clock
         self._sizes = sizes or PUBLISHED
         self._buckets: dict[tuple[str, str, RequestKind], _Bucket] = {}
@@ -63,7 +66,7 @@ class Throttling:
     def take(
         self, principal: str, subscription: str, kind: RequestKind
     ) -> dict[str, str]:
-        """Take one request out; the headers that say what is left.
+        """Count one request; return the headers with the remaining budgets.
 
         Raises RefusedError 429.
         """
@@ -80,7 +83,8 @@ class Throttling:
             bucket.fill(now)
             if bucket.level < 1 or now < bucket.closed_until:
                 refused.append(bucket)
-            # What is left after this request, unless it is refused: that costs nothing.
+            # The budget that remains after this request. A refused request costs
+            # nothing.
             headers[f"x-ms-ratelimit-remaining-{name}-{kind}"] = str(
                 max(math.floor(bucket.level) - (not refused), 0)
             )
@@ -101,8 +105,8 @@ def _too_many(
 ) -> RefusedError:
     if now >= bucket.closed_until:
         lacking = max(1.0 - bucket.level, 0.0) / bucket.size.refill_per_second
-        # Shut until then, though tokens drip in earlier: ARM means its Retry-After, and
-        # who tries before it is refused again.
+        # The bucket is closed until then, although tokens arrive earlier: a client that
+        # tries before Retry-After is over is refused again.
         bucket.closed_until = now + max(1, math.ceil(lacking))
     seconds = math.ceil(bucket.closed_until - now)
     return RefusedError(

@@ -1,4 +1,6 @@
-"""Key Vault's soft deletion: a deleted vault holds its name until purged (I7)."""
+"""Soft deletion of Key Vaults: a deleted vault keeps its name until it is
+purged (I7).
+"""
 
 import attrs
 
@@ -23,16 +25,16 @@ class SoftDeletedVaults:
         self._deleted: dict[str, _Deleted] = {}
 
     def note_removed(self, resource: ArmResource) -> None:
-        """Keep the name of a removed vault taken until it is purged; other types are
-        ignored.
-        """
+        """Keep the name of a removed vault taken. Other types are ignored."""
         address = resource.address
         if address.type == _VAULTS:
             location = str(resource.body.get("location") or "")
             self._deleted[address.name.lower()] = _Deleted(address, location)
 
     def check_put(self, address: ArmAddress, body: JsonObject) -> None:
-        """A put recovers, or is refused for a name that is held."""
+        """Refuse a PUT whose name is taken by a deleted vault, or recover
+        that vault.
+        """
         if address.type != _VAULTS:
             return
         name = address.name.lower()
@@ -50,7 +52,7 @@ class SoftDeletedVaults:
         del self._deleted[name]
 
     def find(self, location: str, name: str) -> JsonObject:
-        """The deleted vault, as its GET shows it. Raises RefusedError 404."""
+        """Return the deleted vault as its GET shows it. Raises RefusedError 404."""
         found = self._deleted.get(name.lower())
         if found is None or _place(found.location) not in ("", _place(location)):
             raise RefusedError(
@@ -62,11 +64,11 @@ class SoftDeletedVaults:
         return _shown(found)
 
     def all(self) -> list[JsonObject]:
-        """The deleted vaults of every location."""
+        """Return the deleted vaults of every location."""
         return [_shown(found) for found in self._deleted.values()]
 
     def purge(self, location: str, name: str) -> None:
-        """Let the name go. Raises RefusedError 404."""
+        """Release the name. Raises RefusedError 404."""
         self.find(location, name)
         del self._deleted[name.lower()]
 

@@ -1,4 +1,5 @@
-"""What Azure shows of a resource: state, children, version tag, its own casing.
+"""The form in which Azure shows a resource: state, children, version tag, casing of
+ids.
 
 A few types show children in their own body (`resources.EMBEDDED`).
 """
@@ -26,7 +27,7 @@ _ETAGS = uuid.UUID("5d0a4a52-5a0b-4f8e-8f14-8c4b3c1b7a10")
 
 
 class Views:
-    """Bodies of resources as they are answered. The caller holds the server's lock."""
+    """The answers that show resources. The caller holds the server's lock."""
 
     def __init__(self, resources: Resources, styles: Styles, clock: Clock) -> None:
         self._resources = resources
@@ -34,13 +35,13 @@ class Views:
         self._clock = clock
 
     def body(self, resource: ArmResource) -> JsonObject:
-        """A copy of what a GET shows."""
+        """Return a copy of the body that a GET shows."""
         style = self._styles[resource.address.type]
         body: JsonObject = copy_json(resource.body)
         body["id"] = _shown_id(resource, style)
         state = resource.state
         if self._clock.monotonic() < resource.lingers_until:
-            state = "Updating"  # W16
+            state = "Updating"  # Rule W16.
         type_ = resource.address.type
         collections = EMBEDDED.get(type_, ()) + SHOWN.get(type_, ())
         if state or collections:
@@ -59,7 +60,7 @@ class Views:
         children = self._resources.children(resource.address, collection_of(path))
         *above, leaf = path.split(".")
         if above and not children:
-            return  # Azure leaves out what would hold them
+            return  # Azure leaves out the empty object.
         for part in above:
             properties = properties.setdefault(part, {})
         properties[leaf] = [self.body(child) for child in children]
@@ -72,9 +73,9 @@ class Views:
         *,
         is_read: bool = False,
     ) -> HttpResponse:
-        """The resource as an answer, with its ETag if it has one.
+        """Return the resource as an answer, with its ETag if it has one.
 
-        is_read: the answer to a GET; some types send the header then only.
+        is_read: whether this answers a GET. Some types send the header only then.
         """
         shown_by = self._styles[resource.address.type].etag_in_header
         is_shown = shown_by == "always" or (is_read and shown_by == "reads")
@@ -83,9 +84,9 @@ class Views:
         return answer(status, self.body(resource), {**extra, **(headers or {})})
 
     def etag(self, resource: ArmResource) -> str:
-        """The tag of a resource's version; "" for types without any (H3).
+        """Return the tag of a resource's version; "" for types without ETags (H3).
 
-        Who shows children in its own body has another tag once one of them changes.
+        If a resource shows children in its own body, the tag also changes with them.
         """
         kind = self._styles[resource.address.type].etag
         if not kind:
@@ -102,7 +103,7 @@ class Views:
 
 
 def _shown_id(resource: ArmResource, style: Style) -> str:
-    """The id as the provider gives it back (I2, W22)."""
+    """Return the id in the form in which the provider returns it (I2, W22)."""
     address = resource.address
     if style.other_id:
         return style.other_id.format(

@@ -1,4 +1,4 @@
-"""What the providers themselves refuse of a write, once ARM let it through."""
+"""The rules by which providers refuse a write that passed ARM's checks."""
 
 from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.address import ArmAddress
@@ -10,7 +10,7 @@ from asoreconcile.testing.arm.simulation import Simulation
 
 
 class ArmWriteHandler:
-    """The caller holds the server's lock."""
+    """The checks of providers. The caller holds the server's lock."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._styles = simulation.styles
@@ -21,7 +21,7 @@ class ArmWriteHandler:
     def check(
         self, address: ArmAddress, body: JsonObject, present: ArmResource | None
     ) -> None:
-        """Raises RefusedError."""
+        """Check a write. Raises RefusedError."""
         check_body(address, body, present)
         if present is None:
             check_name(self._resources, address)
@@ -40,7 +40,8 @@ class ArmWriteHandler:
         self, address: ArmAddress, body: JsonObject, present: ArmResource | None
     ) -> None:
         running = self._operations.running(address.key)
-        # The same body once more is taken: a client that lost the answer may ask again.
+        # The same body is accepted again: a client that lost the answer may repeat the
+        # request.
         if running is not None and (present is None or present.sent != body):
             raise RefusedError(
                 409,

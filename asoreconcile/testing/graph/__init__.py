@@ -1,4 +1,7 @@
-"""Microsoft Graph's groups, as an application sees them: `server.GraphServer`."""
+"""A simulator of Microsoft Graph's groups, as an application sees them.
+
+The entry point is `server.GraphServer`.
+"""
 
 from asoreconcile.testing.graph.faults import GraphFaults
 from asoreconcile.testing.graph.server import GraphServer

@@ -1,4 +1,4 @@
-"""Answers in the shape of Microsoft Graph's: OData entities, lists, errors."""
+"""Answers in the form of Microsoft Graph: OData entities, lists, errors."""
 
 import uuid
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class GraphRefusal(Exception):  # noqa: N818 - the protocol's own word for it
         self.headers = dict(headers or {})
 
     def response(self, now: datetime, client_request_id: str = "") -> HttpResponse:
-        """The error as Graph words it."""
+        """Return the error in Graph's wording."""
         request_id = str(uuid.uuid4())
         inner = {
             "date": f"{now:%Y-%m-%dT%H:%M:%S}",
@@ -46,7 +46,10 @@ def answer(
     *,
     request_id: str = "",
 ) -> HttpResponse:
-    """body: JSON; None is an answer without one."""
+    """Return a JSON response.
+
+    body: JSON value; if None, the response has no body.
+    """
     marks = {"request-id": request_id or str(uuid.uuid4()), **(headers or {})}
     if body is None:
         return HttpResponse(status, b"", marks)
@@ -54,12 +57,12 @@ def answer(
 
 
 def entity(url: str, set_: str, body: JsonObject) -> JsonObject:
-    """One object, with the context that Graph gives it."""
+    """Return one object with its OData context."""
     return {"@odata.context": f"{url}/v1.0/$metadata#{set_}/$entity", **body}
 
 
 def not_found(id_: str) -> GraphRefusal:
-    """404, as Graph words it for an object or a reference that is not there."""
+    """Return a 404 error for an object or a reference that does not exist."""
     return GraphRefusal(
         404,
         "Request_ResourceNotFound",
@@ -69,5 +72,5 @@ def not_found(id_: str) -> GraphRefusal:
 
 
 def bad_request(message: str) -> GraphRefusal:
-    """400: Graph takes no such body."""
+    """Return a 400 error for a body that Graph does not accept."""
     return GraphRefusal(400, "Request_BadRequest", message)

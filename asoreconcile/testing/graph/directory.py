@@ -1,7 +1,7 @@
-"""A tenant's groups, and who is in them: what Microsoft Graph keeps.
+"""The groups of a tenant with their members and owners, as Microsoft Graph keeps them.
 
-A new group is there at once for who creates it again, and after `lag_seconds` for who
-reads it, as Graph's readers are replicas.
+A new group exists at once for a client that creates the group again. Readers see it
+after `lag_seconds`, because Graph's readers are replicas.
 """
 
 import uuid
@@ -26,7 +26,11 @@ MOST_AT_ONCE = 20
 
 @attrs.define
 class Group:
-    """properties: as Graph shows them all. visible_at: seconds on the clock."""
+    """A group.
+
+    properties: all properties, as Graph shows them.
+    visible_at: time on the server's clock from which readers see the group, in seconds.
+    """
 
     properties: JsonObject
     visible_at: float
@@ -35,19 +39,22 @@ class Group:
 
     @property
     def id(self) -> str:
-        """The group's id, a UUID, which other objects refer to."""
+        """Return the group's id, a UUID, by which other objects refer to it."""
         return str(self.properties["id"])
 
     def linked(self, link: GroupRelation) -> list[str]:
-        """The ids of its members, or of its owners: the list itself, not a copy."""
+        """Return the ids of the members or owners: the list itself, not a copy."""
         return self.members if link == "members" else self.owners
 
 
 class Directory:
-    """The caller holds the server's lock."""
+    """The groups of one tenant. The caller holds the server's lock."""
 
     def __init__(self, clock: Clock, *, knows: Callable[[str], bool]) -> None:
-        """knows: whether an id is one of an identity elsewhere in the simulator."""
+        """Make an empty directory.
+
+        knows: returns whether an id belongs to an identity elsewhere in the simulator.
+        """
         self.lag_seconds = 0.0
         self._clock = clock
         self._knows = knows
@@ -55,24 +62,27 @@ class Directory:
         self._objects: set[str] = set()
 
     def add_object(self, object_id: str) -> str:
-        """Let there be a user or service principal; "" makes an id up."""
+        """Add a user or service principal; return its id.
+
+        object_id: if it is empty, an id is made up.
+        """
         made = (object_id or str(uuid.uuid4())).lower()
         self._objects.add(made)
         return made
 
     def groups(self) -> Iterator[Group]:
-        """All groups that readers see by now."""
+        """Yield the groups that readers can see now."""
         now = self._clock.monotonic()
         return (g for g in self._groups.values() if g.visible_at <= now)
 
     def all_groups(self) -> list[Group]:
-        """All there are, whoever sees them."""
+        """Return all groups, including those that readers cannot see yet."""
         return list(self._groups.values())
 
     def find(self, id_: str) -> Group:
-        """The group of that id.
+        """Return the group with that id.
 
-        Raises GraphRefusal 404, also while replicas do not show it yet.
+        Raises GraphRefusal 404, also while readers cannot see the group yet.
         """
         for group in self.groups():
             if group.id == id_.lower():
@@ -80,7 +90,10 @@ class Directory:
         raise not_found(id_)
 
     def named(self, unique_name: str, *, as_writer: bool = False) -> Group | None:
-        """as_writer: also what readers do not see yet."""
+        """Return the group with that unique name, or None.
+
+        as_writer: if true, also find a group that readers cannot see yet.
+        """
         groups = self._groups.values() if as_writer else self.groups()
         for group in groups:
             if group.properties["uniqueName"] == unique_name:
@@ -88,7 +101,7 @@ class Directory:
         return None
 
     def create(self, body: JsonObject, *, unique_name: str | None = None) -> Group:
-        """Raises GraphRefusal 400, 404."""
+        """Create a group. Raises GraphRefusal 400, 404."""
         check_created(body)
         links = {link: self._bound(body, link) for link in ("members", "owners")}
         if sum(map(len, links.values())) > MOST_AT_ONCE:
@@ -104,7 +117,7 @@ class Directory:
         return group
 
     def update(self, group: Group, body: JsonObject) -> None:
-        """Raises GraphRefusal 400, 404."""
+        """Change properties of a group. Raises GraphRefusal 400, 404."""
         added = self._bound(body, "members")
         if len(added) > MOST_AT_ONCE:
             raise bad_request(f"At most {MOST_AT_ONCE} members can be added.")
@@ -118,7 +131,7 @@ class Directory:
         group.members += added
 
     def delete(self, group: Group) -> None:
-        """Take a group away, and out of the lists of all others."""
+        """Delete a group, and remove it from the lists of all other groups."""
         del self._groups[group.id]
         for other in self._groups.values():
             for ids in (other.members, other.owners):
@@ -126,14 +139,16 @@ class Directory:
                     ids.remove(group.id)
 
     def add(self, group: Group, link: GroupRelation, reference: str) -> None:
-        """Raises GraphRefusal 400, 404."""
+        """Add the referenced object to the members or owners. Raises GraphRefusal 400,
+        404.
+        """
         object_id = self._referred(reference)
         if object_id in group.linked(link):
             raise _there_already(link)
         group.linked(link).append(object_id)
 
     def take_out(self, group: Group, link: GroupRelation, object_id: str) -> None:
-        """Raises GraphRefusal 400, 404."""
+        """Remove an object from the members or owners. Raises GraphRefusal 400, 404."""
         ids = group.linked(link)
         if object_id.lower() not in ids:
             raise not_found(object_id)
@@ -151,7 +166,7 @@ class Directory:
         return [self._referred(str(reference)) for reference in references]
 
     def _referred(self, reference: str) -> str:
-        """The object that a URL names."""
+        """Return the id of the object that a URL names."""
         head, _, object_id = reference.rpartition("/")
         object_id = object_id.lower()
         if not head.startswith("https://") or "/v1.0/" not in f"{head}/":

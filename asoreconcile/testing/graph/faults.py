@@ -1,4 +1,4 @@
-"""What goes wrong at Microsoft Graph on demand, in its own words."""
+"""Faults of the Microsoft Graph simulator, in Graph's own error format."""
 
 from datetime import UTC, datetime
 
@@ -17,7 +17,7 @@ _CODES = {
 
 
 class GraphFaults(Faults):
-    """Faults with Graph's words."""
+    """The faults of a simulated Graph."""
 
     def refuse(
         self,
@@ -30,21 +30,24 @@ class GraphFaults(Faults):
         retry_after: int | None = None,
         times: int = 1,
     ) -> None:
-        """Answer an error instead of what Graph would. code: "" is the status' own."""
+        """Answer with an error.
+
+        code: Graph's error code; if it is empty, the usual code of the status.
+        """
         refusal = _refusal(status, code, message, retry_after)
         self.respond(method, path, refusal.response(_now()), times=times)
 
     def throttle(
         self, method: str, path: str, *, retry_after: int, times: int = 1
     ) -> None:
-        """Answer 429 with Retry-After seconds."""
+        """Answer 429 with Retry-After in seconds."""
         message = "Too many requests"
         self.refuse(
             method, path, 429, message=message, retry_after=retry_after, times=times
         )
 
     def refused(self, injected: InjectedFault, request: HttpRequest) -> HttpResponse:
-        """A refusal in Graph's envelope, with the request's own id in it."""
+        """Return an error in Graph's envelope, with the request's own id."""
         refusal = _refusal(injected.status, "", injected.message, injected.retry_after)
         return refusal.response(_now(), request.headers.get("client-request-id", ""))
 

@@ -1,4 +1,4 @@
-"""The properties of a group: which there are, and which values Graph refuses."""
+"""The properties of a group, and the values that Graph refuses."""
 
 import uuid
 from datetime import datetime
@@ -28,8 +28,9 @@ _WRITABLE = frozenset(
 def new_group(
     body: JsonObject, *, unique_name: str | None, now: datetime
 ) -> JsonObject:
-    """A group as Graph shows it after its creation. A Microsoft 365 group has mail,
-    whatever the request says.
+    """Return a new group as Graph shows it after its creation.
+
+    A Microsoft 365 group is mail-enabled, whatever the request says.
     """
     id_ = str(uuid.uuid4())
     is_unified = "Unified" in (body.get("groupTypes") or ())
@@ -63,7 +64,7 @@ def new_group(
 
 
 def check_created(body: JsonObject) -> None:
-    """Raises GraphRefusal 400."""
+    """Check the body of a creation. Raises GraphRefusal 400."""
     for name in REQUIRED:
         if body.get(name) in (None, ""):
             raise bad_request(
@@ -73,7 +74,7 @@ def check_created(body: JsonObject) -> None:
 
 
 def check_updated(present: JsonObject, changes: JsonObject) -> None:
-    """Raises GraphRefusal 400."""
+    """Check the body of an update. Raises GraphRefusal 400."""
     _check_values(changes)
     for name in IMMUTABLE:
         if name in changes and changes[name] != present[name]:

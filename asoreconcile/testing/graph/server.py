@@ -1,10 +1,11 @@
-"""A Microsoft Graph over TLS, for groups: tokens of its own audience, and its faults.
+"""A simulated Microsoft Graph over TLS, for groups. It takes tokens of its own
+audience.
 
     with ArmServer() as azure:
-        azure.graph.groups()      # what there is
-        azure.graph.faults        # what goes wrong
+        azure.graph.groups()      # the groups that exist
+        azure.graph.faults        # planned faults
 
-Part of the simulated Azure, whose applications sign in for both.
+The server is part of the simulated Azure; an application signs in for both.
 """
 
 import threading
@@ -23,7 +24,7 @@ GLOBAL_AUDIENCE = "https://graph.microsoft.com"
 
 
 class GraphServer(Server):
-    """One tenant's directory. Safe from any thread."""
+    """The directory of one tenant. Safe to use from any thread."""
 
     def __init__(
         self,
@@ -37,9 +38,13 @@ class GraphServer(Server):
         port: int = 0,
         page_size: int = 0,
     ) -> None:
-        """grant: what the token of a request stands for. knows: whether an id is one
-        of a managed identity. note: journals an answered request; status 0 for none.
-        page_size: entries on a page of a list at most.
+        """Make the server.
+
+        grant: returns what the token of a request permits, or None.
+        knows: returns whether an id belongs to a managed identity.
+        note: writes an answered request to the journal; status 0 is a dropped
+        connection.
+        page_size: largest number of entries on a page of a list.
         """
         self.faults = GraphFaults()
         self._clock = clock
@@ -55,30 +60,32 @@ class GraphServer(Server):
 
     @property
     def url(self) -> str:
-        """`https://127.0.0.1:PORT`, without a version."""
+        """Return `https://127.0.0.1:PORT`, without an API version."""
         return self._server.url
 
     @property
     def audiences(self) -> frozenset[str]:
-        """Those of tokens that it takes."""
+        """Return the audiences of the tokens that the server accepts."""
         return frozenset({GLOBAL_AUDIENCE, self.url.lower()})
 
     def start(self) -> None:
-        """Start serving, on threads of its own; returns at once."""
+        """Start serving, on threads of the server. Returns at once."""
         self._server.start()
 
     def close(self) -> None:
-        """Let go of requests that a fault holds, then stop."""
+        """Release the requests that a fault holds, then stop."""
         self.faults.release_all()
         self._server.close()
 
     def groups(self) -> dict[str, JsonObject]:
-        """All groups by id, each with its `members` and `owners`, seen or not yet."""
+        """Return all groups by id, each with `members` and `owners`, visible or not
+        yet.
+        """
         with self._lock:
             return {g.id: _whole(g) for g in self._directory.all_groups()}
 
     def id_of(self, path: str) -> str:
-        """The id of the group whose `uniqueName` a path has; "" for none."""
+        """Return the id of the group whose `uniqueName` is in a path, or ""."""
         with self._lock:
             for group in self._directory.all_groups():
                 if f"'{group.properties['uniqueName']}'" in path:
@@ -86,9 +93,10 @@ class GraphServer(Server):
         return ""
 
     def seed(self, **properties: object) -> str:
-        """Let there be a group, as somebody else would have made it; its id.
+        """Add a group as another client would have; return its id.
 
-        What a creation has to say is made of the display name where it is not given.
+        Properties that a creation requires are derived from the display name if they
+        are missing.
         """
         name = str(properties["displayName"])
         body = {
@@ -103,39 +111,39 @@ class GraphServer(Server):
             return group.id
 
     def change(self, group_id: str, **properties: object) -> None:
-        """Change a group, as somebody else would."""
+        """Change a group as another client would."""
         with self._lock:
             self._found(group_id).properties.update(properties)
 
     def remove(self, group_id: str) -> None:
-        """Take a group away, as somebody else would."""
+        """Delete a group as another client would."""
         with self._lock:
             self._directory.delete(self._found(group_id))
 
     def add_object(self, object_id: str = "") -> str:
-        """Let there be a user or service principal; its id."""
+        """Add a user or service principal; return its id."""
         with self._lock:
             return self._directory.add_object(object_id)
 
     def link(self, group_id: str, link: str, object_id: str) -> None:
-        """Put a member or owner in, as somebody else would."""
+        """Add a member or owner as another client would."""
         with self._lock:
             group = self._found(group_id)
             ids = group.members if link == "members" else group.owners
             ids.append(self._directory.add_object(object_id))
 
     def lag(self, seconds: float) -> None:
-        """Let groups that are made from now on be seen so much later only."""
+        """Make groups that are created from now on visible only after this delay."""
         with self._lock:
             self._directory.lag_seconds = seconds
 
     def deny(self, client_id: str) -> None:
-        """Refuse all that an application asks, as one without permissions is."""
+        """Refuse all requests of an application, as if it had no permissions."""
         with self._lock:
             self._denied.add(client_id.lower())
 
     def allow(self, client_id: str) -> None:
-        """Let it ask again."""
+        """Allow the requests of an application again."""
         with self._lock:
             self._denied.discard(client_id.lower())
 
@@ -164,7 +172,10 @@ class GraphServer(Server):
             return refusal.response(self._clock.now(), id_)
 
     def _admit(self, request: HttpRequest) -> None:
-        """Raises GraphRefusal 401 for a token of another audience or tenant, 403."""
+        """Check the token of a request.
+
+        Raises GraphRefusal 401 for a token of another audience or tenant, and 403.
+        """
         grant = self._grant(request)
         if grant is None:
             raise _unauthenticated("Access token is empty, invalid or expired.")

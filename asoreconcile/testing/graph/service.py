@@ -1,4 +1,4 @@
-"""The endpoints of Microsoft Graph that an operator of groups asks, v1.0.
+"""The endpoints of Microsoft Graph v1.0 that an operator of groups calls.
 
     GET, POST                /groups                     $filter, $select, $top
     GET, PATCH               /groups(uniqueName='NAME')  Prefer: create-if-missing
@@ -7,8 +7,8 @@
     POST                     /groups/ID/members/$ref
     DELETE                   /groups/ID/members/ID/$ref
 
-and the same of owners. As documented in Microsoft's reference; POST makes a second
-group of the same name, as there.
+Owners have the same endpoints as members. The behaviour follows Microsoft's reference:
+for example, POST creates a second group with the same name.
 """
 
 import re
@@ -38,16 +38,19 @@ _DEFAULT_PAGE, _MOST = 100, 999
 
 
 class GraphService:
-    """The caller holds the server's lock."""
+    """The endpoints over one directory. The caller holds the server's lock."""
 
     def __init__(self, directory: Directory, *, page_size: int) -> None:
-        """page_size: entries on a page at most; 0 is as many as are asked for."""
+        """Make the endpoints.
+
+        page_size: largest number of entries on a page; if 0, as many as requested.
+        """
         self.url = ""
         self._directory = directory
         self._page_size = page_size
 
     def handle(self, request: HttpRequest) -> HttpResponse:
-        """The answer to one request. Raises GraphRefusal."""
+        """Return the answer to one request. Raises GraphRefusal."""
         match = _PATH.match(request.path)
         if match is None:
             segment = request.path.rpartition("/")[2]

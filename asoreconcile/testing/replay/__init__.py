@@ -1,4 +1,4 @@
-"""Recorded Azure traffic as an ARM endpoint to run a controller against."""
+"""Recorded Azure traffic, served as an ARM endpoint to run a controller against."""
 
 from asoreconcile.testing.replay.exchanges import (
     RecordedExchange,

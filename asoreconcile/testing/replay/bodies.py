@@ -1,10 +1,10 @@
-"""A body that was sent against the one that was recorded."""
+"""Comparison of a sent body with the recorded one."""
 
 import re
 from collections.abc import Iterator
 from typing import Any
 
-# What the recorder and the conversion wrote for secrets and for every date.
+# The recorder and the conversion wrote these in place of secrets and dates.
 _ANY_TEXT = re.compile(
     r"\{(PASSWORD|REDACTED|KEY(:[0-9a-f]{8})?)\}"
     r"|IA=="
@@ -15,9 +15,10 @@ _ANY_TEXT = re.compile(
 
 
 def differences(recorded: Any, sent: Any) -> list[str]:
-    """Where two JSON values differ, as `path: sent, recorded`; [] when equal.
+    """Return the differences of two JSON values, as `path: sent, recorded`.
 
-    A placeholder in the recorded value is any text that is not empty.
+    The list is empty if the values are equal. A placeholder in the recorded value
+    matches any text that is not empty.
     """
     return list(_unequal(recorded, sent, ""))
 
@@ -45,5 +46,5 @@ def _unequal(recorded: Any, sent: Any, path: str) -> Iterator[str]:
 def _same(recorded: Any, sent: Any) -> bool:
     if isinstance(recorded, str) and _ANY_TEXT.fullmatch(recorded):
         return isinstance(sent, str) and sent != ""
-    # True == 1 in Python, and not in JSON.
+    # In Python True == 1, but not in JSON.
     return isinstance(recorded, bool) == isinstance(sent, bool) and recorded == sent

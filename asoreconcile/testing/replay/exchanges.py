@@ -1,4 +1,4 @@
-"""Recorded traffic read from its archive: requests of ARM and what it answered."""
+"""Recorded traffic read from its archive: requests to ARM and their answers."""
 
 import tarfile
 import urllib.parse
@@ -11,16 +11,19 @@ import orjson
 
 from asoreconcile.objects import JsonObject
 
-# Length and type are the server's own; what is left of a budget says nothing here.
+# Length and type are set by the server here; the remaining budget of the recording
+# means nothing in a replay.
 _DROPPED = ("content-length", "content-type", "transfer-encoding")
 _BUDGET = "ratelimit"
 
 
 @attrs.frozen
 class ExchangeTarget:
-    """What a request is about. path: in lower case, without a slash at the end.
+    """The identity of a request: method, path and api-version.
 
-    Other query parameters are not part of it: they are signatures and time stamps.
+    path: in lower case, without a slash at the end.
+
+    Other query parameters are left out: they are signatures and time stamps.
     """
 
     method: str
@@ -33,10 +36,11 @@ class ExchangeTarget:
 
 @attrs.frozen
 class RecordedExchange:
-    """One recorded request and its answer. body, answer: JSON, text or None.
+    """One recorded request and its answer.
 
-    endpoint: `https://host` the request went to. headers: of the answer, names in
-    lower case, the last value of each.
+    body, answer: JSON value, text or None.
+    endpoint: `https://host` to which the request went.
+    headers: of the answer; names in lower case, the last value of each.
     """
 
     target: ExchangeTarget
@@ -49,12 +53,16 @@ class RecordedExchange:
 
 
 def target_of(method: str, path: str, api_version: str) -> ExchangeTarget:
-    """What a request is recognised by: path and api-version count without case."""
+    """Return the identity of a request. Path and api-version are compared
+    without case.
+    """
     return ExchangeTarget(method, path.rstrip("/").lower(), api_version.lower())
 
 
 def exchange_of(raw: JsonObject) -> RecordedExchange:
-    """An exchange as the archive has it: `method`, `url`, `request_body`, ..."""
+    """Return an exchange from its form in the archive: `method`, `url`, `request_body`,
+    ...
+    """
     parts = urllib.parse.urlsplit(raw["url"])
     path = urllib.parse.unquote(parts.path).rstrip("/")
     query = dict(urllib.parse.parse_qsl(parts.query))
@@ -76,7 +84,7 @@ def exchange_of(raw: JsonObject) -> RecordedExchange:
 def read_recordings(
     archive: str | Path, names: Collection[str]
 ) -> dict[str, list[RecordedExchange]]:
-    """The recordings of these names in an archive; names it lacks are left out."""
+    """Return the named recordings of an archive. Names that it lacks are left out."""
     found: dict[str, list[RecordedExchange]] = {}
     with tarfile.open(archive) as members:
         for member in members:

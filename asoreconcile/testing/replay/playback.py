@@ -1,9 +1,9 @@
-"""A script played to whoever asks, with an account of what did not fit.
+"""The answers to requests from one recording, and a report of what did not match.
 
-Each resource is at one point of its own story: how many of its PUTs came, and whether
-it is there. That decides which recorded answer a request gets. What no recording can
-tell (a DELETE that nobody made, a read at a moment nobody chose) is answered by what
-is there.
+The playback tracks each resource on its own: how many of its PUTs came, and whether the
+resource exists. That decides which recorded answer a request gets. A request for which
+nothing was recorded (such as a DELETE that the recorded client never sent) is answered
+from the current state of the resources.
 """
 
 from collections import Counter
@@ -28,7 +28,10 @@ _OK = 200
 
 @attrs.frozen
 class Played:
-    """An answer. exchange: the recorded one it is; None when nothing was recorded."""
+    """An answer.
+
+    exchange: the recorded exchange that it comes from; None if nothing was recorded.
+    """
 
     status: int
     body: Any = None
@@ -37,7 +40,7 @@ class Played:
 
 @attrs.frozen
 class Asked:
-    """One request and the status it was answered with."""
+    """One request and the status of its answer."""
 
     method: str
     path: str
@@ -47,12 +50,14 @@ class Asked:
 
 @attrs.frozen
 class Summary:
-    """What a replay has seen so far.
+    """The result of a replay so far.
 
-    requests: how many, by method. mismatches: PUT bodies that differ from the
-    recorded ones, a line a difference. unmatched: writes the recording does not have.
-    unanswered: reads it does not have. not_sent: recorded PUTs that did not come.
-    left: ids of resources that are there.
+    requests: number of requests by method.
+    mismatches: differences of PUT bodies from the recorded ones, a line for each.
+    unmatched: writes that the recording does not have.
+    unanswered: reads that the recording does not have.
+    not_sent: recorded PUTs that did not come.
+    left: ids of resources that still exist.
     """
 
     requests: dict[str, int]
@@ -64,7 +69,7 @@ class Summary:
 
 
 class Playback:
-    """Answers requests from one recording. Not safe from several threads at once."""
+    """Answers to requests from one recording. Not thread-safe."""
 
     def __init__(self, exchanges: Sequence[RecordedExchange]) -> None:
         self._script: Script = script_of(exchanges)
@@ -80,15 +85,18 @@ class Playback:
         self._unanswered: list[str] = []
 
     def play(self, target: ExchangeTarget, body: Any) -> Played:
-        """The answer to a request. body: parsed JSON, or None."""
+        """Return the answer to a request.
+
+        body: parsed JSON, or None.
+        """
         played = self._answer(target, body)
         asked = Asked(target.method, target.path, target.api_version, played.status)
         self.journal.append(asked)
         return played
 
     def summary(self) -> Summary:
-        """What was asked so far, what did not fit, and what of the recording was not
-        played.
+        """Return the requests so far, the mismatches, and what has not been
+        requested.
         """
         names = self._script.resources
         return Summary(
@@ -188,17 +196,21 @@ class Playback:
     def _compare(
         self, target: ExchangeTarget, takes: Sequence[Take], body: Any
     ) -> None:
-        """Note how a body differs from the nearest recorded one, if from all."""
+        """Record how a body differs from the nearest recorded one, if no recorded one
+        matches.
+        """
         found = [differences(take.exchange.body, body) for take in takes]
         self._mismatches += [f"{target}: {text}" for text in min(found, key=len)]
 
     def _has_owner(self, path: str) -> bool:
-        """Whether the nearest resource above that the script makes is there."""
+        """Return whether the nearest resource above, among those of the
+        script, exists.
+        """
         above = [p for p in self._script.resources if is_within(path, p) and p != path]
         return not above or max(above, key=len) in self._there
 
     def _last_known(self, target: ExchangeTarget) -> RecordedExchange | None:
-        """The resource as last read before now, or as its PUT was answered."""
+        """Return the resource as last read before now, or as its PUT was answered."""
         now = self._generation[target.path]
         for generation in range(now, 0, -1):
             takes = self._script.reads.get((target, generation))
@@ -207,13 +219,13 @@ class Playback:
         return self._newest.get(target.path)
 
     def _next(self, cursor: object, takes: Sequence[Take]) -> Take:
-        """The next take of several; the last one for ever."""
+        """Return the next of several takes; the last take is repeated."""
         index = min(self._served[cursor], len(takes) - 1)
         self._served[cursor] += 1
         return takes[index]
 
     def _rewind(self, take: Take) -> None:
-        """What follows a write follows it again when it is made again."""
+        """Start the takes that follow a write again, when that write is made again."""
         target = take.exchange.target
         for monitor in monitors_of(take.exchange):
             self._served[monitor] = 0
@@ -222,7 +234,7 @@ class Playback:
                 self._served[moment] = 0
 
     def _remove(self, path: str) -> None:
-        """Take a resource away with all below it."""
+        """Remove a resource with everything below it."""
         for found in [p for p in self._there if is_within(p, path)]:
             self._there.discard(found)
             self._gone.add(found)

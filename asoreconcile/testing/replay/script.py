@@ -1,7 +1,8 @@
-"""A recording as a script: what to answer to which request, at which point.
+"""A recording as a script: which answer belongs to which request, at which point.
 
-Recordings interleave several workers and outlive their resources: what counts is not
-the order of the whole, but the order of each resource's own reads between its writes.
+Recordings mix the requests of several workers, and go on after their resources are
+gone. So the script keeps, for each resource, the order of its own reads between its
+writes, not the order of the whole recording.
 """
 
 import urllib.parse
@@ -23,7 +24,10 @@ _REFUSED = 400
 
 @attrs.frozen
 class Take:
-    """One recorded answer. generation: PUTs of its path so far, itself included."""
+    """One recorded answer.
+
+    generation: number of PUTs of the path so far, including this one.
+    """
 
     exchange: RecordedExchange
     generation: int
@@ -31,11 +35,15 @@ class Take:
 
 @attrs.define
 class Script:
-    """puts, deletes, actions: takes in order. reads: by target and generation.
+    """A recording by request.
 
-    monitors: the polls of long-running operations. resources: paths that are PUT.
-    Runs of equal reads, and of PUTs that failed alike, are cut to the last: how many
-    there are says how often somebody asked, not what Azure does.
+    puts, deletes, actions: takes in order.
+    reads: takes by target and generation.
+    monitors: polls of long-running operations.
+    resources: paths that are PUT.
+
+    A run of equal reads, or of PUTs that failed the same way, is reduced to its last
+    take: the length of the run only tells how often the client asked.
     """
 
     puts: dict[ExchangeTarget, list[Take]] = attrs.field(
@@ -57,7 +65,7 @@ class Script:
 
 
 def script_of(exchanges: Sequence[RecordedExchange]) -> Script:
-    """The script of one recording."""
+    """Return the script of one recording."""
     reader = _Reader()
     for exchange in exchanges:
         reader.read(exchange)
@@ -68,8 +76,10 @@ def script_of(exchanges: Sequence[RecordedExchange]) -> Script:
 
 
 def fewest_requests(script: Script) -> Counter[str]:
-    """How many requests the recorded client made until everything was there, by
-    method, had it asked for nothing twice. Its deletions are left out.
+    """Return the smallest number of requests, by method, until everything existed.
+
+    This counts the recorded client's requests as if each had been sent once, without
+    deletions.
     """
     endings = {
         monitor
@@ -86,7 +96,7 @@ def fewest_requests(script: Script) -> Counter[str]:
 
 
 def monitors_of(exchange: RecordedExchange) -> list[ExchangeTarget]:
-    """The URLs an answer wants polled, as requests of their own."""
+    """Return the polling URLs of an answer, as requests."""
     found = []
     for name in _MONITOR_HEADERS:
         parts = urllib.parse.urlsplit(exchange.headers.get(name, ""))
@@ -98,12 +108,15 @@ def monitors_of(exchange: RecordedExchange) -> list[ExchangeTarget]:
 
 
 def is_within(path: str, top: str) -> bool:
-    """Whether a path is another one or below it; both in lower case."""
+    """Return whether a path equals another one or is below it; both in lower case."""
     return path == top or path.startswith(top + "/")
 
 
 def without_repeats(takes: Iterable[Take]) -> list[Take]:
-    """Runs of equal answers cut to their last, whatever their progress counters say."""
+    """Return the takes with each run of equal answers reduced to its last.
+
+    Progress counters do not make answers different.
+    """
     kept: list[Take] = []
     for take in takes:
         if kept and _essence(kept[-1].exchange) == _essence(take.exchange):
@@ -114,7 +127,7 @@ def without_repeats(takes: Iterable[Take]) -> list[Take]:
 
 
 class _Reader:
-    """Goes through a recording once, knowing at each point what there is in Azure."""
+    """One pass through a recording, which tracks the resources that exist."""
 
     def __init__(self) -> None:
         self.script = Script()
@@ -132,7 +145,8 @@ class _Reader:
         self._add(exchange, Take(exchange, self._generation[target.path]))
         if target.method == "DELETE" and exchange.status < _ACCEPTED:
             self._deleted.append(target.path)
-        # Some answers name the resource itself: that is a read like any other.
+        # Some answers name the resource itself. Such a request is a read like any
+        # other.
         self._monitors.update(
             monitor
             for monitor in monitors_of(exchange)
@@ -145,7 +159,9 @@ class _Reader:
             takes = script.monitors[target]
             takes[:] = without_repeats([*takes, take])
         elif any(is_within(target.path, path) for path in self._deleted):
-            return  # said of what is gone: true only after the same deletion
+            # This answer describes a deleted resource, so it holds only after the same
+            # deletion.
+            return
         elif target.method == "PUT":
             script.puts[target].append(take)
         elif target.method == "DELETE":
@@ -158,7 +174,7 @@ class _Reader:
 
 
 def _cut_attempts(script: Script, takes: list[Take]) -> None:
-    """Leave one of several PUTs in a row that failed alike, with what followed it."""
+    """Keep one of several PUTs in a row that failed the same way, with its answers."""
     kept: list[Take] = []
     for take in takes:
         before = _failure(script, kept[-1]) if kept else None
@@ -169,7 +185,7 @@ def _cut_attempts(script: Script, takes: list[Take]) -> None:
 
 
 def _failure(script: Script, take: Take) -> tuple[int, object] | None:
-    """How a PUT failed, at once or later; None when it did not."""
+    """Return how a PUT failed, at once or later; None if it did not fail."""
     exchange = take.exchange
     if exchange.status >= _REFUSED:
         return _essence(exchange)
@@ -191,7 +207,7 @@ def _drop_consequences(script: Script, take: Take) -> None:
 
 
 def _essence(exchange: RecordedExchange) -> tuple[int, object]:
-    """What makes an answer another one: not how far an operation is, or when."""
+    """Return the parts of an answer that matter: neither progress nor times."""
     answer = exchange.answer
     if not isinstance(answer, dict):
         return exchange.status, answer

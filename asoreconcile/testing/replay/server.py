@@ -4,7 +4,7 @@ with ReplayServer(read_recordings(archive, [name])[name]) as azure:
     azure.write_ca(path)          # for REQUESTS_CA_BUNDLE
     settings = azure.settings()   # for the operator's environment
     ...
-    azure.summary()               # what did not fit the recording
+    azure.summary()               # mismatches with the recording
 """
 
 import re
@@ -30,13 +30,18 @@ _SUBSCRIPTION = re.compile(r"^/subscriptions/([^/]+)", re.IGNORECASE)
 
 
 class ReplayServer(Cloud):
-    """Start with `with` or `start()`; end with `close()`. Safe from any thread."""
+    """A recording as a server. Safe to use from any thread.
+
+    Start it with `with` or `start()`, and end it with `close()`.
+    """
 
     def __init__(
         self, exchanges: Sequence[RecordedExchange], *, retry_after_seconds: int = 1
     ) -> None:
-        """exchanges: one recording, in order. retry_after_seconds: what every
-        recorded Retry-After is cut down to.
+        """Make a server for one recording.
+
+        exchanges: one recording, in order.
+        retry_after_seconds: every recorded Retry-After is lowered to this.
         """
         self.faults = Faults()
         self._retry_after = str(retry_after_seconds)
@@ -48,18 +53,19 @@ class ReplayServer(Cloud):
 
     @property
     def journal(self) -> list[Asked]:
-        """What was asked so far, in order."""
+        """Return the requests so far, in order."""
         with self._lock:
             return list(self._playback.journal)
 
     def summary(self) -> Summary:
-        """What was asked so far, and what did not fit the recording."""
+        """Return the requests so far and their mismatches with the recording."""
         with self._lock:
             return self._playback.summary()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """The recorded answer to this request; called by connection threads, one at a
-        time.
+        """Return the recorded answer to a request.
+
+        Connection threads call this one at a time.
         """
         target = target_of(
             request.method, request.path, request.query.get("api-version", "")
