@@ -32,8 +32,8 @@ _NO_REQUEST = (
 # This is far more than any API accepts, because tests of limits send too much on
 # purpose.
 _MAX_BODY = 64 << 20
-# `serve_forever` checks this often whether it must end, so closing a test server takes
-# half of this time on average.
+# `serve_forever` checks this often whether it must end if nothing wakes it; a listener
+# also waits for so long if the machine has no descriptor left.
 _POLL_SECONDS = 0.05
 _JOIN_SECONDS = 5.0
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
@@ -139,7 +139,7 @@ class HttpServer(Server):
     def close(self) -> None:
         """Stop listening and cut every connection. Blocks until their threads end."""
         if self._thread.is_alive():
-            self._server.shutdown()
+            self._server.stop()
         self._server.server_close()
         self._server.cut_all()
         if self._thread.is_alive():
@@ -177,6 +177,7 @@ class _Listener(socketserver.ThreadingTCPServer):
         self._context = context
         self._lock = threading.Lock()
         self._open: dict[socket.socket, threading.Thread] = {}
+        self._stopping = threading.Event()
         super().__init__(address, socketserver.BaseRequestHandler)
 
     def get_request(self) -> Any:
@@ -186,8 +187,16 @@ class _Listener(socketserver.ThreadingTCPServer):
             # The machine is short of a resource, and the client still waits. Trying
             # again at once would only take a processor from the code that could free
             # the resource.
-            threading.Event().wait(_POLL_SECONDS)
+            self._stopping.wait(_POLL_SECONDS)
             raise
+
+    def stop(self) -> None:
+        """End `serve_forever`; blocks until it has returned."""
+        self._stopping.set()
+        with suppress(OSError):
+            # Wakes the thread on Linux; elsewhere it is an error, and the poll ends it.
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.shutdown()
 
     def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
         # The chunks of a watch are small, and the client waits for each. With Nagle's
