@@ -8,11 +8,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from asoreconcile.backoff import (
+    from asoreconcile.base import log as log
+    from asoreconcile.base import reconcile_context as reconcile_context
+    from asoreconcile.base.backoff import (
         ItemExponential,
         RateLimiter,
         TokenBucket,
     )
+    from asoreconcile.base.clock import Clock, SystemClock
+    from asoreconcile.base.errors import (
+        AsoreconcileError,
+        RetryError,
+        StoppedError,
+        TerminalError,
+    )
+    from asoreconcile.base.objects import (
+        GroupKind,
+        GroupVersionKind,
+        JsonObject,
+        ObjectKey,
+        is_deleting,
+        key_of,
+    )
+    from asoreconcile.base.retry import Backoff
+    from asoreconcile.base.threads import Threads
     from asoreconcile.cache.client import CachedClient
     from asoreconcile.cache.entry import Entry, OwnerReference
     from asoreconcile.cache.events import Added, Deleted, Event, Updated
@@ -25,13 +44,6 @@ if TYPE_CHECKING:
         Selector,
     )
     from asoreconcile.cache.unreadable import Unreadable
-    from asoreconcile.clock import Clock, SystemClock
-    from asoreconcile.errors import (
-        AsoreconcileError,
-        RetryError,
-        StoppedError,
-        TerminalError,
-    )
     from asoreconcile.kube.client import KubeClient
     from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
     from asoreconcile.kube.conditions import condition_of, set_condition
@@ -93,15 +105,8 @@ if TYPE_CHECKING:
     )
     from asoreconcile.kube.selection import ListOptions, Selection
     from asoreconcile.kube.writes import Write, Writes
-    from asoreconcile.metrics import RuntimeMetrics
-    from asoreconcile.objects import (
-        GroupKind,
-        GroupVersionKind,
-        JsonObject,
-        ObjectKey,
-        is_deleting,
-        key_of,
-    )
+    from asoreconcile.observability.metrics import RuntimeMetrics
+    from asoreconcile.observability.tracing import Tracing
     from asoreconcile.queue.workqueue import LOW_PRIORITY, Item, WorkQueue
     from asoreconcile.resources.annotations import (
         PrinterColumn,
@@ -136,7 +141,6 @@ if TYPE_CHECKING:
         TypedValidate,
         TypedWebhookServer,
     )
-    from asoreconcile.retry import Backoff
     from asoreconcile.runtime.application import Application
     from asoreconcile.runtime.builder import ControllerBuilder
     from asoreconcile.runtime.cluster import Cluster, ClusterOptions
@@ -177,8 +181,6 @@ if TYPE_CHECKING:
     from asoreconcile.runtime.typed_reconciler import TypedReconcile, TypedReconciler
     from asoreconcile.runtime.worker import Throttle
     from asoreconcile.serving.listener import ListenError
-    from asoreconcile.threads import Threads
-    from asoreconcile.tracing import Tracing
     from asoreconcile.version import __version__
     from asoreconcile.webhooks.admission import (
         AdmissionRequest,
@@ -387,7 +389,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "backoff": "ItemExponential RateLimiter TokenBucket",
+    "base.backoff": "ItemExponential RateLimiter TokenBucket",
     "cache.client": "CachedClient",
     "cache.entry": "Entry OwnerReference",
     "cache.events": "Added Deleted Event Updated",
@@ -395,8 +397,8 @@ _HOMES = {
     "cache.informers": "Informers",
     "cache.scope": "ALL_OTHER_NAMESPACES CacheOptions Scope Selector",
     "cache.unreadable": "Unreadable",
-    "clock": "Clock SystemClock",
-    "errors": "AsoreconcileError RetryError StoppedError TerminalError",
+    "base.clock": "Clock SystemClock",
+    "base.errors": "AsoreconcileError RetryError StoppedError TerminalError",
     "kube.client": "KubeClient",
     "kube.cluster": "ClusterConfig KubeConfigError",
     "kube.conditions": "condition_of set_condition",
@@ -423,8 +425,10 @@ _HOMES = {
     ),
     "kube.selection": "ListOptions Selection",
     "kube.writes": "Write Writes",
-    "metrics": "RuntimeMetrics",
-    "objects": "GroupKind GroupVersionKind JsonObject ObjectKey is_deleting key_of",
+    "observability.metrics": "RuntimeMetrics",
+    "base.objects": (
+        "GroupKind GroupVersionKind JsonObject ObjectKey is_deleting key_of"
+    ),
     "queue.workqueue": "Item LOW_PRIORITY WorkQueue",
     "resources.annotations": "PrinterColumn Rule ScalePaths Schema",
     "resources.class_fields": "ResourceError",
@@ -441,7 +445,7 @@ _HOMES = {
     ),
     "resources.values": "Quantity",
     "resources.webhooks": "TypedMutate TypedValidate TypedWebhookServer",
-    "retry": "Backoff",
+    "base.retry": "Backoff",
     "runtime.application": "Application",
     "runtime.builder": "ControllerBuilder",
     "runtime.cluster": "Cluster ClusterOptions",
@@ -464,8 +468,8 @@ _HOMES = {
     "runtime.typed_reconciler": "TypedReconcile TypedReconciler",
     "runtime.worker": "Throttle",
     "serving.listener": "ListenError",
-    "threads": "Threads",
-    "tracing": "Tracing",
+    "base.threads": "Threads",
+    "observability.tracing": "Tracing",
     "version": "__version__",
     "webhooks.admission": "AdmissionRequest Allowed Denied Mutate Validate",
     "webhooks.ca_bundles": "WebhookTarget",
@@ -477,17 +481,21 @@ _HOMES = {
     "webhooks.server": "WebhookError WebhookLimits WebhookServer webhook_path",
     "wire.trust": "TlsTrust",
 }
+_MODULES = ("log", "reconcile_context")  # of `base`, public as whole modules
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 if not TYPE_CHECKING:  # hidden from type checkers, which should know no other names
 
     def __getattr__(name: str) -> Any:
         home = _HOME_OF.get(name)
-        if home is None:
+        if name in _MODULES:
+            value: Any = import_module(f"{__name__}.base.{name}")
+        elif home is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{__name__}.{home}"), name)
+        else:
+            value = getattr(import_module(f"{__name__}.{home}"), name)
         globals()[name] = value
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted({*globals(), *__all__, *_MODULES})

@@ -2,7 +2,7 @@
 
 import click
 
-from asoreconcile.cmd.lazy_group import LazyGroup
+from asoreconcile.azure.cmd.lazy_group import LazyGroup
 from asoreconcile.version import __version__
 
 _COMMANDS = {

@@ -6,13 +6,17 @@ from contextlib import contextmanager
 
 import click
 
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.credentials import CredentialSource
-from asoreconcile.arm.credentials_cli import AzureCli
-from asoreconcile.azure.reconcile_scope import Connection
-from asoreconcile.clock import SystemClock
-from asoreconcile.controllers.arm_client_factory import ArmClientFactory
-from asoreconcile.controllers.settings import Settings, SettingsError, from_environment
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.credentials import CredentialSource
+from asoreconcile.azure.arm.credentials_cli import AzureCli
+from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
+from asoreconcile.azure.controllers.settings import (
+    Settings,
+    SettingsError,
+    from_environment,
+)
+from asoreconcile.azure.reconcile.scope.reconcile_scope import Connection
+from asoreconcile.base.clock import SystemClock
 
 _SIGN_INS = (
     "AZURE_CLIENT_CERTIFICATE",

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import click
 
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.crd_cleanup import CleanedCrd, cleaned_crds
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.crd_cleanup import CleanedCrd, cleaned_crds
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 

@@ -1,13 +1,13 @@
 """The Azure objects of a cluster, and what is beside them, read once."""
 
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.discovery import discover
-from asoreconcile.controllers.kind_registry import resource_of
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.discovery import discover
+from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.base.objects import JsonObject, ObjectKey, key_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import JsonObject, ObjectKey, key_of
 
 
 def azure_objects(kubeconfig: str | None = None) -> list[JsonObject]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import attrs
 
-from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.cmd.subprocesses import ChildError
-from asoreconcile.controllers.webhooks import WebhookOptions
+from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.cmd.subprocesses import ChildError
+from asoreconcile.azure.controllers.webhooks import WebhookOptions
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 _HOST = "127.0.0.1"

@@ -6,21 +6,25 @@ from typing import Never
 
 import click
 
-from asoreconcile import jsontext
-from asoreconcile.catalogue.conversion import KindConversionError, rewritten
-from asoreconcile.catalogue.kinds import (
+from asoreconcile.azure.catalogue.conversion import KindConversionError, rewritten
+from asoreconcile.azure.catalogue.kinds import (
     Catalogue,
     Kind,
     NotInCatalogueError,
     UnknownVersionError,
 )
-from asoreconcile.catalogue.manifests import Manifest, ManifestError, read_manifests
-from asoreconcile.catalogue.problems import Problem, schema_problems
-from asoreconcile.cmd import sharedoptions
-from asoreconcile.cmd.yamltext import yaml_text
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.errors import AsoreconcileError
-from asoreconcile.objects import JsonObject, gvk_of, key_of
+from asoreconcile.azure.catalogue.manifests import (
+    Manifest,
+    ManifestError,
+    read_manifests,
+)
+from asoreconcile.azure.catalogue.problems import Problem, schema_problems
+from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.yamltext import yaml_text
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base import jsontext
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import JsonObject, gvk_of, key_of
 
 _NEWEST = "newest"
 

@@ -10,8 +10,8 @@ from typing import Never
 
 import click
 
-from asoreconcile.cmd.yamltext import yaml_text
-from asoreconcile.objects import JsonObject
+from asoreconcile.azure.cmd.yamltext import yaml_text
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.resources.class_fields import ResourceError
 from asoreconcile.resources.crd import by_kind, crd_of, declared_in
 

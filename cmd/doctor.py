@@ -9,19 +9,22 @@ from datetime import UTC, datetime
 import attrs
 import click
 
-from asoreconcile import jsontext
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.credentials import CredentialSource
-from asoreconcile.arm.errors import ArmError, ArmTransportError
-from asoreconcile.clock import SystemClock
-from asoreconcile.cmd import sharedoptions
-from asoreconcile.cmd.azure_login import signed_in_client
-from asoreconcile.controllers.arm_client_factory import ArmClientFactory
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.diagnosis import fixes
-from asoreconcile.controllers.diagnosis.examination import Examination, Installation
-from asoreconcile.controllers.diagnosis.finding import Finding, error, ok
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.credentials import CredentialSource
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
+from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.azure_login import signed_in_client
+from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.diagnosis import fixes
+from asoreconcile.azure.controllers.diagnosis.examination import (
+    Examination,
+    Installation,
+)
+from asoreconcile.azure.controllers.diagnosis.finding import Finding, error, ok
+from asoreconcile.base import jsontext
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 

@@ -6,16 +6,25 @@ from datetime import UTC, datetime
 
 import click
 
-from asoreconcile import jsontext
-from asoreconcile.azure.explanation import Explanation
-from asoreconcile.azure.explanation import explain as explained
-from asoreconcile.catalogue.kinds import Kind, NotInCatalogueError
-from asoreconcile.catalogue.manifests import ManifestError, read_manifests
-from asoreconcile.catalogue.suggestions import hint
-from asoreconcile.cmd import sharedoptions
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.kind_registry import resource_of
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.azure.catalogue.kinds import Kind, NotInCatalogueError
+from asoreconcile.azure.catalogue.manifests import ManifestError, read_manifests
+from asoreconcile.azure.catalogue.suggestions import hint
+from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.azure.reconcile.planning.explanation import Explanation
+from asoreconcile.azure.reconcile.planning.explanation import explain as explained
+from asoreconcile.base import jsontext
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import (
+    GroupKind,
+    JsonObject,
+    ObjectKey,
+    annotations,
+    gvk_of,
+    key_of,
+    uid_of,
+)
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import ApiError, NotFoundError
@@ -27,15 +36,6 @@ from asoreconcile.kube.resources import (
     ApiResource,
 )
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import (
-    GroupKind,
-    JsonObject,
-    ObjectKey,
-    annotations,
-    gvk_of,
-    key_of,
-    uid_of,
-)
 
 _MISSING = 1
 

@@ -4,13 +4,13 @@ import sys
 
 import click
 
-from asoreconcile.azure.exported_manifest import exported_manifest
-from asoreconcile.cmd.cluster_objects import azure_objects
-from asoreconcile.cmd.export_template import template
-from asoreconcile.cmd.yamltext import yaml_text
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.errors import AsoreconcileError
-from asoreconcile.objects import JsonObject, gvk_of, key_of
+from asoreconcile.azure.cmd.cluster_objects import azure_objects
+from asoreconcile.azure.cmd.export_template import template
+from asoreconcile.azure.cmd.yamltext import yaml_text
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.reconcile.planning.exported_manifest import exported_manifest
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import JsonObject, gvk_of, key_of
 
 _NOTHING = 1
 

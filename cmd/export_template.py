@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from asoreconcile.catalogue.patterns import match
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.jsontext import dumps
+from asoreconcile.azure.catalogue.patterns import match
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.jsontext import dumps
 from asoreconcile.version import __version__
 
 _RELEASE = (

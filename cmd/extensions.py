@@ -7,14 +7,14 @@ from typing import Never
 import click
 import orjson
 
-from asoreconcile.catalogue.patterns import match
-from asoreconcile.cmd import sharedoptions
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.extensions.registry import builtin_sets
-from asoreconcile.middleware.chain import ChainRow, Extensions
-from asoreconcile.middleware.discovery import load_sets
-from asoreconcile.middleware.extension_set import ExtensionError
-from asoreconcile.objects import JsonObject
+from asoreconcile.azure.catalogue.patterns import match
+from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.extensions.registry import builtin_sets
+from asoreconcile.azure.middleware.chain import ChainRow, Extensions
+from asoreconcile.azure.middleware.discovery import load_sets
+from asoreconcile.azure.middleware.extension_set import ExtensionError
+from asoreconcile.base.objects import JsonObject
 
 
 @click.group()

@@ -12,27 +12,27 @@ from types import FrameType
 
 import click
 
-from asoreconcile.arm.ids import ArmIdError, parse_stated
-from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.resource_import.importer import (
-    ImportedResources,
-    NotImportableError,
-    ResourceImporter,
-)
-from asoreconcile.azure.resource_import.options import ImportOptions
-from asoreconcile.azure.resource_import.report import ImportReport
-from asoreconcile.catalogue.kinds import (
+from asoreconcile.azure.arm.ids import ArmIdError, parse_stated
+from asoreconcile.azure.catalogue.kinds import (
     Kind,
     NotInCatalogueError,
     UnknownVersionError,
 )
-from asoreconcile.cmd.azure_login import signed_in_client
-from asoreconcile.cmd.import_progress import progress
-from asoreconcile.cmd.manifest_output import ManifestOutput
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.errors import AsoreconcileError
-from asoreconcile.extensions.registry import builtin_sets
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.cmd.azure_login import signed_in_client
+from asoreconcile.azure.cmd.import_progress import progress
+from asoreconcile.azure.cmd.manifest_output import ManifestOutput
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.extensions.registry import builtin_sets
+from asoreconcile.azure.reconcile.model.policy import Policy
+from asoreconcile.azure.reconcile.planning.resource_import.importer import (
+    ImportedResources,
+    NotImportableError,
+    ResourceImporter,
+)
+from asoreconcile.azure.reconcile.planning.resource_import.options import ImportOptions
+from asoreconcile.azure.reconcile.planning.resource_import.report import ImportReport
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import GroupKind
 
 _PARTLY, _NOTHING = 3, 1
 # A screenful; more would push away what is said before.

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from asoreconcile.azure.resource_import.report import ImportOutcome, Reporter
-from asoreconcile.clock import Clock, SystemClock
+from asoreconcile.azure.reconcile.planning.resource_import.report import (
+    ImportOutcome,
+    Reporter,
+)
+from asoreconcile.base.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -9,21 +9,21 @@ from typing import Never
 import click
 import orjson
 
-from asoreconcile.catalogue.crd import crd as definition_of
-from asoreconcile.catalogue.kinds import (
+from asoreconcile.azure.catalogue.crd import crd as definition_of
+from asoreconcile.azure.catalogue.kinds import (
     Kind,
     KindVersion,
     NotInCatalogueError,
     UnknownVersionError,
 )
-from asoreconcile.catalogue.patterns import match
-from asoreconcile.catalogue.stubs import stub_module
-from asoreconcile.catalogue.webhook_manifests import webhook_configurations
-from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.cmd import sharedoptions
-from asoreconcile.cmd.yamltext import yaml_text
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.objects import GroupKind, JsonObject
+from asoreconcile.azure.catalogue.patterns import match
+from asoreconcile.azure.catalogue.stubs import stub_module
+from asoreconcile.azure.catalogue.webhook_manifests import webhook_configurations
+from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.yamltext import yaml_text
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.objects import GroupKind, JsonObject
 
 
 def _webhook_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from asoreconcile.cmd.broken_pipe import QuietGroup
+from asoreconcile.azure.cmd.broken_pipe import QuietGroup
 
 _PLUGIN = "kubectl-"
 
@@ -22,7 +22,7 @@ class LazyGroup(QuietGroup):
     """Imports a subcommand on use: `--help` must not pay for azure-identity.
 
     lazy: by the command's name, where it is defined (`module:attribute` of
-    `asoreconcile.cmd`) and what it does.
+    `asoreconcile.azure.cmd`) and what it does.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class LazyGroup(QuietGroup):
             return None
         module, _, attribute = self._lazy[cmd_name][0].partition(":")
         command = getattr(
-            importlib.import_module(f"asoreconcile.cmd.{module}"), attribute
+            importlib.import_module(f"asoreconcile.azure.cmd.{module}"), attribute
         )
         assert isinstance(command, click.Command)  # noqa: S101
         program = ctx.find_root().info_name or ""

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 
-from asoreconcile.cmd.subprocesses import ChildProcess
-from asoreconcile.objects import JsonObject
+from asoreconcile.azure.cmd.subprocesses import ChildProcess
+from asoreconcile.base.objects import JsonObject
 
 # Imported while the servers start, not before.
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class LocalCluster:
         self._azure_url, self._kube_url = self._pools
 
     def _asked(self, url: str, what: str) -> JsonObject:
-        from asoreconcile import jsontext
+        from asoreconcile.base import jsontext
 
         answer = self._pools[url].request(
             "GET",

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from asoreconcile import log
-from asoreconcile.cmd import sharedoptions
-from asoreconcile.cmd.parent_watch import on_stdin_end
-from asoreconcile.cmd.sharedoptions import switch
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.parent_watch import on_stdin_end
+from asoreconcile.azure.cmd.sharedoptions import switch
+from asoreconcile.base import log
+from asoreconcile.base.errors import AsoreconcileError
 
 if TYPE_CHECKING:
     from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
@@ -234,9 +234,9 @@ def manager(
     with _uncollected():
         import prometheus_client
 
-        from asoreconcile.controllers import azure_operator, settings, webhooks
-        from asoreconcile.controllers.crd_labels import crd_labels as labels_in
-        from asoreconcile.controllers.options import Options
+        from asoreconcile.azure.controllers import azure_operator, settings, webhooks
+        from asoreconcile.azure.controllers.crd_labels import crd_labels as labels_in
+        from asoreconcile.azure.controllers.options import Options
 
     if all_versions and webhook_port == 0:
         message = "--all-versions needs --webhook-port: somebody has to convert"

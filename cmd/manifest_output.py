@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
-from asoreconcile.azure.resource_import.manifests import ImportedManifest
-from asoreconcile.cmd.broken_pipe import drop_output
-from asoreconcile.cmd.yamltext import yaml_text
+from asoreconcile.azure.cmd.broken_pipe import drop_output
+from asoreconcile.azure.cmd.yamltext import yaml_text
+from asoreconcile.azure.reconcile.planning.resource_import.manifests import (
+    ImportedManifest,
+)
 
 
 class ManifestOutput:

@@ -8,19 +8,28 @@ from pathlib import Path
 
 import attrs
 
-from asoreconcile.azure.conditions import find_ready
-from asoreconcile.catalogue.kinds import (
+from asoreconcile.azure.catalogue.kinds import (
     Catalogue,
     KindVersion,
     NotInCatalogueError,
     UnknownVersionError,
 )
-from asoreconcile.catalogue.manifests import Manifest, read_manifests
-from asoreconcile.catalogue.validation import name_problems, problems
-from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.controllers import crds
-from asoreconcile.controllers.kind_registry import resource_of
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.azure.catalogue.manifests import Manifest, read_manifests
+from asoreconcile.azure.catalogue.validation import name_problems, problems
+from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.controllers import crds
+from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import (
+    GroupKind,
+    JsonObject,
+    ObjectKey,
+    annotations,
+    gvk_of,
+    key_of,
+    metadata,
+)
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import AlreadyExistsError
 from asoreconcile.kube.resources import (
@@ -29,15 +38,6 @@ from asoreconcile.kube.resources import (
     NAMESPACES,
     SECRETS,
     ApiResource,
-)
-from asoreconcile.objects import (
-    GroupKind,
-    JsonObject,
-    ObjectKey,
-    annotations,
-    gvk_of,
-    key_of,
-    metadata,
 )
 
 _BUILT_IN = {

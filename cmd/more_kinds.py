@@ -2,10 +2,10 @@
 
 import threading
 
-from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.cmd.local_cluster import LocalCluster
-from asoreconcile.cmd.manifests import AppliedManifests
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.cmd.local_cluster import LocalCluster
+from asoreconcile.azure.cmd.manifests import AppliedManifests
+from asoreconcile.base.errors import AsoreconcileError
 
 
 class MoreKinds:

@@ -5,7 +5,7 @@ import sys
 import threading
 from collections.abc import Callable
 
-from asoreconcile.threads import begin
+from asoreconcile.base.threads import begin
 
 
 def on_stdin_end(stop: Callable[[], None]) -> None:

@@ -7,26 +7,33 @@ from pathlib import Path
 
 import click
 
-from asoreconcile import jsontext
-from asoreconcile.azure.change_plan import Planner
-from asoreconcile.azure.patient_reads import PatientReads
-from asoreconcile.azure.planned_change import FieldChange, PlannedChange
-from asoreconcile.catalogue.kinds import NotInCatalogueError, UnknownVersionError
-from asoreconcile.catalogue.manifests import Manifest, ManifestError, read_manifests
-from asoreconcile.catalogue.resolution import Resolution
-from asoreconcile.clock import SystemClock
-from asoreconcile.cmd import sharedoptions
-from asoreconcile.cmd.azure_login import signed_in
-from asoreconcile.cmd.cluster_objects import azure_objects
-from asoreconcile.cmd.import_progress import LONG_SECONDS
-from asoreconcile.cmd.plan_sources import plan_sources
-from asoreconcile.cmd.resolve_file import answers_in
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.external_rendering import outside_plans
-from asoreconcile.errors import AsoreconcileError
-from asoreconcile.extensions.registry import builtin_sets
-from asoreconcile.middleware.chain import Extensions
-from asoreconcile.objects import JsonObject, gvk_of, metadata
+from asoreconcile.azure.catalogue.kinds import NotInCatalogueError, UnknownVersionError
+from asoreconcile.azure.catalogue.manifests import (
+    Manifest,
+    ManifestError,
+    read_manifests,
+)
+from asoreconcile.azure.catalogue.resolution import Resolution
+from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.azure_login import signed_in
+from asoreconcile.azure.cmd.cluster_objects import azure_objects
+from asoreconcile.azure.cmd.import_progress import LONG_SECONDS
+from asoreconcile.azure.cmd.plan_sources import plan_sources
+from asoreconcile.azure.cmd.resolve_file import answers_in
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.external_rendering import outside_plans
+from asoreconcile.azure.extensions.registry import builtin_sets
+from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.reconcile.planning.change_plan import Planner
+from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads
+from asoreconcile.azure.reconcile.planning.planned_change import (
+    FieldChange,
+    PlannedChange,
+)
+from asoreconcile.base import jsontext
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import JsonObject, gvk_of, metadata
 
 _CHANGES, _ERRORS = 2, 1
 _MAX_TEXT = 100

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterable
 
-from asoreconcile.azure.dry_run import ManifestObjects
-from asoreconcile.azure.patient_reads import PatientReads
-from asoreconcile.catalogue.resolution import Resolution, ResolutionError
-from asoreconcile.catalogue.status import status_of
-from asoreconcile.cmd.cluster_objects import secret_in_cluster
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.objects import JsonObject, ObjectKey, gvk_of, status
-from asoreconcile.sql_users.planning import PlanSources
+from asoreconcile.azure.catalogue.resolution import Resolution, ResolutionError
+from asoreconcile.azure.catalogue.status import status_of
+from asoreconcile.azure.cmd.cluster_objects import secret_in_cluster
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.reconcile.planning.dry_run import ManifestObjects
+from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads
+from asoreconcile.azure.sql_users.planning import PlanSources
+from asoreconcile.base.objects import JsonObject, ObjectKey, gvk_of, status
 
 
 def plan_sources(

@@ -7,25 +7,25 @@ from typing import Never
 
 import click
 
-from asoreconcile import jsontext
-from asoreconcile.azure.export_expressions import ExportExpressions
-from asoreconcile.catalogue.kinds import KindVersion
-from asoreconcile.catalogue.manifests import ManifestError, read_manifests
-from asoreconcile.catalogue.problems import Problem
-from asoreconcile.catalogue.render import (
+from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.catalogue.manifests import ManifestError, read_manifests
+from asoreconcile.azure.catalogue.problems import Problem
+from asoreconcile.azure.catalogue.render import (
     RenderedOutside,
     RenderedRequest,
     RenderError,
 )
-from asoreconcile.catalogue.render import render as rendered
-from asoreconcile.cmd import sharedoptions
-from asoreconcile.cmd.resolve_file import answers_in
-from asoreconcile.cmd.yamltext import yaml_text
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.external_rendering import DESCRIBED
-from asoreconcile.expressions.api import shared
-from asoreconcile.expressions.process import EngineMissingError
-from asoreconcile.objects import JsonObject
+from asoreconcile.azure.catalogue.render import render as rendered
+from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.resolve_file import answers_in
+from asoreconcile.azure.cmd.yamltext import yaml_text
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.external_rendering import DESCRIBED
+from asoreconcile.azure.expressions.api import shared
+from asoreconcile.azure.expressions.process import EngineMissingError
+from asoreconcile.azure.reconcile.exports.export_expressions import ExportExpressions
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject
 
 
 @click.command()

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 import yaml
 
-from asoreconcile.catalogue.manifests import load_yaml
-from asoreconcile.catalogue.resolution import Answers, ResolutionError, answers_of
+from asoreconcile.azure.catalogue.manifests import load_yaml
+from asoreconcile.azure.catalogue.resolution import Answers, ResolutionError, answers_of
 
 
 def answers_in(path: Path | None) -> Answers | None:

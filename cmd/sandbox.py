@@ -6,8 +6,8 @@ import threading
 
 import click
 
-from asoreconcile.cmd.local_cluster import AzureOptions, LocalCluster
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.azure.cmd.local_cluster import AzureOptions, LocalCluster
+from asoreconcile.base.errors import AsoreconcileError
 
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -81,7 +81,7 @@ def sandbox(
     try:
         # Most of a start is imports: the servers' go on beside our own.
         cluster.launch()
-        from asoreconcile.cmd.sandbox_run import SandboxRun
+        from asoreconcile.azure.cmd.sandbox_run import SandboxRun
 
         run = SandboxRun(cluster, stop, files, all_versions=all_versions)
         unready = run.until_done(timeout if exit_when_ready else None)

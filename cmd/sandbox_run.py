@@ -10,16 +10,16 @@ from pathlib import Path
 import click
 
 import asoreconcile
-from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.cmd.broken_pipe import drop_output
-from asoreconcile.cmd.local_cluster import LocalCluster
-from asoreconcile.cmd.manifests import AppliedManifests, Row, read
-from asoreconcile.cmd.more_kinds import MoreKinds
-from asoreconcile.cmd.status_view import view
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.cmd.broken_pipe import drop_output
+from asoreconcile.azure.cmd.local_cluster import LocalCluster
+from asoreconcile.azure.cmd.manifests import AppliedManifests, Row, read
+from asoreconcile.azure.cmd.more_kinds import MoreKinds
+from asoreconcile.azure.cmd.status_view import view
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.errors import AsoreconcileError
 
-_SAMPLES = Path(asoreconcile.__file__).with_name("samples")
+_SAMPLES = Path(asoreconcile.__file__).parent / "azure" / "samples"
 # Often enough to look alive; each look is a few requests to servers of this machine.
 _LOOK_SECONDS = 0.25
 _START_SECONDS = 30.0
@@ -83,7 +83,7 @@ class SandboxRun:
             cluster.start_manager()
             self._manifests.install_kinds(cluster.client)
             return None
-        from asoreconcile.cmd.conversion_endpoint import ConversionEndpoint
+        from asoreconcile.azure.cmd.conversion_endpoint import ConversionEndpoint
 
         endpoint = ConversionEndpoint.make(cluster.folder / "webhooks")
         cluster.start_manager(*endpoint.arguments)

@@ -5,7 +5,7 @@ Needs nothing but the library itself, so that a command can say what it needs.
 
 import sys
 
-from asoreconcile import extras
+from asoreconcile.base import extras
 
 
 def asoctl() -> None:
@@ -22,9 +22,9 @@ def _run(name: str) -> None:
     try:
         extras.need("cli", f"the command {name}")
         if name == "asoctl":
-            from asoreconcile.cmd.asoctl import main
+            from asoreconcile.azure.cmd.asoctl import main
         else:
-            from asoreconcile.cmd.asoreconcile import main
+            from asoreconcile.azure.cmd.asoreconcile import main
         main()
     except extras.MissingExtraError as error:
         sys.exit(f"{name}: {error}")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import click
 
-from asoreconcile.cmd.manifests import Row
+from asoreconcile.azure.cmd.manifests import Row
 
 _COLOURS = {"True": "green", "False": "yellow", "Unknown": "yellow", "": "white"}
 _HEADINGS = ("KIND", "NAME", "READY", "REASON", "AGE", "REQUESTS")

@@ -9,9 +9,9 @@ from typing import Protocol, Self
 
 import click
 
-from asoreconcile.cmd.manifests import Row
-from asoreconcile.cmd.status_table import drawn, kind_titles
-from asoreconcile.objects import ObjectKey
+from asoreconcile.azure.cmd.manifests import Row
+from asoreconcile.azure.cmd.status_table import drawn, kind_titles
+from asoreconcile.base.objects import ObjectKey
 
 _UP = "\x1b[{}A"
 _CLEAR_BELOW = "\x1b[J"

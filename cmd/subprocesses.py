@@ -7,12 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.base.errors import AsoreconcileError
 
 _GRACE_SECONDS = 5.0
 _STEP_SECONDS = 0.05
 _TAIL_LINES = 20
-_START = "from asoreconcile.cmd.asoreconcile import main; main()"
+_START = "from asoreconcile.azure.cmd.asoreconcile import main; main()"
 
 
 class ChildError(AsoreconcileError):

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
-from asoreconcile.cmd import sharedoptions
-from asoreconcile.cmd.parent_watch import on_stdin_end
+from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.parent_watch import on_stdin_end
 
 _PORT = click.IntRange(0, 65535)
 _Function = TypeVar("_Function", bound=Callable[..., Any])

@@ -4,8 +4,8 @@ import platform
 
 import click
 
-from asoreconcile import jsontext
-from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base import jsontext
 from asoreconcile.version import __version__
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 
 try:
     from yaml import CSafeDumper as _BaseDumper

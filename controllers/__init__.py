@@ -1,5 +1,5 @@
 """The operator: settings, credentials, and the kinds as data."""
 
-from asoreconcile import extras
+from asoreconcile.base import extras
 
-extras.need("azure", "asoreconcile.controllers")
+extras.need("azure", "asoreconcile.azure.controllers")

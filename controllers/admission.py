@@ -6,21 +6,21 @@ The functions are the reconciler's, but here the author still sees the answer. F
 
 from collections.abc import Callable
 
-from asoreconcile.azure.annotations import FINALIZER, RESOURCE_ID
-from asoreconcile.catalogue.changes import change_problems
-from asoreconcile.catalogue.conversion import form
-from asoreconcile.catalogue.defaults import with_defaults
-from asoreconcile.catalogue.kind_rules import is_fixed_user
-from asoreconcile.catalogue.kinds import (
+from asoreconcile.azure.catalogue.changes import change_problems
+from asoreconcile.azure.catalogue.conversion import form
+from asoreconcile.azure.catalogue.defaults import with_defaults
+from asoreconcile.azure.catalogue.kind_rules import is_fixed_user
+from asoreconcile.azure.catalogue.kinds import (
     Catalogue,
     KindVersion,
     NotInCatalogueError,
     UnknownVersionError,
 )
-from asoreconcile.catalogue.problems import Problem
-from asoreconcile.catalogue.validation import rule_problems
-from asoreconcile.controllers.dropped_fields import dropped_fields
-from asoreconcile.objects import (
+from asoreconcile.azure.catalogue.problems import Problem
+from asoreconcile.azure.catalogue.validation import rule_problems
+from asoreconcile.azure.controllers.dropped_fields import dropped_fields
+from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RESOURCE_ID
+from asoreconcile.base.objects import (
     GroupVersionKind,
     JsonObject,
     annotations,

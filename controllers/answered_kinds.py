@@ -6,9 +6,9 @@ answers the API server's questions about them. It lists and watches no objects.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from asoreconcile.catalogue.kinds import KindVersion
-from asoreconcile.log import Logger
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import GroupKind
 
 _log = Logger(__name__)
 

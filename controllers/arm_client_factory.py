@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import attrs
 from azure.core.credentials import TokenCredential
 
-from asoreconcile.arm.budget import Budget
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.credentials import (
+from asoreconcile.azure.arm.budget import Budget
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.credentials import (
     CloudConfig,
     CredentialSource,
     auxiliary_tenants,
     sign_in_transport,
 )
-from asoreconcile.arm.metrics import ArmMetrics
-from asoreconcile.arm.registration import Registrations
-from asoreconcile.arm.transport import ArmTransport
-from asoreconcile.azure.reconcile_scope import Connection
-from asoreconcile.clock import Clock
-from asoreconcile.fencing import Fence
-from asoreconcile.graph.client import GraphClient
-from asoreconcile.graph.cloud import graph_endpoint
-from asoreconcile.graph.metrics import GraphMetrics
+from asoreconcile.azure.arm.metrics import ArmMetrics
+from asoreconcile.azure.arm.registration import Registrations
+from asoreconcile.azure.arm.transport import ArmTransport
+from asoreconcile.azure.graph.client import GraphClient
+from asoreconcile.azure.graph.cloud import graph_endpoint
+from asoreconcile.azure.graph.metrics import GraphMetrics
+from asoreconcile.azure.reconcile.scope.reconcile_scope import Connection
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.fencing import Fence
 
 if TYPE_CHECKING:
-    from asoreconcile.arm.sign_in_transport import AuthorityTransport
+    from asoreconcile.azure.arm.sign_in_transport import AuthorityTransport
 
 T = TypeVar("T")
 

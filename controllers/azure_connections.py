@@ -10,22 +10,25 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from asoreconcile.arm.credentials import CredentialSource
-from asoreconcile.arm.metrics import ArmMetrics
-from asoreconcile.catalogue.reserved import SETTINGS_SECRET
-from asoreconcile.controllers.credential_resolver import (
+from asoreconcile.azure.arm.credentials import CredentialSource
+from asoreconcile.azure.arm.metrics import ArmMetrics
+from asoreconcile.azure.catalogue.reserved import SETTINGS_SECRET
+from asoreconcile.azure.controllers.credential_resolver import (
     CredentialResolver,
     GlobalConnection,
 )
-from asoreconcile.controllers.settings import Settings
-from asoreconcile.deferred import Deferred
+from asoreconcile.azure.controllers.settings import Settings
+from asoreconcile.base.deferred import Deferred
+from asoreconcile.base.objects import GroupKind, JsonObject
 from asoreconcile.kube.resources import SECRETS
-from asoreconcile.objects import GroupKind, JsonObject
 from asoreconcile.runtime.application import Application
 
 if TYPE_CHECKING:
-    from asoreconcile.azure.reconcile_scope import Connection, ConnectionResolver
-    from asoreconcile.controllers.arm_client_factory import ArmClientFactory
+    from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
+    from asoreconcile.azure.reconcile.scope.reconcile_scope import (
+        Connection,
+        ConnectionResolver,
+    )
 
 # The number of kinds whose workers may all use Azure at once.
 _BUSY_KINDS = 16
@@ -63,7 +66,7 @@ class AzureConnections:
         return self._factory()(source, name, entra_app_id=entra_app_id)
 
     def _make_factory(self) -> "ArmClientFactory":
-        from asoreconcile.controllers.arm_client_factory import ArmClientFactory
+        from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
 
         factory = ArmClientFactory(
             clock=self._app.clock,

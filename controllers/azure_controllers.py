@@ -8,26 +8,26 @@ Each part registers with the application; the CRD watcher starts and stops kinds
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from asoreconcile.azure.dependency_index import DependencyIndex
-from asoreconcile.azure.waiting import Waiting
-from asoreconcile.catalogue.kinds import Catalogue
-from asoreconcile.controllers.azure_connections import AzureConnections
-from asoreconcile.controllers.credential_watcher import CredentialWatcher
-from asoreconcile.controllers.event_mapping import EventMapping
-from asoreconcile.controllers.kind_builder import KindBuilder, controller_options
-from asoreconcile.controllers.kind_registry import KindRegistry
-from asoreconcile.controllers.lifecycle import Lifecycle
-from asoreconcile.controllers.settings import Settings
-from asoreconcile.controllers.webhooks import Webhooks
-from asoreconcile.deferred import Deferred
-from asoreconcile.expressions.api import Expressions
-from asoreconcile.middleware.metrics import ExtensionMetrics
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.catalogue.kinds import Catalogue
+from asoreconcile.azure.controllers.azure_connections import AzureConnections
+from asoreconcile.azure.controllers.credential_watcher import CredentialWatcher
+from asoreconcile.azure.controllers.event_mapping import EventMapping
+from asoreconcile.azure.controllers.kind_builder import KindBuilder, controller_options
+from asoreconcile.azure.controllers.kind_registry import KindRegistry
+from asoreconcile.azure.controllers.lifecycle import Lifecycle
+from asoreconcile.azure.controllers.settings import Settings
+from asoreconcile.azure.controllers.webhooks import Webhooks
+from asoreconcile.azure.expressions.api import Expressions
+from asoreconcile.azure.middleware.metrics import ExtensionMetrics
+from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
+from asoreconcile.azure.reconcile.state.waiting import Waiting
+from asoreconcile.base.deferred import Deferred
+from asoreconcile.base.objects import GroupKind
 from asoreconcile.runtime.application import Application
 
 if TYPE_CHECKING:
-    from asoreconcile.azure.reconcile_scope import SharedDependencies
-    from asoreconcile.non_arm.resource import ExternalResource
+    from asoreconcile.azure.non_arm.resource import ExternalResource
+    from asoreconcile.azure.reconcile.scope.reconcile_scope import SharedDependencies
 
 
 def azure_controllers(
@@ -56,7 +56,7 @@ def azure_controllers(
     # modules).
 
     def dependencies() -> "SharedDependencies":
-        from asoreconcile.controllers.dependencies import shared_dependencies
+        from asoreconcile.azure.controllers.dependencies import shared_dependencies
 
         return shared_dependencies(
             app,
@@ -71,7 +71,7 @@ def azure_controllers(
         )
 
     def external() -> "Mapping[GroupKind, ExternalResource]":
-        from asoreconcile.controllers.external_kinds import external_resources
+        from asoreconcile.azure.controllers.external_kinds import external_resources
 
         return external_resources(app)
 

@@ -6,14 +6,14 @@ their owner, and few stay unclaimed for long.
 
 from collections.abc import Iterable
 
-from asoreconcile.arm import ids
-from asoreconcile.azure.annotations import RESOURCE_ID
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.catalogue.conversion import KindConversionError
+from asoreconcile.azure.catalogue.names import azure_name
+from asoreconcile.azure.catalogue.storage_codec import StorageCodec
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.informer import Informer
-from asoreconcile.catalogue.conversion import KindConversionError
-from asoreconcile.catalogue.names import azure_name
-from asoreconcile.catalogue.storage_codec import StorageCodec
-from asoreconcile.objects import ObjectKey
 
 _INDEX = "azure-id"
 

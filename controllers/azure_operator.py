@@ -6,27 +6,27 @@ webhooks, the watcher that starts and stops kinds as CRDs come and go, and, if t
 process reconciles, the kinds' controllers. Nothing here decides about a resource.
 """
 
+from asoreconcile.azure.catalogue.reserved import SERVING_SECRET
+from asoreconcile.azure.controllers.answered_kinds import AnsweredKinds
+from asoreconcile.azure.controllers.azure_controllers import azure_controllers
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.conversion_probe import ConversionProbe
+from asoreconcile.azure.controllers.crd_installation import CrdInstallation
+from asoreconcile.azure.controllers.crd_watcher import CrdWatcher, Kinds
+from asoreconcile.azure.controllers.definitions import Definitions
+from asoreconcile.azure.controllers.kind_registry import KindRegistry
+from asoreconcile.azure.controllers.options import Options
+from asoreconcile.azure.controllers.settings import Settings
+from asoreconcile.azure.controllers.stored_versions import StoredVersions
+from asoreconcile.azure.controllers.webhooks import Webhooks
+from asoreconcile.azure.expressions.api import shared as shared_expressions
+from asoreconcile.azure.expressions.metrics import ExpressionMetrics
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.scope import CacheOptions
 from asoreconcile.cache.unreadable import Unreadable, unreadable_events
-from asoreconcile.catalogue.reserved import SERVING_SECRET
-from asoreconcile.clock import Clock
-from asoreconcile.controllers.answered_kinds import AnsweredKinds
-from asoreconcile.controllers.azure_controllers import azure_controllers
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.conversion_probe import ConversionProbe
-from asoreconcile.controllers.crd_installation import CrdInstallation
-from asoreconcile.controllers.crd_watcher import CrdWatcher, Kinds
-from asoreconcile.controllers.definitions import Definitions
-from asoreconcile.controllers.kind_registry import KindRegistry
-from asoreconcile.controllers.options import Options
-from asoreconcile.controllers.settings import Settings
-from asoreconcile.controllers.stored_versions import StoredVersions
-from asoreconcile.controllers.webhooks import Webhooks
-from asoreconcile.expressions.api import shared as shared_expressions
-from asoreconcile.expressions.metrics import ExpressionMetrics
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
-from asoreconcile.log import Logger
-from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.options import ClientOptions
 from asoreconcile.version import __version__

@@ -14,13 +14,13 @@ from typing import Protocol
 
 import attrs
 
-from asoreconcile.backoff import ItemExponential
-from asoreconcile.clock import Clock
-from asoreconcile.controllers.kind_registry import RunningKind, resource_of
+from asoreconcile.azure.controllers.kind_registry import RunningKind, resource_of
+from asoreconcile.base.backoff import ItemExponential
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey
 from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.log import Logger
-from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, CheckResult
 from asoreconcile.runtime.options import ControllerOptions

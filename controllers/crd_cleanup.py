@@ -9,22 +9,18 @@ from datetime import datetime
 
 import attrs
 
-from asoreconcile.catalogue.kinds import Catalogue
-from asoreconcile.controllers.crd_coverage import stored_version
-from asoreconcile.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
-from asoreconcile.controllers.crd_plan import OPERATORS_NAME
-from asoreconcile.controllers.storage_rewrite import (
+from asoreconcile.azure.catalogue.kinds import Catalogue
+from asoreconcile.azure.controllers.crd_coverage import stored_version
+from asoreconcile.azure.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
+from asoreconcile.azure.controllers.crd_plan import OPERATORS_NAME
+from asoreconcile.azure.controllers.storage_rewrite import (
     SETTLE_SECONDS,
     StorageRewrite,
     listed_versions,
     stored_resource,
 )
-from asoreconcile.errors import AsoreconcileError
-from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.errors import ApiError
-from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
-from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import (
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
     key_of,
@@ -32,6 +28,10 @@ from asoreconcile.objects import (
     metadata,
     spec,
 )
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.errors import ApiError
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from asoreconcile.kube.selection import Selection
 
 _UNFINISHED = ("v1alpha", "v1beta")
 

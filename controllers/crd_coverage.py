@@ -7,8 +7,8 @@ existing objects, and a version that it does not serve could not be read.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from asoreconcile.catalogue.operator_parts import without_root
-from asoreconcile.objects import JsonObject
+from asoreconcile.azure.catalogue.operator_parts import without_root
+from asoreconcile.base.objects import JsonObject
 
 _PRESERVES = "x-kubernetes-preserve-unknown-fields"
 _EXACT = ("pattern", "format", "multipleOf")

@@ -2,12 +2,12 @@
 
 import threading
 
-from asoreconcile.catalogue.kinds import Catalogue, Kind
-from asoreconcile.catalogue.patterns import match
-from asoreconcile.controllers.crds import CrdInstaller
-from asoreconcile.controllers.options import Options
+from asoreconcile.azure.catalogue.kinds import Catalogue, Kind
+from asoreconcile.azure.catalogue.patterns import match
+from asoreconcile.azure.controllers.crds import CrdInstaller
+from asoreconcile.azure.controllers.options import Options
+from asoreconcile.base.log import Logger
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.log import Logger
 from asoreconcile.runtime.application import Application
 
 _log = Logger(__name__)

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 
 import attrs
 
-from asoreconcile import jsontext
-from asoreconcile.catalogue.conversion import STORED_SUFFIX, stored_name
-from asoreconcile.catalogue.crd import crd
-from asoreconcile.catalogue.kinds import Kind, version_order
-from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.controllers.crd_coverage import missing, stored_version
-from asoreconcile.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
-from asoreconcile.objects import JsonObject, annotations, dig, labels
+from asoreconcile.azure.catalogue.conversion import STORED_SUFFIX, stored_name
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.catalogue.kinds import Kind, version_order
+from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.controllers.crd_coverage import missing, stored_version
+from asoreconcile.azure.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject, annotations, dig, labels
 
 # Azure Service Operator's, which looks for its CRDs by it; and so do people's tools.
 OPERATORS_NAME = "azure-service-operator"

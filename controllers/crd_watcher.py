@@ -8,19 +8,19 @@ tried again; the others run. Where the cluster cannot be asked, all is tried aga
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from asoreconcile.backoff import ItemExponential
-from asoreconcile.cache.informer import Informer
-from asoreconcile.catalogue.kinds import Catalogue, KindVersion
-from asoreconcile.clock import Clock
-from asoreconcile.controllers.definitions import Definitions
-from asoreconcile.controllers.discovery import (
+from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.azure.controllers.definitions import Definitions
+from asoreconcile.azure.controllers.discovery import (
     DiscoveredKinds,
     DiscoveryReader,
     discover,
 )
-from asoreconcile.controllers.kind_metrics import FailedKindMetrics
-from asoreconcile.log import Logger
-from asoreconcile.objects import GroupKind, ObjectKey
+from asoreconcile.azure.controllers.kind_metrics import FailedKindMetrics
+from asoreconcile.base.backoff import ItemExponential
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import GroupKind, ObjectKey
+from asoreconcile.cache.informer import Informer
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.handlers import map_to
 from asoreconcile.runtime.health import CheckResult

@@ -10,16 +10,25 @@ from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
-from asoreconcile.catalogue.kinds import Kind
-from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
-from asoreconcile.controllers.crd_plan import (
+from asoreconcile.azure.catalogue.kinds import Kind
+from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
+from asoreconcile.azure.controllers.crd_plan import (
     INJECTED,
     OPERATORS_NAME,
     CrdPlan,
     DesiredCrds,
     called,
     plan,
+)
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import (
+    JsonObject,
+    ObjectKey,
+    annotations,
+    key_of,
+    labels,
+    resource_version,
 )
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import (
@@ -32,15 +41,6 @@ from asoreconcile.kube.errors import (
 from asoreconcile.kube.patch import merge_patch
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.kube.selection import Selection
-from asoreconcile.log import Logger
-from asoreconcile.objects import (
-    JsonObject,
-    ObjectKey,
-    annotations,
-    key_of,
-    labels,
-    resource_version,
-)
 from asoreconcile.version import __version__
 
 FIELD_MANAGER = "asoreconcile"

@@ -14,21 +14,18 @@ from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
-from asoreconcile.arm.credentials import CredentialError, CredentialSource
-from asoreconcile.arm.credentials_secret import (
+from asoreconcile.azure.arm.credentials import CredentialError, CredentialSource
+from asoreconcile.azure.arm.credentials_secret import (
     SecretRules,
     credential_in,
     entra_app_in,
     secret_values,
 )
-from asoreconcile.azure.annotations import CREDENTIAL_FROM, RESOURCE_ID
-from asoreconcile.cache.entry import Entry
-from asoreconcile.catalogue.reserved import NAMESPACE_SECRET
-from asoreconcile.clock import Clock
-from asoreconcile.controllers.shared_reads import SharedReads
-from asoreconcile.kube.errors import ForbiddenError, NotFoundError
-from asoreconcile.kube.resources import SECRETS, ApiResource
-from asoreconcile.objects import (
+from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET
+from asoreconcile.azure.controllers.shared_reads import SharedReads
+from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM, RESOURCE_ID
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
     ObjectKey,
@@ -38,12 +35,18 @@ from asoreconcile.objects import (
     resource_version,
     uid_of,
 )
+from asoreconcile.cache.entry import Entry
+from asoreconcile.kube.errors import ForbiddenError, NotFoundError
+from asoreconcile.kube.resources import SECRETS, ApiResource
 from asoreconcile.redaction import know
 
 if TYPE_CHECKING:
-    from asoreconcile.arm.client import ArmClient
-    from asoreconcile.azure.reconcile_scope import Connection, ConnectionResolver
-    from asoreconcile.graph.client import GraphClient
+    from asoreconcile.azure.arm.client import ArmClient
+    from asoreconcile.azure.graph.client import GraphClient
+    from asoreconcile.azure.reconcile.scope.reconcile_scope import (
+        Connection,
+        ConnectionResolver,
+    )
 
 _AZURE_GROUPS = ".azure.com"
 
@@ -91,7 +94,10 @@ class GlobalConnection:
         graph: "Callable[[], GraphClient] | None" = None,
     ) -> None:
         """client: None when the settings name no subscription."""
-        from asoreconcile.azure.reconcile_scope import Connection, no_graph
+        from asoreconcile.azure.reconcile.scope.reconcile_scope import (
+            Connection,
+            no_graph,
+        )
 
         self._connection = (
             None

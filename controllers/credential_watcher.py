@@ -7,17 +7,17 @@ at once if its new credential does not fit. The caches keep the index.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
-from asoreconcile.azure.annotations import CREDENTIAL_FROM
-from asoreconcile.azure.conditions import is_ready
+from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET
+from asoreconcile.azure.controllers.kind_registry import RunningKind
+from asoreconcile.azure.controllers.rate_limiter import retries
+from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
+from asoreconcile.azure.reconcile.model.conditions import is_ready
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import GroupKind, ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Event, Updated
 from asoreconcile.cache.informer import Informer
-from asoreconcile.catalogue.reserved import NAMESPACE_SECRET
-from asoreconcile.controllers.kind_registry import RunningKind
-from asoreconcile.controllers.rate_limiter import retries
 from asoreconcile.kube.resources import SECRETS
-from asoreconcile.log import Logger
-from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.queue.workqueue import LOW_PRIORITY
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.options import ControllerOptions

@@ -6,12 +6,12 @@ Watched by metadata only: a CRD may have a megabyte.
 from collections.abc import Collection
 from typing import Protocol
 
+from asoreconcile.azure.catalogue.kinds import Catalogue, Kind
+from asoreconcile.azure.controllers.crd_labels import NAME_LABEL
+from asoreconcile.azure.controllers.crd_plan import OPERATORS_NAME
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry
-from asoreconcile.catalogue.kinds import Catalogue, Kind
-from asoreconcile.clock import Clock
-from asoreconcile.controllers.crd_labels import NAME_LABEL
-from asoreconcile.controllers.crd_plan import OPERATORS_NAME
-from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, CheckResult
 from asoreconcile.webhooks.ca_bundles import WebhookTarget
 

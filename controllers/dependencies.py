@@ -1,23 +1,26 @@
 """What all reconciles share, put together. Loaded with the first object."""
 
-from asoreconcile.arm.collection_reads import CollectionReads
-from asoreconcile.azure.default_delete import delete_resource
-from asoreconcile.azure.graph_reads import GraphReads, is_new_enough
-from asoreconcile.azure.reconcile_scope import ConnectionResolver, SharedDependencies
-from asoreconcile.azure.sync_metrics import SyncMetrics
-from asoreconcile.azure.sync_mode import BulkReads
-from asoreconcile.azure.waiting import Waiting
-from asoreconcile.catalogue.kinds import Catalogue
-from asoreconcile.controllers.credential_watcher import NamedCredentials
-from asoreconcile.controllers.kind_registry import KindRegistry
-from asoreconcile.controllers.namespace_annotations import NamespaceAnnotations
-from asoreconcile.controllers.settings import Settings
-from asoreconcile.expressions.api import Expressions
-from asoreconcile.extensions.registry import builtin_sets
+from asoreconcile.azure.arm.collection_reads import CollectionReads
+from asoreconcile.azure.catalogue.kinds import Catalogue
+from asoreconcile.azure.controllers.credential_watcher import NamedCredentials
+from asoreconcile.azure.controllers.kind_registry import KindRegistry
+from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
+from asoreconcile.azure.controllers.settings import Settings
+from asoreconcile.azure.expressions.api import Expressions
+from asoreconcile.azure.extensions.registry import builtin_sets
+from asoreconcile.azure.middleware.chain import Extensions, LinkMetrics
+from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
+from asoreconcile.azure.middleware.discovery import load_sets
+from asoreconcile.azure.reconcile.model.sync_mode import BulkReads
+from asoreconcile.azure.reconcile.scope.graph_reads import GraphReads, is_new_enough
+from asoreconcile.azure.reconcile.scope.reconcile_scope import (
+    ConnectionResolver,
+    SharedDependencies,
+)
+from asoreconcile.azure.reconcile.state.sync_metrics import SyncMetrics
+from asoreconcile.azure.reconcile.state.waiting import Waiting
+from asoreconcile.azure.reconcile.writes.default_delete import delete_resource
 from asoreconcile.kube.resources import NAMESPACES
-from asoreconcile.middleware.chain import Extensions, LinkMetrics
-from asoreconcile.middleware.default_handlers import DefaultHandlers
-from asoreconcile.middleware.discovery import load_sets
 from asoreconcile.runtime.application import Application
 from asoreconcile.version import __version__
 

@@ -8,10 +8,10 @@ from typing import Protocol
 
 import attrs
 
-from asoreconcile.catalogue.conversion import STORED_SUFFIX, stored_name
-from asoreconcile.catalogue.kinds import Catalogue, KindVersion, newest
-from asoreconcile.catalogue.storage_codec import kept_stored
-from asoreconcile.objects import GroupKind, JsonObject
+from asoreconcile.azure.catalogue.conversion import STORED_SUFFIX, stored_name
+from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion, newest
+from asoreconcile.azure.catalogue.storage_codec import kept_stored
+from asoreconcile.base.objects import GroupKind, JsonObject
 
 DISCOVERY_PATH = "/apis"
 # Aggregated discovery, stable since Kubernetes 1.30: the older form takes a request for

@@ -6,14 +6,14 @@ kubectl's client-side apply still has it, as that keeps the whole manifest. Writ
 without the annotation, such as Helm's, cannot be checked here.
 """
 
-from asoreconcile import jsontext
-from asoreconcile.catalogue.kinds import (
+from asoreconcile.azure.catalogue.kinds import (
     Catalogue,
     NotInCatalogueError,
     UnknownVersionError,
 )
-from asoreconcile.catalogue.problems import schema_problems
-from asoreconcile.objects import JsonObject, annotations, gvk_of, spec
+from asoreconcile.azure.catalogue.problems import schema_problems
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject, annotations, gvk_of, spec
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _MAX_WARNINGS = 10

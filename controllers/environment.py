@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from asoreconcile.arm.endpoint import problem_of, problem_of_name
-from asoreconcile.arm.request_headers import problem_of_header
+from asoreconcile.azure.arm.endpoint import problem_of, problem_of_name
+from asoreconcile.azure.arm.request_headers import problem_of_header
 
 T = TypeVar("T")
 

@@ -9,21 +9,29 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Literal, Protocol
 
-from asoreconcile.azure import policy
-from asoreconcile.azure.annotations import POLLER_TOKEN, RECONCILE_POLICY, RESOURCE_ID
-from asoreconcile.azure.conditions import find_ready, is_ready
-from asoreconcile.azure.dependency_index import DependencyIndex, Relation, targets_of
-from asoreconcile.azure.object_reference import ObjectReference
-from asoreconcile.azure.read_set import Waits, always
-from asoreconcile.azure.sync_mode import SYNC_MODE
-from asoreconcile.azure.waiting import Waiting
+from asoreconcile.azure.catalogue.conversion import KindConversionError
+from asoreconcile.azure.catalogue.storage_codec import StorageCodec
+from asoreconcile.azure.reconcile.model import policy
+from asoreconcile.azure.reconcile.model.annotations import (
+    POLLER_TOKEN,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
+from asoreconcile.azure.reconcile.model.conditions import find_ready, is_ready
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
+from asoreconcile.azure.reconcile.state.dependency_index import (
+    DependencyIndex,
+    Relation,
+    targets_of,
+)
+from asoreconcile.azure.reconcile.state.read_set import Waits, always
+from asoreconcile.azure.reconcile.state.waiting import Waiting
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import GroupKind
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Event, Updated
-from asoreconcile.catalogue.conversion import KindConversionError
-from asoreconcile.catalogue.storage_codec import StorageCodec
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
-from asoreconcile.log import Logger
-from asoreconcile.objects import GroupKind
 from asoreconcile.runtime.application import Application
 
 _log = Logger(__name__)

@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
-from asoreconcile.clock import Clock
-from asoreconcile.entra.security_group import SecurityGroups
-from asoreconcile.fencing import Fence
-from asoreconcile.non_arm.resource import ExternalResource
-from asoreconcile.objects import GroupKind
-from asoreconcile.runtime.application import Application
-from asoreconcile.sql_users.kinds import (
+from asoreconcile.azure.entra.security_group import SecurityGroups
+from asoreconcile.azure.non_arm.resource import ExternalResource
+from asoreconcile.azure.sql_users.kinds import (
     azure_sql_users,
     mysql_users,
     postgresql_users,
 )
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.fencing import Fence
+from asoreconcile.base.objects import GroupKind
+from asoreconcile.runtime.application import Application
 
 
 @attrs.frozen

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
-from asoreconcile.azure.change_plan import OutsidePlan
-from asoreconcile.catalogue.render import DescribeOutside
-from asoreconcile.clock import Clock
-from asoreconcile.entra.planning import GroupPlanner
-from asoreconcile.entra.rendering import described_group
-from asoreconcile.graph.client import GraphClient
-from asoreconcile.objects import GroupKind
-from asoreconcile.sql_users.kinds import user_planners
-from asoreconcile.sql_users.planning import PlanSources
-from asoreconcile.sql_users.rendering import DIALECTS, rendered_user
+from asoreconcile.azure.catalogue.render import DescribeOutside
+from asoreconcile.azure.entra.planning import GroupPlanner
+from asoreconcile.azure.entra.rendering import described_group
+from asoreconcile.azure.graph.client import GraphClient
+from asoreconcile.azure.reconcile.planning.change_plan import OutsidePlan
+from asoreconcile.azure.sql_users.kinds import user_planners
+from asoreconcile.azure.sql_users.planning import PlanSources
+from asoreconcile.azure.sql_users.rendering import DIALECTS, rendered_user
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import GroupKind
 
 DESCRIBED: Mapping[GroupKind, DescribeOutside] = {
     GroupKind("entra.azure.com", "SecurityGroup"): described_group,

@@ -5,24 +5,27 @@ client secret, then the machine's managed identity: the first that the settings 
 (operations section 1).
 """
 
-from asoreconcile.arm.ca_bundle import CertificateBundleError, ca_bundle
-from asoreconcile.arm.credentials import (
+from asoreconcile.azure.arm.ca_bundle import CertificateBundleError, ca_bundle
+from asoreconcile.azure.arm.credentials import (
     ClientSecret,
     CloudConfig,
     CredentialError,
     CredentialSource,
 )
-from asoreconcile.arm.credentials_certificate import ClientCertificate
-from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
-from asoreconcile.arm.credentials_identity_file import IdentityFile
-from asoreconcile.arm.credentials_secret import (
+from asoreconcile.azure.arm.credentials_certificate import ClientCertificate
+from asoreconcile.azure.arm.credentials_federated import (
+    ManagedIdentity,
+    WorkloadIdentity,
+)
+from asoreconcile.azure.arm.credentials_identity_file import IdentityFile
+from asoreconcile.azure.arm.credentials_secret import (
     IDENTITY_FILE,
     TENANTS,
     subscription_problem,
     tenants_in,
     tenants_problem,
 )
-from asoreconcile.controllers.environment import Environment, flag
+from asoreconcile.azure.controllers.environment import Environment, flag
 from asoreconcile.redaction import know
 
 _ORIGIN = "the operator's settings"

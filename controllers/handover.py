@@ -5,9 +5,9 @@ know nothing of what the first began. So the next controller waits here. The log
 `/readyz?verbose` and a metric say for how long and for which objects.
 """
 
-from asoreconcile.clock import Clock
-from asoreconcile.log import Logger
-from asoreconcile.objects import GroupKind
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import GroupKind
 from asoreconcile.runtime.controller import Controller
 
 _log = Logger(__name__)

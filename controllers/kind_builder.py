@@ -6,36 +6,36 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from asoreconcile.azure.memory import ObjectMemories
-from asoreconcile.azure.read_set import InFlightReads
-from asoreconcile.azure.requeue_backoff import RequeueBackoff
-from asoreconcile.cache.informer import Informer
-from asoreconcile.catalogue.kinds import Catalogue, KindVersion
-from asoreconcile.catalogue.storage_codec import StorageCodec, codec_of
-from asoreconcile.clock import Clock
-from asoreconcile.controllers.azure_ids import index_azure_ids
-from asoreconcile.controllers.credential_watcher import index_credentials
-from asoreconcile.controllers.event_mapping import EventMapping
-from asoreconcile.controllers.kind_registry import (
+from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.azure.catalogue.storage_codec import StorageCodec, codec_of
+from asoreconcile.azure.controllers.azure_ids import index_azure_ids
+from asoreconcile.azure.controllers.credential_watcher import index_credentials
+from asoreconcile.azure.controllers.event_mapping import EventMapping
+from asoreconcile.azure.controllers.kind_registry import (
     RunningKind,
     controller_name,
     needs_reconcile,
     resource_of,
 )
-from asoreconcile.controllers.rate_limiter import retries, throttle_for
-from asoreconcile.controllers.ready_metrics import index_not_ready
-from asoreconcile.controllers.settings import Settings
-from asoreconcile.controllers.webhooks import Webhooks
-from asoreconcile.deferred import Deferred
-from asoreconcile.objects import GroupKind, ObjectKey
+from asoreconcile.azure.controllers.rate_limiter import retries, throttle_for
+from asoreconcile.azure.controllers.ready_metrics import index_not_ready
+from asoreconcile.azure.controllers.settings import Settings
+from asoreconcile.azure.controllers.webhooks import Webhooks
+from asoreconcile.azure.reconcile.state.memory import ObjectMemories
+from asoreconcile.azure.reconcile.state.read_set import InFlightReads
+from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.deferred import Deferred
+from asoreconcile.base.objects import GroupKind, ObjectKey
+from asoreconcile.cache.informer import Informer
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.reconciler import Reconciler, Request, Result
 from asoreconcile.runtime.sources import Watch
 
 if TYPE_CHECKING:
-    from asoreconcile.azure.reconcile_scope import SharedDependencies
-    from asoreconcile.non_arm.resource import ExternalResource
+    from asoreconcile.azure.non_arm.resource import ExternalResource
+    from asoreconcile.azure.reconcile.scope.reconcile_scope import SharedDependencies
 
 
 # A reconcile sends a handful of requests, each with at most 90 s of silence (D9).
@@ -119,8 +119,8 @@ class KindBuilder:
         """Loads the modules that talk to Azure; a kind without objects does not need
         them.
         """
-        from asoreconcile.azure.reconcile_scope import KindRuntime
-        from asoreconcile.azure.reconciler import ArmReconciler
+        from asoreconcile.azure.reconcile.engine.reconciler import ArmReconciler
+        from asoreconcile.azure.reconcile.scope.reconcile_scope import KindRuntime
 
         kind = KindRuntime(
             version=version,
@@ -138,7 +138,7 @@ class KindBuilder:
         )
         if version.is_arm:
             return ArmReconciler(self.operator(), kind, informer)
-        from asoreconcile.non_arm.reconciler import ExternalReconciler
+        from asoreconcile.azure.non_arm.reconciler import ExternalReconciler
 
         resource = self.external()[version.group_kind]
         return ExternalReconciler(self.operator(), kind, informer, resource)

@@ -6,8 +6,8 @@ import attrs
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from asoreconcile.controllers.handover import HandOver
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.controllers.handover import HandOver
+from asoreconcile.base.objects import GroupKind
 
 
 @attrs.frozen

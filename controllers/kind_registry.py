@@ -11,29 +11,29 @@ from contextlib import suppress
 
 import attrs
 
-from asoreconcile.arm import ids
-from asoreconcile.azure import policy
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.catalogue.conversion import KindConversionError
+from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.catalogue.storage_codec import StorageCodec
+from asoreconcile.azure.controllers.azure_ids import with_id
+from asoreconcile.azure.reconcile.model import policy
+from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
     FINALIZER,
     OPERATOR_NAMESPACE,
     RESOURCE_ID,
 )
-from asoreconcile.azure.export_cache import ROTATE
-from asoreconcile.azure.memory import ObjectMemories
-from asoreconcile.azure.object_reference import ObjectReference
-from asoreconcile.azure.read_set import InFlightReads, Waits, always
-from asoreconcile.azure.sync_mode import SYNC_MODE
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
+from asoreconcile.azure.reconcile.state.export_cache import ROTATE
+from asoreconcile.azure.reconcile.state.memory import ObjectMemories
+from asoreconcile.azure.reconcile.state.read_set import InFlightReads, Waits, always
+from asoreconcile.base.errors import RetryError
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Event, Updated
 from asoreconcile.cache.informer import Informer
-from asoreconcile.catalogue.conversion import KindConversionError
-from asoreconcile.catalogue.kinds import KindVersion
-from asoreconcile.catalogue.storage_codec import StorageCodec
-from asoreconcile.controllers.azure_ids import with_id
-from asoreconcile.errors import RetryError
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import GroupKind, JsonObject, ObjectKey
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.predicates import generation_changed
 

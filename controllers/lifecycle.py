@@ -13,18 +13,18 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from asoreconcile.catalogue.kinds import KindVersion
-from asoreconcile.clock import Clock
-from asoreconcile.controllers.handover import HandOver
-from asoreconcile.controllers.kind_metrics import HandOverMetrics
-from asoreconcile.controllers.kind_registry import KindRegistry, RunningKind
-from asoreconcile.controllers.ready_metrics import ReadyMetrics
-from asoreconcile.log import Logger
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.controllers.handover import HandOver
+from asoreconcile.azure.controllers.kind_metrics import HandOverMetrics
+from asoreconcile.azure.controllers.kind_registry import KindRegistry, RunningKind
+from asoreconcile.azure.controllers.ready_metrics import ReadyMetrics
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import GroupKind
+from asoreconcile.base.threads import Threads
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.runnable import RunnableGroup
-from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 # Idle workers need a moment to leave; more would hold up other kinds.

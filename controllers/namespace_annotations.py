@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Protocol
 
+from asoreconcile.base.errors import RetryError
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry
-from asoreconcile.errors import RetryError
-from asoreconcile.objects import ObjectKey
 
 _AGAIN_SECONDS = 0.1
 

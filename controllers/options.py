@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import attrs
 
-from asoreconcile.clock import Clock
-from asoreconcile.controllers.webhooks import WebhookOptions
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.azure.controllers.webhooks import WebhookOptions
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 from asoreconcile.runtime.manager import GRACE_SECONDS
 from asoreconcile.webhooks.serving_certificates import FileCertificates

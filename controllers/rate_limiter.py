@@ -1,8 +1,8 @@
 """How fast objects come back after failing, and how many reconciles run a second."""
 
-from asoreconcile.backoff import ItemExponential, RateLimiter
-from asoreconcile.clock import Clock
-from asoreconcile.controllers.settings import RateLimit
+from asoreconcile.azure.controllers.settings import RateLimit
+from asoreconcile.base.backoff import ItemExponential, RateLimiter
+from asoreconcile.base.clock import Clock
 from asoreconcile.runtime.worker import Throttle
 
 # ASO's limiter.

@@ -11,12 +11,12 @@ import attrs
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from asoreconcile.azure.conditions import find_ready
+from asoreconcile.azure.controllers.kind_registry import RunningKind
+from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import GroupKind, JsonObject, dig
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.informer import Informer
-from asoreconcile.clock import Clock
-from asoreconcile.controllers.kind_registry import RunningKind
-from asoreconcile.objects import GroupKind, JsonObject, dig
 
 _INDEX = "not-ready"
 _PENDING = "Pending"

@@ -11,17 +11,15 @@ from enum import Enum
 
 import attrs
 
-from asoreconcile.arm.credentials import CloudConfig, CredentialSource
-from asoreconcile.arm.credentials_federated import TOKEN_FILE
-from asoreconcile.arm.credentials_secret import (
+from asoreconcile.azure.arm.credentials import CloudConfig, CredentialSource
+from asoreconcile.azure.arm.credentials_federated import TOKEN_FILE
+from asoreconcile.azure.arm.credentials_secret import (
     CLOUD,
     ENTRA_APP_ID,
     SecretRules,
     application_id,
 )
-from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.sync_mode import BulkReads, SyncMode, Undeclared
-from asoreconcile.controllers.environment import (
+from asoreconcile.azure.controllers.environment import (
     Environment,
     flag,
     header_text,
@@ -31,9 +29,11 @@ from asoreconcile.controllers.environment import (
     rate,
     whole,
 )
-from asoreconcile.controllers.global_credential import global_credential
-from asoreconcile.errors import AsoreconcileError
-from asoreconcile.graph.cloud import SETTING
+from asoreconcile.azure.controllers.global_credential import global_credential
+from asoreconcile.azure.graph.cloud import SETTING
+from asoreconcile.azure.reconcile.model.policy import Policy
+from asoreconcile.azure.reconcile.model.sync_mode import BulkReads, SyncMode, Undeclared
+from asoreconcile.base.errors import AsoreconcileError
 
 _DEFAULT_SYNC_PERIOD_SECONDS: float | None = 3600.0
 _DEFAULT_WORKERS = 4

@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from asoreconcile.clock import Clock
-from asoreconcile.objects import (
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
     ObjectKey,
@@ -22,7 +22,7 @@ from asoreconcile.objects import (
     resource_version,
     version_number,
 )
-from asoreconcile.single_flight import SingleFlight
+from asoreconcile.base.single_flight import SingleFlight
 
 # As long as objects that are applied together may wait for their turn.
 _SHARED_SECONDS = 1.0

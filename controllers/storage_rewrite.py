@@ -8,14 +8,9 @@ interrupted rewrite starts again.
 
 import attrs
 
-from asoreconcile import reconcile_context
-from asoreconcile.catalogue.conversion import ORIGINAL_VERSION, STORED_SUFFIX
-from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.create_or_patch import patch_object
-from asoreconcile.kube.errors import ConflictError, NotFoundError
-from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
-from asoreconcile.kube.selection import ListOptions, Selection
-from asoreconcile.objects import (
+from asoreconcile.azure.catalogue.conversion import ORIGINAL_VERSION, STORED_SUFFIX
+from asoreconcile.base import reconcile_context
+from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
     key_of,
@@ -23,6 +18,11 @@ from asoreconcile.objects import (
     spec,
     status,
 )
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.create_or_patch import patch_object
+from asoreconcile.kube.errors import ConflictError, NotFoundError
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
+from asoreconcile.kube.selection import ListOptions, Selection
 
 # Until each of several API servers knows the new storage version.
 SETTLE_SECONDS = 60.0

@@ -8,22 +8,22 @@ list is conditional on the CRD's resource version, so of two concurrent writers 
 reads again.
 """
 
-from asoreconcile.backoff import ItemExponential
-from asoreconcile.cache.informer import Informer
-from asoreconcile.clock import Clock
-from asoreconcile.controllers.crd_coverage import stored_version
-from asoreconcile.controllers.definitions import Definitions
-from asoreconcile.controllers.storage_rewrite import (
+from asoreconcile.azure.controllers.crd_coverage import stored_version
+from asoreconcile.azure.controllers.definitions import Definitions
+from asoreconcile.azure.controllers.storage_rewrite import (
     SETTLE_SECONDS,
     StorageRewrite,
     listed_versions,
     stored_resource,
 )
+from asoreconcile.base.backoff import ItemExponential
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import ObjectKey
+from asoreconcile.cache.informer import Informer
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ForbiddenError, InvalidError, NotFoundError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
-from asoreconcile.log import Logger
-from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.predicates import concerns

@@ -12,30 +12,33 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from asoreconcile.azure.export_targets import (
-    CONFIG_MAP_EXPRESSIONS,
-    SECRET_EXPRESSIONS,
-)
-from asoreconcile.catalogue.conversion import KindConversionError, convert
-from asoreconcile.catalogue.kinds import (
+from asoreconcile.azure.catalogue.conversion import KindConversionError, convert
+from asoreconcile.azure.catalogue.kinds import (
     Catalogue,
     KindVersion,
     NotInCatalogueError,
 )
-from asoreconcile.catalogue.problems import Problem
-from asoreconcile.catalogue.webhook_manifests import MUTATING_NAME, VALIDATING_NAME
-from asoreconcile.catalogue.webhookclient import (
+from asoreconcile.azure.catalogue.problems import Problem
+from asoreconcile.azure.catalogue.webhook_manifests import (
+    MUTATING_NAME,
+    VALIDATING_NAME,
+)
+from asoreconcile.azure.catalogue.webhookclient import (
     CONVERT_PATH,
     MUTATE_PATH,
     VALIDATE_PATH,
     WebhookClient,
 )
-from asoreconcile.controllers.admission import Admission
-from asoreconcile.errors import AsoreconcileError
-from asoreconcile.expressions.api import Expressions
-from asoreconcile.expressions.fair_share import EngineBusyError
-from asoreconcile.expressions.process import EngineMissingError
-from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, dig, gvk_of
+from asoreconcile.azure.controllers.admission import Admission
+from asoreconcile.azure.expressions.api import Expressions
+from asoreconcile.azure.expressions.fair_share import EngineBusyError
+from asoreconcile.azure.expressions.process import EngineMissingError
+from asoreconcile.azure.reconcile.model.export_targets import (
+    CONFIG_MAP_EXPRESSIONS,
+    SECRET_EXPRESSIONS,
+)
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, dig, gvk_of
 from asoreconcile.runtime.application import Application
 from asoreconcile.webhooks.ca_bundles import WebhookTarget
 from asoreconcile.webhooks.conversion import Convert
@@ -222,7 +225,9 @@ def expression_problems(
         return []
     if not (given.get(SECRET_EXPRESSIONS) or given.get(CONFIG_MAP_EXPRESSIONS)):
         return []
-    from asoreconcile.azure.export_expressions import ExportExpressions
+    from asoreconcile.azure.reconcile.exports.export_expressions import (
+        ExportExpressions,
+    )
 
     try:
         return ExportExpressions(expressions, version, obj).problems()

@@ -10,8 +10,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
 
-from asoreconcile import extensions
-from asoreconcile.middleware.extension_set import ExtensionError, ExtensionSet
+from asoreconcile.azure import extensions
+from asoreconcile.azure.middleware.extension_set import ExtensionError, ExtensionSet
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import orjson
 
-from asoreconcile.arm.response import ArmResponse
+from asoreconcile.azure.arm.response import ArmResponse
 
 ID = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Net/things/n"
 

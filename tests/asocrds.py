@@ -4,9 +4,9 @@ Each version stands beside its stored form, all are served, descriptions are in,
 webhook of its Service converts.
 """
 
-from asoreconcile.catalogue.crd import crd
-from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.objects import copy_json
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.base.objects import copy_json
 
 SERVICE = WebhookClient(
     namespace="azureserviceoperator-system", name="azureserviceoperator-webhook-service"

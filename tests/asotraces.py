@@ -2,14 +2,14 @@
 
 import json
 
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
     OPERATOR_NAMESPACE,
     RESOURCE_ID,
 )
-from asoreconcile.objects import metadata, uid_of
+from asoreconcile.base.objects import metadata, uid_of
 
 BUILD = "v2.13.0"
 LONG_AGO = "2025-01-01T00:00:00Z"

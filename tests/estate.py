@@ -11,7 +11,7 @@ from collections import Counter
 
 from world import postgres_server, resource_group
 
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     LATEST_RECONCILED_GENERATION,
     OPERATOR_NAMESPACE,
@@ -20,10 +20,8 @@ from asoreconcile.azure.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.conditions import find_ready
-from asoreconcile.kube.errors import NotFoundError
-from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
-from asoreconcile.objects import (
+from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.base.objects import (
     ObjectKey,
     annotations,
     finalizers,
@@ -32,6 +30,8 @@ from asoreconcile.objects import (
     owner_references,
     uid_of,
 )
+from asoreconcile.kube.errors import NotFoundError
+from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
 
 ROLES = ("group", "server")
 _REMOVED = {

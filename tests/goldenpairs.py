@@ -12,20 +12,20 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.catalogue import render
-from asoreconcile.catalogue.kinds import Catalogue
-from asoreconcile.catalogue.render import RenderedRequest
-from asoreconcile.catalogue.resolution import Resolution, answers_of
-from asoreconcile.clock import SystemClock
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.errors import AsoreconcileError
-from asoreconcile.extensions.registry import builtin_sets
-from asoreconcile.log import Logger
-from asoreconcile.middleware.chain import Extensions
-from asoreconcile.middleware.context import ReconcileContext
-from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
-from asoreconcile.middleware.requests import ModifyPayload
-from asoreconcile.objects import JsonObject, gvk_of
+from asoreconcile.azure.catalogue import render
+from asoreconcile.azure.catalogue.kinds import Catalogue
+from asoreconcile.azure.catalogue.render import RenderedRequest
+from asoreconcile.azure.catalogue.resolution import Resolution, answers_of
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.extensions.registry import builtin_sets
+from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.middleware.context import ReconcileContext
+from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
+from asoreconcile.azure.middleware.requests import ModifyPayload
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import JsonObject, gvk_of
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
 RECORDINGS = "recordings-dev.tar.xz"

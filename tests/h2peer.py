@@ -9,9 +9,9 @@ import struct
 import threading
 from contextlib import contextmanager, suppress
 
+from asoreconcile.base.threads import Threads
 from asoreconcile.testing.http import _context
 from asoreconcile.testing.throwaway_certificates import certificate_authority
-from asoreconcile.threads import Threads
 from asoreconcile.wire.destination import Destination
 from asoreconcile.wire.loop import StreamLoop
 from asoreconcile.wire.trust import TlsTrust

@@ -4,10 +4,14 @@ from collections import Counter
 
 from estate import ROLES, Estate
 
-from asoreconcile.arm.outcomes import Failed
-from asoreconcile.azure.annotations import FINALIZER, POLLER_TOKEN, RESOURCE_ID
-from asoreconcile.azure.conditions import find_ready
-from asoreconcile.objects import annotations, finalizers, is_deleting, uid_of
+from asoreconcile.azure.arm.outcomes import Failed
+from asoreconcile.azure.reconcile.model.annotations import (
+    FINALIZER,
+    POLLER_TOKEN,
+    RESOURCE_ID,
+)
+from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.base.objects import annotations, finalizers, is_deleting, uid_of
 
 
 class Invariants:

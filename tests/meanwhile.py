@@ -1,7 +1,7 @@
 """Something that happens in the middle of a pass, before its PUT or after it."""
 
-from asoreconcile.middleware.extension_points import POST_RECONCILE, PRE_RECONCILE
-from asoreconcile.middleware.extension_set import ExtensionSet
+from asoreconcile.azure.middleware.extension_points import POST_RECONCILE, PRE_RECONCILE
+from asoreconcile.azure.middleware.extension_set import ExtensionSet
 
 
 class Meanwhile:

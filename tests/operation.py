@@ -14,12 +14,13 @@ from pathlib import Path
 
 import orjson
 
-from asoreconcile.azure.conditions import find_ready
-from asoreconcile.catalogue.manifests import read_manifests
-from asoreconcile.cmd.subprocesses import ChildProcess
-from asoreconcile.controllers import crds
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.kind_registry import resource_of
+from asoreconcile.azure.catalogue.manifests import read_manifests
+from asoreconcile.azure.cmd.subprocesses import ChildProcess
+from asoreconcile.azure.controllers import crds
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.base.objects import ObjectKey, gvk_of, key_of, metadata
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import NotFoundError
@@ -30,7 +31,6 @@ from asoreconcile.kube.resources import (
     SECRETS,
 )
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import ObjectKey, gvk_of, key_of, metadata
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.kube import KubeServer
 

@@ -1,6 +1,6 @@
 """Real time in which pauses end at once: for tests that wait for answers, not delays."""
 
-from asoreconcile.clock import SystemClock
+from asoreconcile.base.clock import SystemClock
 
 
 class QuickClock:

@@ -3,7 +3,7 @@
 Or none, for the first that ask, as on a machine that has no more.
 """
 
-from asoreconcile.threads import Threads
+from asoreconcile.base.threads import Threads
 
 
 class RecordedThreads(Threads):

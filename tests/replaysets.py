@@ -16,9 +16,10 @@ from pathlib import Path
 import attrs
 from operation import Operation
 
-from asoreconcile.catalogue.crd import crd
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, gvk_of, key_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import (
@@ -26,7 +27,6 @@ from asoreconcile.kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     SECRETS,
 )
-from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, gvk_of, key_of
 from asoreconcile.testing.replay import Asked, RecordedExchange, ReplayServer, Summary
 from asoreconcile.testing.replay.script import fewest_requests, script_of
 

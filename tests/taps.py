@@ -4,9 +4,13 @@ A process here is a reconciler with an empty memory. Reads pass through; a write
 handed over with its name, the way to make it, and the error that a lost answer is.
 """
 
-from asoreconcile.arm.errors import ArmTransportError
-from asoreconcile.arm.outcomes import Failed, OperationDone
-from asoreconcile.azure.annotations import FINALIZER, OPERATOR_NAMESPACE, POLLER_TOKEN
+from asoreconcile.azure.arm.errors import ArmTransportError
+from asoreconcile.azure.arm.outcomes import Failed, OperationDone
+from asoreconcile.azure.reconcile.model.annotations import (
+    FINALIZER,
+    OPERATOR_NAMESPACE,
+    POLLER_TOKEN,
+)
 from asoreconcile.kube.errors import TransportError
 
 

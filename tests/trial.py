@@ -12,11 +12,11 @@ from matrix import Cell
 from taps import ArmTap, CrashError, KubeTap
 from world import SYNC_SECONDS
 
-from asoreconcile.azure.owner_reads import OwnerReads
-from asoreconcile.azure.reconciler import ArmReconciler
-from asoreconcile.controllers.credential_resolver import GlobalConnection
+from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
+from asoreconcile.azure.reconcile.engine.reconciler import ArmReconciler
+from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
+from asoreconcile.base.objects import gvk_of
 from asoreconcile.kube.errors import ApiError, TransportError
-from asoreconcile.objects import gvk_of
 from asoreconcile.runtime.reconciler import Request
 
 _PASSES = 120

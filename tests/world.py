@@ -12,27 +12,43 @@ from unittest import mock
 
 import attrs
 
-from asoreconcile.arm import ids
-from asoreconcile.arm.budget import Budget
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.credentials import ClientSecret, CloudConfig
-from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
-from asoreconcile.azure.conditions import find_ready
-from asoreconcile.azure.decisions import IN_PROGRESS_PRIORITY
-from asoreconcile.azure.default_delete import delete_resource
-from asoreconcile.azure.deferred_note import NOTE_PRIORITY
-from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.read_set import InFlightReads
-from asoreconcile.azure.reconcile_scope import KindRuntime, SharedDependencies
-from asoreconcile.azure.reconciler import ArmReconciler
-from asoreconcile.azure.requeue_backoff import RequeueBackoff
-from asoreconcile.catalogue.rules import RULES
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.crds import manifest
-from asoreconcile.controllers.credential_resolver import GlobalConnection
-from asoreconcile.controllers.kind_registry import resource_of
-from asoreconcile.extensions.registry import builtin_sets
-from asoreconcile.graph.client import GraphClient
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.budget import Budget
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.credentials import ClientSecret, CloudConfig
+from asoreconcile.azure.catalogue.rules import RULES
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.crds import manifest
+from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
+from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.azure.extensions.registry import builtin_sets
+from asoreconcile.azure.graph.client import GraphClient
+from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
+from asoreconcile.azure.non_arm.reconciler import ExternalReconciler
+from asoreconcile.azure.reconcile.engine.reconciler import ArmReconciler
+from asoreconcile.azure.reconcile.model.annotations import OPERATOR_NAMESPACE
+from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.decisions import IN_PROGRESS_PRIORITY
+from asoreconcile.azure.reconcile.model.policy import Policy
+from asoreconcile.azure.reconcile.scope.reconcile_scope import (
+    KindRuntime,
+    SharedDependencies,
+)
+from asoreconcile.azure.reconcile.state.deferred_note import NOTE_PRIORITY
+from asoreconcile.azure.reconcile.state.read_set import InFlightReads
+from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
+from asoreconcile.azure.reconcile.writes.default_delete import delete_resource
+from asoreconcile.base.objects import (
+    GroupKind,
+    ObjectKey,
+    annotations,
+    copy_json,
+    gvk_of,
+    key_of,
+    uid_of,
+)
+from asoreconcile.base.reconcile_context import Context, current, running
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import NotFoundError
@@ -42,19 +58,6 @@ from asoreconcile.kube.resources import (
     NAMESPACES,
     SECRETS,
 )
-from asoreconcile.middleware.chain import Extensions
-from asoreconcile.middleware.default_handlers import DefaultHandlers
-from asoreconcile.non_arm.reconciler import ExternalReconciler
-from asoreconcile.objects import (
-    GroupKind,
-    ObjectKey,
-    annotations,
-    copy_json,
-    gvk_of,
-    key_of,
-    uid_of,
-)
-from asoreconcile.reconcile_context import Context, current, running
 from asoreconcile.runtime.reconciler import Request
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock

@@ -5,6 +5,14 @@ Rules: CA-1, CA-4, CL-1, D21.
 
 from collections.abc import Mapping, Sequence
 
+from asoreconcile.base.objects import (
+    JsonObject,
+    ObjectKey,
+    key_of,
+    metadata,
+    spec,
+    uid_of,
+)
 from asoreconcile.cache.informer import Informer, NotCachedError
 from asoreconcile.cache.informers import Informers
 from asoreconcile.kube.client import KubeClient
@@ -13,14 +21,6 @@ from asoreconcile.kube.finalizers import has_ended, is_held
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.selection import Selection, selection_of
 from asoreconcile.kube.writes import Write, Writes
-from asoreconcile.objects import (
-    JsonObject,
-    ObjectKey,
-    key_of,
-    metadata,
-    spec,
-    uid_of,
-)
 
 # For these the server first adds a finalizer: the object remains visible for a while.
 _HOLDING = ("Foreground", "Orphan")

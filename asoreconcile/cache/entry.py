@@ -14,8 +14,8 @@ from typing import NamedTuple, Self
 
 import orjson
 
-from asoreconcile import jsontext
-from asoreconcile.objects import GroupKind, JsonObject, ObjectKey, gvk_of
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, gvk_of
 
 Pairs = tuple[str, ...]
 """Names and values alternating: a dict would be tracked, and need three times the

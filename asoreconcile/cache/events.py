@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import attrs
 
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry
-from asoreconcile.objects import ObjectKey
 
 
 @attrs.frozen

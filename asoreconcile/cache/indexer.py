@@ -7,6 +7,8 @@ writes at a time; reads from any thread never wait. Rules: IN-1 - IN-8, IN-11, D
 import threading
 from collections.abc import Callable
 
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, EventHandler, Updated
 from asoreconcile.cache.initial_list import InitialList
@@ -14,8 +16,6 @@ from asoreconcile.cache.overlay import Overlay
 from asoreconcile.cache.processor import Processor, Registration
 from asoreconcile.cache.scope import WatchScope
 from asoreconcile.cache.store import IndexFunction, Store
-from asoreconcile.clock import Clock
-from asoreconcile.objects import ObjectKey
 
 
 class Indexer:

@@ -8,6 +8,19 @@ import random
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import AsoreconcileError, StoppedError, check_seconds
+from asoreconcile.base.lazy_event import LazyEvent
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import (
+    JsonObject,
+    ObjectKey,
+    key_of,
+    resource_version,
+    version_number,
+)
+from asoreconcile.base.signatures import check_takes
+from asoreconcile.base.threads import Threads
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import EventHandler
 from asoreconcile.cache.indexer import Indexer
@@ -25,20 +38,7 @@ from asoreconcile.cache.unreadable import (
 )
 from asoreconcile.cache.watch_feed import WatchFeed
 from asoreconcile.cache.watch_runner import OwnThreads, WatchRunner
-from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoreconcileError, StoppedError, check_seconds
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.lazy_event import LazyEvent
-from asoreconcile.log import Logger
-from asoreconcile.objects import (
-    JsonObject,
-    ObjectKey,
-    key_of,
-    resource_version,
-    version_number,
-)
-from asoreconcile.signatures import check_takes
-from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 

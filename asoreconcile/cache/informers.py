@@ -5,15 +5,15 @@ from collections.abc import Mapping
 
 import attrs
 
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.threads import Threads
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.scope import EVERYTHING, CacheOptions
 from asoreconcile.cache.source import ListerWatcher, StreamingClient
 from asoreconcile.cache.unreadable import ReportUnreadable, unreported
 from asoreconcile.cache.watch_runner import SharedThreads
-from asoreconcile.clock import Clock
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.threads import Threads
 
 
 @attrs.frozen

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
+from asoreconcile.base.clock import Clock, Timer
+from asoreconcile.base.objects import JsonObject, annotations, key_of, resource_version
+from asoreconcile.base.steps import Stepwise
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.source import SteppedPage, SteppedSource
-from asoreconcile.clock import Clock, Timer
 from asoreconcile.kube.errors import ExpiredError, event_error
 from asoreconcile.kube.listing import Pages
 from asoreconcile.kube.selection import NEWEST, ListOptions, Selection
-from asoreconcile.objects import JsonObject, annotations, key_of, resource_version
-from asoreconcile.steps import Stepwise
 
 # client-go's page size.
 _PAGE = 500

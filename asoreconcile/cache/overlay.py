@@ -18,8 +18,8 @@ from collections.abc import Callable, Collection
 
 import attrs
 
+from asoreconcile.base.objects import ObjectKey, version_number
 from asoreconcile.cache.entry import Entry
-from asoreconcile.objects import ObjectKey, version_number
 
 # Deletions of objects that this cache never shows (other labels) must not fill it.
 _MOST_UNSEEN = 32

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
+from asoreconcile.base.clock import Clock, Timer
+from asoreconcile.base.log import Logger
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Event, EventHandler, Updated
-from asoreconcile.clock import Clock, Timer
-from asoreconcile.log import Logger
 
 _log = Logger(__name__)
 

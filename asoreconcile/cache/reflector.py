@@ -12,6 +12,12 @@ from typing import Protocol, TypeVar
 
 import attrs
 
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import AsoreconcileError, StoppedError
+from asoreconcile.base.lazy_event import LazyEvent
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import JsonObject, resource_version
+from asoreconcile.base.steps import Stepwise
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.initial_list import (
     InactivityTimer,
@@ -31,8 +37,6 @@ from asoreconcile.cache.watch_errors import (
     recovery_of,
 )
 from asoreconcile.cache.watching import BookmarkSupport, OpenWatch
-from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoreconcileError, StoppedError
 from asoreconcile.kube.errors import (
     ApiError,
     ForbiddenError,
@@ -41,10 +45,6 @@ from asoreconcile.kube.errors import (
     event_error,
 )
 from asoreconcile.kube.selection import Selection
-from asoreconcile.lazy_event import LazyEvent
-from asoreconcile.log import Logger
-from asoreconcile.objects import JsonObject, resource_version
-from asoreconcile.steps import Stepwise
 
 _log = Logger(__name__)
 

@@ -3,7 +3,7 @@
 Rules: RF-2, RF-10.
 """
 
-from asoreconcile.objects import version_number
+from asoreconcile.base.objects import version_number
 
 AT_HAND = "0"
 """Any state that the server has cached."""

@@ -8,10 +8,10 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.errors import check_is, check_list
+from asoreconcile.base.errors import check_is, check_list
+from asoreconcile.base.objects import GroupKind, JsonObject
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.selection import Selection, check_selector
-from asoreconcile.objects import GroupKind, JsonObject
 
 Transform = Callable[[JsonObject], JsonObject]
 """Gets an object that it may change; returns it, or another one."""

@@ -17,14 +17,14 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.log import Logger
+from asoreconcile.base.threads import Threads
 from asoreconcile.cache.informers import Informers
-from asoreconcile.clock import Clock
-from asoreconcile.errors import StoppedError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import ApiError, TransportError
-from asoreconcile.log import Logger
-from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 

@@ -5,11 +5,11 @@ from typing import Protocol, runtime_checkable
 
 import attrs
 
+from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.steps import Stepwise
+from asoreconcile.base.threads import Threads
 from asoreconcile.kube.selection import ListOptions, Selection
 from asoreconcile.kube.watch import WatchStream
-from asoreconcile.objects import JsonObject
-from asoreconcile.steps import Stepwise
-from asoreconcile.threads import Threads
 
 
 class ListPage(Protocol):

@@ -8,9 +8,9 @@ Rules: IN-1, IN-11, TH-4.
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry, EntryRow
-from asoreconcile.log import Logger
-from asoreconcile.objects import ObjectKey
 
 _log = Logger(__name__)
 

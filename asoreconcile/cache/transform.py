@@ -2,12 +2,12 @@
 
 import attrs
 
-from asoreconcile import jsontext
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject, copy_json
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.scope import Transform
 from asoreconcile.cache.unreadable import BadObjectError
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import JsonObject, copy_json
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _PARTIAL = "PartialObjectMetadata"

@@ -6,13 +6,10 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
-from asoreconcile import jsontext
-from asoreconcile.cache.entry import Entry
-from asoreconcile.errors import AsoreconcileError
-from asoreconcile.kube.events import EventRecorder
-from asoreconcile.kube.resources import ApiResource
-from asoreconcile.log import Logger
-from asoreconcile.objects import (
+from asoreconcile.base import jsontext
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
     generation,
@@ -22,6 +19,9 @@ from asoreconcile.objects import (
     status,
     uid_of,
 )
+from asoreconcile.cache.entry import Entry
+from asoreconcile.kube.events import EventRecorder
+from asoreconcile.kube.resources import ApiResource
 
 _log = Logger(__name__)
 

@@ -6,7 +6,7 @@ Rules: RF-1, RF-2, RF-7, RF-11.
 from collections.abc import Callable
 from enum import Enum
 
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.kube.errors import (
     ApiError,
     DecodeError,

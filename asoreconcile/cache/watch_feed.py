@@ -3,6 +3,8 @@
 import threading
 from collections.abc import Callable
 
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject, key_of, resource_version
 from asoreconcile.cache.indexer import Indexer
 from asoreconcile.cache.initial_list import InitialList, StreamingSupport
 from asoreconcile.cache.reflector import Reflector
@@ -11,8 +13,6 @@ from asoreconcile.cache.source import SteppedSource
 from asoreconcile.cache.transform import EntryTransform
 from asoreconcile.cache.unreadable import EntryReader, ReportUnreadable
 from asoreconcile.cache.watch_runner import RunningWatch, WatchRunner
-from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject, key_of, resource_version
 
 
 class WatchFeed:

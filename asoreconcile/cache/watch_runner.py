@@ -5,6 +5,8 @@ from typing import Protocol
 
 import attrs
 
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.threads import Threads
 from asoreconcile.cache.reflector import Reflector
 from asoreconcile.cache.source import (
     BlockingSource,
@@ -13,8 +15,6 @@ from asoreconcile.cache.source import (
     StreamingClient,
 )
 from asoreconcile.cache.watch_workers import WatchWorkers
-from asoreconcile.clock import Clock
-from asoreconcile.threads import Threads
 
 
 class RunningWatch(Protocol):

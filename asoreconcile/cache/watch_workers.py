@@ -14,12 +14,12 @@ from contextlib import suppress
 from enum import Enum, auto
 from functools import partial
 
-from asoreconcile.clock import Clock, Timer
-from asoreconcile.errors import StoppedError
-from asoreconcile.lazy_event import LazyEvent
-from asoreconcile.log import Logger
-from asoreconcile.steps import Stepwise
-from asoreconcile.threads import Threads
+from asoreconcile.base.clock import Clock, Timer
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.lazy_event import LazyEvent
+from asoreconcile.base.log import Logger
+from asoreconcile.base.steps import Stepwise
+from asoreconcile.base.threads import Threads
 
 _log = Logger(__name__)
 

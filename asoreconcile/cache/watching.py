@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject, resource_version
+from asoreconcile.base.steps import Stepwise
 from asoreconcile.cache.initial_list import InactivityTimer
 from asoreconcile.cache.resume_point import is_before
 from asoreconcile.cache.source import SteppedWatch
 from asoreconcile.cache.watch_errors import BehindError, VeryShortWatchError
-from asoreconcile.clock import Clock
 from asoreconcile.kube.errors import DecodeError, TransportError
-from asoreconcile.objects import JsonObject, resource_version
-from asoreconcile.steps import Stepwise
 
 # A shorter watch without events: a server or proxy cuts watches off, and reopening at
 # once would be a busy loop.

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from asoreconcile.base.steps import Stepwise
 from asoreconcile.kube.errors import TransportError
-from asoreconcile.steps import Stepwise
 from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.loop_stream import LoopStream
 from asoreconcile.wire.stream import WireStream

@@ -9,7 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 
-from asoreconcile.log import Logger
+from asoreconcile.base.log import Logger
 
 _log = Logger(__name__)
 HEADER = "warning"

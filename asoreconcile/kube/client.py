@@ -10,10 +10,12 @@ from typing import Literal, Self
 
 import attrs
 
-from asoreconcile.backoff import RateLimiter
-from asoreconcile.clock import Clock, SystemClock
-from asoreconcile.errors import check_seconds
-from asoreconcile.fencing import Fence
+from asoreconcile.base.backoff import RateLimiter
+from asoreconcile.base.clock import Clock, SystemClock
+from asoreconcile.base.errors import check_seconds
+from asoreconcile.base.fencing import Fence
+from asoreconcile.base.objects import JsonObject, ObjectKey, metadata
+from asoreconcile.base.threads import Threads
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import DecodeError, NotFoundError
 from asoreconcile.kube.listing import Listing, Pages, items_of, place_of
@@ -31,8 +33,6 @@ from asoreconcile.kube.streams import WATCH_GRACE_SECONDS, KubeStreams, watch_qu
 from asoreconcile.kube.transport import READ_SECONDS, Transport
 from asoreconcile.kube.watch import WatchStream
 from asoreconcile.kube.writes import Write, Writes, delete_options
-from asoreconcile.objects import JsonObject, ObjectKey, metadata
-from asoreconcile.threads import Threads
 
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
 

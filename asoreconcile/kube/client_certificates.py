@@ -7,8 +7,8 @@ half-written, the certificates in use stay.
 import threading
 from pathlib import Path
 
-from asoreconcile.log import Logger
-from asoreconcile.tls import Pair, Pem, Stamp, file_stamp
+from asoreconcile.base.log import Logger
+from asoreconcile.base.tls import Pair, Pem, Stamp, file_stamp
 from asoreconcile.wire.trust import (
     TlsTrust,
     checked_authorities,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import attrs
 
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.wire.trust import TlsTrust
 
 

@@ -6,7 +6,7 @@ An object has one condition per type. Programs read `status`, people read the re
 from datetime import UTC, datetime
 from typing import Literal
 
-from asoreconcile.objects import JsonObject, generation, status
+from asoreconcile.base.objects import JsonObject, generation, status
 
 ConditionStatus = Literal["True", "False", "Unknown"]
 

@@ -11,7 +11,7 @@ cluster. Rule: CL-7.
 import os
 from pathlib import Path
 
-from asoreconcile.clock import Clock, SystemClock
+from asoreconcile.base.clock import Clock, SystemClock
 from asoreconcile.kube.client_certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.kube.token_file import TokenFile

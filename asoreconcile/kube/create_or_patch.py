@@ -8,11 +8,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Literal, Protocol, TypeVar
 
-from asoreconcile.clock import Clock
-from asoreconcile.kube.errors import ConflictError, NotFoundError
-from asoreconcile.kube.patch import merge_patch
-from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import (
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
     copy_json,
@@ -21,7 +18,10 @@ from asoreconcile.objects import (
     key_of,
     resource_version,
 )
-from asoreconcile.retry import Backoff, retry
+from asoreconcile.base.retry import Backoff, retry
+from asoreconcile.kube.errors import ConflictError, NotFoundError
+from asoreconcile.kube.patch import merge_patch
+from asoreconcile.kube.resources import ApiResource
 
 _Value = TypeVar("_Value")
 

@@ -6,10 +6,10 @@ Rule: CL-7.
 import threading
 from typing import Protocol
 
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import GroupKind, GroupVersionKind, JsonObject, dig
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import GroupKind, GroupVersionKind, JsonObject, dig
 
 
 class UnknownKindError(AsoreconcileError):

@@ -18,9 +18,9 @@ import math
 import re
 from collections.abc import Mapping
 
-from asoreconcile import jsontext
-from asoreconcile.errors import AsoreconcileError
-from asoreconcile.objects import JsonObject
+from asoreconcile.base import jsontext
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.redaction import redact
 
 _MAX_TEXT = 2048

@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 
 import attrs
 
-from asoreconcile.objects import JsonObject, ObjectKey, key_of, uid_of
+from asoreconcile.base.objects import JsonObject, ObjectKey, key_of, uid_of
 
 EventType = Literal["Normal", "Warning"]
 EventIdentity = tuple[str, ...]

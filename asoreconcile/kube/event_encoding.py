@@ -7,9 +7,9 @@ change later.
 from datetime import datetime
 from typing import Protocol
 
+from asoreconcile.base.objects import JsonObject, resource_version
 from asoreconcile.kube.event_correlator import EventRecord, Series
 from asoreconcile.kube.resources import EVENTS, ApiResource
-from asoreconcile.objects import JsonObject, resource_version
 
 # The API server refuses longer ones, and the event would be lost.
 _MAX_MESSAGE = 1024

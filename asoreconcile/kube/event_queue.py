@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from asoreconcile.clock import Clock
+from asoreconcile.base.clock import Clock
 
 GATHER_SECONDS = 0.1
 # More events are dropped: a reconcile that records one must not wait.

@@ -14,8 +14,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal, Protocol
 
-from asoreconcile.clock import Clock
-from asoreconcile.errors import StoppedError
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import (
+    JsonObject,
+    ObjectKey,
+    key_of,
+    resource_version,
+    uid_of,
+)
+from asoreconcile.base.random_id import random_id
+from asoreconcile.base.threads import Threads
 from asoreconcile.kube.errors import (
     AlreadyExistsError,
     ApiError,
@@ -38,11 +48,7 @@ from asoreconcile.kube.event_encoding import (
 from asoreconcile.kube.event_queue import EventQueue, EventTask
 from asoreconcile.kube.event_series import IDLE_SECONDS, SeriesCorrelator
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.log import Logger
-from asoreconcile.objects import JsonObject, ObjectKey, key_of, resource_version, uid_of
-from asoreconcile.random_id import random_id
 from asoreconcile.redaction import redact
-from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 

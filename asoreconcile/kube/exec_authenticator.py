@@ -13,11 +13,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from asoreconcile.clock import Clock
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.log import Logger
+from asoreconcile.base.single_flight import PatienceError, SingleFlight
 from asoreconcile.kube.errors import KubeCredentialError
 from asoreconcile.kube.exec_plugin import Credential
-from asoreconcile.log import Logger
-from asoreconcile.single_flight import PatienceError, SingleFlight
 from asoreconcile.wire.trust import checked_pair
 
 _log = Logger(__name__)

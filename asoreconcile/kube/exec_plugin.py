@@ -17,10 +17,10 @@ from pathlib import Path
 
 import attrs
 
-from asoreconcile.jsontext import dumps, loads
+from asoreconcile.base.jsontext import dumps, loads
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.kube.cluster import KubeConfigError
 from asoreconcile.kube.errors import KubeCredentialError
-from asoreconcile.objects import JsonObject
 from asoreconcile.redaction import HIDDEN, know
 
 # Cloud plug-ins call their servers and retry: a few seconds would be too short.

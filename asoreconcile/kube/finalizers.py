@@ -1,6 +1,12 @@
 """Finalizers: names that keep a deleted object until each is removed. Pure."""
 
-from asoreconcile.objects import JsonObject, finalizers, is_deleting, metadata, spec
+from asoreconcile.base.objects import (
+    JsonObject,
+    finalizers,
+    is_deleting,
+    metadata,
+    spec,
+)
 
 
 def has_finalizer(obj: JsonObject, name: str) -> bool:

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import attrs
 
-from asoreconcile.errors import check_list
+from asoreconcile.base.errors import check_list
 from asoreconcile.kube.cluster import ClusterConfig
 
 

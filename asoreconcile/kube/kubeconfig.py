@@ -17,16 +17,16 @@ from urllib.parse import urlsplit
 import attrs
 import yaml
 
-from asoreconcile import extras
-from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.base import extras
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.kube.client_certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.kube.exec_authenticator import ExecAuthenticator
 from asoreconcile.kube.exec_plugin import Credential, exec_plugin
 from asoreconcile.kube.impersonation import impersonation_headers
 from asoreconcile.kube.token_file import TokenFile
-from asoreconcile.objects import JsonObject
 from asoreconcile.wire.trust import TlsTrust
 
 DEFAULT = "~/.kube/config"

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from asoreconcile import jsontext
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject, metadata
 from asoreconcile.kube.answer_stream import Stream
 from asoreconcile.kube.errors import DecodeError
-from asoreconcile.objects import JsonObject, metadata
 
 _ITEMS = b'"items":['
 # How the first object begins, up to its first word that may be its own:

@@ -1,6 +1,6 @@
 """Owner references: the object that another belongs to and is deleted with. Pure."""
 
-from asoreconcile.objects import (
+from asoreconcile.base.objects import (
     JsonObject,
     gvk_of,
     key_of,

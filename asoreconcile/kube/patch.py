@@ -4,9 +4,9 @@ from typing import Any
 
 import attrs
 
-from asoreconcile import jsontext
-from asoreconcile.jsontext import DeepJson
-from asoreconcile.objects import JsonObject
+from asoreconcile.base import jsontext
+from asoreconcile.base.jsontext import DeepJson
+from asoreconcile.base.objects import JsonObject
 
 
 def merge_patch(before: JsonObject, after: JsonObject) -> JsonObject | None:

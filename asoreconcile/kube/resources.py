@@ -2,7 +2,7 @@
 
 import attrs
 
-from asoreconcile.objects import GroupKind, GroupVersionKind
+from asoreconcile.base.objects import GroupKind, GroupVersionKind
 
 
 @attrs.frozen

@@ -11,11 +11,16 @@ from typing import Any, Protocol
 
 import attrs
 
-from asoreconcile import jsontext, reconcile_context
-from asoreconcile.backoff import RateLimiter
-from asoreconcile.call_limit import Call, limited
-from asoreconcile.clock import Clock
-from asoreconcile.errors import StoppedError
+from asoreconcile.base import jsontext, reconcile_context
+from asoreconcile.base.backoff import RateLimiter
+from asoreconcile.base.call_limit import Call, limited
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.recent import recent
+from asoreconcile.base.steps import Stepwise, completed
+from asoreconcile.base.stop_signal import StopSignal, wait_for_any
+from asoreconcile.base.threads import Threads
 from asoreconcile.kube.answer_stream import Stream
 from asoreconcile.kube.api_warnings import ApiWarnings
 from asoreconcile.kube.errors import (
@@ -28,11 +33,6 @@ from asoreconcile.kube.errors import (
 from asoreconcile.kube.retrying import pause_seconds
 from asoreconcile.kube.selection import JSON
 from asoreconcile.kube.transport import READ_SECONDS, ApiResponse, Transport
-from asoreconcile.objects import JsonObject
-from asoreconcile.recent import recent
-from asoreconcile.steps import Stepwise, completed
-from asoreconcile.stop_signal import StopSignal, wait_for_any
-from asoreconcile.threads import Threads
 from asoreconcile.wire.loop import StreamLoop
 
 # For a list that is read object by object.

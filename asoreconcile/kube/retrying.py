@@ -4,8 +4,8 @@ It retries only an error response with Retry-After, and a read whose connection 
 lost. The caller retries everything else, on its own schedule. Rule: CL-6.
 """
 
+from asoreconcile.base.retry import Backoff
 from asoreconcile.kube.errors import ApiError, KubeCredentialError, TransportError
-from asoreconcile.retry import Backoff
 
 START_UP = Backoff(
     attempts=6, first_seconds=0.5, factor=2.0, max_seconds=4.0, jitter=0.2

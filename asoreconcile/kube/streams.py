@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
+from asoreconcile.base.steps import Stepwise
 from asoreconcile.kube.listing import Listing
 from asoreconcile.kube.rest_client import RestClient
 from asoreconcile.kube.selection import ListOptions, Selection
 from asoreconcile.kube.watch import WatchStream
-from asoreconcile.steps import Stepwise
 from asoreconcile.wire.loop import StreamLoop
 
 WATCH_GRACE_SECONDS = 10.0

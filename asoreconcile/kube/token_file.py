@@ -8,8 +8,8 @@ is enough, and at once after the server refused the token.
 import threading
 from pathlib import Path
 
-from asoreconcile.clock import Clock
-from asoreconcile.log import Logger
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.log import Logger
 
 _log = Logger(__name__)
 

@@ -10,14 +10,14 @@ import threading
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
-from asoreconcile.call_limit import Call, limited
-from asoreconcile.clock import Clock
-from asoreconcile.fencing import Fence
+from asoreconcile.base.call_limit import Call, limited
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.fencing import Fence
+from asoreconcile.base.threads import Threads
 from asoreconcile.kube.answer_stream import PLAIN, Stream, check_plain, wire_failure
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.redaction import know
-from asoreconcile.threads import Threads
 from asoreconcile.wire.destination import Destination, Proxy
 from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.handle import Patience

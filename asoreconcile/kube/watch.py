@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from asoreconcile import jsontext
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.kube.answer_stream import Stream
 from asoreconcile.kube.errors import DecodeError
-from asoreconcile.objects import JsonObject
 
 
 class WatchStream:

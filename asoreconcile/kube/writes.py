@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import attrs
 
+from asoreconcile.base.objects import JsonObject, ObjectKey, key_of
 from asoreconcile.kube.owners import set_owner
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.selection import JSON, Selection
-from asoreconcile.objects import JsonObject, ObjectKey, key_of
 
 PatchKind = Literal["merge", "json", "apply", "strategic"]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from math import inf
 
-from asoreconcile.clock import Clock, Timer
+from asoreconcile.base.clock import Clock, Timer
 
 
 class DeadlineTimer:

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from types import MappingProxyType
 from typing import TypeVar
 
-from asoreconcile.metrics import QueueSnapshot
+from asoreconcile.observability.metrics import QueueSnapshot
 from asoreconcile.queue.priority_queue import MAX_LABELS
 from asoreconcile.queue.queue_item import State
 from asoreconcile.queue.queue_state import QueueState

@@ -23,9 +23,9 @@ import threading
 from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, TypeVar
 
-from asoreconcile.backoff import ItemExponential, RateLimiter
-from asoreconcile.clock import Clock
-from asoreconcile.metrics import QueueMetrics, QueueSnapshot
+from asoreconcile.base.backoff import ItemExponential, RateLimiter
+from asoreconcile.base.clock import Clock
+from asoreconcile.observability.metrics import QueueMetrics, QueueSnapshot
 from asoreconcile.queue.deadline_timer import DeadlineTimer
 from asoreconcile.queue.queue_state import NEVER, QueueState
 from asoreconcile.queue.snapshot import snapshot_of

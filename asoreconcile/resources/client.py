@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
+from asoreconcile.base.objects import JsonObject, ObjectKey, copy_json, resource_version
 from asoreconcile.cache.client import CachedClient
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.create_or_patch import (
@@ -21,7 +22,6 @@ from asoreconcile.kube.create_or_patch import (
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.selection import Selection
 from asoreconcile.kube.writes import PatchKind, Writes
-from asoreconcile.objects import JsonObject, ObjectKey, copy_json, resource_version
 from asoreconcile.resources.typed_kind import HasMetadata, TypedKind, kind_of
 
 T = TypeVar("T", bound=HasMetadata)

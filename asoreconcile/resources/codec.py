@@ -11,8 +11,8 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from asoreconcile.errors import TerminalError
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.errors import TerminalError
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.resources.annotations import OMIT_EMPTY
 from asoreconcile.resources.class_fields import (
     ClassField,

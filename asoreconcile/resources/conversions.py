@@ -15,11 +15,11 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar, get_type_hints
 
+from asoreconcile.base.objects import JsonObject, copy_json
+from asoreconcile.base.signatures import check_takes
 from asoreconcile.kube.patch import merge_patch
-from asoreconcile.objects import JsonObject, copy_json
 from asoreconcile.resources.class_fields import ResourceError
 from asoreconcile.resources.typed_kind import TypedKind, kind_of
-from asoreconcile.signatures import check_takes
 from asoreconcile.webhooks.conversion import ConversionError, Convert
 
 F = TypeVar("F", bound=Callable[..., Any])

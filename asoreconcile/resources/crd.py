@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from asoreconcile.objects import GroupKind, JsonObject
+from asoreconcile.base.objects import GroupKind, JsonObject
 from asoreconcile.resources.annotations import PrinterColumn
 from asoreconcile.resources.class_fields import ResourceError
 from asoreconcile.resources.schema import leaf, object_schema

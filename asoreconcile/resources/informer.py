@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.informer import Informer
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import ObjectKey
 from asoreconcile.resources.typed_kind import HasMetadata, kind_of
 
 T = TypeVar("T", bound=HasMetadata)

@@ -3,15 +3,15 @@
 import threading
 from contextlib import closing
 
-from asoreconcile.clock import Clock
-from asoreconcile.errors import RetryError
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import RetryError
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import JsonObject, ObjectKey, key_of, resource_version
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.conditions import condition_of
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
 from asoreconcile.kube.selection import ListOptions, Selection
-from asoreconcile.log import Logger
-from asoreconcile.objects import JsonObject, ObjectKey, key_of, resource_version
 from asoreconcile.resources.class_fields import ResourceError
 from asoreconcile.resources.crd import by_kind, crd_of
 from asoreconcile.resources.stored_data import dropped_data

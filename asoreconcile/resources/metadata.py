@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import attrs
 
-from asoreconcile.objects import ObjectKey
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.resources.annotations import OMIT_EMPTY, Schema
 
 _Text = Annotated[str, OMIT_EMPTY]

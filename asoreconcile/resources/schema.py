@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import attrs
 
-from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.base.objects import JsonObject, copy_json
 from asoreconcile.resources.annotations import IMMUTABLE, OMIT_EMPTY, Rule, Schema
 from asoreconcile.resources.class_fields import (
     ClassField,

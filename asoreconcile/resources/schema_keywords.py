@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.resources.annotations import Schema
 from asoreconcile.resources.class_fields import ResourceError
 

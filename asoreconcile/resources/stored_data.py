@@ -7,7 +7,7 @@ It cannot read objects in a removed version at all.
 from collections.abc import Mapping
 from typing import Any
 
-from asoreconcile.objects import JsonObject, dig
+from asoreconcile.base.objects import JsonObject, dig
 
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import attrs
 
+from asoreconcile.base.objects import JsonObject, copy_json
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import JsonObject, copy_json
 
 if TYPE_CHECKING:
     from asoreconcile.resources.codec import Codec

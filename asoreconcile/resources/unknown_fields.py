@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import attrs
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.resources.class_fields import fields_of, is_field_class, unwrapped
 from asoreconcile.resources.value_codecs import LISTS, MAPS, union_of
 

@@ -14,9 +14,14 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.base.objects import JsonObject, copy_json
+from asoreconcile.base.signatures import (
+    answers_only,
+    check_takes,
+    hints_of,
+    is_of_other,
+)
 from asoreconcile.resources.typed_kind import HasMetadata, TypedKind, kind_of
-from asoreconcile.signatures import answers_only, check_takes, hints_of, is_of_other
 from asoreconcile.webhooks.admission import (
     AdmissionRequest,
     Allowed,

@@ -15,13 +15,15 @@ from os import PathLike
 from threading import Lock
 from typing import Self
 
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import check_is, check_seconds
+from asoreconcile.base.fencing import Fence
+from asoreconcile.base.signatures import check_takes
 from asoreconcile.cache.scope import CacheOptions
 from asoreconcile.cache.unreadable import ReportUnreadable
-from asoreconcile.clock import Clock
-from asoreconcile.errors import check_is, check_seconds
-from asoreconcile.fencing import Fence
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.events import EventApi
+from asoreconcile.observability.tracing import Tracing
 from asoreconcile.resources.webhooks import TypedWebhookServer
 from asoreconcile.runtime.cluster import Cluster, ClusterOptions, config_of
 from asoreconcile.runtime.controller_host import ControllerHost
@@ -36,8 +38,6 @@ from asoreconcile.runtime.runnable import RunnableGroup, RunnableHooks
 from asoreconcile.runtime.signals import stop_signals
 from asoreconcile.runtime.startup import StartUp
 from asoreconcile.runtime.webhook_servers import WebhookServers
-from asoreconcile.signatures import check_takes
-from asoreconcile.tracing import Tracing
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import WebhookLimits
 from asoreconcile.webhooks.serving_certificates import ServingCertificates

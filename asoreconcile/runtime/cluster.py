@@ -12,12 +12,14 @@ from typing import Any, TypeVar, overload
 
 import attrs
 
+from asoreconcile.base.fencing import Fence
+from asoreconcile.base.objects import JsonObject, copy_json, gvk_of, key_of
+from asoreconcile.base.signatures import check_takes
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.scope import CacheOptions
 from asoreconcile.cache.server_probe import ServerProbe, server_probe
 from asoreconcile.cache.unreadable import ReportUnreadable, unreadable_events
-from asoreconcile.fencing import Fence
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.config import load
 from asoreconcile.kube.discovery import Discovery
@@ -25,7 +27,6 @@ from asoreconcile.kube.events import EventApi, EventRecorder
 from asoreconcile.kube.impersonation import impersonating
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.selection import check_selector
-from asoreconcile.objects import JsonObject, copy_json, gvk_of, key_of
 from asoreconcile.resources.client import TypedCachedClient, TypedClient
 from asoreconcile.resources.informer import TypedInformer
 from asoreconcile.resources.typed_kind import (
@@ -38,7 +39,6 @@ from asoreconcile.resources.typed_kind import (
 from asoreconcile.runtime.health import ApiServerAnswers
 from asoreconcile.runtime.options import ClientOptions
 from asoreconcile.runtime.process_parts import ProcessParts
-from asoreconcile.signatures import check_takes
 
 T = TypeVar("T", bound=HasMetadata)
 

@@ -10,10 +10,13 @@ import threading
 from collections.abc import Hashable
 from typing import Any
 
-from asoreconcile.clock import Clock
-from asoreconcile.errors import check_seconds
-from asoreconcile.metrics import RuntimeMetrics
-from asoreconcile.objects import ObjectKey
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import check_seconds
+from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.stop_signal import SHARE_OF_CALLS
+from asoreconcile.base.threads import Threads
+from asoreconcile.observability.metrics import RuntimeMetrics
+from asoreconcile.observability.tracing import Tracing
 from asoreconcile.queue.workqueue import WorkQueue
 from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.options import ControllerOptions
@@ -21,9 +24,6 @@ from asoreconcile.runtime.reconciler import Reconcile, Reconciler, reconcile_of
 from asoreconcile.runtime.sources import CacheSync, EventSources, Watch
 from asoreconcile.runtime.worker import Worker
 from asoreconcile.runtime.worker_pool import StartThread, WorkerPool, start_daemon
-from asoreconcile.stop_signal import SHARE_OF_CALLS
-from asoreconcile.threads import Threads
-from asoreconcile.tracing import Tracing
 
 # Slow calls may legitimately take minutes, and a restart would only repeat them.
 _NO_PROGRESS_SECONDS = 900.0

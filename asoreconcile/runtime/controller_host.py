@@ -5,10 +5,12 @@ The part of `Application` that takes a kind, as a resource or as a class.
 
 from typing import Any, TypeVar, overload
 
+from asoreconcile.base.errors import check_is
+from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.threads import Threads
 from asoreconcile.cache.informer import Informer
-from asoreconcile.errors import check_is
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import JsonObject
+from asoreconcile.observability.tracing import Tracing
 from asoreconcile.resources.informer import TypedInformer
 from asoreconcile.resources.typed_kind import HasMetadata
 from asoreconcile.runtime.builder import ControllerBuilder
@@ -26,8 +28,6 @@ from asoreconcile.runtime.typed_reconciler import (
     TypedReconciler,
     reconcile_of_class,
 )
-from asoreconcile.threads import Threads
-from asoreconcile.tracing import Tracing
 
 T = TypeVar("T", bound=HasMetadata)
 

@@ -22,9 +22,9 @@ from weakref import WeakSet
 
 import attrs
 
-from asoreconcile import jsontext
+from asoreconcile.base import jsontext
+from asoreconcile.base.clock import Clock
 from asoreconcile.cache.informer import Informer
-from asoreconcile.clock import Clock
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.serving.messages import ServerResponse
 

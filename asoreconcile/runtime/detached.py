@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from asoreconcile.clock import SystemClock
-from asoreconcile.errors import AsoreconcileError, check_seconds
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.errors import AsoreconcileError, check_seconds
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.health import HealthChecks
 from asoreconcile.runtime.manager import Manager

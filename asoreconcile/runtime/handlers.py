@@ -5,15 +5,15 @@ They run on the watch thread, so they must be short and never block. Rules: PQ-1
 
 from collections.abc import Callable, Iterable
 
+from asoreconcile.base.errors import check_is
+from asoreconcile.base.objects import GroupKind, ObjectKey
+from asoreconcile.base.signatures import check_takes
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Event, Updated
-from asoreconcile.errors import check_is
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.queue.workqueue import LOW_PRIORITY
 from asoreconcile.runtime.predicates import states_of
 from asoreconcile.runtime.reconciler import Request
-from asoreconcile.signatures import check_takes
 
 Handler = Callable[[Event], Iterable[Request]]
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Mapping
 
 import attrs
 
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import check_is
+from asoreconcile.base.log import Logger
+from asoreconcile.base.signatures import check_takes
+from asoreconcile.base.threads import Threads
 from asoreconcile.cache.server_probe import ServerProbe
-from asoreconcile.clock import Clock
-from asoreconcile.errors import check_is
-from asoreconcile.log import Logger
 from asoreconcile.queue.deadline_timer import DeadlineTimer
-from asoreconcile.signatures import check_takes
-from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 DEGRADED_AFTER_SECONDS = 120.0

@@ -3,7 +3,7 @@
 import threading
 
 from asoreconcile.cache.informer import Informer
-from asoreconcile.metrics import RuntimeMetrics
+from asoreconcile.observability.metrics import RuntimeMetrics
 from asoreconcile.runtime.health import CachesSynced
 
 

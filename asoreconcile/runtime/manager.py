@@ -10,12 +10,13 @@ from contextlib import nullcontext
 from enum import Enum
 from functools import partial
 
-from asoreconcile import reconcile_context
-from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoreconcileError, StoppedError
+from asoreconcile.base import reconcile_context
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import AsoreconcileError, StoppedError
+from asoreconcile.base.log import Logger
+from asoreconcile.base.retry import retry
+from asoreconcile.base.stop_signal import SHARE_OF_CALLS, StopSignal
 from asoreconcile.kube.retrying import START_UP, is_passing
-from asoreconcile.log import Logger
-from asoreconcile.retry import retry
 from asoreconcile.runtime.runnable import (
     STOP_ORDER,
     AfterCaches,
@@ -28,7 +29,6 @@ from asoreconcile.runtime.runnable import (
 )
 from asoreconcile.runtime.signals import stop_signals
 from asoreconcile.runtime.worker_pool import start_daemon
-from asoreconcile.stop_signal import SHARE_OF_CALLS, StopSignal
 
 _log = Logger(__name__)
 

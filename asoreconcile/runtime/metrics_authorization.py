@@ -11,15 +11,15 @@ import urllib.parse
 from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar
 
-from asoreconcile import jsontext
-from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.base import jsontext
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.rest_client import RequestMetrics
-from asoreconcile.log import Logger
-from asoreconcile.objects import JsonObject
 from asoreconcile.runtime.endpoints import Access
 from asoreconcile.serving.messages import ServerRequest, ServerResponse
 from asoreconcile.webhooks.serving_certificates import ServingCertificates

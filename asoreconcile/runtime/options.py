@@ -10,19 +10,19 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.backoff import RateLimiter, TokenBucket
-from asoreconcile.clock import Clock
-from asoreconcile.errors import check_is, check_number, check_seconds
-from asoreconcile.fencing import Fence
+from asoreconcile.base.backoff import RateLimiter, TokenBucket
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import check_is, check_number, check_seconds
+from asoreconcile.base.fencing import Fence
+from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.signatures import check_takes
 from asoreconcile.kube.client import FieldValidation
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.rest_client import RequestMetrics
 from asoreconcile.kube.retrying import MAX_RETRIES
 from asoreconcile.kube.transport import READ_SECONDS
-from asoreconcile.objects import ObjectKey
 from asoreconcile.resources.client import TypedClient
 from asoreconcile.runtime.worker import Throttle
-from asoreconcile.signatures import check_takes
 from asoreconcile.version import __version__
 
 

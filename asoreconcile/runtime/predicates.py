@@ -6,9 +6,9 @@ named after a change let additions and deletions pass, and drop resyncs.
 
 from collections.abc import Callable
 
+from asoreconcile.base.signatures import check_takes
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Event, Updated
-from asoreconcile.signatures import check_takes
 
 Predicate = Callable[[Event], bool]
 

@@ -6,9 +6,9 @@ from typing import Self
 import attrs
 from prometheus_client import CollectorRegistry, ProcessCollector
 
-from asoreconcile.clock import Clock, SystemClock
-from asoreconcile.metrics import RuntimeMetrics
-from asoreconcile.threads import Threads
+from asoreconcile.base.clock import Clock, SystemClock
+from asoreconcile.base.threads import Threads
+from asoreconcile.observability.metrics import RuntimeMetrics
 
 
 @attrs.frozen

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import attrs
 
-from asoreconcile.errors import (
+from asoreconcile.base.errors import (
     AsoreconcileError,
     RetryError,
     StoppedError,
@@ -17,9 +17,9 @@ from asoreconcile.errors import (
     check_seconds,
     in_chain,
 )
-from asoreconcile.objects import ObjectKey
-from asoreconcile.reconcile_metrics import ReconcileResult
-from asoreconcile.signatures import check_takes
+from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.signatures import check_takes
+from asoreconcile.observability.reconcile_metrics import ReconcileResult
 
 
 @attrs.frozen

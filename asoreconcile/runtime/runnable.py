@@ -10,12 +10,12 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Protocol, runtime_checkable
 
-from asoreconcile.clock import Clock
-from asoreconcile.errors import StoppedError
-from asoreconcile.log import Logger
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.log import Logger
+from asoreconcile.base.signatures import check_takes
 from asoreconcile.queue.deadline_timer import DeadlineTimer
 from asoreconcile.runtime.worker_pool import StartThread, start_daemon
-from asoreconcile.signatures import check_takes
 
 _log = Logger(__name__)
 # A check reads a few flags, and services wait for it: poll often.

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from asoreconcile.threads import begin
+from asoreconcile.base.threads import begin
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 # The previous handlers of each active `stop_signals`, the outermost first.

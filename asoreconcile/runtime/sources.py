@@ -13,17 +13,17 @@ from typing import Protocol
 
 import attrs
 
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import check_number, check_seconds
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.signatures import check_takes
 from asoreconcile.cache.events import Event, EventHandler
-from asoreconcile.clock import Clock
-from asoreconcile.errors import check_number, check_seconds
-from asoreconcile.log import Logger
-from asoreconcile.objects import ObjectKey
 from asoreconcile.queue.deadline_timer import DeadlineTimer
 from asoreconcile.queue.workqueue import WorkQueue
 from asoreconcile.runtime.handlers import Handler, enqueue_self, priority_of
 from asoreconcile.runtime.predicates import Predicate, concerns, labelled
 from asoreconcile.runtime.reconciler import Request
-from asoreconcile.signatures import check_takes
 
 _log = Logger(__name__)
 _CHECK_SECONDS = 0.1

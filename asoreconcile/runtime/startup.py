@@ -9,12 +9,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Event
 
-from asoreconcile import reconcile_context
-from asoreconcile.clock import Clock
-from asoreconcile.errors import StoppedError
+from asoreconcile.base import reconcile_context
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.retry import retry
+from asoreconcile.base.stop_signal import StopSignal
 from asoreconcile.kube.retrying import START_UP, is_passing
-from asoreconcile.retry import retry
-from asoreconcile.stop_signal import StopSignal
 
 
 class StartUp:

@@ -6,10 +6,15 @@ def reconcile(site: Website) -> Result | None: ...
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from asoreconcile.base.signatures import (
+    answers_only,
+    check_takes,
+    hints_of,
+    is_of_other,
+)
 from asoreconcile.resources.informer import TypedInformer
 from asoreconcile.resources.typed_kind import HasMetadata
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler, Request, Result
-from asoreconcile.signatures import answers_only, check_takes, hints_of, is_of_other
 
 T = TypeVar("T", bound=HasMetadata)
 T_contra = TypeVar("T_contra", bound=HasMetadata, contravariant=True)

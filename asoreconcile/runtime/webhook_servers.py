@@ -8,7 +8,7 @@ from functools import cached_property
 
 from prometheus_client import CollectorRegistry
 
-from asoreconcile.clock import Clock
+from asoreconcile.base.clock import Clock
 from asoreconcile.resources.webhooks import TypedWebhookServer
 from asoreconcile.runtime.health import WebhookReadiness
 from asoreconcile.runtime.manager import Manager

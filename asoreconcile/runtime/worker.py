@@ -15,15 +15,17 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.backoff import TokenBucket
-from asoreconcile.clock import Clock
-from asoreconcile.lazy_event import LazyEvent
-from asoreconcile.log import Logger
-from asoreconcile.objects import ObjectKey
+from asoreconcile.base.backoff import TokenBucket
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.lazy_event import LazyEvent
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.random_id import random_id
+from asoreconcile.base.reconcile_context import Context, running
+from asoreconcile.base.stop_signal import StopSignal
+from asoreconcile.observability.reconcile_metrics import ControllerMetrics, FailureCount
+from asoreconcile.observability.tracing import Tracing
 from asoreconcile.queue.workqueue import Item, WorkQueue
-from asoreconcile.random_id import random_id
-from asoreconcile.reconcile_context import Context, running
-from asoreconcile.reconcile_metrics import ControllerMetrics, FailureCount
 from asoreconcile.runtime.reconciler import (
     Done,
     Outcome,
@@ -36,8 +38,6 @@ from asoreconcile.runtime.reconciler import (
     classify,
     label_of,
 )
-from asoreconcile.stop_signal import StopSignal
-from asoreconcile.tracing import Tracing
 
 _log = Logger(__name__)
 # For reconciles without a deadline: longer than any healthy client call takes.

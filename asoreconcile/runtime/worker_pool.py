@@ -7,12 +7,12 @@ import threading
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, Protocol, TypeVar
 
-from asoreconcile.clock import Clock
-from asoreconcile.lazy_event import LazyEvent
-from asoreconcile.log import Logger
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.lazy_event import LazyEvent
+from asoreconcile.base.log import Logger
+from asoreconcile.base.threads import Threads, begin
 from asoreconcile.queue.deadline_timer import DeadlineTimer
 from asoreconcile.queue.workqueue import Item, WorkQueue
-from asoreconcile.threads import Threads, begin
 
 _log = Logger(__name__)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.log import Logger
+from asoreconcile.base.log import Logger
 from asoreconcile.serving.connection_limiter import (
     ConnectionLimiter,
     ConnectionLimitError,

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from asoreconcile.errors import AsoreconcileError
-from asoreconcile.log import Logger
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.log import Logger
 from asoreconcile.serving.connection_handler import (
     READ_SECONDS,
     ConnectionHandler,

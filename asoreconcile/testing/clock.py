@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from asoreconcile.clock import Clock, Timer
-from asoreconcile.errors import check_number
+from asoreconcile.base.clock import Clock, Timer
+from asoreconcile.base.errors import check_number
 
 
 class FakeClock:

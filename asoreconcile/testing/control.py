@@ -12,8 +12,8 @@ is not a token of the API's clients. The fields of a fault are the fields of
 import hmac
 from typing import Any
 
-from asoreconcile import jsontext
-from asoreconcile.objects import JsonObject
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.fault_injection import parse, shown
 from asoreconcile.testing.faults import Faults
 from asoreconcile.testing.http import HttpRequest, HttpResponse

@@ -23,7 +23,7 @@ import attrs
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.testing.kube import kubeconfigs
 
 _READY_SECONDS = 90.0

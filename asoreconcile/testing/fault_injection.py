@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import attrs
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.http import HttpRequest
 
 Drop = Literal["", "before", "after"]

@@ -15,7 +15,7 @@ from typing import Literal
 
 import attrs
 
-from asoreconcile.clock import Clock, SystemClock
+from asoreconcile.base.clock import Clock, SystemClock
 from asoreconcile.testing.fault_injection import (
     Describe,
     FaultPlan,

@@ -13,6 +13,7 @@ the updated object. Blocking; raises what the client raises.
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
+from asoreconcile.base.objects import JsonObject, gvk_of, key_of, metadata, spec
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import (
     DAEMON_SETS,
@@ -28,7 +29,6 @@ from asoreconcile.kube.resources import (
     STATEFUL_SETS,
     ApiResource,
 )
-from asoreconcile.objects import JsonObject, gvk_of, key_of, metadata, spec
 
 # This address is reserved for documentation: there is no such host.
 _ADDRESS = "192.0.2.1"

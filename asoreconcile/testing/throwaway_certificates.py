@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import attrs
 
-from asoreconcile import certificates
+from asoreconcile.base import certificates
 
 _DAYS = 7
 

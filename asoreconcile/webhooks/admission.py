@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
-from asoreconcile import jsontext
+from asoreconcile.base import jsontext
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import GroupVersionKind, JsonObject, ObjectKey, copy_json
 from asoreconcile.kube.errors import ApiError
-from asoreconcile.log import Logger
-from asoreconcile.objects import GroupVersionKind, JsonObject, ObjectKey, copy_json
 from asoreconcile.webhooks.jsonpatch import changes
 from asoreconcile.webhooks.reviews import Review, ReviewError, failure, status
 

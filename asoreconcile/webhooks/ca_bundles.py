@@ -13,7 +13,15 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from asoreconcile.clock import Clock
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import (
+    JsonObject,
+    ObjectKey,
+    copy_json,
+    dig,
+    resource_version,
+    spec,
+)
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.create_or_patch import AT_ONCE, retry_on_conflict
 from asoreconcile.kube.errors import NotFoundError
@@ -21,14 +29,6 @@ from asoreconcile.kube.patch import merge_patch
 from asoreconcile.kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     ApiResource,
-)
-from asoreconcile.objects import (
-    JsonObject,
-    ObjectKey,
-    copy_json,
-    dig,
-    resource_version,
-    spec,
 )
 
 

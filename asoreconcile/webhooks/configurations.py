@@ -14,9 +14,9 @@ from typing import Literal, get_args
 
 import attrs
 
-from asoreconcile.errors import check_is, check_list
+from asoreconcile.base.errors import check_is, check_list
+from asoreconcile.base.objects import JsonObject, ObjectKey
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import JsonObject, ObjectKey
 
 AdmissionOperation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT", "*"]
 AdmissionVerb = Literal["mutate", "validate"]

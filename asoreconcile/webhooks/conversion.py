@@ -6,9 +6,9 @@ Rule: WH-6.
 
 from collections.abc import Callable
 
-from asoreconcile.errors import AsoreconcileError
-from asoreconcile.log import Logger
-from asoreconcile.objects import JsonObject, key_of
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import JsonObject, key_of
 from asoreconcile.webhooks.reviews import Review, ReviewError, failure, status
 
 _log = Logger(__name__)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 
 
 def changes(before: JsonObject, after: JsonObject) -> list[JsonObject]:

@@ -13,9 +13,16 @@ from datetime import timedelta
 
 import attrs
 
-from asoreconcile import reconcile_context
-from asoreconcile.clock import Clock
-from asoreconcile.errors import check_list
+from asoreconcile.base import reconcile_context
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import check_list
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import JsonObject, ObjectKey, resource_version
+from asoreconcile.base.retry import retry
+from asoreconcile.base.signatures import check_takes
+from asoreconcile.base.stop_signal import SHARE_OF_CALLS, StopSignal
+from asoreconcile.base.threads import Threads
+from asoreconcile.base.tls import load_cert_chain
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.create_or_patch import AT_ONCE
 from asoreconcile.kube.errors import (
@@ -26,13 +33,6 @@ from asoreconcile.kube.errors import (
     TransportError,
 )
 from asoreconcile.kube.resources import SECRETS
-from asoreconcile.log import Logger
-from asoreconcile.objects import JsonObject, ObjectKey, resource_version
-from asoreconcile.retry import retry
-from asoreconcile.signatures import check_takes
-from asoreconcile.stop_signal import SHARE_OF_CALLS, StopSignal
-from asoreconcile.threads import Threads
-from asoreconcile.tls import load_cert_chain
 from asoreconcile.webhooks.bundle import (
     AUTHORITY,
     CERTIFICATE,

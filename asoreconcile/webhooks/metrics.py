@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from asoreconcile.histogram import HistogramFamily
+from asoreconcile.observability.histogram import HistogramFamily
 
 # 1e-8 s times ten, twelve times.
 _BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))

@@ -9,10 +9,10 @@ from typing import Any
 
 import attrs
 
-from asoreconcile import jsontext
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.base import jsontext
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.kube.errors import ApiError
-from asoreconcile.objects import JsonObject
 
 # It appears in the API server's response to its user, and in its audit log.
 _MAX_MESSAGE = 2048

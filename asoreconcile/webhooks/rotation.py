@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
-from asoreconcile.certificates import (
+from asoreconcile.base.certificates import (
     BACKDATED,
     Authority,
     CertificateError,

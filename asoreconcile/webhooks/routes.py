@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import attrs
 
-from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.serving.messages import ServerRequest
 from asoreconcile.webhooks import admission, conversion
 from asoreconcile.webhooks.metrics import PathMetrics

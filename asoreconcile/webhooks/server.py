@@ -20,12 +20,12 @@ from functools import lru_cache
 
 import attrs
 
-from asoreconcile.clock import Clock
-from asoreconcile.errors import AsoreconcileError, check_is
-from asoreconcile.objects import GroupVersionKind, JsonObject, ObjectKey
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import AsoreconcileError, check_is
+from asoreconcile.base.objects import GroupVersionKind, JsonObject, ObjectKey
+from asoreconcile.base.signatures import check_takes
 from asoreconcile.serving.listener import Listener
 from asoreconcile.serving.messages import ServerRequest, ServerResponse
-from asoreconcile.signatures import check_takes
 from asoreconcile.webhooks.admission import (
     Decide,
     Mutate,

@@ -8,10 +8,10 @@ import ssl
 from pathlib import Path
 from typing import Protocol
 
-from asoreconcile.clock import Clock, SystemClock
-from asoreconcile.log import Logger
-from asoreconcile.retry import Backoff, retry
-from asoreconcile.tls import FileContext, load_cert_chain
+from asoreconcile.base.clock import Clock, SystemClock
+from asoreconcile.base.log import Logger
+from asoreconcile.base.retry import Backoff, retry
+from asoreconcile.base.tls import FileContext, load_cert_chain
 from asoreconcile.webhooks.metrics import WebhookMetrics
 
 _log = Logger(__name__)
@@ -115,7 +115,7 @@ class SelfSignedCertificate:
         """name: of the signing authority."""
         # Here: what makes certificates takes 13 MiB to load, and most processes make
         # none.
-        from asoreconcile.certificates import Authority
+        from asoreconcile.base.certificates import Authority
 
         now = clock.now()
         authority = Authority.make(name, now=now, days=_SELF_SIGNED_DAYS)

@@ -6,7 +6,7 @@ import re
 
 import pycurl
 
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.wire.shortage import shortage
 
 _LOST = frozenset(

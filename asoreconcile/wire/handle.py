@@ -20,8 +20,8 @@ from functools import cache
 import attrs
 import pycurl
 
-from asoreconcile.call_limit import Call, cut, open_socket
-from asoreconcile.fencing import UNDELIVERED_SECONDS
+from asoreconcile.base.call_limit import Call, cut, open_socket
+from asoreconcile.base.fencing import UNDELIVERED_SECONDS
 from asoreconcile.wire.destination import Destination
 from asoreconcile.wire.errors import WireError, wire_error
 from asoreconcile.wire.transfer import Transfer

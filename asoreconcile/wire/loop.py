@@ -20,8 +20,8 @@ from functools import partial
 
 import pycurl
 
-from asoreconcile.errors import StoppedError
-from asoreconcile.threads import Threads
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.threads import Threads
 from asoreconcile.wire.destination import Destination
 from asoreconcile.wire.errors import WireError, not_sent
 from asoreconcile.wire.handle import SocketOption

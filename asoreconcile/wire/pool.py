@@ -16,10 +16,10 @@ from functools import partial
 
 import pycurl
 
-from asoreconcile.call_limit import Call
-from asoreconcile.clock import Clock, Timer
-from asoreconcile.errors import StoppedError
-from asoreconcile.fencing import Fence
+from asoreconcile.base.call_limit import Call
+from asoreconcile.base.clock import Clock, Timer
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.fencing import Fence
 from asoreconcile.wire.destination import Destination
 from asoreconcile.wire.errors import WireError, not_sent
 from asoreconcile.wire.handle import CurlHandle, Patience, SocketOption

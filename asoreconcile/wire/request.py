@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import attrs
 
-from asoreconcile.fencing import READS
+from asoreconcile.base.fencing import READS
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})

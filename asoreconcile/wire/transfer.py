@@ -8,7 +8,7 @@ from io import BytesIO
 
 import pycurl
 
-from asoreconcile.fencing import Fence
+from asoreconcile.base.fencing import Fence
 from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.request import WireRequest
 

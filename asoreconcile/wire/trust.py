@@ -7,7 +7,7 @@ from pathlib import Path
 import attrs
 import pycurl
 
-from asoreconcile.tls import Pem, as_file, client_context, load_cert_chain
+from asoreconcile.base.tls import Pem, as_file, client_context, load_cert_chain
 
 Authorities = Path | bytes
 """PEM, the file that holds it, or a folder of such files as OpenSSL names them."""

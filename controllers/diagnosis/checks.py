@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from asoreconcile.azure.annotations import FINALIZER
-from asoreconcile.azure.conditions import find_ready
-from asoreconcile.catalogue.conversion import STORED_SUFFIX
-from asoreconcile.catalogue.kinds import Catalogue
-from asoreconcile.catalogue.patterns import match
-from asoreconcile.controllers.crd_labels import VERSION_LABEL
-from asoreconcile.controllers.crd_plan import is_build, is_newer_build
-from asoreconcile.controllers.diagnosis.finding import (
+from asoreconcile.azure.catalogue.conversion import STORED_SUFFIX
+from asoreconcile.azure.catalogue.kinds import Catalogue
+from asoreconcile.azure.catalogue.patterns import match
+from asoreconcile.azure.controllers.crd_labels import VERSION_LABEL
+from asoreconcile.azure.controllers.crd_plan import is_build, is_newer_build
+from asoreconcile.azure.controllers.diagnosis.finding import (
     DROP_STORED_VERSIONS,
     RESTART_OPERATOR,
     Finding,
@@ -21,8 +19,10 @@ from asoreconcile.controllers.diagnosis.finding import (
     ok,
     warning,
 )
-from asoreconcile.controllers.settings import SettingsError, from_environment
-from asoreconcile.objects import (
+from asoreconcile.azure.controllers.settings import SettingsError, from_environment
+from asoreconcile.azure.reconcile.model.annotations import FINALIZER
+from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
     dig,

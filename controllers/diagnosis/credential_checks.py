@@ -3,25 +3,28 @@
 import base64
 from collections.abc import Callable, Iterator, Mapping
 
-from asoreconcile.arm.credentials import CredentialError, CredentialSource
-from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
-from asoreconcile.arm.credentials_identity_file import IdentityFile
-from asoreconcile.arm.credentials_secret import (
+from asoreconcile.azure.arm.credentials import CredentialError, CredentialSource
+from asoreconcile.azure.arm.credentials_federated import (
+    ManagedIdentity,
+    WorkloadIdentity,
+)
+from asoreconcile.azure.arm.credentials_identity_file import IdentityFile
+from asoreconcile.azure.arm.credentials_secret import (
     SecretRules,
     credential_in,
     secret_values,
 )
-from asoreconcile.arm.errors import ArmError, ArmTransportError
-from asoreconcile.controllers.diagnosis.finding import (
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
+from asoreconcile.azure.controllers.diagnosis.finding import (
     Finding,
     error,
     ok,
     unknown,
     warning,
 )
-from asoreconcile.controllers.settings import SettingsError, from_environment
-from asoreconcile.errors import AsoreconcileError
-from asoreconcile.objects import JsonObject, key_of
+from asoreconcile.azure.controllers.settings import SettingsError, from_environment
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import JsonObject, key_of
 from asoreconcile.redaction import know, redact
 
 Try = Callable[[CredentialSource], int]

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from asoreconcile.controllers.diagnosis.finding import Finding, error, ok, warning
-from asoreconcile.objects import JsonObject, dig
+from asoreconcile.azure.controllers.diagnosis.finding import Finding, error, ok, warning
+from asoreconcile.base.objects import JsonObject, dig
 
 # Tokens are refused from five minutes on, leases are taken over after 15 s.
 _CLOCK_OFF_SECONDS = 10.0

@@ -7,33 +7,45 @@ from functools import cached_property
 
 import attrs
 
-from asoreconcile.arm.credentials import CredentialSource
-from asoreconcile.arm.credentials_secret import SecretRules
-from asoreconcile.azure.annotations import CREDENTIAL_FROM
-from asoreconcile.catalogue.kinds import Catalogue, KindVersion
-from asoreconcile.catalogue.reserved import NAMESPACE_SECRET, SERVING_SECRET
-from asoreconcile.catalogue.webhook_manifests import MUTATING_NAME, VALIDATING_NAME
-from asoreconcile.clock import Clock
-from asoreconcile.controllers.diagnosis import (
+from asoreconcile.azure.arm.credentials import CredentialSource
+from asoreconcile.azure.arm.credentials_secret import SecretRules
+from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET, SERVING_SECRET
+from asoreconcile.azure.catalogue.webhook_manifests import (
+    MUTATING_NAME,
+    VALIDATING_NAME,
+)
+from asoreconcile.azure.controllers.diagnosis import (
     checks,
     credential_checks,
     environment_checks,
     webhook_checks,
 )
-from asoreconcile.controllers.diagnosis.finding import (
+from asoreconcile.azure.controllers.diagnosis.finding import (
     Finding,
     error,
     ok,
     unknown,
 )
-from asoreconcile.controllers.diagnosis.fixes import DEPLOYMENTS
-from asoreconcile.controllers.diagnosis.rights import (
+from asoreconcile.azure.controllers.diagnosis.fixes import DEPLOYMENTS
+from asoreconcile.azure.controllers.diagnosis.rights import (
     Right,
     of_rights,
     operator_rights,
 )
-from asoreconcile.controllers.discovery import discover
-from asoreconcile.controllers.kind_registry import resource_of
+from asoreconcile.azure.controllers.discovery import discover
+from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import (
+    JsonObject,
+    ObjectKey,
+    annotations,
+    dig,
+    key_of,
+    metadata,
+    spec,
+)
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ApiError, ForbiddenError, NotFoundError
 from asoreconcile.kube.resources import (
@@ -44,15 +56,6 @@ from asoreconcile.kube.resources import (
     ApiResource,
 )
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import (
-    JsonObject,
-    ObjectKey,
-    annotations,
-    dig,
-    key_of,
-    metadata,
-    spec,
-)
 from asoreconcile.version import __version__
 
 _PODS = ApiResource("", "v1", "pods", "Pod")

@@ -9,18 +9,18 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from asoreconcile.controllers.crd_cleanup import cleaned_crd
-from asoreconcile.controllers.diagnosis.finding import (
+from asoreconcile.azure.controllers.crd_cleanup import cleaned_crd
+from asoreconcile.azure.controllers.diagnosis.finding import (
     DROP_STORED_VERSIONS,
     REMOVE_CA_BUNDLE,
     RESTART_OPERATOR,
     Finding,
 )
-from asoreconcile.controllers.diagnosis.webhook_checks import ends_of_bundle
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.azure.controllers.diagnosis.webhook_checks import ends_of_bundle
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import ObjectKey, dig, resource_version
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
-from asoreconcile.objects import ObjectKey, dig, resource_version
 
 DEPLOYMENTS = ApiResource("apps", "v1", "deployments", "Deployment")
 _BUNDLE = "spec.conversion.webhook.clientConfig.caBundle"

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
-from asoreconcile.catalogue.kinds import KindVersion
-from asoreconcile.controllers.diagnosis.finding import Finding, error, ok
-from asoreconcile.objects import JsonObject
+from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.controllers.diagnosis.finding import Finding, error, ok
+from asoreconcile.base.objects import JsonObject
 
 _SHOWN = 5
 

@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from asoreconcile.certificates import load_all
-from asoreconcile.controllers.crd_plan import INJECTED
-from asoreconcile.controllers.diagnosis.finding import (
+from asoreconcile.azure.controllers.crd_plan import INJECTED
+from asoreconcile.azure.controllers.diagnosis.finding import (
     REMOVE_CA_BUNDLE,
     Finding,
     error,
     ok,
     warning,
 )
-from asoreconcile.objects import JsonObject, annotations, key_of
+from asoreconcile.base.certificates import load_all
+from asoreconcile.base.objects import JsonObject, annotations, key_of
 
 _SOON = timedelta(days=14)
 

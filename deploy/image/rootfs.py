@@ -34,7 +34,7 @@ _AUTHORITIES = "etc/ssl/certs/ca-certificates.crt"
 _SCRIPT = """\
 #!/usr/bin/{python} -I
 import sys
-from asoreconcile.cmd.start import {name}
+from asoreconcile.azure.cmd.start import {name}
 sys.exit({name}())
 """
 SCRIPTS = ("asoreconcile", "asoctl")

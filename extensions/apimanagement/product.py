@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from asoreconcile.middleware.extension_points import DELETE
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.requests import DeleteRequest, DeleteResult
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import DELETE
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.requests import DeleteRequest, DeleteResult
+from asoreconcile.base.objects import GroupKind
 
 PRODUCT = GroupKind("apimanagement.azure.com", "Product")
 EXTENSIONS = ExtensionSet("apimanagement.Product", BUILT_IN_ORDER)

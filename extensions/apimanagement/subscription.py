@@ -1,9 +1,9 @@
 """Subscription: its two keys."""
 
-from asoreconcile.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import KEY_PAIR, export_keys
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import KEY_PAIR, export_keys
+from asoreconcile.base.objects import GroupKind
 
 SUBSCRIPTION = GroupKind("apimanagement.azure.com", "Subscription")
 EXTENSIONS = ExtensionSet("apimanagement.Subscription", BUILT_IN_ORDER)

@@ -1,6 +1,6 @@
 """What the kinds of Container Apps share."""
 
-from asoreconcile.middleware.factories import code, reclassify
+from asoreconcile.azure.middleware.factories import code, reclassify
 
 # The environment is not ready yet: a Warning, retried soon.
 ENVIRONMENT_IS_LATE = reclassify(code("ManagedEnvironmentNotProvisioned"))

@@ -1,9 +1,9 @@
 """ContainerApp: an environment that comes late is waited for."""
 
-from asoreconcile.extensions.app._shared import ENVIRONMENT_IS_LATE
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.extensions.app._shared import ENVIRONMENT_IS_LATE
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.base.objects import GroupKind
 
 CONTAINER_APP = GroupKind("app.azure.com", "ContainerApp")
 EXTENSIONS = ExtensionSet("app.ContainerApp", BUILT_IN_ORDER)

@@ -1,9 +1,9 @@
 """Job: an environment that comes late is waited for."""
 
-from asoreconcile.extensions.app._shared import ENVIRONMENT_IS_LATE
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.extensions.app._shared import ENVIRONMENT_IS_LATE
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.base.objects import GroupKind
 
 JOB = GroupKind("app.azure.com", "Job")
 EXTENSIONS = ExtensionSet("app.Job", BUILT_IN_ORDER)

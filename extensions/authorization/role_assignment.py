@@ -3,14 +3,14 @@
 import threading
 from collections.abc import Callable
 
-from asoreconcile.arm import ids
-from asoreconcile.arm.condition_error import ConditionError
-from asoreconcile.middleware.context import ReconcileContext
-from asoreconcile.middleware.extension_points import IMPORT, MODIFY_PAYLOAD
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import skip_import_if
-from asoreconcile.middleware.requests import ModifyPayload
-from asoreconcile.objects import GroupKind, JsonObject, dig
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.middleware.context import ReconcileContext
+from asoreconcile.azure.middleware.extension_points import IMPORT, MODIFY_PAYLOAD
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import skip_import_if
+from asoreconcile.azure.middleware.requests import ModifyPayload
+from asoreconcile.base.objects import GroupKind, JsonObject, dig
 
 ROLE_ASSIGNMENT = GroupKind("authorization.azure.com", "RoleAssignment")
 EXTENSIONS = ExtensionSet("authorization.RoleAssignment", BUILT_IN_ORDER)

@@ -1,9 +1,9 @@
 """RoleDefinition: Azure's own roles are not imported."""
 
-from asoreconcile.middleware.extension_points import IMPORT
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import skip_import_if
-from asoreconcile.objects import GroupKind, JsonObject, dig
+from asoreconcile.azure.middleware.extension_points import IMPORT
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import skip_import_if
+from asoreconcile.base.objects import GroupKind, JsonObject, dig
 
 EXTENSIONS = ExtensionSet("authorization.RoleDefinition", BUILT_IN_ORDER)
 

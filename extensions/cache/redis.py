@@ -1,9 +1,9 @@
 """Redis: its access keys and endpoint."""
 
-from asoreconcile.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import KEY_PAIR, export_keys, export_status
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import KEY_PAIR, export_keys, export_status
+from asoreconcile.base.objects import GroupKind
 
 REDIS = GroupKind("cache.azure.com", "Redis")
 EXTENSIONS = ExtensionSet("cache.Redis", BUILT_IN_ORDER)

@@ -1,9 +1,9 @@
 """RedisEnterpriseDatabase: its access keys."""
 
-from asoreconcile.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import KEY_PAIR, export_keys
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import KEY_PAIR, export_keys
+from asoreconcile.base.objects import GroupKind
 
 ENTERPRISE_DATABASE = GroupKind("cache.azure.com", "RedisEnterpriseDatabase")
 EXTENSIONS = ExtensionSet("cache.RedisEnterpriseDatabase", BUILT_IN_ORDER)

@@ -1,6 +1,6 @@
 """What the kinds of Azure Front Door share."""
 
-from asoreconcile.middleware.factories import code, message_contains, reclassify
+from asoreconcile.azure.middleware.factories import code, message_contains, reclassify
 
 # The origins do not exist yet: a Warning, retried soon.
 ORIGINS_ARE_LATE = reclassify(

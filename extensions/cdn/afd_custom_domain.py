@@ -1,9 +1,9 @@
 """AfdCustomDomain: a route that still uses it is waited for."""
 
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import code, message_contains, reclassify
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import code, message_contains, reclassify
+from asoreconcile.base.objects import GroupKind
 
 AFD_CUSTOM_DOMAIN = GroupKind("cdn.azure.com", "AfdCustomDomain")
 EXTENSIONS = ExtensionSet("cdn.AfdCustomDomain", BUILT_IN_ORDER)

@@ -1,9 +1,9 @@
 """Rule: origins that come late are waited for."""
 
-from asoreconcile.extensions.cdn._shared import ORIGINS_ARE_LATE
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.extensions.cdn._shared import ORIGINS_ARE_LATE
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.base.objects import GroupKind
 
 RULE = GroupKind("cdn.azure.com", "Rule")
 EXTENSIONS = ExtensionSet("cdn.Rule", BUILT_IN_ORDER)

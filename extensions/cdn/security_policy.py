@@ -1,9 +1,9 @@
 """SecurityPolicy: domains that come late are waited for."""
 
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import code, message_contains, reclassify
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import code, message_contains, reclassify
+from asoreconcile.base.objects import GroupKind
 
 SECURITY_POLICY = GroupKind("cdn.azure.com", "SecurityPolicy")
 EXTENSIONS = ExtensionSet("cdn.SecurityPolicy", BUILT_IN_ORDER)

@@ -7,11 +7,14 @@ from importlib.resources import files
 
 import orjson
 
-from asoreconcile.extensions.compute._shared import QUOTA_MAY_GROW
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR, MODIFY_PAYLOAD
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import ChildMerge, keep_children
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.extensions.compute._shared import QUOTA_MAY_GROW
+from asoreconcile.azure.middleware.extension_points import (
+    CLASSIFY_ERROR,
+    MODIFY_PAYLOAD,
+)
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import ChildMerge, keep_children
+from asoreconcile.base.objects import GroupKind
 
 SCALE_SET = GroupKind("compute.azure.com", "VirtualMachineScaleSet")
 EXTENSIONS = ExtensionSet("compute.VirtualMachineScaleSet", BUILT_IN_ORDER)

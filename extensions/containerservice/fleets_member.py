@@ -1,9 +1,9 @@
 """FleetsMember: what it depends on may come late."""
 
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import code, reclassify
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import code, reclassify
+from asoreconcile.base.objects import GroupKind
 
 FLEETS_MEMBER = GroupKind("containerservice.azure.com", "FleetsMember")
 EXTENSIONS = ExtensionSet("containerservice.FleetsMember", BUILT_IN_ORDER)

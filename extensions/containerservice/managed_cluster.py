@@ -2,19 +2,19 @@
 
 import base64
 
-from asoreconcile.middleware.extension_points import (
+from asoreconcile.azure.middleware.extension_points import (
     CLASSIFY_ERROR,
     EXPORT_SECRETS,
     PRE_RECONCILE,
 )
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import (
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import (
     block_unless_state,
     code,
     export_keys,
     reclassify,
 )
-from asoreconcile.objects import GroupKind, JsonObject
+from asoreconcile.base.objects import GroupKind, JsonObject
 
 MANAGED_CLUSTER = GroupKind("containerservice.azure.com", "ManagedCluster")
 EXTENSIONS = ExtensionSet("containerservice.ManagedCluster", BUILT_IN_ORDER)

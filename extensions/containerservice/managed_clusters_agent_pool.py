@@ -1,19 +1,21 @@
 """ManagedClustersAgentPool: waits for its own and its cluster's operations."""
 
-from asoreconcile.extensions.containerservice.managed_cluster import MANAGED_CLUSTER
-from asoreconcile.middleware.extension_points import (
+from asoreconcile.azure.extensions.containerservice.managed_cluster import (
+    MANAGED_CLUSTER,
+)
+from asoreconcile.azure.middleware.extension_points import (
     CLASSIFY_ERROR,
     PRE_RECONCILE,
     PRE_RECONCILE_OWNER,
 )
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import (
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import (
     block_unless_owner_state,
     block_unless_state,
     code,
     reclassify,
 )
-from asoreconcile.objects import GroupKind
+from asoreconcile.base.objects import GroupKind
 
 AGENT_POOL = GroupKind("containerservice.azure.com", "ManagedClustersAgentPool")
 EXTENSIONS = ExtensionSet("containerservice.ManagedClustersAgentPool", BUILT_IN_ORDER)

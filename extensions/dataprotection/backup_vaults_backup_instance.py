@@ -6,11 +6,11 @@ does not start by itself.
 
 from collections.abc import Callable
 
-from asoreconcile.middleware.context import KeptAs
-from asoreconcile.middleware.extension_points import POST_RECONCILE
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.requests import NotReady, PostReconcile, PostResult
-from asoreconcile.objects import GroupKind, dig
+from asoreconcile.azure.middleware.context import KeptAs
+from asoreconcile.azure.middleware.extension_points import POST_RECONCILE
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.requests import NotReady, PostReconcile, PostResult
+from asoreconcile.base.objects import GroupKind, dig
 
 BACKUP_INSTANCE = GroupKind("dataprotection.azure.com", "BackupVaultsBackupInstance")
 EXTENSIONS = ExtensionSet("dataprotection.BackupVaultsBackupInstance", BUILT_IN_ORDER)

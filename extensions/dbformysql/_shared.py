@@ -4,8 +4,8 @@ For MySQL and PostgreSQL. They differ only in `isReadOnly`: MySQL has a string,
 PostgreSQL a boolean.
 """
 
-from asoreconcile.middleware.factories import skip_import_if
-from asoreconcile.objects import JsonObject, dig
+from asoreconcile.azure.middleware.factories import skip_import_if
+from asoreconcile.base.objects import JsonObject, dig
 
 
 def _is_default_source(obj: JsonObject, _owner_id: str) -> bool:

@@ -1,7 +1,7 @@
 """What a flexible server and its children share: no write while it is not ready."""
 
-from asoreconcile.middleware.factories import TERMINAL, block_unless_owner_state
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.factories import TERMINAL, block_unless_owner_state
+from asoreconcile.base.objects import GroupKind
 
 SERVER = GroupKind("dbforpostgresql.azure.com", "FlexibleServer")
 

@@ -1,12 +1,12 @@
 """FlexibleServersDatabase: waits for its server; system databases are not imported."""
 
-from asoreconcile.extensions.dbforpostgresql._shared import (
+from asoreconcile.azure.extensions.dbforpostgresql._shared import (
     BLOCK_UNLESS_SERVER_IS_WRITABLE,
 )
-from asoreconcile.middleware.extension_points import IMPORT, PRE_RECONCILE_OWNER
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import skip_import_if
-from asoreconcile.objects import GroupKind, JsonObject, dig
+from asoreconcile.azure.middleware.extension_points import IMPORT, PRE_RECONCILE_OWNER
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import skip_import_if
+from asoreconcile.base.objects import GroupKind, JsonObject, dig
 
 DATABASE = GroupKind("dbforpostgresql.azure.com", "FlexibleServersDatabase")
 EXTENSIONS = ExtensionSet("dbforpostgresql.FlexibleServersDatabase", BUILT_IN_ORDER)

@@ -1,6 +1,6 @@
 """What the kinds of Azure Cosmos DB share."""
 
-from asoreconcile.middleware.factories import code, reclassify
+from asoreconcile.azure.middleware.factories import code, reclassify
 
 # The account is being created: a Warning, retried soon.
 ACCOUNT_IS_LATE = reclassify(code("BadRequest"))

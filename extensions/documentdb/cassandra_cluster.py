@@ -1,9 +1,9 @@
 """CassandraCluster: a service principal that comes late is waited for."""
 
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import code, message_contains, reclassify
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import code, message_contains, reclassify
+from asoreconcile.base.objects import GroupKind
 
 CASSANDRA_CLUSTER = GroupKind("documentdb.azure.com", "CassandraCluster")
 EXTENSIONS = ExtensionSet("documentdb.CassandraCluster", BUILT_IN_ORDER)

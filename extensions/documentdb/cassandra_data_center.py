@@ -1,10 +1,10 @@
 """CassandraDataCenter: waits until its cluster is there."""
 
-from asoreconcile.extensions.documentdb.cassandra_cluster import CASSANDRA_CLUSTER
-from asoreconcile.middleware.extension_points import PRE_RECONCILE_OWNER
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import block_unless_owner_state
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.extensions.documentdb.cassandra_cluster import CASSANDRA_CLUSTER
+from asoreconcile.azure.middleware.extension_points import PRE_RECONCILE_OWNER
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import block_unless_owner_state
+from asoreconcile.base.objects import GroupKind
 
 DATA_CENTER = GroupKind("documentdb.azure.com", "CassandraDataCenter")
 EXTENSIONS = ExtensionSet("documentdb.CassandraDataCenter", BUILT_IN_ORDER)

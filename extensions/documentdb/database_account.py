@@ -1,12 +1,12 @@
 """DatabaseAccount: account keys and endpoint; no write while it is being deleted."""
 
-from asoreconcile.middleware.extension_points import (
+from asoreconcile.azure.middleware.extension_points import (
     CLASSIFY_ERROR,
     EXPORT_SECRETS,
     PRE_RECONCILE,
 )
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import (
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import (
     block_if_state,
     code,
     export_keys,
@@ -14,7 +14,7 @@ from asoreconcile.middleware.factories import (
     message_contains,
     reclassify,
 )
-from asoreconcile.objects import GroupKind
+from asoreconcile.base.objects import GroupKind
 
 DATABASE_ACCOUNT = GroupKind("documentdb.azure.com", "DatabaseAccount")
 EXTENSIONS = ExtensionSet("documentdb.DatabaseAccount", BUILT_IN_ORDER)

@@ -1,9 +1,9 @@
 """SqlDatabase: an account that comes late is waited for."""
 
-from asoreconcile.extensions.documentdb._shared import ACCOUNT_IS_LATE
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.extensions.documentdb._shared import ACCOUNT_IS_LATE
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.base.objects import GroupKind
 
 SQL_DATABASE = GroupKind("documentdb.azure.com", "SqlDatabase")
 EXTENSIONS = ExtensionSet("documentdb.SqlDatabase", BUILT_IN_ORDER)

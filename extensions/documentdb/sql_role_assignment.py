@@ -1,9 +1,9 @@
 """SqlRoleAssignment: a principal that comes late is waited for."""
 
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import code, message_contains, reclassify
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import code, message_contains, reclassify
+from asoreconcile.base.objects import GroupKind
 
 SQL_ROLE_ASSIGNMENT = GroupKind("documentdb.azure.com", "SqlRoleAssignment")
 EXTENSIONS = ExtensionSet("documentdb.SqlRoleAssignment", BUILT_IN_ORDER)

@@ -1,6 +1,9 @@
 """What the kinds of Event Hubs share."""
 
-from asoreconcile.middleware.factories import KEYS_AND_CONNECTION_STRINGS, export_keys
+from asoreconcile.azure.middleware.factories import (
+    KEYS_AND_CONNECTION_STRINGS,
+    export_keys,
+)
 
 API_VERSION = "2024-01-01"
 

@@ -1,9 +1,9 @@
 """DataCollectionRule: a workspace that comes late is waited for."""
 
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import code, reclassify
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import code, reclassify
+from asoreconcile.base.objects import GroupKind
 
 DATA_COLLECTION_RULE = GroupKind("insights.azure.com", "DataCollectionRule")
 EXTENSIONS = ExtensionSet("insights.DataCollectionRule", BUILT_IN_ORDER)

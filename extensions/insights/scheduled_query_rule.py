@@ -1,9 +1,9 @@
 """ScheduledQueryRule: what it queries, and the access to it, may come late."""
 
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import code, message_contains, reclassify
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import code, message_contains, reclassify
+from asoreconcile.base.objects import GroupKind
 
 SCHEDULED_QUERY_RULE = GroupKind("insights.azure.com", "ScheduledQueryRule")
 EXTENSIONS = ExtensionSet("insights.ScheduledQueryRule", BUILT_IN_ORDER)

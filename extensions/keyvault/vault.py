@@ -6,14 +6,14 @@ A deleted vault keeps its name for weeks. `createOrRecover` brings it back,
 
 from collections.abc import Callable
 
-from asoreconcile.arm import ids, outcomes
-from asoreconcile.arm.condition_error import ConditionError
-from asoreconcile.arm.errors import ArmError
-from asoreconcile.middleware.context import ReconcileContext
-from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.requests import ModifyPayload
-from asoreconcile.objects import GroupKind, JsonObject, dig
+from asoreconcile.azure.arm import ids, outcomes
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.middleware.context import ReconcileContext
+from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.requests import ModifyPayload
+from asoreconcile.base.objects import GroupKind, JsonObject, dig
 
 VAULT = GroupKind("keyvault.azure.com", "Vault")
 EXTENSIONS = ExtensionSet("keyvault.Vault", BUILT_IN_ORDER)

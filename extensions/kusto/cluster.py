@@ -1,9 +1,9 @@
 """Cluster: no write while it is in transition. One that is stopped may be written."""
 
-from asoreconcile.middleware.extension_points import PRE_RECONCILE
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import block_unless_state
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import PRE_RECONCILE
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import block_unless_state
+from asoreconcile.base.objects import GroupKind
 
 CLUSTER = GroupKind("kusto.azure.com", "Cluster")
 EXTENSIONS = ExtensionSet("kusto.Cluster", BUILT_IN_ORDER)

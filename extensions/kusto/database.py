@@ -4,11 +4,11 @@ A database is reached through its running cluster alone: one that is stopped, or
 started or updated, gives no access to it.
 """
 
-from asoreconcile.extensions.kusto.cluster import CLUSTER
-from asoreconcile.middleware.extension_points import PRE_RECONCILE_OWNER
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import block_unless_owner_state
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.extensions.kusto.cluster import CLUSTER
+from asoreconcile.azure.middleware.extension_points import PRE_RECONCILE_OWNER
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import block_unless_owner_state
+from asoreconcile.base.objects import GroupKind
 
 DATABASE = GroupKind("kusto.azure.com", "Database")
 EXTENSIONS = ExtensionSet("kusto.Database", BUILT_IN_ORDER)

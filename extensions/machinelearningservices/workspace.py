@@ -1,14 +1,17 @@
 """Workspace: the keys of what belongs to it; a storage account may come late."""
 
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR, EXPORT_SECRETS
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import (
+from asoreconcile.azure.middleware.extension_points import (
+    CLASSIFY_ERROR,
+    EXPORT_SECRETS,
+)
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import (
     code,
     export_keys,
     message_contains,
     reclassify,
 )
-from asoreconcile.objects import GroupKind
+from asoreconcile.base.objects import GroupKind
 
 WORKSPACE = GroupKind("machinelearningservices.azure.com", "Workspace")
 EXTENSIONS = ExtensionSet("machinelearningservices.Workspace", BUILT_IN_ORDER)

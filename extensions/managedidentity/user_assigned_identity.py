@@ -1,10 +1,10 @@
 """UserAssignedIdentity: the ids that workloads need, without a request."""
 
-from asoreconcile.arm import ids
-from asoreconcile.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import export_status
-from asoreconcile.objects import GroupKind, JsonObject, dig
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import export_status
+from asoreconcile.base.objects import GroupKind, JsonObject, dig
 
 IDENTITY = GroupKind("managedidentity.azure.com", "UserAssignedIdentity")
 EXTENSIONS = ExtensionSet("managedidentity.UserAssignedIdentity", BUILT_IN_ORDER)

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import orjson
 
-from asoreconcile.middleware.factories import (
+from asoreconcile.azure.middleware.factories import (
     ChildShape,
     code,
     message_matches,

@@ -1,9 +1,9 @@
 """AzureFirewall: a policy that comes late is waited for."""
 
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import code, message_matches, reclassify
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import code, message_matches, reclassify
+from asoreconcile.base.objects import GroupKind
 
 AZURE_FIREWALL = GroupKind("network.azure.com", "AzureFirewall")
 EXTENSIONS = ExtensionSet("network.AzureFirewall", BUILT_IN_ORDER)

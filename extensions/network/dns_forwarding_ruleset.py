@@ -1,9 +1,9 @@
 """DnsForwardingRuleset: an endpoint that comes late is waited for."""
 
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import message_contains, reclassify
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import message_contains, reclassify
+from asoreconcile.base.objects import GroupKind
 
 DNS_FORWARDING_RULESET = GroupKind("network.azure.com", "DnsForwardingRuleset")
 EXTENSIONS = ExtensionSet("network.DnsForwardingRuleset", BUILT_IN_ORDER)

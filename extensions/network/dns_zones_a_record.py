@@ -1,9 +1,9 @@
 """DnsZonesARecord: a target that comes late is waited for."""
 
-from asoreconcile.extensions.network._shared import RECORD_TARGET_IS_LATE
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.extensions.network._shared import RECORD_TARGET_IS_LATE
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.base.objects import GroupKind
 
 DNS_ZONES_A_RECORD = GroupKind("network.azure.com", "DnsZonesARecord")
 EXTENSIONS = ExtensionSet("network.DnsZonesARecord", BUILT_IN_ORDER)

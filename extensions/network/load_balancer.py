@@ -1,10 +1,10 @@
 """LoadBalancer: NAT rules that others added are kept."""
 
-from asoreconcile.extensions.network._shared import shapes_of
-from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import ChildMerge, keep_children
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.extensions.network._shared import shapes_of
+from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import ChildMerge, keep_children
+from asoreconcile.base.objects import GroupKind
 
 LOAD_BALANCER = GroupKind("network.azure.com", "LoadBalancer")
 EXTENSIONS = ExtensionSet("network.LoadBalancer", BUILT_IN_ORDER)

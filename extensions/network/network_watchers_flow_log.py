@@ -1,9 +1,9 @@
 """NetworkWatchersFlowLog: its security group and its storage may come late."""
 
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import code, reclassify
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import code, reclassify
+from asoreconcile.base.objects import GroupKind
 
 FLOW_LOG = GroupKind("network.azure.com", "NetworkWatchersFlowLog")
 EXTENSIONS = ExtensionSet("network.NetworkWatchersFlowLog", BUILT_IN_ORDER)

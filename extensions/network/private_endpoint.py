@@ -2,16 +2,19 @@
 
 from collections.abc import Callable
 
-from asoreconcile.middleware.extension_points import EXPORT_CONFIG_MAPS, POST_RECONCILE
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.requests import (
+from asoreconcile.azure.middleware.extension_points import (
+    EXPORT_CONFIG_MAPS,
+    POST_RECONCILE,
+)
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.requests import (
     Export,
     ExportConfigMaps,
     NotReady,
     PostReconcile,
     PostResult,
 )
-from asoreconcile.objects import GroupKind, JsonObject, dig, status
+from asoreconcile.base.objects import GroupKind, JsonObject, dig, status
 
 PRIVATE_ENDPOINT = GroupKind("network.azure.com", "PrivateEndpoint")
 EXTENSIONS = ExtensionSet("network.PrivateEndpoint", BUILT_IN_ORDER)

@@ -1,10 +1,10 @@
 """VirtualNetwork: subnets that have objects of their own are kept."""
 
-from asoreconcile.extensions.network._shared import shapes_of
-from asoreconcile.middleware.extension_points import MODIFY_PAYLOAD
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import ChildMerge, keep_children
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.extensions.network._shared import shapes_of
+from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import ChildMerge, keep_children
+from asoreconcile.base.objects import GroupKind
 
 VIRTUAL_NETWORK = GroupKind("network.azure.com", "VirtualNetwork")
 EXTENSIONS = ExtensionSet("network.VirtualNetwork", BUILT_IN_ORDER)

@@ -4,11 +4,14 @@ from collections.abc import Callable
 
 import attrs
 
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR, POST_RECONCILE
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import code, reclassify
-from asoreconcile.middleware.requests import PostReconcile, PostResult, Ready
-from asoreconcile.objects import GroupKind, status
+from asoreconcile.azure.middleware.extension_points import (
+    CLASSIFY_ERROR,
+    POST_RECONCILE,
+)
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import code, reclassify
+from asoreconcile.azure.middleware.requests import PostReconcile, PostResult, Ready
+from asoreconcile.base.objects import GroupKind, status
 
 SUBNET = GroupKind("network.azure.com", "VirtualNetworksSubnet")
 EXTENSIONS = ExtensionSet("network.VirtualNetworksSubnet", BUILT_IN_ORDER)

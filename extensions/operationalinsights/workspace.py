@@ -1,9 +1,9 @@
 """Workspace: its shared keys."""
 
-from asoreconcile.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import export_keys
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import export_keys
+from asoreconcile.base.objects import GroupKind
 
 EXTENSIONS = ExtensionSet("operationalinsights.Workspace", BUILT_IN_ORDER)
 

@@ -1,10 +1,10 @@
 """HcpOpenShiftCluster: no write while it is being deleted; its kubeconfig."""
 
-from asoreconcile.middleware.context import KeptAs
-from asoreconcile.middleware.extension_points import EXPORT_SECRETS, PRE_RECONCILE
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import block_if_state, export_keys
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.context import KeptAs
+from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS, PRE_RECONCILE
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import block_if_state, export_keys
+from asoreconcile.base.objects import GroupKind
 
 HCP_CLUSTER = GroupKind("redhatopenshift.azure.com", "HcpOpenShiftCluster")
 EXTENSIONS = ExtensionSet("redhatopenshift.HcpOpenShiftCluster", BUILT_IN_ORDER)

@@ -1,10 +1,13 @@
 """NamespacesAuthorizationRule: its keys."""
 
-from asoreconcile.extensions.servicebus._shared import API_VERSION
-from asoreconcile.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import KEYS_AND_CONNECTION_STRINGS, export_keys
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.extensions.servicebus._shared import API_VERSION
+from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import (
+    KEYS_AND_CONNECTION_STRINGS,
+    export_keys,
+)
+from asoreconcile.base.objects import GroupKind
 
 NAMESPACE_RULE = GroupKind("servicebus.azure.com", "NamespacesAuthorizationRule")
 EXTENSIONS = ExtensionSet("servicebus.NamespacesAuthorizationRule", BUILT_IN_ORDER)

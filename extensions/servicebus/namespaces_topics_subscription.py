@@ -1,9 +1,9 @@
 """NamespacesTopicsSubscription: what it forwards to may come late."""
 
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import code, reclassify
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import code, reclassify
+from asoreconcile.base.objects import GroupKind
 
 TOPIC_SUBSCRIPTION = GroupKind("servicebus.azure.com", "NamespacesTopicsSubscription")
 EXTENSIONS = ExtensionSet("servicebus.NamespacesTopicsSubscription", BUILT_IN_ORDER)

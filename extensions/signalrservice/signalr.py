@@ -1,9 +1,12 @@
 """SignalR: its keys."""
 
-from asoreconcile.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import KEYS_AND_CONNECTION_STRINGS, export_keys
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import (
+    KEYS_AND_CONNECTION_STRINGS,
+    export_keys,
+)
+from asoreconcile.base.objects import GroupKind
 
 EXTENSIONS = ExtensionSet("signalrservice.SignalR", BUILT_IN_ORDER)
 

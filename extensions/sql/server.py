@@ -1,9 +1,9 @@
 """Server: a password that is too simple is not tried again."""
 
-from asoreconcile.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.factories import code, reclassify
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.factories import code, reclassify
+from asoreconcile.base.objects import GroupKind
 
 SERVER = GroupKind("sql.azure.com", "Server")
 EXTENSIONS = ExtensionSet("sql.Server", BUILT_IN_ORDER)

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
-from asoreconcile.arm.condition_error import ConditionError
-from asoreconcile.middleware.extension_points import DELETE, EVERY_SUCCESS
-from asoreconcile.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.middleware.requests import DeleteRequest, DeleteResult, Success
-from asoreconcile.objects import GroupKind, JsonObject, dig
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.middleware.extension_points import DELETE, EVERY_SUCCESS
+from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.requests import DeleteRequest, DeleteResult, Success
+from asoreconcile.base.objects import GroupKind, JsonObject, dig
 
 ALIAS = GroupKind("subscription.azure.com", "Alias")
 EXTENSIONS = ExtensionSet("subscription.Alias", BUILT_IN_ORDER)

@@ -18,14 +18,14 @@ from clusters import TARGETS, RealCluster
 from operation import NAMESPACE, Operation, free_port, resource_for
 from test_aso_deployment import arguments, environment, is_ready, route
 
-from asoreconcile.azure.annotations import POLLER_TOKEN
-from asoreconcile.azure.drift_baseline import OBSERVED
+from asoreconcile.azure.reconcile.model.annotations import POLLER_TOKEN
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
+from asoreconcile.base.objects import annotations, copy_json, key_of, labels
 from asoreconcile.kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     NAMESPACES,
     ApiResource,
 )
-from asoreconcile.objects import annotations, copy_json, key_of, labels
 from asoreconcile.testing.kube import KubeServer
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 

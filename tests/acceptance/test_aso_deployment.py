@@ -19,22 +19,22 @@ from clusters import TARGETS, RealCluster
 from operation import NAMESPACE, Operation, free_port
 from world import resource_group, virtual_network
 
-from asoreconcile.catalogue.conversion import stored_name
-from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.webhooks import WebhookOptions
-from asoreconcile.kube.resources import (
-    CUSTOM_RESOURCE_DEFINITIONS,
-    LEASES,
-    NAMESPACES,
-    ApiResource,
-)
-from asoreconcile.objects import (
+from asoreconcile.azure.catalogue.conversion import stored_name
+from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.webhooks import WebhookOptions
+from asoreconcile.base.objects import (
     GroupKind,
     ObjectKey,
     annotations,
     copy_json,
     labels,
+)
+from asoreconcile.kube.resources import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    LEASES,
+    NAMESPACES,
+    ApiResource,
 )
 from asoreconcile.testing.kube import KubeServer
 from asoreconcile.testing.throwaway_certificates import certificate_authority

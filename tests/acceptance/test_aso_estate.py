@@ -12,7 +12,10 @@ from asocrds import aso_crd
 from asotraces import LONG_AGO, ask, claim, condition
 from operation import NAMESPACE, Operation, free_port
 
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.catalogue.conversion import CARRIED, stored_name
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.webhooks import WebhookOptions
+from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
     LAST_RECONCILED_VERSION,
     OWN_PREFIX,
@@ -20,16 +23,7 @@ from asoreconcile.azure.annotations import (
     POLLER_TOKEN,
     PUT_POLLER,
 )
-from asoreconcile.catalogue.conversion import CARRIED, stored_name
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.webhooks import WebhookOptions
-from asoreconcile.kube.errors import NotFoundError
-from asoreconcile.kube.resources import (
-    CUSTOM_RESOURCE_DEFINITIONS,
-    SECRETS,
-    ApiResource,
-)
-from asoreconcile.objects import (
+from asoreconcile.base.objects import (
     GroupKind,
     ObjectKey,
     annotations,
@@ -38,6 +32,12 @@ from asoreconcile.objects import (
     labels,
     owner_references,
     uid_of,
+)
+from asoreconcile.kube.errors import NotFoundError
+from asoreconcile.kube.resources import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    SECRETS,
+    ApiResource,
 )
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 

@@ -23,9 +23,9 @@ from operation import Operation, free_port
 from quotedforms import core, quoted_forms
 from world import postgres_server, resource_group
 
-from asoreconcile.cmd.render import render
+from asoreconcile.azure.cmd.render import render
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.resources import NAMESPACES, SECRETS
-from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.arm.applications import EntraApplication
 from asoreconcile.testing.http import HttpResponse
 

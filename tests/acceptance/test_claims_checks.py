@@ -5,15 +5,15 @@ import errno
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.annotations import RESOURCE_ID
-from asoreconcile.middleware.extension_points import (
+from asoreconcile.azure.middleware.extension_points import (
     POST_RECONCILE,
     PRE_RECONCILE,
     PRE_RECONCILE_OWNER,
 )
-from asoreconcile.middleware.extension_set import ExtensionSet
-from asoreconcile.middleware.requests import Block, NotReady, Proceed, Ready
-from asoreconcile.objects import GroupKind, annotations, dig, key_of
+from asoreconcile.azure.middleware.extension_set import ExtensionSet
+from asoreconcile.azure.middleware.requests import Block, NotReady, Proceed, Ready
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.base.objects import GroupKind, annotations, dig, key_of
 
 GROUP = GroupKind("resources.azure.com", "ResourceGroup")
 NETWORK = GroupKind("network.azure.com", "VirtualNetwork")

@@ -4,8 +4,8 @@ import pytest
 from operation import Operation
 from world import resource_group, virtual_network
 
-from asoreconcile.azure.annotations import FINALIZER, RECONCILE_POLICY
-from asoreconcile.objects import annotations, finalizers
+from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RECONCILE_POLICY
+from asoreconcile.base.objects import annotations, finalizers
 
 SKIP = {RECONCILE_POLICY: "skip"}
 OBJECTS = (resource_group, virtual_network)

@@ -11,8 +11,12 @@ import pytest
 from operation import Operation
 from world import postgres_server, resource_group, role_assignment, virtual_network
 
-from asoreconcile.azure.annotations import FINALIZER, OPERATOR_NAMESPACE, RESOURCE_ID
-from asoreconcile.objects import annotations, finalizers, generation
+from asoreconcile.azure.reconcile.model.annotations import (
+    FINALIZER,
+    OPERATOR_NAMESPACE,
+    RESOURCE_ID,
+)
+from asoreconcile.base.objects import annotations, finalizers, generation
 
 NAMESPACE = "azureserviceoperator-system"
 STAMP = "%Y-%m-%dT%H:%M:%SZ"

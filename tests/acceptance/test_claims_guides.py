@@ -7,9 +7,9 @@ import pytest
 from operation import Operation
 from world import SYNC_SECONDS, World, postgres_server, resource_group, virtual_network
 
-from asoreconcile.azure.annotations import FINALIZER, RECONCILE_POLICY
+from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RECONCILE_POLICY
+from asoreconcile.base.objects import ObjectKey, finalizers
 from asoreconcile.kube.resources import NAMESPACES, SECRETS
-from asoreconcile.objects import ObjectKey, finalizers
 
 
 @pytest.fixture(scope="module")

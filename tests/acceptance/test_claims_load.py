@@ -10,8 +10,8 @@ import pytest
 from operation import WAIT_SECONDS, Operation, free_port
 from world import resource_group, virtual_network
 
-from asoreconcile.azure.annotations import POLLER_TOKEN
-from asoreconcile.objects import annotations
+from asoreconcile.azure.reconcile.model.annotations import POLLER_TOKEN
+from asoreconcile.base.objects import annotations
 
 DEPTH = r'workqueue_depth\{[^}]*name="network_virtualnetwork"[^}]*\} (\S+)'
 WORKERS = r'active_workers\{controller="network_virtualnetwork"\} (\S+)'

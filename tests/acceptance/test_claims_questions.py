@@ -8,15 +8,14 @@ from argohealth import argo_health
 from operation import Operation
 from world import postgres_server, resource_group, role_assignment, virtual_network
 
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     OPERATOR_NAMESPACE,
     OWNER_UID,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
-from asoreconcile.objects import (
+from asoreconcile.base.objects import (
     ObjectKey,
     annotations,
     finalizers,
@@ -24,6 +23,7 @@ from asoreconcile.objects import (
     labels,
     owner_references,
 )
+from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 
 FOREIGN = "example.com/guard"
 PRINCIPAL = "11111111-2222-4333-8444-555555555555"

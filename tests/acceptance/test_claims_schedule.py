@@ -5,8 +5,8 @@ import random
 import pytest
 from world import World, resource_group
 
-from asoreconcile.azure.requeue_backoff import RequeueBackoff
-from asoreconcile.controllers.settings import from_environment
+from asoreconcile.azure.controllers.settings import from_environment
+from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
 from asoreconcile.queue.workqueue import WorkQueue
 from asoreconcile.testing.clock import FakeClock
 

@@ -8,8 +8,8 @@ import pytest
 from operation import WAIT_SECONDS, Operation
 from world import resource_group, virtual_network
 
-from asoreconcile.azure.annotations import FINALIZER, POLLER_TOKEN
-from asoreconcile.objects import annotations, finalizers
+from asoreconcile.azure.reconcile.model.annotations import FINALIZER, POLLER_TOKEN
+from asoreconcile.base.objects import annotations, finalizers
 
 NETWORKS = "virtualNetworks/vnet$"
 MONITORS = "/operations/"

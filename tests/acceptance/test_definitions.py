@@ -6,11 +6,11 @@ import pytest
 from clusters import HAS_REAL, RealCluster
 from operation import WAIT_SECONDS, Operation
 
-from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.controllers import crds
-from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.controllers import crds
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.objects import key_of
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
-from asoreconcile.objects import key_of
 
 CONVERTER = WebhookClient(namespace="azureserviceoperator-system", name="webhooks")
 

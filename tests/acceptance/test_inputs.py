@@ -4,8 +4,8 @@ import pytest
 from operation import Operation
 from world import postgres_server, resource_group
 
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.resources import NAMESPACES, SECRETS
-from asoreconcile.objects import ObjectKey
 
 
 @pytest.fixture

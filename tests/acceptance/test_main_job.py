@@ -12,10 +12,10 @@ import pytest
 from operation import SAMPLES, WAIT_SECONDS, Operation, free_port, resource_for, samples
 from world import resource_group, virtual_network
 
+from asoreconcile.base.objects import ObjectKey, key_of
 from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS, SECRETS
-from asoreconcile.objects import ObjectKey, key_of
 
-_START = "from asoreconcile.cmd.asoreconcile import main; main()"
+_START = "from asoreconcile.azure.cmd.asoreconcile import main; main()"
 
 METRICS = (
     "workqueue_depth",

@@ -6,13 +6,13 @@ import pytest
 from operation import WAIT_SECONDS, Operation, free_port
 from world import resource_group, virtual_network
 
+from asoreconcile.base.objects import dig, key_of
 from asoreconcile.kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     NAMESPACES,
     SECRETS,
 )
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import dig, key_of
 
 OLD = "network.azure.com/v1api20240301"
 NAMESPACE = "azureserviceoperator-system"

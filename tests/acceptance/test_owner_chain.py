@@ -15,10 +15,10 @@ from unittest import mock
 from operation import NAMESPACE, WAIT_SECONDS, Operation, resource_for
 from world import resource_group
 
-from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
-from asoreconcile.controllers import azure_operator, settings
-from asoreconcile.controllers.options import Options
-from asoreconcile.objects import gvk_of, key_of
+from asoreconcile.azure.controllers import azure_operator, settings
+from asoreconcile.azure.controllers.options import Options
+from asoreconcile.azure.reconcile.model.annotations import OPERATOR_NAMESPACE
+from asoreconcile.base.objects import gvk_of, key_of
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
 

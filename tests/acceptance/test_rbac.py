@@ -16,9 +16,16 @@ from operation import (
 )
 from world import virtual_network
 
-from asoreconcile.catalogue.crd import crd
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.stored_versions import StoredVersions
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.stored_versions import StoredVersions
+from asoreconcile.base.objects import (
+    GroupKind,
+    ObjectKey,
+    copy_json,
+    gvk_of,
+    key_of,
+)
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import ForbiddenError
@@ -26,13 +33,6 @@ from asoreconcile.kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     SECRETS,
     ApiResource,
-)
-from asoreconcile.objects import (
-    GroupKind,
-    ObjectKey,
-    copy_json,
-    gvk_of,
-    key_of,
 )
 from asoreconcile.runtime.reconciler import Request
 from asoreconcile.testing.clock import FakeClock

@@ -8,14 +8,14 @@ import pytest
 from operation import Operation, free_port
 from world import resource_group, virtual_network
 
-from asoreconcile.controllers import crds
-from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.azure.controllers import crds
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.objects import GroupKind, ObjectKey, dig, key_of
 from asoreconcile.kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     NAMESPACES,
     SECRETS,
 )
-from asoreconcile.objects import GroupKind, ObjectKey, dig, key_of
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
 OLD, NEW = VNET.versions[0], VNET.storage

@@ -8,11 +8,11 @@ import pytest
 from operation import WAIT_SECONDS, Operation, free_port
 from world import postgres_server, resource_group
 
-from asoreconcile.azure.drift_baseline import OBSERVED, loads
-from asoreconcile.azure.sync_schedule import place_in_period
-from asoreconcile.clock import SystemClock
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
+from asoreconcile.azure.reconcile.state.sync_schedule import place_in_period
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.objects import ObjectKey, annotations, uid_of
 from asoreconcile.kube.resources import LEASES, NAMESPACES, SECRETS
-from asoreconcile.objects import ObjectKey, annotations, uid_of
 
 GROUPS = 8
 # So long that no object's place in it comes while a test runs.

@@ -20,7 +20,7 @@ _START = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
-from asoreconcile.cmd.asoreconcile import main
+from asoreconcile.azure.cmd.asoreconcile import main
 main()
 """
 

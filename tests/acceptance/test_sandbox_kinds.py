@@ -9,11 +9,11 @@ from contextlib import closing
 
 import pytest
 
-from asoreconcile.azure.conditions import is_ready
+from asoreconcile.azure.reconcile.model.conditions import is_ready
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import SECRETS, ApiResource
-from asoreconcile.objects import ObjectKey
 
 GROUP = """
 apiVersion: resources.azure.com/v1api20200601
@@ -41,7 +41,7 @@ SERVICE_BUS = {
 def sandbox(tmp_path):
     manifest = tmp_path / "group.yaml"
     manifest.write_text(GROUP)
-    start = "from asoreconcile.cmd.asoreconcile import main; main()"
+    start = "from asoreconcile.azure.cmd.asoreconcile import main; main()"
     with subprocess.Popen(
         [sys.executable, "-c", start, "sandbox", "-f", str(manifest)],
         stdout=subprocess.PIPE,

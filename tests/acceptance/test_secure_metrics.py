@@ -9,9 +9,9 @@ from operation import Operation, free_port
 from quickclock import QuickClock
 from world import resource_group
 
-from asoreconcile.certificates import Authority
-from asoreconcile.clock import SystemClock
-from asoreconcile.controllers.options import MetricsCertificateError, Options
+from asoreconcile.azure.controllers.options import MetricsCertificateError, Options
+from asoreconcile.base.certificates import Authority
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.kube.resources import ApiResource
 
 _RBAC = ("rbac.authorization.k8s.io", "v1")

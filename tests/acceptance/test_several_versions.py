@@ -4,14 +4,14 @@ import pytest
 from operation import Operation, free_port
 from world import resource_group, virtual_network
 
-from asoreconcile.catalogue.conversion import CARRIED
-from asoreconcile.catalogue.crd import crd
-from asoreconcile.catalogue.webhook_manifests import webhook_configurations
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.webhooks import WebhookOptions
+from asoreconcile.azure.catalogue.conversion import CARRIED
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.catalogue.webhook_manifests import webhook_configurations
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.webhooks import WebhookOptions
+from asoreconcile.base.objects import GroupKind, ObjectKey, annotations, key_of
 from asoreconcile.kube.errors import ApiError, InvalidError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
-from asoreconcile.objects import GroupKind, ObjectKey, annotations, key_of
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))

@@ -7,18 +7,21 @@ import pytest
 from operation import Operation
 from world import virtual_network
 
-from asoreconcile import reconcile_context
-from asoreconcile.catalogue.crd import crd
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.crd_coverage import stored_version
-from asoreconcile.controllers.stored_versions import StoredVersions, controller_options
-from asoreconcile.errors import StoppedError
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.crd_coverage import stored_version
+from asoreconcile.azure.controllers.stored_versions import (
+    StoredVersions,
+    controller_options,
+)
+from asoreconcile.base import reconcile_context
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.objects import GroupKind, ObjectKey, copy_json, key_of
+from asoreconcile.base.reconcile_context import Context
+from asoreconcile.base.stop_signal import StopSignal
 from asoreconcile.kube.errors import ApiError, ForbiddenError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
-from asoreconcile.objects import GroupKind, ObjectKey, copy_json, key_of
-from asoreconcile.reconcile_context import Context
 from asoreconcile.runtime.reconciler import Request, Result
-from asoreconcile.stop_signal import StopSignal
 from asoreconcile.testing.clock import FakeClock
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))

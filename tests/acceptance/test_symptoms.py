@@ -18,17 +18,17 @@ from world import (
     virtual_network,
 )
 
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
+from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     OPERATOR_NAMESPACE,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.conditions import find_ready
-from asoreconcile.controllers.credential_resolver import GlobalConnection
+from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.base.objects import annotations, finalizers, key_of
 from asoreconcile.kube.errors import ApiError, NotFoundError
 from asoreconcile.kube.resources import NAMESPACES, ApiResource
-from asoreconcile.objects import annotations, finalizers, key_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 from click.testing import CliRunner
 
-from asoreconcile.cmd.subprocesses import ChildError, ChildProcess
-from asoreconcile.cmd.testserver import testserver as command
+from asoreconcile.azure.cmd.subprocesses import ChildError, ChildProcess
+from asoreconcile.azure.cmd.testserver import testserver as command
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import NAMESPACES

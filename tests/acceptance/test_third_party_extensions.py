@@ -11,7 +11,7 @@ import pytest
 from operation import Operation
 from world import resource_group
 
-from asoreconcile.cmd.subprocesses import ChildError
+from asoreconcile.azure.cmd.subprocesses import ChildError
 
 PACKAGE = Path(__file__).resolve().parents[1] / "examples" / "change_freeze"
 

@@ -9,8 +9,8 @@ from leasetimes import election_flags, short_timing
 from operation import WAIT_SECONDS, Operation, free_port
 from world import resource_group, virtual_network
 
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.resources import LEASES, NAMESPACES
-from asoreconcile.objects import ObjectKey
 
 LEASE = ObjectKey(
     "azureserviceoperator-system", "controllers-leader-election-azinfra-generated"

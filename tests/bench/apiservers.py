@@ -24,7 +24,7 @@ from asoreconcile.testing import envtest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 START_SECONDS = 60.0
-_EMBEDDED = "from asoreconcile.cmd.asoreconcile import main; main()"
+_EMBEDDED = "from asoreconcile.azure.cmd.asoreconcile import main; main()"
 
 
 @attrs.frozen

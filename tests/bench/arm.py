@@ -32,17 +32,17 @@ import urllib3
 from azure.core.credentials import AccessToken
 from requests.adapters import HTTPAdapter
 
-from asoreconcile.arm.budget import Budget, ThrottledError
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.credentials import ClientSecret, CloudConfig
-from asoreconcile.arm.endpoint import Endpoint
-from asoreconcile.arm.errors import ArmError
-from asoreconcile.arm.outcomes import Pending
-from asoreconcile.arm.polling import polled
-from asoreconcile.arm.response import ArmResponse
-from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape
-from asoreconcile.clock import SystemClock
-from asoreconcile.cmd.subprocesses import ChildProcess
+from asoreconcile.azure.arm.budget import Budget, ThrottledError
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.credentials import ClientSecret, CloudConfig
+from asoreconcile.azure.arm.endpoint import Endpoint
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.arm.outcomes import Pending
+from asoreconcile.azure.arm.polling import polled
+from asoreconcile.azure.arm.response import ArmResponse
+from asoreconcile.azure.arm.tokens import RESOURCE, Token, TokenShape
+from asoreconcile.azure.cmd.subprocesses import ChildProcess
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
 

@@ -61,7 +61,7 @@ def say(line):
 
 def measure(way, workers):
     """Microseconds of CPU a reconcile, and kilobytes a worker."""
-    from asoreconcile.clock import SystemClock
+    from asoreconcile.base.clock import SystemClock
     from asoreconcile.queue.workqueue import WorkQueue
     from asoreconcile.runtime.worker_pool import WorkerPool
 

@@ -20,9 +20,9 @@ import click
 import orjson
 import requests
 
-from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.controllers import crds
-from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.controllers import crds
+from asoreconcile.azure.controllers.catalogue import builtin
 
 THEIRS = {"all CRDs": 52.0, "kube-apiserver with them": 5.5 * 1024}
 SERVICE = WebhookClient(

@@ -35,10 +35,10 @@ from main_job import (
 )
 from time_to_ready import sign_in
 
-from asoreconcile.cmd.local_cluster import AzureOptions, LocalCluster
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.kind_registry import resource_of
-from asoreconcile.objects import key_of
+from asoreconcile.azure.cmd.local_cluster import AzureOptions, LocalCluster
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.base.objects import key_of
 
 _SPACE = {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}}
 _ENDED = ("Succeeded", "Failed", "Canceled")

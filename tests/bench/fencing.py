@@ -14,10 +14,10 @@ from time import monotonic
 
 from watching.running import show
 
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.http import HttpResponse, HttpsServer
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 from asoreconcile.wire.handle import CurlHandle

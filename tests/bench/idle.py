@@ -28,10 +28,10 @@ from main_job import (
 )
 from time_to_ready import group
 
-from asoreconcile.cmd.local_cluster import AzureOptions, LocalCluster
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.discovery import discover
-from asoreconcile.controllers.kind_registry import resource_of
+from asoreconcile.azure.cmd.local_cluster import AzureOptions, LocalCluster
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.discovery import discover
+from asoreconcile.azure.controllers.kind_registry import resource_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import NAMESPACES

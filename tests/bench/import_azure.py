@@ -19,7 +19,7 @@ from pathlib import Path
 
 from asoreconcile.testing.arm import ArmServer
 
-_PROGRAM = "from asoreconcile.cmd.asoctl import main; main()"
+_PROGRAM = "from asoreconcile.azure.cmd.asoctl import main; main()"
 _BURST, _PER_SECOND = 250, 25.0
 
 

@@ -22,9 +22,9 @@ OURS = {
     ),
     "asoreconcile, an application": ("from asoreconcile import Application, Result"),
     "asoreconcile, its manager": (
-        "import asoreconcile.cmd.asoreconcile, asoreconcile.cmd.manager; "
+        "import asoreconcile.azure.cmd.asoreconcile, asoreconcile.azure.cmd.manager; "
         "import prometheus_client; "
-        "from asoreconcile.controllers import azure_operator, settings, webhooks"
+        "from asoreconcile.azure.controllers import azure_operator, settings, webhooks"
     ),
 }
 _UNCOMPILED = ("PYTHONDONTWRITEBYTECODE",)

@@ -27,19 +27,19 @@ from pathlib import Path
 
 import click
 
-from asoreconcile.azure.conditions import is_ready
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.cmd.local_cluster import AzureOptions, LocalCluster
+from asoreconcile.azure.controllers import crds
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.azure.controllers.webhooks import WebhookOptions
+from asoreconcile.azure.reconcile.model.conditions import is_ready
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.objects import GroupKind, key_of
 from asoreconcile.cache.events import Deleted
 from asoreconcile.cache.informers import Informers
-from asoreconcile.catalogue.crd import crd
-from asoreconcile.clock import SystemClock
-from asoreconcile.cmd.local_cluster import AzureOptions, LocalCluster
-from asoreconcile.controllers import crds
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.kind_registry import resource_of
-from asoreconcile.controllers.webhooks import WebhookOptions
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
-from asoreconcile.objects import GroupKind, key_of
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 GROUPS = GroupKind("resources.azure.com", "ResourceGroup")

@@ -13,10 +13,10 @@ import time
 import click
 from main_job import Following, install, report
 
-from asoreconcile.cmd.local_cluster import AzureOptions, LocalCluster
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.kind_registry import resource_of
-from asoreconcile.objects import gvk_of
+from asoreconcile.azure.cmd.local_cluster import AzureOptions, LocalCluster
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.base.objects import gvk_of
 
 _BUS = "servicebus.azure.com/v1api20240101"
 _RETRY_AFTER_SECONDS = 1

@@ -28,8 +28,8 @@ from main_job import (
 )
 from settled_estate import GROUP, MEMBERS, SettledEstate, is_noted
 
-from asoreconcile.cmd.local_cluster import AzureOptions, LocalCluster
-from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.azure.cmd.local_cluster import AzureOptions, LocalCluster
+from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 

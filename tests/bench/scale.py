@@ -25,19 +25,19 @@ from azure.core.credentials import AccessToken
 from azure.core.pipeline.transport import HttpTransport
 from watching.running import show
 
-from asoreconcile import jsontext
-from asoreconcile.arm.bucket_key import Bucket, OperationClass
-from asoreconcile.arm.budget import Budget, ThrottledError
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.collection_reads import CollectionReads
-from asoreconcile.arm.errors import ArmError
-from asoreconcile.arm.outcomes import NO_PROGRESS, Pending
-from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape
-from asoreconcile.arm.transport import ArmHttpResponse
-from asoreconcile.azure.last_look import LastLook
-from asoreconcile.azure.memory import ObjectMemories
+from asoreconcile.azure.arm.bucket_key import Bucket, OperationClass
+from asoreconcile.azure.arm.budget import Budget, ThrottledError
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.collection_reads import CollectionReads
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.arm.outcomes import NO_PROGRESS, Pending
+from asoreconcile.azure.arm.tokens import RESOURCE, Token, TokenShape
+from asoreconcile.azure.arm.transport import ArmHttpResponse
+from asoreconcile.azure.reconcile.state.last_look import LastLook
+from asoreconcile.azure.reconcile.state.memory import ObjectMemories
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry
-from asoreconcile.objects import ObjectKey
 from asoreconcile.queue.workqueue import WorkQueue
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.arm.refusals import RefusedError

@@ -13,18 +13,29 @@ import click
 import requests
 import urllib3
 
-from asoreconcile import jsontext
-from asoreconcile.azure.annotations import CREDENTIAL_FROM, RESOURCE_ID
-from asoreconcile.azure.drift_baseline import OBSERVED, fingerprint, loads
-from asoreconcile.azure.drift_reads import child_collections
-from asoreconcile.azure.export_cache import ROTATE
-from asoreconcile.azure.snapshot import snapshot
-from asoreconcile.catalogue.body_shape import body_shape
-from asoreconcile.catalogue.payload import to_arm
-from asoreconcile.catalogue.status import status_of
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.kind_registry import resource_of
-from asoreconcile.objects import GroupKind, ObjectKey, annotations, key_of, spec, uid_of
+from asoreconcile.azure.catalogue.body_shape import body_shape
+from asoreconcile.azure.catalogue.payload import to_arm
+from asoreconcile.azure.catalogue.status import status_of
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    OBSERVED,
+    fingerprint,
+    loads,
+)
+from asoreconcile.azure.reconcile.model.snapshot import snapshot
+from asoreconcile.azure.reconcile.state.export_cache import ROTATE
+from asoreconcile.azure.reconcile.sync.drift_reads import child_collections
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import (
+    GroupKind,
+    ObjectKey,
+    annotations,
+    key_of,
+    spec,
+    uid_of,
+)
 
 _THREADS = 4
 _SECONDS = 600.0

@@ -20,10 +20,10 @@ import click
 import requests
 from main_job import GROUPS, LIMIT_SECONDS, Following, install, report
 
-from asoreconcile.cmd.local_cluster import AzureOptions, LocalCluster
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.kind_registry import resource_of
-from asoreconcile.objects import key_of
+from asoreconcile.azure.cmd.local_cluster import AzureOptions, LocalCluster
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.base.objects import key_of
 
 _WORKERS = 4
 _PAIRS = 40

@@ -25,8 +25,8 @@ from asoreconcile import (
     merge_patch,
     resource,
 )
+from asoreconcile.base.objects import copy_json
 from asoreconcile.cache.entry import Entry
-from asoreconcile.objects import copy_json
 from asoreconcile.resources.typed_kind import kind_of
 from asoreconcile.resources.unknown_fields import carry_unknown
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from asoreconcile.clock import SystemClock
-from asoreconcile.metrics import RuntimeMetrics
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.observability.metrics import RuntimeMetrics
 from asoreconcile.queue.workqueue import LOW_PRIORITY, WorkQueue
 
 _ROUNDS = 20

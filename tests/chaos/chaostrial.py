@@ -23,11 +23,11 @@ from chaosestate import estate
 from operation import NAMESPACE, Operation
 from tcpproxy import TcpProxy
 
-from asoreconcile.azure.conditions import find_ready
-from asoreconcile.cmd.subprocesses import ChildError
+from asoreconcile.azure.cmd.subprocesses import ChildError
+from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.base.objects import ObjectKey, status
 from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
 from asoreconcile.kube.resources import LEASES, NAMESPACES
-from asoreconcile.objects import ObjectKey, status
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.arm.address import parse
 from asoreconcile.testing.arm.children import born_with

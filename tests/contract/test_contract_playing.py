@@ -6,6 +6,7 @@ from datetime import datetime
 import pytest
 from learnkinds import samples
 
+from asoreconcile.base.objects import ObjectKey, copy_json, dig, key_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import NotFoundError
@@ -23,7 +24,6 @@ from asoreconcile.kube.resources import (
     SERVICES,
     STATEFUL_SETS,
 )
-from asoreconcile.objects import ObjectKey, copy_json, dig, key_of
 from asoreconcile.testing.kube import kubeconfigs
 from asoreconcile.testing.playing import (
     bind_claim,

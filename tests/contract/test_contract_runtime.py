@@ -6,13 +6,14 @@ import pytest
 from contractclient import GROUP, Server
 from heard import Heard
 
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.objects import GroupKind, ObjectKey, resource_version
 from asoreconcile.cache.client import CachedClient
 from asoreconcile.cache.events import Deleted
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.scope import CacheOptions, Scope
-from asoreconcile.clock import SystemClock
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.create_or_patch import create_or_patch
@@ -28,7 +29,6 @@ from asoreconcile.kube.finalizers import add_finalizer, remove_finalizer
 from asoreconcile.kube.owners import set_owner
 from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS, ApiResource
 from asoreconcile.kube.selection import ListOptions, Selection
-from asoreconcile.objects import GroupKind, ObjectKey, resource_version
 from asoreconcile.wire.trust import TlsTrust
 
 FAR_AHEAD = "999999999"

@@ -7,9 +7,9 @@ import pytest
 import servers
 from world import World
 
-from asoreconcile.azure.annotations import RESOURCE_ID
-from asoreconcile.objects import GroupKind, key_of
-from asoreconcile.sql_users.kinds import mysql_users, postgresql_users
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.sql_users.kinds import mysql_users, postgresql_users
+from asoreconcile.base.objects import GroupKind, key_of
 
 _numbers = itertools.count(1)
 

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from conftest import DatabaseWorld
 from tds_double import TdsDouble
 
-from asoreconcile.azure.annotations import RESOURCE_ID
-from asoreconcile.cmd.asoctl import main
-from asoreconcile.objects import GroupKind, key_of
-from asoreconcile.sql_users.kinds import azure_sql_users
+from asoreconcile.azure.cmd.asoctl import main
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.sql_users.kinds import azure_sql_users
+from asoreconcile.base.objects import GroupKind, key_of
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 READY = {

@@ -11,15 +11,15 @@ from click.testing import CliRunner
 from kubeapi import kube_server
 from pg8000.native import Connection
 
-from asoreconcile.azure.annotations import RECONCILE_POLICY
-from asoreconcile.catalogue.crd import crd
-from asoreconcile.cmd.asoctl import main
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.objects import GroupKind, gvk_of
-from asoreconcile.sql_users.kinds import mysql_kind, postgresql_kind
-from asoreconcile.sql_users.server import DatabaseServer, ServerError, SignIn
-from asoreconcile.sql_users.statement import Statement
-from asoreconcile.sql_users.user import NOTE
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.cmd.asoctl import main
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
+from asoreconcile.azure.sql_users.kinds import mysql_kind, postgresql_kind
+from asoreconcile.azure.sql_users.server import DatabaseServer, ServerError, SignIn
+from asoreconcile.azure.sql_users.statement import Statement
+from asoreconcile.azure.sql_users.user import NOTE
+from asoreconcile.base.objects import GroupKind, gvk_of
 from asoreconcile.testing.arm import ArmServer
 
 # Not that of the other files, whose servers these are, too.

@@ -9,9 +9,12 @@ from operation import WAIT_SECONDS, Operation, resource_for
 from pg8000.exceptions import DatabaseError
 from pg8000.native import Connection
 
-from asoreconcile.azure.annotations import OPERATOR_NAMESPACE, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import (
+    OPERATOR_NAMESPACE,
+    RESOURCE_ID,
+)
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.resources import SECRETS
-from asoreconcile.objects import ObjectKey
 
 OWNER = {
     "apiVersion": "dbforpostgresql.azure.com/v20250801",

@@ -5,8 +5,8 @@ import ssl
 import pytest
 from scriptedpeer import Peer
 
-from asoreconcile.sql_users.drivers import azure_sql, mysql, postgresql
-from asoreconcile.sql_users.server import DatabaseServer, ServerError, SignIn
+from asoreconcile.azure.sql_users.drivers import azure_sql, mysql, postgresql
+from asoreconcile.azure.sql_users.server import DatabaseServer, ServerError, SignIn
 
 SIGN_IN = SignIn("admin", "first-password")
 CONNECT = {

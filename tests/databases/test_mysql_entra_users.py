@@ -9,8 +9,8 @@ import pytest
 from conftest import MySqlWorld, _prepared
 from mysql_double import MySqlDouble
 
-from asoreconcile.sql_users.kinds import entra_scope, mysql_users
-from asoreconcile.sql_users.server import DatabaseServer
+from asoreconcile.azure.sql_users.kinds import entra_scope, mysql_users
+from asoreconcile.azure.sql_users.server import DatabaseServer
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 SCOPE = "https://ossrdbms-aad.database.windows.net/.default"

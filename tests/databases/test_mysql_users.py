@@ -10,7 +10,7 @@ import pymysql
 import pytest
 import servers
 
-from asoreconcile.sql_users.drivers import mysql as driver
+from asoreconcile.azure.sql_users.drivers import mysql as driver
 
 NASTY = [
     "apos'trophe",

@@ -8,10 +8,10 @@ import servers
 from pg8000.exceptions import DatabaseError, InterfaceError
 from pg8000.native import Connection
 
-from asoreconcile.azure.annotations import RECONCILE_POLICY
-from asoreconcile.errors import StoppedError
-from asoreconcile.sql_users.drivers import postgresql as driver
-from asoreconcile.sql_users.user import NOTE
+from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
+from asoreconcile.azure.sql_users.drivers import postgresql as driver
+from asoreconcile.azure.sql_users.user import NOTE
+from asoreconcile.base.errors import StoppedError
 
 NASTY = [
     'quo"te',

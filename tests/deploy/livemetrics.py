@@ -10,8 +10,8 @@ from contextlib import closing
 from operation import NAMESPACE, WAIT_SECONDS, Operation, free_port
 from world import resource_group, virtual_network
 
+from asoreconcile.base.objects import dig, key_of
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
-from asoreconcile.objects import dig, key_of
 
 
 def scrapes(folder):

@@ -17,8 +17,8 @@ from charts import (
 )
 from tools import CHART, DEPLOY, one, run
 
-from asoreconcile.cmd.manager import manager
-from asoreconcile.controllers import settings
+from asoreconcile.azure.cmd.manager import manager
+from asoreconcile.azure.controllers import settings
 from asoreconcile.version import __version__
 
 OPERATOR = list(yaml.safe_load_all((DEPLOY / "operator.yaml").read_text()))

@@ -18,8 +18,8 @@ from routing import apply_once_trusted, endpoints, own_address
 from tools import DEPLOY, ROOT, attempt, program, run
 from world import resource_group
 
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
-from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.arm.applications import EntraApplication
 from asoreconcile.testing.arm.assertions import Federated
 

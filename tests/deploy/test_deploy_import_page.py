@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from asoreconcile.arm.ids import parse_stated
+from asoreconcile.azure.arm.ids import parse_stated
 from asoreconcile.version import __version__
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

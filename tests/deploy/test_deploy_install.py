@@ -16,12 +16,12 @@ from routing import apply_once_trusted, endpoints, own_address
 from tools import CHART, attempt, one, program, run
 from world import resource_group, virtual_network
 
-from asoreconcile.catalogue.crd import crd
-from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.objects import gvk_of
 from asoreconcile.kube.errors import ApiError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
-from asoreconcile.objects import gvk_of
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 ACCOUNT = "azureserviceoperator-default"

@@ -7,7 +7,7 @@ from clusters import HAS_REAL, cluster
 from operation import Operation
 from tools import DEPLOY, objects, one, program, run
 
-from asoreconcile.cmd.manager import manager
+from asoreconcile.azure.cmd.manager import manager
 
 OVERLAYS = DEPLOY / "kustomize" / "overlays"
 NAMES = ("single", "multi-tenant/webhooks", "multi-tenant/watchers")

@@ -10,9 +10,9 @@ from operation import Operation, resource_for
 from tools import CHART, DEPLOY, KUBECTL, NEEDS_KUBECTL, program, run
 from world import resource_group, virtual_network
 
-from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
+from asoreconcile.azure.reconcile.model.annotations import OPERATOR_NAMESPACE
+from asoreconcile.base.objects import annotations, key_of
 from asoreconcile.kube.resources import NAMESPACES
-from asoreconcile.objects import annotations, key_of
 
 PAGE = (DEPLOY / "docs" / "scale.md").read_text()
 

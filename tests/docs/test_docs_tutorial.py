@@ -12,6 +12,7 @@ import pytest
 import yaml
 from blocks import HOME, blocks
 
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.conditions import condition_of
 from asoreconcile.kube.config import load
@@ -21,7 +22,6 @@ from asoreconcile.kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     ApiResource,
 )
-from asoreconcile.objects import ObjectKey
 
 PAGE = HOME / "tutorial.md"
 BIN = Path(sys.executable).parent

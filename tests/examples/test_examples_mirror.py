@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from asoreconcile.base.objects import ObjectKey, key_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import ObjectKey, key_of
 from asoreconcile.testing.kube import KubeServer
 
 PROGRAM = Path(__file__).with_name("mirror_config_maps.py")

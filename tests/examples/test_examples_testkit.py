@@ -60,7 +60,7 @@ def test_the_options_are_all_there_are():
 
 
 def test_the_command_has_the_options_shown():
-    from asoreconcile.cmd.testserver import testserver
+    from asoreconcile.azure.cmd.testserver import testserver
 
     section = TEXT.partition("### Options")[2].partition("###")[0]
     shown = set(re.findall(r"`(--[a-z-]+)`", section))

@@ -7,11 +7,11 @@ import random
 import pytest
 from datafolder import data_folder
 
-from asoreconcile.arm.body_digest import digest_of
-from asoreconcile.arm.collection_reads import CollectionReads
-from asoreconcile.arm.collections import collection_of
-from asoreconcile.azure.last_look import LastLook
-from asoreconcile.objects import copy_json
+from asoreconcile.azure.arm.body_digest import digest_of
+from asoreconcile.azure.arm.collection_reads import CollectionReads
+from asoreconcile.azure.arm.collections import collection_of
+from asoreconcile.azure.reconcile.state.last_look import LastLook
+from asoreconcile.base.objects import copy_json
 from asoreconcile.testing.clock import FakeClock
 
 PERIOD = 3600.0

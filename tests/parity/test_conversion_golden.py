@@ -4,9 +4,13 @@ import attrs
 from datafolder import data_folder
 from goldenpairs import differences, read_pairs, request_of
 
-from asoreconcile.catalogue.conversion import authored_version, convert, stored_name
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.objects import gvk_of
+from asoreconcile.azure.catalogue.conversion import (
+    authored_version,
+    convert,
+    stored_name,
+)
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.objects import gvk_of
 
 
 def test_every_golden_resource_comes_back_from_every_version_and_stored_form():

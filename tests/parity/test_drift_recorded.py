@@ -9,10 +9,10 @@ from collections import Counter
 import pytest
 from datafolder import data_folder
 
-from asoreconcile.azure.differences import HIDDEN, differences
-from asoreconcile.azure.drift_baseline import marks
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.objects import copy_json
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.reconcile.model.differences import HIDDEN, differences
+from asoreconcile.azure.reconcile.model.drift_baseline import marks
+from asoreconcile.base.objects import copy_json
 
 GROUPS = "microsoft.resources/resourcegroups"
 # In the recordings these stand for secrets; a cluster keeps those in Secrets.

@@ -10,10 +10,10 @@ from goldenpairs import (
     request_of,
 )
 
-from asoreconcile.catalogue.manifests import Manifest
-from asoreconcile.catalogue.render import render
-from asoreconcile.catalogue.resolution import answers_of
-from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.azure.catalogue.manifests import Manifest
+from asoreconcile.azure.catalogue.render import render
+from asoreconcile.azure.catalogue.resolution import answers_of
+from asoreconcile.azure.controllers.catalogue import builtin
 
 
 def test_every_golden_pair_gives_the_recorded_put():

@@ -8,12 +8,12 @@ from contextlib import suppress
 
 from datafolder import data_folder
 
-from asoreconcile.arm import ids
-from asoreconcile.azure.differences import HIDDEN, differences
-from asoreconcile.catalogue.arm_to_spec import to_spec
-from asoreconcile.catalogue.payload import to_arm
-from asoreconcile.catalogue.validation import problems
-from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.catalogue.arm_to_spec import to_spec
+from asoreconcile.azure.catalogue.payload import to_arm
+from asoreconcile.azure.catalogue.validation import problems
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.reconcile.model.differences import HIDDEN, differences
 from asoreconcile.testing.replay.exchanges import exchange_of
 
 # What Azure does not show and the kind needs: a person has to add it.

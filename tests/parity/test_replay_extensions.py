@@ -19,15 +19,15 @@ from replaysets import (
 )
 from world import World
 
-from asoreconcile.azure.default_delete import delete_resource
-from asoreconcile.catalogue.crd import crd
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.kind_registry import resource_of
-from asoreconcile.extensions.registry import builtin_sets
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.azure.extensions.registry import builtin_sets
+from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
+from asoreconcile.azure.reconcile.writes.default_delete import delete_resource
+from asoreconcile.base.objects import ObjectKey, gvk_of
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
-from asoreconcile.middleware.chain import Extensions
-from asoreconcile.middleware.default_handlers import DefaultHandlers
-from asoreconcile.objects import ObjectKey, gvk_of
 from asoreconcile.testing.replay import ReplayServer, read_recordings
 from asoreconcile.testing.replay.script import fewest_requests, script_of
 

@@ -15,14 +15,14 @@ import pytest
 from datafolder import data_folder
 from test_drift_recorded import children_by_type, hidden
 
-from asoreconcile.azure.differences import differences
-from asoreconcile.azure.drift import is_moving
-from asoreconcile.azure.drift_baseline import marks
-from asoreconcile.azure.snapshot import snapshot
-from asoreconcile.azure.type_rules import not_kept
-from asoreconcile.catalogue.body_shape import body_shape
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.objects import copy_json
+from asoreconcile.azure.catalogue.body_shape import body_shape
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.reconcile.model.differences import differences
+from asoreconcile.azure.reconcile.model.drift_baseline import marks
+from asoreconcile.azure.reconcile.model.snapshot import snapshot
+from asoreconcile.azure.reconcile.model.type_rules import not_kept
+from asoreconcile.azure.reconcile.sync.drift import is_moving
+from asoreconcile.base.objects import copy_json
 
 GROUPS = "microsoft.resources/resourcegroups"
 # An identity that a policy of the recorder's subscription gave to two scale sets: a

@@ -7,12 +7,12 @@ from functools import partial
 import pytest
 from interleaving import Interleaving, seeds
 
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.indexer import Indexer
 from asoreconcile.cache.initial_list import InitialList
 from asoreconcile.cache.scope import watch_scopes
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.clock import FakeClock
 
 (PART,) = watch_scopes(CONFIG_MAPS)

@@ -4,8 +4,8 @@ import itertools
 
 from interleaving import Interleaving, seeds
 
-from asoreconcile.arm.collection_reads import CollectionReads
-from asoreconcile.arm.collections import collection_of
+from asoreconcile.azure.arm.collection_reads import CollectionReads
+from asoreconcile.azure.arm.collections import collection_of
 
 PARENT = "/subscriptions/1/resourceGroups/g/providers/Microsoft.Sql/servers/s"
 

@@ -7,14 +7,14 @@ import pytest
 from azure.core.credentials import AccessToken
 from interleaving import Interleaving, seeds
 
-from asoreconcile.arm.bearer import TokenCache
-from asoreconcile.azure.parent_writes import ParentWrites
-from asoreconcile.call_limit import limited
-from asoreconcile.errors import RetryError
-from asoreconcile.reconcile_context import Context, running
+from asoreconcile.azure.arm.bearer import TokenCache
+from asoreconcile.azure.reconcile.state.parent_writes import ParentWrites
+from asoreconcile.base.call_limit import limited
+from asoreconcile.base.errors import RetryError
+from asoreconcile.base.reconcile_context import Context, running
+from asoreconcile.base.single_flight import SingleFlight
+from asoreconcile.base.stop_signal import StopSignal
 from asoreconcile.redaction import HIDDEN, Vault
-from asoreconcile.single_flight import SingleFlight
-from asoreconcile.stop_signal import StopSignal
 from asoreconcile.testing.clock import FakeClock
 
 

@@ -6,9 +6,9 @@ from unittest import mock
 
 from interleaving import Interleaving, seeds
 
+from asoreconcile.base.threads import Threads
 from asoreconcile.cache.watch_workers import WatchWorkers
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.threads import Threads
 
 
 class Pool(Threads):
@@ -92,7 +92,7 @@ def test_th9_a_watch_takes_all_that_comes_and_its_end_leaves_nothing():
 
         with (
             interleaving.locks(),
-            mock.patch("asoreconcile.threads._log"),
+            mock.patch("asoreconcile.base.threads._log"),
         ):
             interleaving.run(lives, workers._work, workers._work)
         told = f"seed {seed}"

@@ -5,21 +5,21 @@ Each line marked `error:` must be refused, all others accepted.
 
 from collections.abc import Callable
 
-from asoreconcile.middleware.extension_points import (
+from asoreconcile.azure.middleware.extension_points import (
     EXPORT_SECRETS,
     POST_RECONCILE,
     PRE_RECONCILE,
 )
-from asoreconcile.middleware.extension_set import ExtensionSet
-from asoreconcile.middleware.factories import block_unless_state, export_status
-from asoreconcile.middleware.requests import (
+from asoreconcile.azure.middleware.extension_set import ExtensionSet
+from asoreconcile.azure.middleware.factories import block_unless_state, export_status
+from asoreconcile.azure.middleware.requests import (
     Block,
     PostReconcile,
     PostResult,
     PreReconcile,
     PreResult,
 )
-from asoreconcile.objects import GroupKind
+from asoreconcile.base.objects import GroupKind
 
 THING = GroupKind("sample.azure.com", "Thing")
 SET = ExtensionSet("typed")

@@ -12,8 +12,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from asoreconcile.cmd.asoctl import main as asoctl
-from asoreconcile.cmd.asoreconcile import main as asoreconcile
+from asoreconcile.azure.cmd.asoctl import main as asoctl
+from asoreconcile.azure.cmd.asoreconcile import main as asoreconcile
 
 MANIFESTS = {
     "group.yaml": """
@@ -67,11 +67,11 @@ def test_an_unknown_option_is_bad_usage(path, command):
 @pytest.mark.parametrize(
     "command",
     [
-        "from asoreconcile.cmd.asoreconcile import main; main(['kinds', 'crd'])",
-        "from asoreconcile.cmd.asoreconcile import main; main(['kinds', 'list'])",
-        "from asoreconcile.cmd.asoctl import main; main(['render', '-f', 'many.yaml'])",
+        "from asoreconcile.azure.cmd.asoreconcile import main; main(['kinds', 'crd'])",
+        "from asoreconcile.azure.cmd.asoreconcile import main; main(['kinds', 'list'])",
+        "from asoreconcile.azure.cmd.asoctl import main; main(['render', '-f', 'many.yaml'])",
         (
-            "from asoreconcile.cmd.asoctl import main; "
+            "from asoreconcile.azure.cmd.asoctl import main; "
             "main(['convert', '-f', 'many.yaml', '--to', 'newest'])"
         ),
     ],
@@ -149,7 +149,9 @@ def test_every_leaf_but_few_has_an_example_that_runs():
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 @pytest.mark.parametrize("name", ["asoctl", "asoreconcile"])
 def test_a_shell_is_told_how_to_complete(name, shell):
-    command = f"from asoreconcile.cmd.{name} import main; main(prog_name={name!r})"
+    command = (
+        f"from asoreconcile.azure.cmd.{name} import main; main(prog_name={name!r})"
+    )
     done = subprocess.run(
         [sys.executable, "-c", command],
         env={**os.environ, f"_{name.upper()}_COMPLETE": f"{shell}_source"},

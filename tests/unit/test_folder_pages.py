@@ -44,4 +44,4 @@ def test_what_a_page_links_to_is_there(page):
 def test_there_are_as_many_folders_as_one_would_think():
     assert len(FOLDERS) > 30
     assert "asoreconcile/cache" in FOLDERS
-    assert not any(folder.startswith("asoreconcile/cmd") for folder in FOLDERS)
+    assert not any(folder.startswith("asoreconcile/azure/cmd") for folder in FOLDERS)

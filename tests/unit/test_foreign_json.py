@@ -7,8 +7,8 @@ import random
 import orjson
 import pytest
 
-from asoreconcile import foreign_json, jsontext
-from asoreconcile.foreign_json import NoNumber
+from asoreconcile.base import foreign_json, jsontext
+from asoreconcile.base.foreign_json import NoNumber
 
 MARK = "\ufffd"
 

@@ -9,9 +9,9 @@ import threading
 import orjson
 import pytest
 
-from asoreconcile import jsontext
-from asoreconcile.jsontext import LEVELS, DeepJson
-from asoreconcile.objects import copy_json
+from asoreconcile.base import jsontext
+from asoreconcile.base.jsontext import LEVELS, DeepJson
+from asoreconcile.base.objects import copy_json
 
 
 def nested(levels, inner="1"):
@@ -192,7 +192,7 @@ def test_threads_do_not_see_each_others_values(monkeypatch):
 _READ_AT_ONCE = """
 import re
 from pathlib import Path
-from asoreconcile import jsontext
+from asoreconcile.base import jsontext
 from asoreconcile.kube.listing import Listing
 
 class Stream:

@@ -50,7 +50,7 @@ PRIVATE = {
 }
 # A module's name -> the one folder that has it: a name says what the file is about,
 # the folder whose.
-ONE_MODULE = {"certificates.py": "asoreconcile", "turns.py": "", "pulse.py": ""}
+ONE_MODULE = {"certificates.py": "asoreconcile/base", "turns.py": "", "pulse.py": ""}
 
 
 def _names(tree):

@@ -15,14 +15,14 @@ import orjson
 import pytest
 from azure.core.credentials import AccessToken
 
-from asoreconcile.arm.classification import classify
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.errors import ArmError, ArmTransportError
-from asoreconcile.arm.outcomes import Failed, OperationDone, Pending, ReadResource
-from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape
-from asoreconcile.arm.transport import ArmTransport
-from asoreconcile.clock import SystemClock
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.azure.arm.classification import classify
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
+from asoreconcile.azure.arm.outcomes import Failed, OperationDone, Pending, ReadResource
+from asoreconcile.azure.arm.tokens import RESOURCE, Token, TokenShape
+from asoreconcile.azure.arm.transport import ArmTransport
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.testing.http import HttpResponse, HttpsServer
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 

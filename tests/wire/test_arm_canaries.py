@@ -14,16 +14,16 @@ import pytest
 from keypairs import certificate_pem, pem, rsa_key
 from prometheus_client import CollectorRegistry, generate_latest
 
-from asoreconcile.arm.budget import Budget
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.credentials import ClientSecret, CloudConfig
-from asoreconcile.arm.credentials_certificate import ClientCertificate
-from asoreconcile.arm.credentials_federated import WorkloadIdentity
-from asoreconcile.arm.metrics import ArmMetrics
-from asoreconcile.arm.outcomes import Pending
-from asoreconcile.arm.tokens import dumps
-from asoreconcile.clock import SystemClock
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.azure.arm.budget import Budget
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.credentials import ClientSecret, CloudConfig
+from asoreconcile.azure.arm.credentials_certificate import ClientCertificate
+from asoreconcile.azure.arm.credentials_federated import WorkloadIdentity
+from asoreconcile.azure.arm.metrics import ArmMetrics
+from asoreconcile.azure.arm.outcomes import Pending
+from asoreconcile.azure.arm.tokens import dumps
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.arm.applications import EntraApplication
 from asoreconcile.testing.arm.envelopes import NAMES

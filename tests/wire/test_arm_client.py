@@ -22,14 +22,14 @@ from azure.core.pipeline.transport import RequestsTransport
 from prometheus_client import CollectorRegistry
 from quickclock import QuickClock
 
-from asoreconcile.arm.bearer import ForeignHostError, TokenCache, challenge_claims
-from asoreconcile.arm.budget import Budget, ThrottledError
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.correlation import correlated
-from asoreconcile.arm.credentials import CredentialError
-from asoreconcile.arm.errors import ArmError, ArmTransportError
-from asoreconcile.arm.metrics import ArmMetrics
-from asoreconcile.arm.outcomes import (
+from asoreconcile.azure.arm.bearer import ForeignHostError, TokenCache, challenge_claims
+from asoreconcile.azure.arm.budget import Budget, ThrottledError
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.correlation import correlated
+from asoreconcile.azure.arm.credentials import CredentialError
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
+from asoreconcile.azure.arm.metrics import ArmMetrics
+from asoreconcile.azure.arm.outcomes import (
     Failed,
     OperationDone,
     Pending,
@@ -37,11 +37,11 @@ from asoreconcile.arm.outcomes import (
     ReadResource,
     Restart,
 )
-from asoreconcile.arm.request_headers import HeaderError
-from asoreconcile.arm.tokens import DELETE, RESOURCE, Token, TokenShape
-from asoreconcile.errors import StoppedError
-from asoreconcile.reconcile_context import Context, running
-from asoreconcile.stop_signal import StopSignal
+from asoreconcile.azure.arm.request_headers import HeaderError
+from asoreconcile.azure.arm.tokens import DELETE, RESOURCE, Token, TokenShape
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.reconcile_context import Context, running
+from asoreconcile.base.stop_signal import StopSignal
 from asoreconcile.testing.clock import FakeClock
 
 HOST = "https://management.azure.com"

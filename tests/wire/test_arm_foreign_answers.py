@@ -7,12 +7,17 @@ import responses
 from azure.core.credentials import AccessToken
 from azure.core.pipeline.transport import RequestsTransport
 
-from asoreconcile.arm.classification import classify
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.condition_error import RetryClass
-from asoreconcile.arm.errors import ArmError
-from asoreconcile.arm.outcomes import OperationDone, Pending, ReadResource, Restart
-from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape
+from asoreconcile.azure.arm.classification import classify
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.condition_error import RetryClass
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.arm.outcomes import (
+    OperationDone,
+    Pending,
+    ReadResource,
+    Restart,
+)
+from asoreconcile.azure.arm.tokens import RESOURCE, Token, TokenShape
 from asoreconcile.testing.clock import FakeClock
 
 HOST = "https://management.azure.com"

@@ -3,11 +3,11 @@
 import pytest
 from world import World
 
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.credentials import CloudConfig
-from asoreconcile.arm.credentials_secret import ClientSecret
-from asoreconcile.arm.transport import ArmTransport
-from asoreconcile.clock import SystemClock
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.credentials import CloudConfig
+from asoreconcile.azure.arm.credentials_secret import ClientSecret
+from asoreconcile.azure.arm.transport import ArmTransport
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.runtime.leaderelection.fence import NotLeadingError
 
 API_VERSION = "2020-06-01"

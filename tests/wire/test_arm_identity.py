@@ -11,9 +11,13 @@ from urllib.parse import parse_qs
 import pytest
 from test_arm_transport import self_signed
 
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.credentials import ClientSecret, CloudConfig, CredentialError
-from asoreconcile.clock import SystemClock
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.credentials import (
+    ClientSecret,
+    CloudConfig,
+    CredentialError,
+)
+from asoreconcile.base.clock import SystemClock
 
 TENANT = "00000000-0000-0000-0000-0000000000aa"
 SECRET = "canary-secret-5d4c3b"

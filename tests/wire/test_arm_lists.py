@@ -3,9 +3,9 @@
 import pytest
 from azure.core.credentials import AccessToken
 
-from asoreconcile.arm import lists
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.lists import ListError
+from asoreconcile.azure.arm import lists
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.lists import ListError
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
 

@@ -18,20 +18,23 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from asoreconcile import reconcile_context
-from asoreconcile.arm.credentials import (
+from asoreconcile.azure.arm.credentials import (
     ClientSecret,
     CloudConfig,
     CredentialError,
     sign_in_transport,
 )
-from asoreconcile.arm.credentials_certificate import ClientCertificate
-from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
-from asoreconcile.arm.credentials_identity_file import IdentityFile
-from asoreconcile.clock import SystemClock
+from asoreconcile.azure.arm.credentials_certificate import ClientCertificate
+from asoreconcile.azure.arm.credentials_federated import (
+    ManagedIdentity,
+    WorkloadIdentity,
+)
+from asoreconcile.azure.arm.credentials_identity_file import IdentityFile
+from asoreconcile.base import reconcile_context
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.observability.tracing import Tracing
 from asoreconcile.testing.http import HttpResponse, HttpsServer
 from asoreconcile.testing.throwaway_certificates import certificate_authority
-from asoreconcile.tracing import Tracing
 
 TENANT = "00000000-0000-0000-0000-0000000000aa"
 OTHER_TENANT = "00000000-0000-0000-0000-0000000000bb"

@@ -20,18 +20,22 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from asoreconcile import reconcile_context
-from asoreconcile.arm import transport
-from asoreconcile.arm.bearer import ForeignHostError
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.credentials import ClientSecret, CloudConfig, sign_in_transport
-from asoreconcile.arm.errors import ArmError, ArmTransportError
-from asoreconcile.arm.outcomes import Pending, ReadResource
-from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape
-from asoreconcile.arm.transport import CertificateBundleError, ca_bundle
-from asoreconcile.clock import SystemClock
-from asoreconcile.errors import StoppedError
-from asoreconcile.tracing import Tracing
+from asoreconcile.azure.arm import transport
+from asoreconcile.azure.arm.bearer import ForeignHostError
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.credentials import (
+    ClientSecret,
+    CloudConfig,
+    sign_in_transport,
+)
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
+from asoreconcile.azure.arm.outcomes import Pending, ReadResource
+from asoreconcile.azure.arm.tokens import RESOURCE, Token, TokenShape
+from asoreconcile.azure.arm.transport import CertificateBundleError, ca_bundle
+from asoreconcile.base import reconcile_context
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.observability.tracing import Tracing
 
 ID = "/subscriptions/s/resourceGroups/g"
 

@@ -8,13 +8,16 @@ import pytest
 import requests
 from keypairs import certificate_pem, identity_file, pem, rsa_key
 
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.credentials import CloudConfig, CredentialError
-from asoreconcile.arm.credentials_certificate import ClientCertificate
-from asoreconcile.arm.credentials_federated import ManagedIdentity, WorkloadIdentity
-from asoreconcile.arm.credentials_identity_file import IdentityFile
-from asoreconcile.arm.errors import ArmError
-from asoreconcile.clock import SystemClock
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.credentials import CloudConfig, CredentialError
+from asoreconcile.azure.arm.credentials_certificate import ClientCertificate
+from asoreconcile.azure.arm.credentials_federated import (
+    ManagedIdentity,
+    WorkloadIdentity,
+)
+from asoreconcile.azure.arm.credentials_identity_file import IdentityFile
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.arm.applications import EntraApplication
 from asoreconcile.testing.arm.assertions import Federated

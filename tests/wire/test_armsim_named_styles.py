@@ -6,16 +6,16 @@ from unittest import mock
 import pytest
 from azure.core.credentials import AccessToken
 
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.errors import ArmError
-from asoreconcile.arm.outcomes import (
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.arm.outcomes import (
     Failed,
     OperationDone,
     Pending,
     ReadResource,
     Restart,
 )
-from asoreconcile.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.arm.named_styles import NAMED
 from asoreconcile.testing.clock import FakeClock

@@ -4,10 +4,10 @@ import pytest
 from click.testing import CliRunner
 from kubeapi import kube_server
 
-from asoreconcile.catalogue.crd import crd
-from asoreconcile.cmd.asoctl import main
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.objects import GroupKind, copy_json
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.cmd.asoctl import main
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.objects import GroupKind, copy_json
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

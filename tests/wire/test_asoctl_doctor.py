@@ -9,15 +9,15 @@ import pytest
 from click.testing import CliRunner
 from kubeapi import kube_server
 
-from asoreconcile.catalogue.crd import crd
-from asoreconcile.certificates import Authority
-from asoreconcile.cmd.asoctl import main
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.diagnosis.finding import warning
-from asoreconcile.controllers.diagnosis.fixes import mend
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.cmd.asoctl import main
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.diagnosis.finding import warning
+from asoreconcile.azure.controllers.diagnosis.fixes import mend
+from asoreconcile.base.certificates import Authority
+from asoreconcile.base.objects import GroupKind
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
-from asoreconcile.objects import GroupKind
 from asoreconcile.testing.arm import ArmServer
 
 NAMESPACE = "azureserviceoperator-system"

@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from kubeapi import kube_server
 
 import asoreconcile
-from asoreconcile.azure.explanation import ADVICE
-from asoreconcile.catalogue.crd import crd
-from asoreconcile.cmd.asoctl import main
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.cmd.asoctl import main
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.reconcile.planning.explanation import ADVICE
+from asoreconcile.base.objects import GroupKind
 
 POLICY = "serviceoperator.azure.com/reconcile-policy"
 TOKEN = "serviceoperator.azure.com/poller-resume-token"
@@ -296,9 +296,9 @@ def test_a_wrong_name_is_told_with_the_nearest(cluster):
 
 
 def test_there_is_advice_for_every_reason_that_the_operator_gives():
-    root = Path(asoreconcile.__file__).parent
+    root = Path(asoreconcile.__file__).parent / "azure"
     found = set()
-    for folder in ("arm", "azure", "middleware", "controllers", "extensions"):
+    for folder in ("arm", "reconcile", "middleware", "controllers", "extensions"):
         for path in (root / folder).rglob("*.py"):
             text = path.read_text(encoding="utf-8")
             found |= set(re.findall(r'reason="([A-Z][A-Za-z]+)"', text))

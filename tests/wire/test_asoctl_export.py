@@ -4,11 +4,11 @@ import yaml
 from click.testing import CliRunner
 from kubeapi import kube_server
 
-from asoreconcile.azure.exported_manifest import exported_manifest
-from asoreconcile.catalogue.crd import crd
-from asoreconcile.cmd.asoctl import main
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.cmd.asoctl import main
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.reconcile.planning.exported_manifest import exported_manifest
+from asoreconcile.base.objects import GroupKind
 
 PREFIX = "serviceoperator.azure.com/"
 OBJ = {

@@ -8,10 +8,10 @@ import yaml
 from click.testing import CliRunner
 from kubeapi import kube_server
 
-from asoreconcile.catalogue.crd import crd
-from asoreconcile.cmd.asoctl import main
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.cmd.asoctl import main
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.objects import GroupKind
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import HttpResponse

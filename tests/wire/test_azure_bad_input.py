@@ -9,9 +9,9 @@ from world import (
     virtual_network,
 )
 
-from asoreconcile.azure.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.base.objects import annotations, finalizers
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
-from asoreconcile.objects import annotations, finalizers
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"

@@ -3,22 +3,22 @@
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.arm.condition_error import RetryClass
-from asoreconcile.azure.annotations import (
-    CHILD_ID_OVERRIDE,
-    POLLER_TOKEN,
-    RESOURCE_ID,
-)
-from asoreconcile.middleware.extension_points import (
+from asoreconcile.azure.arm.condition_error import RetryClass
+from asoreconcile.azure.middleware.extension_points import (
     EVERY_SUCCESS,
     EXPORT_CONFIG_MAPS,
     POST_RECONCILE,
     PRE_RECONCILE,
     PRE_RECONCILE_OWNER,
 )
-from asoreconcile.middleware.extension_set import ExtensionSet
-from asoreconcile.middleware.requests import Block, NotReady, Postpone, Ready
-from asoreconcile.objects import GroupKind, annotations, dig
+from asoreconcile.azure.middleware.extension_set import ExtensionSet
+from asoreconcile.azure.middleware.requests import Block, NotReady, Postpone, Ready
+from asoreconcile.azure.reconcile.model.annotations import (
+    CHILD_ID_OVERRIDE,
+    POLLER_TOKEN,
+    RESOURCE_ID,
+)
+from asoreconcile.base.objects import GroupKind, annotations, dig
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"

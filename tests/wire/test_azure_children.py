@@ -11,9 +11,9 @@ import pytest
 from meanwhile import Meanwhile
 from world import World, resource_group
 
-from asoreconcile.azure.annotations import RESOURCE_ID
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.objects import GroupKind, annotations, dig
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.base.objects import GroupKind, annotations, dig
 
 AT_ONCE = 0.01
 

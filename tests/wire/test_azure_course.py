@@ -4,14 +4,13 @@ import pytest
 from meanwhile import Meanwhile
 from world import World, postgres_server, resource_group, virtual_network
 
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
     POLLER_TOKEN,
 )
-from asoreconcile.kube.errors import TransportError
-from asoreconcile.objects import (
+from asoreconcile.base.objects import (
     GroupKind,
     annotations,
     finalizers,
@@ -19,6 +18,7 @@ from asoreconcile.objects import (
     labels,
     uid_of,
 )
+from asoreconcile.kube.errors import TransportError
 from asoreconcile.queue.workqueue import LOW_PRIORITY
 
 GROUPS = "resources.azure.com/ResourceGroup"

@@ -4,23 +4,23 @@ import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.middleware.extension_points import (
+    CLASSIFY_ERROR,
+    POST_RECONCILE,
+    PRE_RECONCILE,
+    PRE_RECONCILE_OWNER,
+)
+from asoreconcile.azure.middleware.extension_set import ExtensionSet
+from asoreconcile.azure.middleware.requests import Block, NotReady, Postpone
+from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
     LAST_RECONCILED_VERSION,
     POLLER_ID,
     POLLER_TOKEN,
     RESOURCE_ID,
 )
+from asoreconcile.base.objects import GroupKind, annotations, key_of, labels
 from asoreconcile.kube.errors import ConflictError
-from asoreconcile.middleware.extension_points import (
-    CLASSIFY_ERROR,
-    POST_RECONCILE,
-    PRE_RECONCILE,
-    PRE_RECONCILE_OWNER,
-)
-from asoreconcile.middleware.extension_set import ExtensionSet
-from asoreconcile.middleware.requests import Block, NotReady, Postpone
-from asoreconcile.objects import GroupKind, annotations, key_of, labels
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"

@@ -11,19 +11,23 @@ import pytest
 from operation import Operation
 from world import World, postgres_server, resource_group, virtual_network
 
-from asoreconcile.arm.credentials import CloudConfig
-from asoreconcile.arm.credentials_secret import SecretRules
-from asoreconcile.azure.annotations import CREDENTIAL_FROM, POLLER_TOKEN, RESOURCE_ID
-from asoreconcile.cache.entry import Entry
-from asoreconcile.controllers.arm_client_factory import ArmClientFactory
-from asoreconcile.controllers.credential_resolver import (
+from asoreconcile.azure.arm.credentials import CloudConfig
+from asoreconcile.azure.arm.credentials_secret import SecretRules
+from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
+from asoreconcile.azure.controllers.credential_resolver import (
     CredentialResolver,
     GlobalConnection,
     content_digest,
 )
+from asoreconcile.azure.reconcile.model.annotations import (
+    CREDENTIAL_FROM,
+    POLLER_TOKEN,
+    RESOURCE_ID,
+)
+from asoreconcile.base.objects import ObjectKey, annotations, key_of
+from asoreconcile.cache.entry import Entry
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import SECRETS
-from asoreconcile.objects import ObjectKey, annotations, key_of
 from asoreconcile.testing.arm import ArmServer
 
 GROUPS = "resources.azure.com/ResourceGroup"

@@ -4,8 +4,8 @@ import pytest
 from azure.core.pipeline.transport import HttpRequest
 from world import World, resource_group
 
-from asoreconcile.arm.transport import ArmTransport
-from asoreconcile.reconcile_context import Context, running
+from asoreconcile.azure.arm.transport import ArmTransport
+from asoreconcile.base.reconcile_context import Context, running
 from asoreconcile.wire.handle import Patience
 from asoreconcile.wire.pool import HandlePool
 

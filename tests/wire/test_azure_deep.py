@@ -8,10 +8,10 @@ import attrs
 import pytest
 from world import SYNC_SECONDS, World, resource_group
 
-from asoreconcile import jsontext
-from asoreconcile.azure.annotations import RESOURCE_ID
-from asoreconcile.azure.sync_mode import SyncMode
-from asoreconcile.objects import annotations, copy_json
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import annotations, copy_json
 
 FACTORIES = "datafactory.azure.com/Factory"
 GROUPS = "resources.azure.com/ResourceGroup"

@@ -3,18 +3,17 @@
 import pytest
 from world import World, another_owner, resource_group, virtual_network
 
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.middleware.extension_points import POST_RECONCILE
+from asoreconcile.azure.middleware.extension_set import ExtensionSet
+from asoreconcile.azure.middleware.requests import NotReady
+from asoreconcile.azure.reconcile.model.annotations import (
     OPERATOR_NAMESPACE,
     OWNER_UID,
     POLLER_TOKEN,
     RESOURCE_ID,
 )
-from asoreconcile.azure.recent_writes import AS_WRITTEN_SECONDS
-from asoreconcile.kube.errors import ConflictError, TransportError
-from asoreconcile.middleware.extension_points import POST_RECONCILE
-from asoreconcile.middleware.extension_set import ExtensionSet
-from asoreconcile.middleware.requests import NotReady
-from asoreconcile.objects import (
+from asoreconcile.azure.reconcile.model.recent_writes import AS_WRITTEN_SECONDS
+from asoreconcile.base.objects import (
     GroupKind,
     annotations,
     generation,
@@ -22,6 +21,7 @@ from asoreconcile.objects import (
     labels,
     owner_references,
 )
+from asoreconcile.kube.errors import ConflictError, TransportError
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"

@@ -4,7 +4,8 @@ import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
+from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
     FINALIZER,
     POLLER_ID,
@@ -12,8 +13,7 @@ from asoreconcile.azure.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.controllers.credential_resolver import GlobalConnection
-from asoreconcile.objects import annotations, finalizers, key_of, uid_of
+from asoreconcile.base.objects import annotations, finalizers, key_of, uid_of
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"

@@ -6,12 +6,17 @@ import attrs
 import pytest
 from world import World, postgres_server, resource_group, virtual_network
 
-from asoreconcile.azure.annotations import RESOURCE_ID
-from asoreconcile.azure.drift import PERSISTENT
-from asoreconcile.azure.drift_baseline import OBSERVED, loads
-from asoreconcile.azure.sync_mode import SYNC_MODE, SyncMode, Undeclared, sync_mode_of
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
+from asoreconcile.azure.reconcile.model.sync_mode import (
+    SYNC_MODE,
+    SyncMode,
+    Undeclared,
+    sync_mode_of,
+)
+from asoreconcile.azure.reconcile.sync.drift import PERSISTENT
+from asoreconcile.base.objects import ObjectKey, annotations, generation, key_of
 from asoreconcile.kube.resources import SECRETS
-from asoreconcile.objects import ObjectKey, annotations, generation, key_of
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"

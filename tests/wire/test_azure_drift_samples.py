@@ -8,19 +8,21 @@ import pytest
 from operation import samples
 from world import World
 
-from asoreconcile.azure.annotations import RESOURCE_ID
-from asoreconcile.azure.change_plan import Planner
-from asoreconcile.azure.differences import differences
-from asoreconcile.azure.patient_reads import PatientReads
-from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.resource_import.importer import ResourceImporter
-from asoreconcile.azure.resource_import.options import ImportOptions
-from asoreconcile.azure.sync_mode import SyncMode
-from asoreconcile.catalogue.resolution import Resolution
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.extensions.registry import builtin_sets
-from asoreconcile.middleware.chain import Extensions
-from asoreconcile.objects import annotations, gvk_of, key_of
+from asoreconcile.azure.catalogue.resolution import Resolution
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.extensions.registry import builtin_sets
+from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.differences import differences
+from asoreconcile.azure.reconcile.model.policy import Policy
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.azure.reconcile.planning.change_plan import Planner
+from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads
+from asoreconcile.azure.reconcile.planning.resource_import.importer import (
+    ResourceImporter,
+)
+from asoreconcile.azure.reconcile.planning.resource_import.options import ImportOptions
+from asoreconcile.base.objects import annotations, gvk_of, key_of
 
 
 @pytest.fixture

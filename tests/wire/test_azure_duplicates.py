@@ -5,10 +5,14 @@ import pytest
 from operation import Operation
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.annotations import FINALIZER, RECONCILE_POLICY, RESOURCE_ID
-from asoreconcile.azure.object_reference import ObjectReference
-from asoreconcile.errors import RetryError
-from asoreconcile.objects import (
+from asoreconcile.azure.reconcile.model.annotations import (
+    FINALIZER,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.base.errors import RetryError
+from asoreconcile.base.objects import (
     annotations,
     finalizers,
     gvk_of,

@@ -4,17 +4,17 @@ import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.arm.budget import ThrottledError
-from asoreconcile.arm.credentials import CredentialError
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.arm.budget import ThrottledError
+from asoreconcile.azure.arm.credentials import CredentialError
+from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
+from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
     FINALIZER,
     POLLER_ID,
     POLLER_TOKEN,
     RESOURCE_ID,
 )
-from asoreconcile.controllers.credential_resolver import GlobalConnection
-from asoreconcile.objects import annotations, finalizers
+from asoreconcile.base.objects import annotations, finalizers
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"

@@ -7,14 +7,14 @@ import logging
 import pytest
 from world import World, postgres_server, resource_group, virtual_network
 
-from asoreconcile.arm.correlation import correlated
-from asoreconcile.arm.errors import ArmError
-from asoreconcile.azure.annotations import POLLER_TOKEN, RESOURCE_ID
-from asoreconcile.azure.conditions import MAX_MESSAGE
+from asoreconcile.azure.arm.correlation import correlated
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.reconcile.model.annotations import POLLER_TOKEN, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.conditions import MAX_MESSAGE
+from asoreconcile.base.log import JsonFormatter
+from asoreconcile.base.objects import annotations
+from asoreconcile.base.reconcile_context import Context, running
 from asoreconcile.kube.errors import ApiError
-from asoreconcile.log import JsonFormatter
-from asoreconcile.objects import annotations
-from asoreconcile.reconcile_context import Context, running
 from asoreconcile.testing.http import HttpResponse
 
 GROUPS = "resources.azure.com/ResourceGroup"

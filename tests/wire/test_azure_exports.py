@@ -6,10 +6,10 @@ import attrs
 import pytest
 from world import World, resource_group
 
-from asoreconcile.azure.annotations import CREDENTIAL_FROM
+from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
+from asoreconcile.base.objects import ObjectKey, labels, owner_references, uid_of
 from asoreconcile.kube.resources import NAMESPACES, SECRETS
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import ObjectKey, labels, owner_references, uid_of
 
 SECRET = ObjectKey("default", "redis-keys")
 FAILED = "FailedWritingAdditionalKubernetesObjects"

@@ -10,15 +10,23 @@ from world import World, resource_group
 
 pytest.importorskip("cel_expr_python", reason="the CEL engine is an extra")
 
-from asoreconcile.azure.dependency_index import DependencyIndex, Relation, targets_of
-from asoreconcile.azure.object_reference import CONFIG_MAP, SECRET, ObjectReference
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.event_mapping import EventMapping
+from asoreconcile.azure.reconcile.model.object_reference import (
+    CONFIG_MAP,
+    SECRET,
+    ObjectReference,
+)
+from asoreconcile.azure.reconcile.state.dependency_index import (
+    DependencyIndex,
+    Relation,
+    targets_of,
+)
+from asoreconcile.base.objects import ObjectKey, gvk_of, key_of, owner_references
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Deleted
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.event_mapping import EventMapping
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import ObjectKey, gvk_of, key_of, owner_references
 from asoreconcile.testing.http import HttpResponse
 
 GROUPS = "resources.azure.com/ResourceGroup"

@@ -4,8 +4,8 @@ import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.controllers.credential_resolver import GlobalConnection
-from asoreconcile.objects import generation
+from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
+from asoreconcile.base.objects import generation
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"

@@ -14,8 +14,10 @@ from world import (
     virtual_network,
 )
 
-from asoreconcile.arm.credentials import CredentialError
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.arm.credentials import CredentialError
+from asoreconcile.azure.catalogue.payload import SpecError
+from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
+from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
@@ -26,10 +28,7 @@ from asoreconcile.azure.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.catalogue.payload import SpecError
-from asoreconcile.controllers.credential_resolver import GlobalConnection
-from asoreconcile.kube.errors import ForbiddenError, InvalidError
-from asoreconcile.objects import (
+from asoreconcile.base.objects import (
     annotations,
     finalizers,
     key_of,
@@ -37,6 +36,7 @@ from asoreconcile.objects import (
     owner_references,
     uid_of,
 )
+from asoreconcile.kube.errors import ForbiddenError, InvalidError
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"
@@ -585,7 +585,7 @@ def test_two_operators_leave_each_other_s_objects_alone(world, group):
 
 
 def _key(world, obj):
-    from asoreconcile.objects import key_of
+    from asoreconcile.base.objects import key_of
 
     return key_of(world.read(obj))
 

@@ -3,9 +3,9 @@
 import pytest
 from world import World, resource_group
 
-from asoreconcile.azure.annotations import INPUTS, POLLER_TOKEN
+from asoreconcile.azure.reconcile.model.annotations import INPUTS, POLLER_TOKEN
+from asoreconcile.base.objects import ObjectKey, annotations
 from asoreconcile.kube.resources import SECRETS
-from asoreconcile.objects import ObjectKey, annotations
 
 GROUPS = "resources.azure.com/ResourceGroup"
 SERVERS = "dbforpostgresql.azure.com/FlexibleServer"

@@ -3,8 +3,8 @@
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.annotations import POLLER_TOKEN
-from asoreconcile.objects import annotations
+from asoreconcile.azure.reconcile.model.annotations import POLLER_TOKEN
+from asoreconcile.base.objects import annotations
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"

@@ -3,8 +3,8 @@
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.annotations import RECONCILE_POLICY, RESOURCE_ID
-from asoreconcile.objects import annotations, key_of
+from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.base.objects import annotations, key_of
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"

@@ -4,10 +4,10 @@ import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.annotations import RECONCILE_POLICY, RESOURCE_ID
-from asoreconcile.azure.external_deletion import RECREATED
-from asoreconcile.azure.sync_mode import SyncMode
-from asoreconcile.objects import annotations
+from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.azure.reconcile.writes.external_deletion import RECREATED
+from asoreconcile.base.objects import annotations
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"

@@ -3,21 +3,21 @@
 import pytest
 from world import World, postgres_server, resource_group, virtual_network
 
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.reconcile.model.annotations import (
     AZURE_NAME_FROM_CONFIG,
     FINALIZER,
     OWNER_NAME,
     RESOURCE_ID,
     label_value,
 )
-from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import (
+from asoreconcile.base.objects import (
     ObjectKey,
     annotations,
     copy_json,
     finalizers,
     labels,
 )
+from asoreconcile.kube.resources import CONFIG_MAPS
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"

@@ -4,11 +4,11 @@ import attrs
 import pytest
 from world import SYNC_SECONDS, World, resource_group
 
-from asoreconcile.azure.deferred_note import NOTE_PRIORITY
-from asoreconcile.azure.drift_baseline import OBSERVED, loads
-from asoreconcile.azure.sync_mode import SyncMode
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.azure.reconcile.state.deferred_note import NOTE_PRIORITY
+from asoreconcile.base.objects import annotations
 from asoreconcile.kube.errors import ApiError
-from asoreconcile.objects import annotations
 from asoreconcile.queue.workqueue import LOW_PRIORITY
 from asoreconcile.testing.http import HttpResponse
 

@@ -3,7 +3,7 @@
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.testing.http import HttpResponse
 
 DEEP = b'{"error":' * 20_000 + b'{"code":"X"}' + b"}" * 20_000

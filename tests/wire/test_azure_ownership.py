@@ -5,7 +5,7 @@ leads to somebody else's resource.
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     POLLER_ID,
     POLLER_TOKEN,
@@ -13,7 +13,7 @@ from asoreconcile.azure.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.objects import annotations
+from asoreconcile.base.objects import annotations
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"

@@ -6,17 +6,17 @@ import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
+from asoreconcile.azure.reconcile.model.annotations import (
     OPERATOR_NAMESPACE,
     POLLER_TOKEN,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.policy import Policy
-from asoreconcile.azure.sync_mode import SYNC_MODE
-from asoreconcile.controllers.credential_resolver import GlobalConnection
+from asoreconcile.azure.reconcile.model.policy import Policy
+from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
+from asoreconcile.base.objects import ObjectKey, annotations, finalizers, key_of
 from asoreconcile.kube.resources import NAMESPACES
-from asoreconcile.objects import ObjectKey, annotations, finalizers, key_of
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"

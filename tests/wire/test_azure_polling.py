@@ -4,9 +4,19 @@ import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.arm.tokens import TokenShape, dumps, loads
-from asoreconcile.azure.annotations import OWNER_UID, POLLER_TOKEN, RECONCILE_POLICY
-from asoreconcile.objects import annotations, key_of, labels, owner_references, uid_of
+from asoreconcile.azure.arm.tokens import TokenShape, dumps, loads
+from asoreconcile.azure.reconcile.model.annotations import (
+    OWNER_UID,
+    POLLER_TOKEN,
+    RECONCILE_POLICY,
+)
+from asoreconcile.base.objects import (
+    annotations,
+    key_of,
+    labels,
+    owner_references,
+    uid_of,
+)
 
 TYPE = "Microsoft.Network/virtualNetworks"
 OURS, OLD = "2025-03-01", "2020-11-01"

@@ -6,13 +6,13 @@ import attrs
 import pytest
 from world import SYNC_SECONDS, World, resource_group, virtual_network
 
-from asoreconcile.arm.collection_reads import CollectionReads
-from asoreconcile.arm.graph_rows import LAG_SECONDS, RESOURCE_GRAPH
-from asoreconcile.azure import last_look
-from asoreconcile.azure.annotations import RESOURCE_ID
-from asoreconcile.azure.graph_reads import GraphReads
-from asoreconcile.azure.sync_mode import SyncMode, Undeclared
-from asoreconcile.objects import annotations
+from asoreconcile.azure.arm.collection_reads import CollectionReads
+from asoreconcile.azure.arm.graph_rows import LAG_SECONDS, RESOURCE_GRAPH
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, Undeclared
+from asoreconcile.azure.reconcile.scope.graph_reads import GraphReads
+from asoreconcile.azure.reconcile.state import last_look
+from asoreconcile.base.objects import annotations
 from asoreconcile.testing.arm import ArmServer
 
 GROUPS = "resources.azure.com/ResourceGroup"

@@ -14,24 +14,24 @@ import yaml
 from azure.core.credentials import AccessToken
 from click.testing import CliRunner
 
-from asoreconcile import jsontext
-from asoreconcile.arm.budget import Budget
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.credentials import CredentialError
-from asoreconcile.azure.resource_import.importer import (
+from asoreconcile.azure.arm.budget import Budget
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.credentials import CredentialError
+from asoreconcile.azure.catalogue.manifests import read_manifests
+from asoreconcile.azure.catalogue.render import render
+from asoreconcile.azure.cmd import manifest_output
+from asoreconcile.azure.cmd.asoctl import main
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.extensions.registry import builtin_sets
+from asoreconcile.azure.reconcile.planning.resource_import.importer import (
     NotImportableError,
     ResourceImporter,
 )
-from asoreconcile.azure.resource_import.options import ImportOptions
-from asoreconcile.azure.resource_import.report import NoReporter
-from asoreconcile.catalogue.manifests import read_manifests
-from asoreconcile.catalogue.render import render
-from asoreconcile.clock import SystemClock
-from asoreconcile.cmd import manifest_output
-from asoreconcile.cmd.asoctl import main
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.extensions.registry import builtin_sets
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.reconcile.planning.resource_import.options import ImportOptions
+from asoreconcile.azure.reconcile.planning.resource_import.report import NoReporter
+from asoreconcile.base import jsontext
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.objects import GroupKind
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import HttpResponse
@@ -504,7 +504,7 @@ def test_a_throttled_command_waits_and_says_so(azure, group):
     assert "waiting 2 s: " in done.stderr
 
 
-PROGRAM = "from asoreconcile.cmd.asoctl import main; main()"
+PROGRAM = "from asoreconcile.azure.cmd.asoctl import main; main()"
 
 
 def process(*arguments, stdout=subprocess.PIPE, **options):

@@ -6,12 +6,12 @@ import attrs
 import pytest
 from world import SYNC_SECONDS, World, postgres_server, resource_group
 
-from asoreconcile.azure.annotations import CREDENTIAL_FROM
-from asoreconcile.azure.drift_baseline import OBSERVED, loads
-from asoreconcile.azure.reconciler import ArmReconciler
-from asoreconcile.azure.sync_mode import SYNC_MODE, SyncMode
+from asoreconcile.azure.reconcile.engine.reconciler import ArmReconciler
+from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
+from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode
+from asoreconcile.base.objects import ObjectKey, annotations, copy_json
 from asoreconcile.kube.resources import SECRETS
-from asoreconcile.objects import ObjectKey, annotations, copy_json
 from asoreconcile.queue.workqueue import LOW_PRIORITY
 from asoreconcile.runtime.reconciler import Request
 

@@ -3,8 +3,8 @@
 import pytest
 from world import World, resource_group, role_assignment, virtual_network
 
-from asoreconcile.azure.annotations import FINALIZER, RESOURCE_ID
-from asoreconcile.objects import annotations, finalizers
+from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RESOURCE_ID
+from asoreconcile.base.objects import annotations, finalizers
 
 NETWORKS = "network.azure.com/VirtualNetwork"
 ASSIGNMENTS = "authorization.azure.com/RoleAssignment"

@@ -12,15 +12,15 @@ import pytest
 from azure.core.credentials import AccessToken
 from world import SYNC_SECONDS, World, resource_group
 
-from asoreconcile.arm.budget import Budget
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
-from asoreconcile.azure.conditions import find_ready
-from asoreconcile.azure.reconciler import ArmReconciler
-from asoreconcile.azure.sync_mode import SyncMode
-from asoreconcile.controllers.credential_resolver import GlobalConnection
+from asoreconcile.azure.arm.budget import Budget
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
+from asoreconcile.azure.reconcile.engine.reconciler import ArmReconciler
+from asoreconcile.azure.reconcile.model.annotations import OPERATOR_NAMESPACE
+from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.base.objects import ObjectKey, status
 from asoreconcile.kube.resources import NAMESPACES
-from asoreconcile.objects import ObjectKey, status
 from asoreconcile.runtime.reconciler import Request
 from asoreconcile.testing.arm import throttling
 from asoreconcile.testing.arm.throttling import Size

@@ -11,7 +11,7 @@ import pytest
 from asotraces import as_go_writes, ask, claim, condition
 from world import OPERATOR, SYNC_SECONDS, World, resource_group, virtual_network
 
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
     FINALIZER,
     LAST_RECONCILED_VERSION,
@@ -23,7 +23,7 @@ from asoreconcile.azure.annotations import (
     PUT_POLLER,
     RESOURCE_ID,
 )
-from asoreconcile.objects import (
+from asoreconcile.base.objects import (
     annotations,
     finalizers,
     key_of,

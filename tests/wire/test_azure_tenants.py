@@ -6,9 +6,9 @@ import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
-from asoreconcile.arm.credentials_secret import SecretRules, credential_in
-from asoreconcile.controllers.arm_client_factory import ArmClientFactory
-from asoreconcile.controllers.settings import from_environment
+from asoreconcile.azure.arm.credentials_secret import SecretRules, credential_in
+from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
+from asoreconcile.azure.controllers.settings import from_environment
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"

@@ -4,10 +4,10 @@ import attrs
 import pytest
 from world import World, resource_group
 
-from asoreconcile.azure.annotations import OPERATOR_NAMESPACE
+from asoreconcile.azure.catalogue.conversion import KindConversionError
+from asoreconcile.azure.reconcile.model.annotations import OPERATOR_NAMESPACE
+from asoreconcile.base.objects import key_of
 from asoreconcile.cache.unreadable import Unreadable, known_of
-from asoreconcile.catalogue.conversion import KindConversionError
-from asoreconcile.objects import key_of
 
 GROUPS = "resources.azure.com/ResourceGroup"
 

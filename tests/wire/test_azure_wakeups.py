@@ -4,9 +4,15 @@ import pytest
 from meanwhile import Meanwhile
 from world import World, postgres_server, resource_group
 
-from asoreconcile.azure.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.base.objects import (
+    GroupKind,
+    ObjectKey,
+    gvk_of,
+    key_of,
+    resource_version,
+)
 from asoreconcile.kube.resources import SECRETS
-from asoreconcile.objects import GroupKind, ObjectKey, gvk_of, key_of, resource_version
 
 GROUPS = "resources.azure.com/ResourceGroup"
 SERVERS = "dbforpostgresql.azure.com/FlexibleServer"

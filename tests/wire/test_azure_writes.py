@@ -10,9 +10,11 @@ import pytest
 from taps import KubeTap
 from world import World, postgres_server, resource_group, virtual_network
 
-from asoreconcile.arm.outcomes import OperationDone, Pending
-from asoreconcile.arm.tokens import RESOURCE, Token, TokenShape
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.arm.outcomes import OperationDone, Pending
+from asoreconcile.azure.arm.tokens import RESOURCE, Token, TokenShape
+from asoreconcile.azure.middleware.extension_points import POST_RECONCILE
+from asoreconcile.azure.middleware.extension_set import ExtensionSet
+from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
     OWNER_UID,
     POLLER_ID,
@@ -20,10 +22,8 @@ from asoreconcile.azure.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.sync_mode import SyncMode
-from asoreconcile.middleware.extension_points import POST_RECONCILE
-from asoreconcile.middleware.extension_set import ExtensionSet
-from asoreconcile.objects import GroupKind, annotations, key_of
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.base.objects import GroupKind, annotations, key_of
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"

@@ -3,15 +3,15 @@
 import pytest
 from heard import Heard
 
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.client import CachedClient
 from asoreconcile.cache.informer import NotCachedError
 from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.scope import ALL_OTHER_NAMESPACES, CacheOptions, Scope, Selector
-from asoreconcile.clock import SystemClock
 from asoreconcile.kube.create_or_patch import create_or_patch
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
-from asoreconcile.objects import ObjectKey
 
 KEY = ObjectKey("default", "one")
 

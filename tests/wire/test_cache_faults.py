@@ -13,14 +13,14 @@ from heard import Heard
 from quickclock import QuickClock, QuickTimers
 from seededfaults import SeededFaults
 
+from asoreconcile.base.objects import ObjectKey, key_of, resource_version, uid_of
+from asoreconcile.base.threads import Threads
 from asoreconcile.cache.events import Added, Deleted
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.overlay import version
 from asoreconcile.cache.watch_runner import SharedThreads
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import ObjectKey, key_of, resource_version, uid_of
-from asoreconcile.threads import Threads
 
 SEEDS = range(5)
 # A list brings it after all others, as does a stream.

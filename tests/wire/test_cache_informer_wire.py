@@ -4,20 +4,20 @@ import pytest
 from heard import WAIT_SECONDS, Heard
 from quickclock import QuickClock, QuickTimers
 
-from asoreconcile import jsontext
+from asoreconcile.base import jsontext
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.threads import Threads
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.watch_runner import SharedThreads
-from asoreconcile.errors import StoppedError
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
     ApiResource,
 )
-from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.http import HttpResponse
-from asoreconcile.threads import Threads
 
 
 @pytest.fixture(params=["streamed", "listed"])

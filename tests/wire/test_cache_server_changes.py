@@ -4,8 +4,8 @@ import pytest
 from heard import Heard
 from quickclock import QuickClock
 
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.cache.informer import Informer
-from asoreconcile.clock import SystemClock
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import in_cluster
 from asoreconcile.kube.resources import CONFIG_MAPS

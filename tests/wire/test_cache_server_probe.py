@@ -5,11 +5,11 @@ import pytest
 from applications import until
 from blackhole import Blackhole
 
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.errors import StoppedError
 from asoreconcile.cache.events import Added
 from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.server_probe import ServerProbe
-from asoreconcile.clock import SystemClock
-from asoreconcile.errors import StoppedError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import ForbiddenError, TransportError

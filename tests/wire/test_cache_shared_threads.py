@@ -9,13 +9,13 @@ from heard import Heard
 from quickclock import QuickClock
 from recordedthreads import RecordedThreads
 
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.threads import Threads
 from asoreconcile.cache.informers import Informers
-from asoreconcile.clock import SystemClock
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 from asoreconcile.testing.throwaway_certificates import certificate_authority
-from asoreconcile.threads import Threads
 from asoreconcile.wire.trust import TlsTrust
 
 WAIT_SECONDS = 30

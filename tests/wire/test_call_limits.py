@@ -8,18 +8,18 @@ import pytest
 from azure.core.credentials import AccessToken
 from scriptedpeer import Peer
 
-from asoreconcile import call_limit
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.errors import ArmTransportError
-from asoreconcile.clock import SystemClock
-from asoreconcile.errors import AsoreconcileError, StoppedError
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.errors import ArmTransportError
+from asoreconcile.base import call_limit
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.errors import AsoreconcileError, StoppedError
+from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.reconcile_context import Context, DeadlineError, running
+from asoreconcile.base.stop_signal import StopSignal
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import ObjectKey
-from asoreconcile.reconcile_context import Context, DeadlineError, running
-from asoreconcile.stop_signal import StopSignal
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 from asoreconcile.wire.trust import TlsTrust
 

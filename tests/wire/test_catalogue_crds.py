@@ -8,7 +8,7 @@ import urllib3
 import yaml
 from click.testing import CliRunner
 
-from asoreconcile.cmd.kinds import kinds
+from asoreconcile.azure.cmd.kinds import kinds
 
 kube = pytest.importorskip("asoreconcile.testing.kube")
 

@@ -6,19 +6,15 @@ from importlib.resources import files
 import pytest
 from asocrds import SERVICE, aso_crd
 
-from asoreconcile.catalogue.files import KindFolder
-from asoreconcile.catalogue.kinds import Catalogue
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.crd_coverage import stored_version
-from asoreconcile.controllers.crd_installation import CrdInstallation
-from asoreconcile.controllers.crd_plan import STORED_AS
-from asoreconcile.controllers.crds import BUILD, CrdInstaller
-from asoreconcile.controllers.options import Options
-from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.config import load
-from asoreconcile.kube.errors import ConflictError, ForbiddenError
-from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
-from asoreconcile.objects import (
+from asoreconcile.azure.catalogue.files import KindFolder
+from asoreconcile.azure.catalogue.kinds import Catalogue
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.crd_coverage import stored_version
+from asoreconcile.azure.controllers.crd_installation import CrdInstallation
+from asoreconcile.azure.controllers.crd_plan import STORED_AS
+from asoreconcile.azure.controllers.crds import BUILD, CrdInstaller
+from asoreconcile.azure.controllers.options import Options
+from asoreconcile.base.objects import (
     GroupKind,
     ObjectKey,
     copy_json,
@@ -26,6 +22,10 @@ from asoreconcile.objects import (
     labels,
     resource_version,
 )
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import load
+from asoreconcile.kube.errors import ConflictError, ForbiddenError
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.testing.kube import KubeServer
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
@@ -74,7 +74,9 @@ def test_missing_ones_are_installed_once(client):
 
 
 def test_an_installation_leaves_no_schemas_behind(client):
-    catalogue = Catalogue([KindFolder(files("asoreconcile.controllers") / "kinds")])
+    catalogue = Catalogue(
+        [KindFolder(files("asoreconcile.azure.controllers") / "kinds")]
+    )
     vnet = catalogue.kind(VNET.group_kind).version()
     options = Options(crd_pattern="network.azure.com/VirtualNetwork*")
     before = vnet.table

@@ -13,8 +13,8 @@ from operation import WAIT_SECONDS, Operation
 from scarcedescriptors import few_descriptors
 from world import resource_group
 
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.resources import LEASES, NAMESPACES
-from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.leaderelection.lease import holder_of
 
 LEASE = ObjectKey(
@@ -31,7 +31,7 @@ def refuse(_thread):
     raise RuntimeError("can't start new thread")
 
 threading.Thread.start = refuse
-from asoreconcile.cmd.start import asoreconcile
+from asoreconcile.azure.cmd.start import asoreconcile
 sys.exit(asoreconcile())
 """
 

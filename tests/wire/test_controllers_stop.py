@@ -8,9 +8,9 @@ import pytest
 from operation import WAIT_SECONDS, Operation, free_port
 from world import resource_group, virtual_network
 
-from asoreconcile.azure.annotations import POLLER_TOKEN
+from asoreconcile.azure.reconcile.model.annotations import POLLER_TOKEN
+from asoreconcile.base.objects import ObjectKey, annotations
 from asoreconcile.kube.resources import LEASES, NAMESPACES
-from asoreconcile.objects import ObjectKey, annotations
 from asoreconcile.runtime.leaderelection.lease import holder_of
 
 LEASE = ObjectKey(

@@ -10,27 +10,27 @@ import orjson
 import pytest
 import urllib3
 
-from asoreconcile.azure.annotations import FINALIZER, RESOURCE_ID
-from asoreconcile.catalogue.conversion import CARRIED
-from asoreconcile.catalogue.problems import Problem
-from asoreconcile.catalogue.webhookclient import WebhookClient
-from asoreconcile.clock import SystemClock
-from asoreconcile.controllers.admission import Admission
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.controllers.crds import CrdInstaller, manifest
-from asoreconcile.controllers.dropped_fields import LAST_APPLIED
-from asoreconcile.controllers.webhooks import (
+from asoreconcile.azure.catalogue.conversion import CARRIED
+from asoreconcile.azure.catalogue.problems import Problem
+from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.controllers.admission import Admission
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.crds import CrdInstaller, manifest
+from asoreconcile.azure.controllers.dropped_fields import LAST_APPLIED
+from asoreconcile.azure.controllers.webhooks import (
     WebhookOptions,
     WebhookOptionsError,
     Webhooks,
     converter,
 )
-from asoreconcile.expressions.api import shared
+from asoreconcile.azure.expressions.api import shared
+from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RESOURCE_ID
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.objects import GroupKind, ObjectKey, copy_json, key_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
-from asoreconcile.objects import GroupKind, ObjectKey, copy_json, key_of
 from asoreconcile.runtime.application import Application
 from asoreconcile.testing.kube import KubeServer
 from asoreconcile.testing.throwaway_certificates import certificate_authority

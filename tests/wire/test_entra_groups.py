@@ -3,13 +3,15 @@
 import pytest
 from world import World
 
-from asoreconcile import jsontext
-from asoreconcile.azure.annotations import FINALIZER, RECONCILE_POLICY, RESOURCE_ID
-from asoreconcile.entra.questions import CREATION
-from asoreconcile.entra.security_group import TENANT, SecurityGroups
-from asoreconcile.kube.errors import TransportError
-from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import (
+from asoreconcile.azure.entra.questions import CREATION
+from asoreconcile.azure.entra.security_group import TENANT, SecurityGroups
+from asoreconcile.azure.reconcile.model.annotations import (
+    FINALIZER,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import (
     GroupKind,
     ObjectKey,
     annotations,
@@ -18,6 +20,8 @@ from asoreconcile.objects import (
     status,
     uid_of,
 )
+from asoreconcile.kube.errors import TransportError
+from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.testing.fault_injection import InjectedFault
 from asoreconcile.testing.http import HttpResponse
 

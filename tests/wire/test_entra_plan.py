@@ -6,7 +6,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from asoreconcile.cmd.asoctl import main
+from asoreconcile.azure.cmd.asoctl import main
 from asoreconcile.testing.arm import ArmServer
 
 

@@ -5,9 +5,9 @@ import base64
 import pytest
 from world import World, resource_group, role_assignment, virtual_network
 
-from asoreconcile.azure.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.base.objects import ObjectKey, annotations
 from asoreconcile.kube.resources import SECRETS
-from asoreconcile.objects import ObjectKey, annotations
 
 GROUPS = "resources.azure.com/ResourceGroup"
 

@@ -5,9 +5,9 @@ import base64
 import pytest
 from world import World, resource_group
 
-from asoreconcile.azure.export_cache import EXPORTED, ROTATE
+from asoreconcile.azure.reconcile.state.export_cache import EXPORTED, ROTATE
+from asoreconcile.base.objects import ObjectKey, annotations
 from asoreconcile.kube.resources import SECRETS
-from asoreconcile.objects import ObjectKey, annotations
 
 SECRET = ObjectKey("default", "redis-keys")
 

@@ -9,15 +9,15 @@ import pytest
 from azure.core.credentials import AccessToken
 from azure.core.pipeline.transport import HttpRequest as ArmRequest
 
-from asoreconcile import fencing
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.transport import ArmTransport
-from asoreconcile.clock import SystemClock
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.transport import ArmTransport
+from asoreconcile.base import fencing
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.leaderelection.fence import NotLeadingError
 from asoreconcile.runtime.leaderelection.lease import LeaseTiming
 from asoreconcile.testing.http import HttpResponse, HttpServer, HttpsServer

@@ -4,15 +4,15 @@ import pytest
 from azure.core.credentials import AccessToken
 from prometheus_client import CollectorRegistry
 
-from asoreconcile import jsontext
-from asoreconcile.arm.bearer import ForeignHostError
-from asoreconcile.arm.budget import Budget, ThrottledError
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.arm.errors import ArmError, ArmTransportError
-from asoreconcile.arm.metrics import ArmMetrics
-from asoreconcile.arm.transport import ArmTransport
-from asoreconcile.graph.client import GraphClient, is_absent
-from asoreconcile.graph.metrics import GraphMetrics
+from asoreconcile.azure.arm.bearer import ForeignHostError
+from asoreconcile.azure.arm.budget import Budget, ThrottledError
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
+from asoreconcile.azure.arm.metrics import ArmMetrics
+from asoreconcile.azure.arm.transport import ArmTransport
+from asoreconcile.azure.graph.client import GraphClient, is_absent
+from asoreconcile.azure.graph.metrics import GraphMetrics
+from asoreconcile.base import jsontext
 from asoreconcile.runtime.leaderelection.fence import NotLeadingError
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock

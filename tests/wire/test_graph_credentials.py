@@ -2,13 +2,17 @@
 
 import pytest
 
-from asoreconcile.arm.condition_error import ConditionError
-from asoreconcile.arm.credentials import ClientSecret, CloudConfig, CredentialError
-from asoreconcile.arm.credentials_secret import entra_app_in
-from asoreconcile.arm.errors import ArmError
-from asoreconcile.clock import SystemClock
-from asoreconcile.controllers.arm_client_factory import ArmClientFactory
-from asoreconcile.graph.cloud import SETTING
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.credentials import (
+    ClientSecret,
+    CloudConfig,
+    CredentialError,
+)
+from asoreconcile.azure.arm.credentials_secret import entra_app_in
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
+from asoreconcile.azure.graph.cloud import SETTING
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.arm.applications import EntraApplication
 

@@ -10,13 +10,13 @@ from contextlib import closing, contextmanager
 import pytest
 from scriptedpeer import Peer
 
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube import transport
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import ApiError, TransportError
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.http import HttpResponse, HttpServer, HttpsServer
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 from asoreconcile.wire.trust import TlsTrust

@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from asoreconcile.errors import StoppedError
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.objects import ObjectKey, key_of, resource_version, uid_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import (
@@ -28,7 +29,6 @@ from asoreconcile.kube.resources import (
     ApiResource,
 )
 from asoreconcile.kube.selection import ListOptions, Selection
-from asoreconcile.objects import ObjectKey, key_of, resource_version, uid_of
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import HttpResponse
 

@@ -4,8 +4,9 @@ import threading
 
 import pytest
 
-from asoreconcile.backoff import TokenBucket
-from asoreconcile.errors import StoppedError
+from asoreconcile.base.backoff import TokenBucket
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.objects import GroupKind, GroupVersionKind, ObjectKey
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.discovery import Discovery, UnknownKindError
@@ -18,7 +19,6 @@ from asoreconcile.kube.resources import (
 )
 from asoreconcile.kube.selection import Selection
 from asoreconcile.kube.writes import Write
-from asoreconcile.objects import GroupKind, GroupVersionKind, ObjectKey
 from asoreconcile.testing.clock import FakeClock
 
 KEY = ObjectKey("default", "one")

@@ -10,7 +10,7 @@ import traceback
 import pytest
 import yaml
 
-from asoreconcile import extras
+from asoreconcile.base import extras
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import KubeConfigError
 from asoreconcile.kube.config import load

@@ -2,12 +2,12 @@
 
 import pytest
 
-from asoreconcile.clock import SystemClock
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.objects import key_of
 from asoreconcile.kube.event_queue import GATHER_SECONDS
 from asoreconcile.kube.events import EventRecorder
 from asoreconcile.kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import key_of
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import HttpResponse
 

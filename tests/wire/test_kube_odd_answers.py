@@ -5,7 +5,8 @@ from contextlib import closing
 import orjson
 import pytest
 
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import GroupKind, ObjectKey
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.discovery import Discovery, UnknownKindError
@@ -18,7 +19,6 @@ from asoreconcile.kube.errors import (
 )
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.testing.http import HttpResponse, HttpServer
 
 KEY = ObjectKey("default", "one")

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 import pytest
 from scriptedpeer import Peer
 
-from asoreconcile.call_limit import limited
-from asoreconcile.errors import StoppedError
+from asoreconcile.base.call_limit import limited
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.steps import completed
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.transport import Transport
-from asoreconcile.steps import completed
 from asoreconcile.testing.http import _context
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 from asoreconcile.wire.trust import TlsTrust

@@ -5,8 +5,8 @@ from contextlib import closing
 import pytest
 from applications import until
 
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.cache.informer import Informer
-from asoreconcile.clock import SystemClock
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.resources import CONFIG_MAPS

@@ -11,14 +11,14 @@ import yaml
 from click.testing import CliRunner
 from kubeapi import kube_server
 
-from asoreconcile.catalogue.crd import crd
-from asoreconcile.cmd.asoctl import main
-from asoreconcile.cmd.lazy_group import LazyGroup
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.objects import GroupKind
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.cmd.asoctl import main
+from asoreconcile.azure.cmd.lazy_group import LazyGroup
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.objects import GroupKind
 from asoreconcile.version import __version__
 
-SCRIPT = f"#!{sys.executable}\nfrom asoreconcile.cmd.asoctl import main\nmain()\n"
+SCRIPT = f"#!{sys.executable}\nfrom asoreconcile.azure.cmd.asoctl import main\nmain()\n"
 
 
 def kubectl():

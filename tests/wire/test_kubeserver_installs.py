@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from asoreconcile.base.objects import gvk_of, key_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import gvk_of, key_of
 from asoreconcile.testing.kube import KubeServer
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"

@@ -14,14 +14,14 @@ import urllib3
 import yaml
 from kubeapi import Server, kube_server
 
-from asoreconcile.objects import ObjectKey
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.testing.kube import DataFolderError, KubeServer
 from asoreconcile.testing.kube.store.persistence import DataFolder
 from asoreconcile.testing.kube.store.storage import Change, StorageState, StorageTable
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 TABLE = StorageTable("", "configmaps")
-PROGRAM = "from asoreconcile.cmd.asoreconcile import main; main()"
+PROGRAM = "from asoreconcile.azure.cmd.asoreconcile import main; main()"
 
 
 def config_map(name, **data):

@@ -12,9 +12,9 @@ from asoreconcile.testing.kube import KubeServer
 
 PROGRAM = """
 import json, sys
-import asoreconcile.cmd.asoreconcile, asoreconcile.cmd.manager, prometheus_client
-from asoreconcile.controllers import azure_operator, settings, webhooks
-from asoreconcile.controllers.options import Options
+import asoreconcile.azure.cmd.asoreconcile, asoreconcile.azure.cmd.manager, prometheus_client
+from asoreconcile.azure.controllers import azure_operator, settings, webhooks
+from asoreconcile.azure.controllers.options import Options
 read = settings.from_environment({
     "POD_NAMESPACE": "ops", "AZURE_SUBSCRIPTION_ID": "s", "AZURE_TENANT_ID": "t",
     "AZURE_CLIENT_ID": "c", "AZURE_CLIENT_SECRET": "x",
@@ -55,7 +55,10 @@ def test_a_start_loads_nothing_that_only_reconciles_need(tmp_path):
     # To look whether `azure.core` is there makes the namespace `azure`, and loads nothing.
     loaded = {name.partition(".")[0] for name in modules if name != "azure"}
     assert NOT_AT_THE_START & loaded == set()
-    reconciling = {"asoreconcile.azure.reconciler", "asoreconcile.arm.client"}
+    reconciling = {
+        "asoreconcile.azure.reconcile.engine.reconciler",
+        "asoreconcile.azure.arm.client",
+    }
     assert not reconciling & set(modules)
     counted = [
         name

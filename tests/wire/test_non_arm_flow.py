@@ -5,15 +5,15 @@ conditions. The outside is a double that says what was asked of it.
 import pytest
 from world import OPERATOR, World
 
-from asoreconcile.arm.condition_error import ConditionError
-from asoreconcile.azure.annotations import (
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     OPERATOR_NAMESPACE,
     OWNER_NAME,
     RECONCILE_POLICY,
 )
-from asoreconcile.azure.decisions import Requeue, Succeeded
-from asoreconcile.objects import (
+from asoreconcile.azure.reconcile.model.decisions import Requeue, Succeeded
+from asoreconcile.base.objects import (
     GroupKind,
     annotations,
     finalizers,

@@ -9,9 +9,10 @@ from queue import Queue
 import pytest
 from applications import Applications, Noting, until
 
+from asoreconcile.base.errors import StoppedError, TerminalError
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.scope import Scope
-from asoreconcile.errors import StoppedError, TerminalError
 from asoreconcile.kube.cluster import KubeConfigError
 from asoreconcile.kube.config import load
 from asoreconcile.kube.owners import set_owner
@@ -23,7 +24,6 @@ from asoreconcile.kube.resources import (
     SECRETS,
     ApiResource,
 )
-from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.detached import NotReadyError
 from asoreconcile.runtime.handlers import map_to

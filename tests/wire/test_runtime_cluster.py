@@ -7,12 +7,12 @@ import pytest
 from applications import Applications, Noting, until
 from prometheus_client import Counter
 
+from asoreconcile.base.objects import GroupKind, ObjectKey
 from asoreconcile.kube.discovery import UnknownKindError
 from asoreconcile.kube.errors import ConflictError, ForbiddenError, NotFoundError
 from asoreconcile.kube.owners import AlreadyOwnedError
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.runtime.cluster import ClusterOptions
 from asoreconcile.runtime.manager import ManagerError
 from asoreconcile.runtime.options import ClientOptions

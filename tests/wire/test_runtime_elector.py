@@ -12,13 +12,14 @@ from leasetimes import at_once, short_timing
 from prometheus_client import CollectorRegistry
 from recordedthreads import ScarceThreads
 
-from asoreconcile.clock import SystemClock
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.threads import Threads
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CONFIG_MAPS, LEASES
 from asoreconcile.kube.selection import Selection
-from asoreconcile.metrics import RuntimeMetrics
-from asoreconcile.objects import ObjectKey
+from asoreconcile.observability.metrics import RuntimeMetrics
 from asoreconcile.runtime.leaderelection.elector import LeaseElector, lease_elector
 from asoreconcile.runtime.leaderelection.fence import NotLeadingError
 from asoreconcile.runtime.leaderelection.lease import (
@@ -30,7 +31,6 @@ from asoreconcile.runtime.worker_pool import start_daemon
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import HttpResponse
 from asoreconcile.testing.kube import KubeServer
-from asoreconcile.threads import Threads
 
 KEY = ObjectKey("default", "the-lease")
 # A lease that this machine can keep may be a minute long.

@@ -13,11 +13,11 @@ import attrs
 import pytest
 from leasetimes import at_once, short_timing
 
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CONFIG_MAPS, LEASES
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.kube import KubeServer
 
 # A lease that this machine can keep may be a minute long.

@@ -10,8 +10,8 @@ import signal
 import pytest
 from applications import Applications, Noting
 
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.kube import KubeServer
 
 ONE = ObjectKey("default", "one")

@@ -6,8 +6,8 @@ import pytest
 from applications import Applications, Noting, until
 from recordedthreads import RecordedThreads
 
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import ObjectKey
 from asoreconcile.runtime import process_parts
 from asoreconcile.testing.kube import KubeServer
 

@@ -16,7 +16,7 @@ from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 PROGRAM = """
 import sys, threading
-from asoreconcile.clock import SystemClock
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.runtime.manager import Manager
 
 class Service:
@@ -37,7 +37,7 @@ sys.exit(manager.run(signals=True))
 
 TWICE = """
 import signal, sys
-from asoreconcile.clock import SystemClock
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.runnable import RunnableHooks
 
@@ -54,7 +54,7 @@ print("as before" if after == before else after, flush=True)
 
 ELSEWHERE = """
 import os, signal, sys, threading
-from asoreconcile.clock import SystemClock
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.runnable import RunnableHooks
 
@@ -78,7 +78,7 @@ sys.exit(manager.run(signals=True))
 
 FORKED = """
 import os, signal, sys
-from asoreconcile.clock import SystemClock
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.runnable import RunnableHooks
 
@@ -199,7 +199,7 @@ def test_mg6_the_operator_heeds_a_signal_before_anything_is_started(tmp_path):
         [
             sys.executable,
             "-m",
-            "asoreconcile.cmd.asoreconcile",
+            "asoreconcile.azure.cmd.asoreconcile",
             "manager",
             "--kubeconfig",
             str(kubeconfig),

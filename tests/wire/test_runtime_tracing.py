@@ -14,14 +14,15 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from asoreconcile import extras, log, reconcile_context, redaction
-from asoreconcile.errors import TerminalError
+from asoreconcile import redaction
+from asoreconcile.base import extras, log, reconcile_context
+from asoreconcile.base.errors import TerminalError
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import ObjectKey
+from asoreconcile.observability.tracing import Tracing
 from asoreconcile.runtime.reconciler import Result
 from asoreconcile.testing.kube import KubeServer
-from asoreconcile.tracing import Tracing
 
 KEY = ObjectKey("default", "one")
 
@@ -197,7 +198,7 @@ def test_nothing_of_opentelemetry_is_imported_without_it():
     code = (
         "import sys\n"
         "from asoreconcile import Application, Tracing\n"
-        "import asoreconcile.kube.client, asoreconcile.arm.transport\n"
+        "import asoreconcile.kube.client, asoreconcile.azure.arm.transport\n"
         "assert not [name for name in sys.modules if name.startswith('opentelemetry')]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

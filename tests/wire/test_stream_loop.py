@@ -11,9 +11,9 @@ from recordedthreads import RecordedThreads, ScarceThreads
 from scarcedescriptors import exhausted_descriptors
 from scriptedpeer import Peer
 
-from asoreconcile.errors import StoppedError
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.threads import Threads
 from asoreconcile.testing.throwaway_certificates import certificate_authority
-from asoreconcile.threads import Threads
 from asoreconcile.wire import loop as loops
 from asoreconcile.wire.destination import Destination
 from asoreconcile.wire.errors import WireError

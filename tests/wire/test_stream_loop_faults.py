@@ -6,8 +6,8 @@ import pytest
 from h2peer import greet
 from loopreader import LIMITS, WAIT_SECONDS, Reader
 
-from asoreconcile.errors import StoppedError
-from asoreconcile.threads import Threads
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.threads import Threads
 from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.request import WireRequest
 

@@ -10,9 +10,9 @@ from h2peer import h2_serving
 from loopreader import LIMITS, WAIT_SECONDS, Reader
 from scriptedpeer import Peer
 
-from asoreconcile.errors import StoppedError
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.threads import Threads
 from asoreconcile.testing.throwaway_certificates import certificate_authority
-from asoreconcile.threads import Threads
 from asoreconcile.wire import loop_group
 from asoreconcile.wire.destination import Destination
 from asoreconcile.wire.errors import WireError

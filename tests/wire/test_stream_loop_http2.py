@@ -5,7 +5,7 @@ from h2peer import greet
 from loopreader import Reader
 from recordedthreads import RecordedThreads
 
-from asoreconcile.errors import StoppedError
+from asoreconcile.base.errors import StoppedError
 from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.loop_stream import StreamLimits
 

@@ -9,8 +9,8 @@ import pytest
 from azure.core.credentials import AccessToken
 from keypairs import authority_without_key_identifiers
 
-from asoreconcile.arm.client import ArmClient
-from asoreconcile.clock import SystemClock
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.kube.client_certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError

@@ -4,12 +4,12 @@ from contextlib import closing
 
 import pytest
 
-from asoreconcile.clock import SystemClock
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import ApiError, ForbiddenError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
-from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.kube import KubeServer
 from asoreconcile.webhooks.admission import Allowed, Denied
 from asoreconcile.webhooks.ca_bundles import (

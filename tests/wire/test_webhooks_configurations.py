@@ -5,7 +5,8 @@ import base64
 import pytest
 from applications import Applications, until
 
-from asoreconcile.clock import SystemClock
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.errors import ForbiddenError
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
@@ -13,7 +14,6 @@ from asoreconcile.kube.resources import (
     NAMESPACES,
     SECRETS,
 )
-from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.kube import KubeServer
 from asoreconcile.webhooks.admission import Allowed, Denied
 from asoreconcile.webhooks.ca_bundles import (

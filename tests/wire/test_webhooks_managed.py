@@ -8,13 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from asoreconcile.clock import SystemClock
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import ForbiddenError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import HttpResponse
 from asoreconcile.testing.kube import KubeServer

@@ -13,10 +13,10 @@ from cryptography import x509
 from prometheus_client import CollectorRegistry, generate_latest
 from quickclock import QuickClock
 
-from asoreconcile.certificates import Authority
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.base.certificates import Authority
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import GroupVersionKind
 from asoreconcile.kube.errors import InvalidError
-from asoreconcile.objects import GroupVersionKind
 from asoreconcile.serving import listener as serving
 from asoreconcile.serving.listener import ListenError
 from asoreconcile.testing.clock import FakeClock

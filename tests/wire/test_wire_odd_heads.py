@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 from scriptedpeer import Peer
 
-from asoreconcile.call_limit import limited
+from asoreconcile.base.call_limit import limited
 from asoreconcile.wire.destination import Destination
 from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.handle import Patience

@@ -14,8 +14,8 @@ import pytest
 from scarcedescriptors import exhausted_descriptors
 from scriptedpeer import Peer
 
-from asoreconcile.call_limit import limited
-from asoreconcile.errors import StoppedError
+from asoreconcile.base.call_limit import limited
+from asoreconcile.base.errors import StoppedError
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import HttpResponse, HttpServer, HttpsServer, _context
 from asoreconcile.testing.throwaway_certificates import certificate_authority

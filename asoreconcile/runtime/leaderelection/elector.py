@@ -18,19 +18,21 @@ from math import inf
 
 import attrs
 
-from asoreconcile import reconcile_context
+from asoreconcile.base import reconcile_context
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.stop_signal import StopSignal
+from asoreconcile.base.threads import Threads
 from asoreconcile.cache.events import Deleted, Event, Updated
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.scope import Scope
-from asoreconcile.clock import Clock
-from asoreconcile.errors import StoppedError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import ApiError, ConflictError, TransportError
 from asoreconcile.kube.resources import LEASES
-from asoreconcile.log import Logger
-from asoreconcile.metrics import RuntimeMetrics
-from asoreconcile.objects import ObjectKey
+from asoreconcile.observability.metrics import RuntimeMetrics
 from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.leaderelection.fence import LeaseFence
 from asoreconcile.runtime.leaderelection.lease import (
@@ -40,8 +42,6 @@ from asoreconcile.runtime.leaderelection.lease import (
 )
 from asoreconcile.runtime.leaderelection.lease_lock import LeaseLock, ObservedLease
 from asoreconcile.runtime.worker_pool import StartThread, start_daemon
-from asoreconcile.stop_signal import StopSignal
-from asoreconcile.threads import Threads
 
 _log = Logger(__name__)
 

@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable
 from math import inf
 
-from asoreconcile.clock import Clock, Timer
-from asoreconcile.errors import StoppedError
+from asoreconcile.base.clock import Clock, Timer
+from asoreconcile.base.errors import StoppedError
 
 
 class NotLeadingError(StoppedError):

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 import attrs
 
-from asoreconcile.errors import check_seconds
-from asoreconcile.objects import JsonObject, ObjectKey, copy_json, spec
+from asoreconcile.base.errors import check_seconds
+from asoreconcile.base.objects import JsonObject, ObjectKey, copy_json, spec
 
 # client-go's factor.
 _JITTER = 1.2

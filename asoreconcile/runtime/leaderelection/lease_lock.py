@@ -8,10 +8,10 @@ import threading
 from datetime import datetime
 from typing import Protocol
 
-from asoreconcile.clock import Clock
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject, ObjectKey
 from asoreconcile.kube.errors import ConflictError, NotFoundError
 from asoreconcile.kube.resources import LEASES, ApiResource
-from asoreconcile.objects import JsonObject, ObjectKey
 from asoreconcile.runtime.leaderelection.fence import LeaseFence
 from asoreconcile.runtime.leaderelection.lease import (
     Follow,

@@ -1,6 +1,6 @@
 """A simulator of Azure Resource Manager, for tests and for trying things out."""
 
-from asoreconcile import extras
+from asoreconcile.base import extras
 
 extras.need("azure", "asoreconcile.testing.arm")
 

@@ -6,7 +6,7 @@ The values are derived from the resource's id and give access to nothing.
 import base64
 from collections.abc import Callable
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.outputs import made_up
 from asoreconcile.testing.arm.refusals import RefusedError

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import resources
 
-from asoreconcile import jsontext
-from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject, copy_json
 from asoreconcile.testing.arm.address import ArmAddress, parse
 from asoreconcile.testing.arm.outputs import made_up
 

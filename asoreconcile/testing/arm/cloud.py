@@ -8,7 +8,7 @@ import uuid
 from abc import abstractmethod
 from pathlib import Path
 
-from asoreconcile.clock import SystemClock
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.testing.arm.entra import Entra, Registered
 from asoreconcile.testing.arm.gateway import unauthenticated
 from asoreconcile.testing.faults import Faults

@@ -20,8 +20,8 @@ from typing import Any, Protocol
 
 import attrs
 
-from asoreconcile import jsontext
-from asoreconcile.objects import JsonObject
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.journal import JournalEntry, matching
 from asoreconcile.testing.arm.refusals import answer, error
 from asoreconcile.testing.http import HttpRequest, HttpResponse

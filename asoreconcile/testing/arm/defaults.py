@@ -9,7 +9,7 @@ from importlib import resources
 
 import orjson
 
-from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.base.objects import JsonObject, copy_json
 
 
 def add_defaults(type_: str, body: JsonObject) -> None:

@@ -9,8 +9,8 @@ import uuid
 
 import attrs
 
-from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.applications import (
     ARM_AUDIENCES,
     EntraApplication,

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from asoreconcile import jsontext
-from asoreconcile.objects import JsonObject
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject
 
 JSON_TYPE = "application/json; charset=utf-8"
 

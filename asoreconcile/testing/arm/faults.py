@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from asoreconcile import jsontext
+from asoreconcile.base import jsontext
 from asoreconcile.testing.arm.operations import Failure
 from asoreconcile.testing.arm.refusals import JSON_TYPE, RefusedError, error
 from asoreconcile.testing.faults import Faults

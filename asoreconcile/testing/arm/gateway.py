@@ -5,8 +5,8 @@ import uuid
 
 import attrs
 
-from asoreconcile import jsontext
-from asoreconcile.objects import JsonObject
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm import moves, resource_graph
 from asoreconcile.testing.arm.actions import act, check_provisioned
 from asoreconcile.testing.arm.address import ArmAddress, parse

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 
 # Below `properties`. {name} is the resource's name in lower case; {id} is derived from
 # its id.

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import attrs
 
-from asoreconcile import jsontext
-from asoreconcile.objects import JsonObject
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.http import HttpRequest
 
 Purpose = Literal["read", "write", "action", "poll"]

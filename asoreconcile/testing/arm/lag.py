@@ -2,8 +2,8 @@
 
 import attrs
 
-from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject
 
 
 @attrs.frozen

@@ -5,7 +5,7 @@ import urllib.parse
 from collections.abc import Sequence
 from typing import Any
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.refusals import RefusedError, answer
 from asoreconcile.testing.arm.resources import ArmResource, Resources
 from asoreconcile.testing.arm.scopes import Scopes

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.address import ArmAddress, parse
 from asoreconcile.testing.arm.locks import VERBS
 from asoreconcile.testing.arm.operations import Operation, Operations

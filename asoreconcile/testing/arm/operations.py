@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import attrs
 
-from asoreconcile.clock import Clock
+from asoreconcile.base.clock import Clock
 from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.style import Answer, Style
 

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.base.objects import JsonObject, copy_json
 from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.defaults import add_defaults
 from asoreconcile.testing.arm.hosts import add_hosts

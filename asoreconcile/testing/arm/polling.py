@@ -1,6 +1,6 @@
 """The answers to polls of operations (L10-L26, W7-W10, W12)."""
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.faults import ArmFaults
 from asoreconcile.testing.arm.monitors import Look, MonitorRegistry
 from asoreconcile.testing.arm.operations import Operation, Operations

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import attrs
 
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.kube.patch import apply_merge_patch
-from asoreconcile.objects import JsonObject
 from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.dependants import check_unused
 from asoreconcile.testing.arm.operations import Failure, Operation

@@ -5,8 +5,8 @@ Unless a test changes it, all are registered and accept every api-version (PR1-P
 
 from collections.abc import Iterable
 
-from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.refusals import RefusedError
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from asoreconcile import jsontext
-from asoreconcile.objects import JsonObject
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm import envelopes
 from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.http import HttpResponse

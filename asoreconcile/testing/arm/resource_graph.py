@@ -13,8 +13,8 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.address import ArmAddress, parse
 from asoreconcile.testing.arm.lag import Lag
 from asoreconcile.testing.arm.refusals import RefusedError, answer

@@ -1,6 +1,6 @@
 """Writes and removals of resources, with their children and soft-deleted vaults."""
 
-from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.base.objects import JsonObject, copy_json
 from asoreconcile.testing.arm import outputs
 from asoreconcile.testing.arm.address import ArmAddress, parse
 from asoreconcile.testing.arm.children import asked_for, born_with

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.address import ArmAddress, parse
 
 # Paths below `properties`. The last part is the collection's name.

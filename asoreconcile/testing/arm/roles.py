@@ -1,6 +1,6 @@
 """Azure's built-in roles, which have the same ids in every tenant."""
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 
 _BUILT_IN = {
     "Owner": "8e3af657-a8ff-443c-a75c-2fe8c4bcb635",

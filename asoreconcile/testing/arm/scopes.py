@@ -7,7 +7,7 @@ names, api-versions and the outer form of bodies.
 import re
 from datetime import date
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.address import ArmAddress, parse
 from asoreconcile.testing.arm.refusals import (
     RefusedError,

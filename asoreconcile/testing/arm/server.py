@@ -14,8 +14,8 @@ import uuid
 
 import attrs
 
-from asoreconcile.clock import Clock, SystemClock
-from asoreconcile.objects import JsonObject, dig
+from asoreconcile.base.clock import Clock, SystemClock
+from asoreconcile.base.objects import JsonObject, dig
 from asoreconcile.testing.arm.address import parse
 from asoreconcile.testing.arm.cloud import Cloud, bearer_token
 from asoreconcile.testing.arm.control import PREFIX, ArmControl

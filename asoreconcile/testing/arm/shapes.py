@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from asoreconcile.objects import JsonObject, dig
+from asoreconcile.base.objects import JsonObject, dig
 from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.refusals import RefusedError
 from asoreconcile.testing.arm.resources import EMBEDDED

@@ -2,7 +2,7 @@
 
 import attrs
 
-from asoreconcile.clock import Clock
+from asoreconcile.base.clock import Clock
 from asoreconcile.testing.arm.faults import ArmFaults
 from asoreconcile.testing.arm.lag import Lag
 from asoreconcile.testing.arm.listing import ListHandler

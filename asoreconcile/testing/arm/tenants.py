@@ -6,7 +6,7 @@ another tenant's subscription, the request also needs a token of that tenant, in
 them must be valid.
 """
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.address import ArmAddress, parse
 from asoreconcile.testing.arm.applications import ARM_AUDIENCES
 from asoreconcile.testing.arm.entra import Entra

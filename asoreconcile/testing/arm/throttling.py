@@ -10,7 +10,7 @@ from typing import Literal
 
 import attrs
 
-from asoreconcile.clock import Clock
+from asoreconcile.base.clock import Clock
 from asoreconcile.testing.arm.refusals import RefusedError
 
 RequestKind = Literal["reads", "writes", "deletes"]

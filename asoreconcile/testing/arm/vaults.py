@@ -4,7 +4,7 @@ purged (I7).
 
 import attrs
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.refusals import RefusedError
 from asoreconcile.testing.arm.resources import ArmResource

@@ -8,8 +8,8 @@ import re
 import uuid
 from collections.abc import Mapping
 
-from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject, copy_json
 from asoreconcile.testing.arm.outputs import made_up
 from asoreconcile.testing.arm.refusals import answer
 from asoreconcile.testing.arm.resources import (

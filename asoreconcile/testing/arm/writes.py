@@ -1,6 +1,6 @@
 """The rules by which providers refuse a write that passed ARM's checks."""
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.names import check_name
 from asoreconcile.testing.arm.refusals import RefusedError

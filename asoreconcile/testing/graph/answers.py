@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from asoreconcile import jsontext
-from asoreconcile.objects import JsonObject
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.http import HttpResponse
 
 _JSON = "application/json;odata.metadata=minimal;odata.streaming=true;charset=utf-8"

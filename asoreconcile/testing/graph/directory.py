@@ -10,8 +10,8 @@ from typing import Literal
 
 import attrs
 
-from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.graph.answers import bad_request, not_found
 from asoreconcile.testing.graph.properties import (
     IMMUTABLE,

@@ -3,7 +3,7 @@
 import uuid
 from datetime import datetime
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.graph.answers import bad_request
 
 REQUIRED = ("displayName", "mailEnabled", "mailNickname", "securityEnabled")

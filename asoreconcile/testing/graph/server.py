@@ -11,8 +11,8 @@ The server is part of the simulated Azure; an application signs in for both.
 import threading
 from collections.abc import Callable
 
-from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.entra import Grant
 from asoreconcile.testing.graph.answers import GraphRefusal
 from asoreconcile.testing.graph.directory import Directory, Group

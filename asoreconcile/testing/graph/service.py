@@ -16,8 +16,8 @@ import urllib.parse
 from collections.abc import Sequence
 from typing import Any, cast
 
-from asoreconcile import jsontext
-from asoreconcile.objects import JsonObject
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.graph.answers import (
     GraphRefusal,
     answer,

@@ -2,8 +2,8 @@
 
 import logging
 
-from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.http import DropConnection, HttpRequest, HttpResponse
 from asoreconcile.testing.kube.access.attributes import attributes_of
 from asoreconcile.testing.kube.access.entry import AccessControl

@@ -6,7 +6,7 @@ components are left out, for none of them runs here.
 
 from collections.abc import Iterator
 
-from asoreconcile.objects import JsonObject, ObjectKey
+from asoreconcile.base.objects import JsonObject, ObjectKey
 from asoreconcile.testing.kube.access.rbacobjects import GROUP
 from asoreconcile.testing.kube.access.users import (
     AUTHENTICATED,

@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject, ObjectKey, metadata
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject, ObjectKey, metadata
 from asoreconcile.testing.http import HttpRequest, HttpResponse
 from asoreconcile.testing.kube.access.attributes import is_true
 from asoreconcile.testing.kube.access.entry import AccessControl

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 
 
 def kubeconfig(url: str, ca_pem: bytes, token: str) -> JsonObject:

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from asoreconcile.clock import Clock, SystemClock
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.clock import Clock, SystemClock
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.clock import ShiftedClock
 from asoreconcile.testing.control import is_control
 from asoreconcile.testing.http import HttpRequest, HttpResponse, HttpsServer, Server

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import orjson
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 
 # Length and type are set by the server here; the remaining budget of the recording
 # means nothing in a replay.

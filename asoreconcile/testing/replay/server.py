@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from asoreconcile import jsontext
+from asoreconcile.base import jsontext
 from asoreconcile.testing.arm.cloud import Cloud
 from asoreconcile.testing.arm.refusals import JSON_TYPE
 from asoreconcile.testing.faults import Faults

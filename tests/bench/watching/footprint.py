@@ -5,8 +5,8 @@ import threading
 
 from process import Before
 
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.cache.informer import Informer
-from asoreconcile.clock import SystemClock
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.resources import ApiResource

@@ -4,8 +4,8 @@ import sys
 
 from meter import Meter
 
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.cache.informer import Informer
-from asoreconcile.clock import SystemClock
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.resources import ApiResource

@@ -2,11 +2,11 @@
 
 import pytest
 
-from asoreconcile import call_limit
-from asoreconcile.call_limit import limited
-from asoreconcile.errors import StoppedError
-from asoreconcile.reconcile_context import Context, DeadlineError, running
-from asoreconcile.stop_signal import StopSignal
+from asoreconcile.base import call_limit
+from asoreconcile.base.call_limit import limited
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.reconcile_context import Context, DeadlineError, running
+from asoreconcile.base.stop_signal import StopSignal
 from asoreconcile.testing.clock import FakeClock
 
 

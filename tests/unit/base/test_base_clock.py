@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from recordedthreads import RecordedThreads
 
-from asoreconcile.clock import SystemClock
+from asoreconcile.base.clock import SystemClock
 
 LONG = 3600.0
 PATIENCE = 30.0

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from asoreconcile.deferred import Deferred
+from asoreconcile.base.deferred import Deferred
 
 
 def test_it_is_made_once_and_not_before_it_is_asked_for():

@@ -47,7 +47,7 @@ def use():
     assert "Sesame" not in redaction.redact("the password Sesame-12345")
 """
 EVENTS = """
-from asoreconcile import lazy_event
+from asoreconcile.base import lazy_event
 
 def lock():
     return lazy_event._MAKING
@@ -72,7 +72,7 @@ def use():
 NAMES = """
 import socket
 from contextlib import nullcontext
-from asoreconcile import call_limit
+from asoreconcile.base import call_limit
 
 def lock():
     return call_limit._RESOLVING._lock

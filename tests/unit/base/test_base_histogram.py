@@ -5,7 +5,7 @@ import threading
 import pytest
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
-from asoreconcile.histogram import HistogramFamily
+from asoreconcile.observability.histogram import HistogramFamily
 
 BUCKETS = (0.001, 0.5, 10.0)
 

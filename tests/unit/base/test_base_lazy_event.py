@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from asoreconcile.lazy_event import LazyEvent
+from asoreconcile.base.lazy_event import LazyEvent
 
 LONG = 30.0
 

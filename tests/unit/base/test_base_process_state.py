@@ -7,7 +7,7 @@ from pathlib import Path
 
 from processstate import kept
 
-from asoreconcile import log
+from asoreconcile.base import log
 
 
 def test_what_a_command_sets_up_ends_with_the_test():

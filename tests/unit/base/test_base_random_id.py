@@ -3,7 +3,7 @@
 import os
 import uuid
 
-from asoreconcile.random_id import random_id
+from asoreconcile.base.random_id import random_id
 
 DRAWN = 2000
 

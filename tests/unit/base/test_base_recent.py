@@ -5,7 +5,7 @@ import weakref
 
 import pytest
 
-from asoreconcile.recent import LONGEST, recent
+from asoreconcile.base.recent import LONGEST, recent
 
 
 class Reading:

@@ -4,10 +4,10 @@ import threading
 
 import pytest
 
-from asoreconcile import reconcile_context
-from asoreconcile.errors import AsoreconcileError, StoppedError
-from asoreconcile.reconcile_context import Context, DeadlineError, running
-from asoreconcile.stop_signal import StopSignal, wait_for_any
+from asoreconcile.base import reconcile_context
+from asoreconcile.base.errors import AsoreconcileError, StoppedError
+from asoreconcile.base.reconcile_context import Context, DeadlineError, running
+from asoreconcile.base.stop_signal import StopSignal, wait_for_any
 from asoreconcile.testing.clock import FakeClock
 
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quotedforms import core, quoted_forms
 
-from asoreconcile.errors import AsoreconcileError
-from asoreconcile.log import JsonFormatter, Logger, TextFormatter, bound
-from asoreconcile.objects import ObjectKey
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.log import JsonFormatter, Logger, TextFormatter, bound
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.redaction import HIDDEN, MAX_TEXT, Vault, know, redact
 from asoreconcile.redaction.vault import _MAX_OWN_PIECES, _MAX_PIECES, _MAX_SHOWN
 

@@ -7,10 +7,10 @@ import threading
 import pytest
 from quickclock import QuickClock
 
-from asoreconcile.errors import RetryError, StoppedError
+from asoreconcile.base.errors import RetryError, StoppedError
+from asoreconcile.base.retry import Backoff, retry
 from asoreconcile.kube.errors import ApiError, KubeCredentialError, TransportError
 from asoreconcile.kube.retrying import START_UP, is_passing
-from asoreconcile.retry import Backoff, retry
 from asoreconcile.testing.clock import FakeClock
 
 STEPS = Backoff(attempts=4, first_seconds=1.0, factor=3.0, max_seconds=5.0, jitter=0.2)
@@ -140,8 +140,8 @@ def test_what_may_be_over_in_a_moment(error, passes):
 def test_a_call_that_succeeds_loads_nothing():
     program = """
 import sys
-from asoreconcile.clock import SystemClock
-from asoreconcile.retry import Backoff, retry
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.retry import Backoff, retry
 retry(lambda: 1, backoff=Backoff(), when=lambda _: True, clock=SystemClock())
 print("tenacity" in sys.modules, "asyncio" in sys.modules)
 """

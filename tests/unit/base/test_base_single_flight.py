@@ -5,10 +5,10 @@ import threading
 
 import pytest
 
-from asoreconcile.errors import AsoreconcileError, StoppedError
-from asoreconcile.reconcile_context import Context, DeadlineError, running
-from asoreconcile.single_flight import PatienceError, SingleFlight
-from asoreconcile.stop_signal import StopSignal
+from asoreconcile.base.errors import AsoreconcileError, StoppedError
+from asoreconcile.base.reconcile_context import Context, DeadlineError, running
+from asoreconcile.base.single_flight import PatienceError, SingleFlight
+from asoreconcile.base.stop_signal import StopSignal
 from asoreconcile.testing.clock import FakeClock
 
 MANY = 12

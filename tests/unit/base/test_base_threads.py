@@ -8,13 +8,13 @@ from queue import Queue
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from asoreconcile.clock import SystemClock
-from asoreconcile.errors import StoppedError
-from asoreconcile.log import JsonFormatter
-from asoreconcile.metrics import RuntimeMetrics
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.log import JsonFormatter
+from asoreconcile.base.threads import Threads
+from asoreconcile.observability.metrics import RuntimeMetrics
 from asoreconcile.runtime.health import ThreadsAlive
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.threads import Threads
 
 PATIENCE = 30.0
 

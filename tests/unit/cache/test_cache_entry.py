@@ -3,12 +3,12 @@
 import gc
 import sys
 
+from asoreconcile.base.jsontext import LEVELS
+from asoreconcile.base.objects import GroupKind, ObjectKey
 from asoreconcile.cache.entry import Entry, OwnerReference
 from asoreconcile.cache.store import Store
 from asoreconcile.cache.transform import EntryTransform
-from asoreconcile.jsontext import LEVELS
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.objects import GroupKind, ObjectKey
 
 OBJECTS = 500
 

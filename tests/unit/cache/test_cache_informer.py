@@ -6,12 +6,13 @@ import pytest
 from recordedthreads import ScarceThreads
 from scriptedapi import Page, Script, bookmark, config_map, initial_end
 
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.scope import CacheOptions, Scope
-from asoreconcile.errors import StoppedError
 from asoreconcile.kube.errors import (
     ExpiredError,
     NotFoundError,
@@ -19,7 +20,6 @@ from asoreconcile.kube.errors import (
     TransportError,
 )
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.clock import FakeClock
 
 

@@ -10,14 +10,14 @@ import json
 import pytest
 from scriptedapi import Page, Script, config_map, initial_end
 
-from asoreconcile import jsontext
+from asoreconcile.base import jsontext
+from asoreconcile.base.foreign_json import NoNumber
+from asoreconcile.base.objects import key_of, version_number
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.resume_point import ResumePoint
 from asoreconcile.cache.scope import Scope
-from asoreconcile.foreign_json import NoNumber
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import key_of, version_number
 from asoreconcile.testing.clock import FakeClock
 
 ODD = [7, True, 1.5, [], [7], {"a": 7}]

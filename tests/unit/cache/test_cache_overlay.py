@@ -3,10 +3,10 @@
 import pytest
 from scriptedapi import config_map
 
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.overlay import Overlay
 from asoreconcile.cache.store import Store
-from asoreconcile.objects import ObjectKey
 
 KEY = ObjectKey("n", "a")
 

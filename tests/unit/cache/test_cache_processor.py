@@ -6,13 +6,13 @@ import pytest
 from heard import Heard
 from scriptedapi import QUIET, Page, Script, config_map, initial_end
 
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.initial_list import InitialList, StreamingSupport
 from asoreconcile.cache.scope import Scope
-from asoreconcile.errors import StoppedError
 from asoreconcile.kube.errors import ExpiredError
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.clock import FakeClock
 
 EXPIRED = ExpiredError("too old", status=410)

@@ -6,6 +6,7 @@ import threading
 import pytest
 from scriptedapi import QUIET, Page, Script, bookmark, config_map, initial_end
 
+from asoreconcile.base.objects import ObjectKey, gvk_of, resource_version, uid_of
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.scope import Scope
@@ -20,7 +21,6 @@ from asoreconcile.kube.errors import (
     TransportError,
 )
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import ObjectKey, gvk_of, resource_version, uid_of
 from asoreconcile.testing.clock import FakeClock
 
 EXPIRED = ExpiredError("too old", status=410)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from asoreconcile.base.objects import GroupKind
 from asoreconcile.cache.scope import (
     ALL_OTHER_NAMESPACES,
     CacheOptions,
@@ -11,7 +12,6 @@ from asoreconcile.cache.scope import (
 )
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
 from asoreconcile.kube.selection import Selection
-from asoreconcile.objects import GroupKind
 
 
 def shown(found):

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.store import Store
-from asoreconcile.objects import ObjectKey
 
 KEYS = [ObjectKey(space, name) for space in ("a", "b") for name in ("x", "y", "z")]
 

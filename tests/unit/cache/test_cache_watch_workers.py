@@ -5,12 +5,12 @@ import threading
 import pytest
 from recordedthreads import RecordedThreads
 
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.steps import completed
+from asoreconcile.base.threads import Threads
 from asoreconcile.cache.watch_workers import WORKERS, WatchWorkers
-from asoreconcile.clock import SystemClock
-from asoreconcile.errors import StoppedError
-from asoreconcile.steps import completed
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.threads import Threads
 
 WAIT_SECONDS = 20
 

@@ -3,11 +3,11 @@
 import pytest
 from scriptedapi import Script, config_map, initial_end
 
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.client import CachedClient
 from asoreconcile.cache.informers import Informers
 from asoreconcile.kube.errors import ApiError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
-from asoreconcile.objects import ObjectKey
 from asoreconcile.testing.clock import FakeClock
 
 KEY = ObjectKey("n", "a")

@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from asoreconcile.errors import StoppedError
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.create_or_patch import (
     DEFAULT_BACKOFF,
     PATIENT_BACKOFF,
@@ -14,7 +15,6 @@ from asoreconcile.kube.create_or_patch import (
 )
 from asoreconcile.kube.errors import ConflictError, NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import ObjectKey
 
 KEY = ObjectKey("n", "one")
 

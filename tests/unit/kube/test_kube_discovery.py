@@ -2,9 +2,9 @@
 
 import pytest
 
+from asoreconcile.base.objects import GroupKind
 from asoreconcile.kube.discovery import Discovery, UnknownKindError
 from asoreconcile.kube.errors import NotFoundError
-from asoreconcile.objects import GroupKind
 
 GROUP = "demo.example.com"
 

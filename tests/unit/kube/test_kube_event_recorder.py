@@ -5,11 +5,11 @@ from threading import Event
 import orjson
 from quickclock import QuickClock
 
-from asoreconcile.errors import StoppedError
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.threads import Threads
 from asoreconcile.kube.errors import AlreadyExistsError, TransportError
 from asoreconcile.kube.events import EventRecorder
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.threads import Threads
 
 OBJ = {"metadata": {"namespace": "n", "name": "a", "uid": "u"}}
 

@@ -6,8 +6,8 @@ import random
 import orjson
 import pytest
 
-from asoreconcile import jsontext
-from asoreconcile.foreign_json import NoNumber
+from asoreconcile.base import jsontext
+from asoreconcile.base.foreign_json import NoNumber
 from asoreconcile.kube.errors import DecodeError
 from asoreconcile.kube.listing import Listing
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asoreconcile import jsontext
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import copy_json
 from asoreconcile.kube.patch import apply_merge_patch, merge_patch
-from asoreconcile.objects import copy_json
 
 values = st.recursive(
     st.booleans() | st.integers(-9, 9) | st.text(max_size=3),

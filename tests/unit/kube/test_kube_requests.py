@@ -2,6 +2,8 @@
 
 import pytest
 
+from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.steps import completed
 from asoreconcile.kube.answer_stream import Stream
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
@@ -10,8 +12,6 @@ from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
 from asoreconcile.kube.rest_client import RestClient
 from asoreconcile.kube.selection import ListOptions, Selection
 from asoreconcile.kube.transport import ApiResponse
-from asoreconcile.objects import ObjectKey
-from asoreconcile.steps import completed
 from asoreconcile.testing.clock import FakeClock
 
 KEY = ObjectKey("default", "one")

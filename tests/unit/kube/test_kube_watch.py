@@ -2,7 +2,7 @@
 
 import pytest
 
-from asoreconcile.foreign_json import NoNumber
+from asoreconcile.base.foreign_json import NoNumber
 from asoreconcile.kube.errors import DecodeError
 from asoreconcile.kube.watch import WatchStream
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from asoreconcile.backoff import (
+from asoreconcile.base.backoff import (
     ItemExponential,
     TokenBucket,
     asked_delay,
 )
-from asoreconcile.errors import RetryError
+from asoreconcile.base.errors import RetryError
 from asoreconcile.testing.clock import FakeClock
 
 

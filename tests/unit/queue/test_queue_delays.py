@@ -2,8 +2,8 @@
 
 import pytest
 
-from asoreconcile.backoff import ItemExponential
-from asoreconcile.errors import RetryError
+from asoreconcile.base.backoff import ItemExponential
+from asoreconcile.base.errors import RetryError
 from asoreconcile.queue.workqueue import WorkQueue
 from asoreconcile.testing.clock import FakeClock
 

@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 
-from asoreconcile.metrics import RuntimeMetrics
+from asoreconcile.observability.metrics import RuntimeMetrics
 from asoreconcile.queue.workqueue import WorkQueue
 from asoreconcile.testing.clock import FakeClock
 

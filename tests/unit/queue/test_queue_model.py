@@ -11,7 +11,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from asoreconcile.backoff import ItemExponential
+from asoreconcile.base.backoff import ItemExponential
 from asoreconcile.queue.queue_item import State
 from asoreconcile.queue.workqueue import WorkQueue
 from asoreconcile.testing.clock import FakeClock

@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from asoreconcile.clock import SystemClock
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.resources.declaration import resource
 from asoreconcile.resources.installation import CrdNotEstablishedError, install_crds

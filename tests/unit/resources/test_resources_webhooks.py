@@ -9,9 +9,9 @@ import json
 import attrs
 import pytest
 
-from asoreconcile.clock import SystemClock
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import ObjectKey
 from asoreconcile.resources.declaration import evolve, resource
 from asoreconcile.resources.metadata import ObjectMeta
 from asoreconcile.resources.typed_kind import resource_of

@@ -10,20 +10,20 @@ from datetime import timedelta
 import pytest
 from prometheus_client import CollectorRegistry
 
-from asoreconcile import reconcile_context
-from asoreconcile.backoff import ItemExponential
-from asoreconcile.cache.entry import Entry
-from asoreconcile.cache.events import Added, Deleted, Updated
-from asoreconcile.errors import (
+from asoreconcile.base import reconcile_context
+from asoreconcile.base.backoff import ItemExponential
+from asoreconcile.base.errors import (
     AsoreconcileError,
     RetryError,
     StoppedError,
     TerminalError,
 )
-from asoreconcile.log import Logger
-from asoreconcile.metrics import RuntimeMetrics
-from asoreconcile.objects import ObjectKey
-from asoreconcile.reconcile_context import deadline, priority, reconcile_id
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.reconcile_context import deadline, priority, reconcile_id
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added, Deleted, Updated
+from asoreconcile.observability.metrics import RuntimeMetrics
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.predicates import generation_changed

@@ -2,9 +2,9 @@
 
 import pytest
 
+from asoreconcile.base.objects import GroupKind, ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
-from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.queue.workqueue import LOW_PRIORITY
 from asoreconcile.runtime.handlers import (
     enqueue_owner,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from asoreconcile.objects import ObjectKey, copy_json
+from asoreconcile.base.objects import ObjectKey, copy_json
 from asoreconcile.runtime.leaderelection.fence import LeaseFence, NotLeadingError
 from asoreconcile.runtime.leaderelection.lease import (
     Follow,

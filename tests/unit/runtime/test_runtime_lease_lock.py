@@ -5,8 +5,8 @@ import threading
 import pytest
 from scriptedapi import Script
 
+from asoreconcile.base.objects import ObjectKey, copy_json, resource_version
 from asoreconcile.kube.errors import ConflictError, NotFoundError, TransportError
-from asoreconcile.objects import ObjectKey, copy_json, resource_version
 from asoreconcile.runtime.leaderelection.elector import LeaseElector
 from asoreconcile.runtime.leaderelection.fence import LeaseFence
 from asoreconcile.runtime.leaderelection.lease import (

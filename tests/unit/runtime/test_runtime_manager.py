@@ -5,15 +5,15 @@ import threading
 import pytest
 from quickclock import QuickClock
 
-from asoreconcile import reconcile_context
-from asoreconcile.clock import SystemClock
-from asoreconcile.errors import StoppedError
+from asoreconcile.base import reconcile_context
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.stop_signal import StopSignal
+from asoreconcile.base.threads import NoThreadError
 from asoreconcile.kube.errors import ApiError, TransportError
 from asoreconcile.runtime.manager import LeadershipLostError, Manager, ManagerError
 from asoreconcile.runtime.runnable import RunnableFunc, RunnableGroup, RunnableHooks
-from asoreconcile.stop_signal import StopSignal
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.threads import NoThreadError
 
 
 class Journal:

@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from asoreconcile.backoff import ItemExponential, TokenBucket
+from asoreconcile.base.backoff import ItemExponential, TokenBucket
+from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.objects import GroupKind, ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added
-from asoreconcile.clock import SystemClock
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.objects import GroupKind, ObjectKey
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.handlers import enqueue_owner, map_to
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions, LeaseTiming

@@ -5,7 +5,7 @@ import threading
 import pytest
 from quickclock import QuickClock
 
-from asoreconcile import reconcile_context
+from asoreconcile.base import reconcile_context
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import ForbiddenError, TransportError
 from asoreconcile.runtime.application import Application

@@ -8,9 +8,9 @@ import pytest
 from recordedthreads import RecordedThreads
 
 import asoreconcile
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added
-from asoreconcile.clock import SystemClock
 from asoreconcile.queue.workqueue import WorkQueue
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.options import ControllerOptions

@@ -5,7 +5,7 @@ from typing import Any
 import attrs
 import pytest
 
-from asoreconcile.objects import ObjectKey
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.resources.codec import ObjectDecodeError
 from asoreconcile.resources.declaration import resource
 from asoreconcile.resources.informer import TypedInformer

@@ -2,11 +2,11 @@
 
 import pytest
 
-from asoreconcile.objects import ObjectKey
+from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.threads import Threads
 from asoreconcile.queue.workqueue import Item
 from asoreconcile.runtime.worker_pool import WorkerPool
 from asoreconcile.testing.clock import FakeClock
-from asoreconcile.threads import Threads
 
 KEY = ObjectKey("ns", "a")
 

@@ -2,7 +2,7 @@
 
 import json
 
-from asoreconcile.objects import ObjectKey
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.kube.kinds.resources import NAMESPACES
 from asoreconcile.testing.kube.reading import watching

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from asoreconcile.base.objects import ObjectKey, key_of
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES
-from asoreconcile.objects import ObjectKey, key_of
 from asoreconcile.runtime.application import Application
 from asoreconcile.testing import pytest_plugin
 from asoreconcile.testing.envtest import EnvtestError, running

@@ -5,7 +5,7 @@ import tempfile
 
 import pytest
 
-from asoreconcile.clock import SystemClock
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.webhooks.serving_certificates import SelfSignedCertificate
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asoreconcile.objects import copy_json
+from asoreconcile.base.objects import copy_json
 from asoreconcile.testing.kube.fields.patches import json_patch
 from asoreconcile.webhooks.jsonpatch import changes
 

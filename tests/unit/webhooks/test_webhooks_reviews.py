@@ -6,9 +6,9 @@ import ssl
 import attrs
 import pytest
 
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import GroupVersionKind, ObjectKey
 from asoreconcile.kube.errors import InvalidError
-from asoreconcile.objects import GroupVersionKind, ObjectKey
 from asoreconcile.webhooks import admission, conversion
 from asoreconcile.webhooks.admission import (
     AdmissionRequest,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from asoreconcile.certificates import (
+from asoreconcile.base.certificates import (
     Authority,
     CertificateError,
     hosts_of,

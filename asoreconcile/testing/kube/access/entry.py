@@ -2,7 +2,7 @@
 
 import attrs
 
-from asoreconcile.clock import Clock
+from asoreconcile.base.clock import Clock
 from asoreconcile.testing.http import HttpRequest
 from asoreconcile.testing.kube.access import impersonation
 from asoreconcile.testing.kube.access.attributes import Attributes, attributes_of

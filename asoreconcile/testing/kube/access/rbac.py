@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.objects import JsonObject, ObjectKey, labels
+from asoreconcile.base.objects import JsonObject, ObjectKey, labels
 from asoreconcile.testing.kube.access.attributes import Attributes
 from asoreconcile.testing.kube.access.labels import selects
 from asoreconcile.testing.kube.access.rbacobjects import GROUP

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.kube.wire.status import Cause
 
 GROUP = "rbac.authorization.k8s.io"

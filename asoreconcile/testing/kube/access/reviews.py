@@ -6,7 +6,7 @@ They are answered, not stored. Raises StatusError for reviews that ask nothing.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from asoreconcile.objects import JsonObject, spec
+from asoreconcile.base.objects import JsonObject, spec
 from asoreconcile.testing.http import HttpRequest, HttpResponse
 from asoreconcile.testing.kube.access.attributes import Attributes, attributes_of
 from asoreconcile.testing.kube.access.rbac import Authorizer, RbacDecision

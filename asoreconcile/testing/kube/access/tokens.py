@@ -6,8 +6,8 @@ enforced.
 
 from datetime import timedelta
 
-from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject, ObjectKey, metadata, spec
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject, ObjectKey, metadata, spec
 from asoreconcile.testing.http import HttpRequest, HttpResponse
 from asoreconcile.testing.kube.access.attributes import Attributes, attributes_of
 from asoreconcile.testing.kube.access.users import Users, service_account

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 
 MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"

@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.objects import JsonObject, metadata, spec
+from asoreconcile.base.objects import JsonObject, metadata, spec
 from asoreconcile.testing.kube.admission.webhooks import AdmissionWrite, wanted
 from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.wire.status import StatusError

@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.objects import JsonObject, ObjectKey, spec
+from asoreconcile.base.objects import JsonObject, ObjectKey, spec
 from asoreconcile.testing.kube.admission.policies import Bound, bound
 from asoreconcile.testing.kube.admission.webhooks import (
     AdmissionWrite,

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from asoreconcile.objects import JsonObject, labels
+from asoreconcile.base.objects import JsonObject, labels
 from asoreconcile.testing.kube.access.labels import selects
 from asoreconcile.testing.kube.access.users import User
 from asoreconcile.testing.kube.kinds.resources import RestResource

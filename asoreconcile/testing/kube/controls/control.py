@@ -19,7 +19,7 @@ from typing import Protocol
 
 import attrs
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.clock import ShiftedClock
 from asoreconcile.testing.control import (
     PREFIX,

@@ -2,7 +2,7 @@
 
 import orjson
 
-from asoreconcile.clock import Clock
+from asoreconcile.base.clock import Clock
 from asoreconcile.testing.fault_injection import InjectedFault, Subject
 from asoreconcile.testing.faults import Faults
 from asoreconcile.testing.http import HttpRequest, HttpResponse

@@ -7,7 +7,7 @@ is a write of the server's own, after the client's. Raises StatusError 400 and 4
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from asoreconcile.objects import JsonObject, metadata, spec
+from asoreconcile.base.objects import JsonObject, metadata, spec
 from asoreconcile.testing.kube.crds import shapes, structural
 from asoreconcile.testing.kube.wire.status import Cause, bad_request, invalid
 

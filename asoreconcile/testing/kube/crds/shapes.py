@@ -6,7 +6,7 @@ Everything behind this may rely on dicts being dicts; nothing else is checked he
 from collections.abc import Mapping
 from typing import Any
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 
 _TEXTS = ("title", "description", "type", "format", "pattern", "$ref")
 _COUNTS = (

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.kube.fields.schema import check
 from asoreconcile.testing.kube.rules import budget, checks
 from asoreconcile.testing.kube.wire.status import Cause

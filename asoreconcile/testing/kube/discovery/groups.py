@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.kube.kinds.resources import RestMapper, RestResource
 from asoreconcile.testing.kube.wire.status import PageNotFoundError
 

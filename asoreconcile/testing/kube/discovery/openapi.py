@@ -7,7 +7,7 @@ tell fields from typing errors, without the prose.
 from collections.abc import Iterable
 from typing import Any
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.kube.discovery.paths import operations
 from asoreconcile.testing.kube.kinds.builtin import schema_for
 from asoreconcile.testing.kube.kinds.resources import RestMapper, RestResource

@@ -1,6 +1,6 @@
 """The operations of a resource, as OpenAPI lists them by path. Pure."""
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.kube.kinds.resources import RestResource
 
 _WRITE = ("dryRun", "fieldManager", "fieldValidation")

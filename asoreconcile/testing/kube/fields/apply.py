@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import orjson
 
-from asoreconcile.objects import JsonObject, copy_json, metadata
+from asoreconcile.base.objects import JsonObject, copy_json, metadata
 from asoreconcile.testing.kube.fields.fieldsets import (
     FieldNode,
     FieldPath,

@@ -6,7 +6,7 @@ the Kubernetes API, by where they stand in an object.
 
 from collections.abc import Mapping
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.kube.fields.fieldsets import KNOWN
 
 ATOMIC: JsonObject = {"x-kubernetes-map-type": "atomic"}

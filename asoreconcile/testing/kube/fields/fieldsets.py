@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import orjson
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 
 FieldPath = tuple[str, ...]
 _TYPE, _KEYS = "x-kubernetes-list-type", "x-kubernetes-list-map-keys"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from asoreconcile.objects import JsonObject, metadata
+from asoreconcile.base.objects import JsonObject, metadata
 from asoreconcile.testing.kube.fields import owners
 from asoreconcile.testing.kube.wire.status import Cause, bad_request
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from asoreconcile.objects import JsonObject, metadata
+from asoreconcile.base.objects import JsonObject, metadata
 from asoreconcile.testing.kube.wire import complaints
 from asoreconcile.testing.kube.wire.status import Cause
 

@@ -6,7 +6,7 @@ Raises StatusError 422 for a JSON patch that does not apply.
 from collections.abc import Sequence
 from typing import Any
 
-from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.base.objects import JsonObject, copy_json
 from asoreconcile.testing.kube.fields.fieldsets import member
 from asoreconcile.testing.kube.wire import deepjson
 from asoreconcile.testing.kube.wire.status import StatusError, bad_request

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.base.objects import JsonObject, copy_json
 from asoreconcile.testing.kube.fields.fieldsets import item_step
 from asoreconcile.testing.kube.fields.formats import mistaken
 from asoreconcile.testing.kube.wire.status import Cause

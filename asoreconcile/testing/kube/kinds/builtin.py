@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from asoreconcile.objects import JsonObject, gvk_of, metadata, spec
+from asoreconcile.base.objects import JsonObject, gvk_of, metadata, spec
 from asoreconcile.testing.kube.access import rbacobjects
 from asoreconcile.testing.kube.fields import schema
 from asoreconcile.testing.kube.kinds import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.objects import JsonObject, metadata
+from asoreconcile.base.objects import JsonObject, metadata
 from asoreconcile.testing.kube.wire.hooks import HookError, Services
 from asoreconcile.testing.kube.wire.status import StatusError, internal_error
 

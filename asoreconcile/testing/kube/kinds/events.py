@@ -6,7 +6,7 @@ One object is stored, in the form of `v1`; the other renames some fields.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from asoreconcile.objects import JsonObject, metadata
+from asoreconcile.base.objects import JsonObject, metadata
 from asoreconcile.testing.kube.fields import names
 from asoreconcile.testing.kube.fields.schema import shown
 from asoreconcile.testing.kube.wire.status import Cause

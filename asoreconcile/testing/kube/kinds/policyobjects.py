@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from asoreconcile.objects import JsonObject, spec
+from asoreconcile.base.objects import JsonObject, spec
 from asoreconcile.testing.kube.rules import conditions, policies
 from asoreconcile.testing.kube.wire.status import Cause
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import attrs
 
-from asoreconcile.objects import JsonObject, spec
+from asoreconcile.base.objects import JsonObject, spec
 from asoreconcile.testing.kube.crds.definitions import is_established
 from asoreconcile.testing.kube.kinds import events, workloads
 from asoreconcile.testing.kube.kinds.conversion import ConversionCall

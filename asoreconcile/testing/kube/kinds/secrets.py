@@ -5,7 +5,7 @@ import binascii
 import json
 from collections.abc import Iterator
 
-from asoreconcile.objects import JsonObject, annotations
+from asoreconcile.base.objects import JsonObject, annotations
 from asoreconcile.testing.kube.wire import complaints
 from asoreconcile.testing.kube.wire.status import Cause
 

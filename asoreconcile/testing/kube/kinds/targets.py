@@ -2,7 +2,7 @@
 
 import attrs
 
-from asoreconcile.objects import ObjectKey
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.testing.kube.kinds.resources import (
     BUILT_IN,
     NAMESPACES,

@@ -6,7 +6,7 @@ functions block, and raise StatusError 500 when it fails.
 
 from collections.abc import Sequence
 
-from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.base.objects import JsonObject, copy_json
 from asoreconcile.testing.kube.fields import schema
 from asoreconcile.testing.kube.kinds.resources import RestResource
 

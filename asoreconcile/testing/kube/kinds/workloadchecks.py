@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.kube.fields import names
 from asoreconcile.testing.kube.fields.schema import shown
 from asoreconcile.testing.kube.kinds.workloads import fields_of

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from asoreconcile.objects import JsonObject, copy_json, metadata, spec
+from asoreconcile.base.objects import JsonObject, copy_json, metadata, spec
 from asoreconcile.testing.kube.kinds.workloads import fields_of
 
 _TEMPLATES = {

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from asoreconcile.objects import JsonObject, copy_json
+from asoreconcile.base.objects import JsonObject, copy_json
 from asoreconcile.testing.kube.fields import schema
 from asoreconcile.testing.kube.wire.messages import schema_of
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from asoreconcile.objects import JsonObject, dig, metadata
+from asoreconcile.base.objects import JsonObject, dig, metadata
 from asoreconcile.testing.kube.reading import workloadcolumns
 from asoreconcile.testing.kube.reading.ages import age
 from asoreconcile.testing.kube.reading.columns import AGE, Column, Show

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.objects import JsonObject, dig
+from asoreconcile.base.objects import JsonObject, dig
 from asoreconcile.testing.kube.reading.ages import age
 
 Show = Callable[[JsonObject, datetime], Any]

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import orjson
 
-from asoreconcile.objects import ObjectKey
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.testing.kube.access.attributes import is_true
 from asoreconcile.testing.kube.wire.status import (
     Cause,

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from asoreconcile.objects import JsonObject, metadata
+from asoreconcile.base.objects import JsonObject, metadata
 from asoreconcile.testing.kube.fields.schema import is_a
 from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.reading.ages import age

@@ -10,8 +10,8 @@ from typing import Literal
 
 import attrs
 
-from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject, ObjectKey
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject, ObjectKey
 from asoreconcile.testing.kube.kinds import versions
 from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.reading import listing

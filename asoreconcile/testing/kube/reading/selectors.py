@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
-from asoreconcile.objects import JsonObject, dig, labels, metadata
+from asoreconcile.base.objects import JsonObject, dig, labels, metadata
 from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.wire.status import StatusError, bad_request
 

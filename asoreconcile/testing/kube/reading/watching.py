@@ -8,7 +8,7 @@ from itertools import chain
 import attrs
 import orjson
 
-from asoreconcile.objects import JsonObject, ObjectKey, metadata
+from asoreconcile.base.objects import JsonObject, ObjectKey, metadata
 from asoreconcile.testing.http import DropConnection
 from asoreconcile.testing.kube.access.attributes import is_true
 from asoreconcile.testing.kube.kinds.targets import RequestTarget

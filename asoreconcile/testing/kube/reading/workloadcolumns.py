@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from asoreconcile.objects import JsonObject, dig, metadata, spec
+from asoreconcile.base.objects import JsonObject, dig, metadata, spec
 from asoreconcile.testing.kube.kinds.workloaddefaults import pod_specs
 from asoreconcile.testing.kube.kinds.workloadrules import selector_text
 from asoreconcile.testing.kube.reading.ages import age

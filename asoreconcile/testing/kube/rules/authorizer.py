@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.kube.access.attributes import Attributes
 from asoreconcile.testing.kube.access.rbac import RbacDecision
 from asoreconcile.testing.kube.access.users import User, service_account

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.kube.rules.cel import CelMissingError, RuleError
 from asoreconcile.testing.kube.rules.cost import cost
 from asoreconcile.testing.kube.rules.sizes import Sized, sized, times_in_one

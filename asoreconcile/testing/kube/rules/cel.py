@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from asoreconcile.errors import AsoreconcileError
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.testing.kube.rules import lists, patterns, quantities
 from asoreconcile.testing.kube.rules.syntax import ExpressionNode, parsed
 

@@ -9,7 +9,7 @@ one that fails.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.kube.access.users import User
 from asoreconcile.testing.kube.rules import authorizer
 from asoreconcile.testing.kube.rules.authorizer import DecideAccess

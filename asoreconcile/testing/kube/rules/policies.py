@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.kube.access.users import User
 from asoreconcile.testing.kube.rules import authorizer, conditions
 from asoreconcile.testing.kube.rules.authorizer import DecideAccess

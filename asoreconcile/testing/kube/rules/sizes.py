@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.kube.rules.values import escaped
 
 REQUEST_BYTES = 3 * 1024 * 1024

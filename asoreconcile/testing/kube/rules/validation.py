@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.kube.fields.fieldsets import item_step
 from asoreconcile.testing.kube.fields.schema import shown
 from asoreconcile.testing.kube.rules.cel import (

@@ -8,7 +8,7 @@ import binascii
 import re
 from typing import Any
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 
 _SEQUENCES = {
     "__": "__underscores__",

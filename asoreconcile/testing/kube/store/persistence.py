@@ -19,8 +19,8 @@ from typing import Any
 
 import orjson
 
-from asoreconcile.errors import AsoreconcileError
-from asoreconcile.objects import JsonObject, ObjectKey
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import JsonObject, ObjectKey
 from asoreconcile.testing.kube.store.storage import Change, StorageState, StorageTable
 
 _FORMAT = 1

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 import attrs
 
-from asoreconcile.objects import (
+from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
     metadata,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 import yaml
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.http import HttpResponse
 from asoreconcile.testing.kube.wire import deepjson
 from asoreconcile.testing.kube.wire.bodies import YAML_TYPE

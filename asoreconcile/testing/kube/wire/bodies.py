@@ -12,8 +12,8 @@ import attrs
 import orjson
 import yaml
 
-from asoreconcile import jsontext
-from asoreconcile.objects import JsonObject
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.http import HttpRequest
 from asoreconcile.testing.kube.wire import complaints, deepjson, protobuf
 from asoreconcile.testing.kube.wire.status import (

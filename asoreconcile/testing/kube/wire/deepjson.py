@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from asoreconcile import jsontext
+from asoreconcile.base import jsontext
 
 LEVELS = 200
 _MARK = "\0sealed\0"

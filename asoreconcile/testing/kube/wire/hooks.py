@@ -16,9 +16,9 @@ from typing import Any
 import attrs
 import urllib3
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.tls import client_context
 from asoreconcile.testing.kube.wire import deepjson
-from asoreconcile.tls import client_context
 
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 _DEFAULT_PORT = 443

@@ -4,7 +4,7 @@ Facts of the Kubernetes API, for decoding protobuf bodies and for telling known 
 from unknown ones. A type is a scalar, another message's name, `[]` of either, or a map.
 """
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 
 Fields = dict[int, tuple[str, str]]
 

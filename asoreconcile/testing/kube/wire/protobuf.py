@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.kube.wire.messages import MESSAGES, Fields
 from asoreconcile.testing.kube.wire.status import bad_request, internal_error
 

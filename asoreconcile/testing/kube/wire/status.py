@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 
 JSON_TYPE = "application/json"
 

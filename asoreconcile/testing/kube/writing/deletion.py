@@ -8,8 +8,8 @@ Caller holds the storage's lock where a name begins with `_`.
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
-from asoreconcile.clock import Clock
-from asoreconcile.objects import (
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
     copy_json,

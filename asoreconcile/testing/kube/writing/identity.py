@@ -6,7 +6,7 @@ custom resources, built-in kinds, and the verbs.
 
 import orjson
 
-from asoreconcile.objects import JsonObject, ObjectKey, metadata
+from asoreconcile.base.objects import JsonObject, ObjectKey, metadata
 from asoreconcile.testing.kube.fields.schema import shown
 from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.wire import complaints

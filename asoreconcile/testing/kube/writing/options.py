@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.objects import JsonObject
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.http import HttpRequest
 from asoreconcile.testing.kube.access.attributes import is_true
 from asoreconcile.testing.kube.access.users import ADMIN, User

@@ -1,6 +1,6 @@
 """Who a writer is to server-side apply, and what its resource's lists are."""
 
-from asoreconcile.objects import JsonObject, metadata
+from asoreconcile.base.objects import JsonObject, metadata
 from asoreconcile.testing.kube.fields import schema
 from asoreconcile.testing.kube.fields.apply import FieldManager
 from asoreconcile.testing.kube.fields.builtinlists import ATOMIC, BY_KIND, keyed, known

@@ -4,8 +4,8 @@ Raises StatusError as the API server does: 409 for a Pod that has a node, 429 fo
 eviction that a PodDisruptionBudget forbids.
 """
 
-from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject, ObjectKey, dig, metadata, spec
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject, ObjectKey, dig, metadata, spec
 from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.kinds.workloadrules import selects
 from asoreconcile.testing.kube.store.storage import Storage, StorageTable

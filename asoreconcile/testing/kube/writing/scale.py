@@ -5,7 +5,7 @@ Raises StatusError 400 and 422 for what is no Scale.
 
 from typing import Any
 
-from asoreconcile.objects import JsonObject, copy_json, dig, metadata
+from asoreconcile.base.objects import JsonObject, copy_json, dig, metadata
 from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.kinds.workloadrules import selector_text
 from asoreconcile.testing.kube.wire.status import Cause, bad_request, invalid

@@ -5,7 +5,7 @@ import uuid
 
 import orjson
 
-from asoreconcile.objects import JsonObject, ObjectKey, copy_json, metadata
+from asoreconcile.base.objects import JsonObject, ObjectKey, copy_json, metadata
 from asoreconcile.testing.kube.kinds import workloaddefaults, workloads
 from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, RestResource
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import attrs
 import orjson
 
-from asoreconcile.clock import Clock
-from asoreconcile.objects import JsonObject, ObjectKey, copy_json, key_of, metadata
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject, ObjectKey, copy_json, key_of, metadata
 from asoreconcile.testing.kube.admission.webhooks import AdmissionWrite, Gate
 from asoreconcile.testing.kube.crds import definitions
 from asoreconcile.testing.kube.fields import apply

@@ -1,9 +1,9 @@
 """Nothing that carries the label `frozen: "yes"` is changed in Azure."""
 
-from asoreconcile.middleware.extension_points import PRE_RECONCILE
-from asoreconcile.middleware.extension_set import ANY_KIND, ExtensionSet
-from asoreconcile.middleware.requests import Block
-from asoreconcile.objects import labels
+from asoreconcile.azure.middleware.extension_points import PRE_RECONCILE
+from asoreconcile.azure.middleware.extension_set import ANY_KIND, ExtensionSet
+from asoreconcile.azure.middleware.requests import Block
+from asoreconcile.base.objects import labels
 
 EXTENSIONS = ExtensionSet("change-freeze")
 

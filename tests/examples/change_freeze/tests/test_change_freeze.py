@@ -2,9 +2,9 @@
 
 from change_freeze import EXTENSIONS, hold_what_is_frozen
 
-from asoreconcile.controllers.catalogue import builtin
-from asoreconcile.middleware.requests import Block, PreReconcile, Proceed
-from asoreconcile.testing.extensions import (
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.middleware.requests import Block, PreReconcile, Proceed
+from asoreconcile.azure.testing.extensions import (
     check_extension_set,
     fails_if_called,
     fake_ctx,

@@ -1,0 +1,14 @@
+"""Azure Resource Manager: sends single requests, and interprets their answers.
+
+The pure half: `ids`, `endpoint` (which URLs get the token), `response`, `error_body`,
+`errors` and `classification` (what errors mean), `delays`, `tokens` (the resume token),
+`outcomes`, `lro_start`, `polling` and `provisioning_state` (the state machine of
+long-running operations), `paging` (lists), `token_bucket`. The other half:
+`credentials` and its kinds, `bearer`, `transport`, `pipeline`, `budget`,
+`lro_registry`, `poll_schedule`, `registration`, `metrics`, `correlation`; and `client`,
+which puts them together, with `lists` on top.
+"""
+
+from asoreconcile.base import extras
+
+extras.need("azure", "asoreconcile.azure.arm")

@@ -1,0 +1,101 @@
+"""Classifies ARM failures: severity, retry class, and the Ready condition's text.
+
+No other module reads error codes. Pure. Rules: E4-E10, T6, R4.4-R4.6, R4.9.
+"""
+
+import attrs
+
+from asoreconcile.azure.arm.condition_error import RetryClass, Severity
+from asoreconcile.azure.arm.error_body import UNKNOWN_CODE
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# ASO's lists, so that objects are retried as its users expect; see R4.4 for codes in
+# none of them.
+_SLOW = _names(
+    """
+    AnotherOperationInProgress AuthorizationFailed AllocationFailed Conflict
+    FailedIdentityOperation InvalidResourceReference
+    InvalidSubscriptionRegistrationState LinkedAuthorizationFailed
+    MissingRegistrationForLocation MissingSubscriptionRegistration
+    NoRegisteredProviderFound NotFound ParentResourceNotFound PrincipalNotFound
+    ResourceGroupNotFound ResourceNotFound ResourceQuotaExceeded
+    RequestDisallowedByPolicy SubscriptionNotRegistered
+    """
+)
+_VERY_SLOW = _names(
+    """
+    BadRequestFormat BadRequest InvalidResourceGroupLocation InvalidParameter
+    InvalidParameterValue MethodNotAllowed ReservedResourceName
+    RegionIsOfferRestricted ScopeLocked SkuNotAvailable SubscriptionNotFound
+    """
+)
+_FATAL = _names(
+    """
+    PublicIpForGatewayIsRequired InvalidResourceType InvalidRequestContent
+    InvalidTemplate InvalidValuesForRequestParameters
+    InvalidGatewaySkuProvidedForGatewayVpnType InvalidGatewaySize
+    K8sVersionNotSupported LocationRequired MissingRequiredParameter PasswordTooLong
+    PrivateIPAddressInReservedRange PrivateIPAddressNotInSubnet
+    PropertyChangeNotAllowed
+    """
+)
+# T6: two thirds of the recorded 429s carry no Retry-After.
+_BUSY_DELAY_SECONDS = 5.0
+# A server that asks for days must not freeze an object: VERY_SLOW retries hourly, too.
+_MAX_DELAY_SECONDS = 3600.0
+
+
+@attrs.frozen
+class Classification:
+    """The classified failure, for the condition and the retry.
+
+    after_seconds: a lower bound of the retry delay, such as a `Retry-After` (D4).
+    """
+
+    severity: Severity
+    retry: RetryClass
+    code: str
+    message: str
+    after_seconds: float = 0.0
+
+
+def classify(error: ArmError | ArmTransportError) -> Classification:
+    """Severity, retry class, code and message of a failure. Rule: R4.4.
+
+    By the exact code; an unknown one by HTTP status: 400 is retried very slowly, all
+    else slowly. Answers that are no JSON, and failures without an answer, are
+    `UnknownError`, Warning, slow, with their whole text. A caller that is deleting
+    lowers the severity to Warning (DE3).
+    """
+    if isinstance(error, ArmTransportError):
+        return Classification("Warning", RetryClass.SLOW, UNKNOWN_CODE, error.message)
+    severity: Severity = "Error" if error.code in _FATAL else "Warning"
+    return Classification(
+        severity, _retry(error), error.code, _shown(error), _after(error)
+    )
+
+
+def _retry(error: ArmError) -> RetryClass:
+    if error.code in _FATAL or error.code in _VERY_SLOW:
+        return RetryClass.VERY_SLOW
+    if error.code in _SLOW or not error.understood:
+        return RetryClass.SLOW
+    return RetryClass.VERY_SLOW if error.status == 400 else RetryClass.SLOW
+
+
+def _after(error: ArmError) -> float:
+    if error.retry_after_seconds is not None:
+        return min(error.retry_after_seconds, _MAX_DELAY_SECONDS)
+    return _BUSY_DELAY_SECONDS if error.status == 429 else 0.0
+
+
+def _shown(error: ArmError) -> str:
+    missing = [name for name in error.policies if name not in error.message]
+    if not missing:
+        return error.message
+    return f"{error.message} (policy: {', '.join(missing)})"

@@ -1,0 +1,354 @@
+"""The ARM client. Each call sends one request; it never sleeps or polls.
+
+`pipeline` sends the request; the pure modules (`lro_start`, `polling`, `errors`)
+interpret the answer. The bearer token is sent to the endpoint's host only.
+Rules: V1-V10, Q1, T9, D17.
+"""
+
+import builtins
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+from azure.core.credentials import TokenCredential
+from azure.core.pipeline.transport import HttpTransport
+
+from asoreconcile.azure.arm.bearer import TokenCache
+from asoreconcile.azure.arm.budget import Budget, ThrottledError
+from asoreconcile.azure.arm.correlation import CLIENT_REQUEST_ID
+from asoreconcile.azure.arm.endpoint import Endpoint
+from asoreconcile.azure.arm.errors import (
+    ArmError,
+    ArmTransportError,
+    parse_fault,
+    protocol_fault,
+    stated_object,
+)
+from asoreconcile.azure.arm.lro_start import parse_initial_response
+from asoreconcile.azure.arm.metrics import ArmMetrics
+from asoreconcile.azure.arm.outcomes import (
+    NO_PROGRESS,
+    ArmOutcome,
+    Failed,
+    Pending,
+    Progress,
+    ReadResource,
+)
+from asoreconcile.azure.arm.paging import Paging
+from asoreconcile.azure.arm.pipeline import NO_HEADERS, ArmPipeline
+from asoreconcile.azure.arm.poll_schedule import PollSchedule
+from asoreconcile.azure.arm.polling import polled, unanswered
+from asoreconcile.azure.arm.provisioning_state import infer_from_resource
+from asoreconcile.azure.arm.registration import Registrations, needed
+from asoreconcile.azure.arm.response import PERHAPS_A_PROXY, ArmResponse
+from asoreconcile.azure.arm.tokens import Token
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.random_id import random_id
+
+
+class ArmClient:
+    """Requests to one ARM endpoint as one identity. Thread-safe; share it.
+
+    endpoint: `https://management.azure.com`, or an `Endpoint` with further hosts.
+    credential: makes tokens for `scope`; all threads share a token.
+    user_agent: suffix, after the product and version (H2).
+    transport: of azure-core; by default `ArmTransport` with `connections` in its pool.
+    budget: holds requests back after throttling; without one none is held back.
+    register_providers: register a resource provider when ARM reports it missing (PR4).
+    registrations: those requested so far, shared by all clients of one principal.
+    auxiliary_tenants: every request carries tokens of these tenants, for resources that
+    refer to others there (H5); the credential must be allowed there.
+
+    Every method makes one request (`list`: one a page), blocks until its answer, gives
+    up after 100 s of silence or at its reconcile's deadline (D9), and raises ArmError,
+    ArmTransportError, ThrottledError (nothing sent) or CredentialError. Only a 401 is
+    retried, once, with a new token (E8).
+    """
+
+    def __init__(
+        self,
+        endpoint: str | Endpoint,
+        credential: TokenCredential,
+        *,
+        scope: str,
+        clock: Clock,
+        metrics: ArmMetrics | None = None,
+        budget: Budget | None = None,
+        user_agent: str = "",
+        transport: HttpTransport[Any, Any] | None = None,
+        connections: int = 32,
+        register_providers: bool = True,
+        registrations: Registrations | None = None,
+        auxiliary_tenants: Sequence[str] = (),
+    ) -> None:
+        self.endpoint = (
+            endpoint if isinstance(endpoint, Endpoint) else Endpoint(endpoint)
+        )
+        self._clock = clock
+        self._credential = credential
+        self._tokens: dict[str, TokenCache] = {}
+        self._pace = PollSchedule(budget, metrics)
+        self._exchanger = ArmPipeline(
+            self.endpoint,
+            credential,
+            scope=scope,
+            clock=clock,
+            metrics=metrics,
+            budget=budget,
+            user_agent=user_agent,
+            transport=transport,
+            connections=connections,
+            auxiliary_tenants=auxiliary_tenants,
+        )
+        self._registrations = (
+            registrations or Registrations(clock) if register_providers else None
+        )
+
+    def token(self, scope: str) -> str:
+        """A token of this identity for another audience than ARM's, kept until it is
+        about to expire. Blocking; safe from any thread.
+
+        scope: `https://graph.microsoft.com/.default`. Raises as `TokenCache.get`.
+        """
+        # Two threads may each make a cache; the first one is kept.
+        made = TokenCache(self._credential, scope, clock=self._clock)
+        return self._tokens.setdefault(scope, made).get().token
+
+    def get(self, arm_id: str, api_version: str) -> JsonObject:
+        """The resource; 404 raises ArmError."""
+        url = self.endpoint.address(arm_id, api_version)
+        answer = self._exchanger.send("GET", url)
+        self._expect_success(answer, "GET", url)
+        return stated_object(answer, method="GET", url=url)
+
+    def head(self, arm_id: str, api_version: str) -> bool:
+        """Whether the resource exists: 200 and 204 say yes, 404 no (D17, V4)."""
+        url = self.endpoint.address(arm_id, api_version)
+        answer = self._exchanger.send("HEAD", url)
+        if answer.is_foreign:
+            message = f"a page in place of an answer{PERHAPS_A_PROXY}"
+            raise protocol_fault(answer, message, method="HEAD", url=url)
+        if answer.status == 404:
+            return False
+        self._expect_success(answer, "HEAD", url)
+        return True
+
+    def put(
+        self,
+        arm_id: str,
+        api_version: str,
+        body: JsonObject,
+        *,
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> ArmOutcome:
+        """Create or update. Raises ArmError if refused; Failed if it was accepted and
+        failed.
+        """
+        url = self.endpoint.address(arm_id, api_version)
+        return self._begin("PUT", url, body=body, headers=headers)
+
+    def delete(
+        self,
+        arm_id: str,
+        api_version: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> ArmOutcome:
+        """Delete; Done if the resource does not exist (V5). Adds no If-Match."""
+        url = self.endpoint.address(arm_id, api_version, query=query)
+        return self._begin("DELETE", url, headers=headers)
+
+    def post(
+        self,
+        arm_id_with_action: str,
+        api_version: str,
+        body: JsonObject | None = None,
+    ) -> ArmOutcome:
+        """Run an action (`{id}/listKeys`); `Done.body` is its answer (V7)."""
+        url = self.endpoint.address(arm_id_with_action, api_version)
+        return self._begin("POST", url, body=body)
+
+    def query(
+        self, path: str, api_version: str, body: JsonObject
+    ) -> tuple[JsonObject, Mapping[str, str]]:
+        """Send a POST that only reads; its answer, and the answer's headers, with keys
+        in lower case.
+        """
+        url = self.endpoint.address(path, api_version)
+        answer = self._exchanger.send("POST", url, body=body)
+        self._expect_success(answer, "POST", url)
+        return stated_object(answer, method="POST", url=url), answer.headers
+
+    def poll(self, token: Token, progress: Progress = NO_PROGRESS) -> ArmOutcome:
+        """Read an operation's status once.
+
+        progress: from the last Pending; absent after a restart. If the read fails the
+        token is kept (D3); a monitor on a foreign host is not polled (L21).
+        """
+        progress = _identified(progress)
+        # The URL comes from an annotation, and the request would carry the bearer
+        # token.
+        if not self.endpoint.serves(token.url):
+            deleting = token.verb == "DELETE"
+            return ReadResource("monitor on a foreign host", deleting=deleting)
+        try:
+            outcome = self._polled(token, progress)
+        except ThrottledError as closed:
+            return Pending(token, closed.after_seconds, progress)
+        except ArmTransportError as error:
+            # Not an exception: a failed poll says nothing about the operation (D3).
+            outcome = unanswered(token, error, progress=progress)
+        if isinstance(outcome, Pending) and outcome.read_error is not None:
+            self._pace.report(token, outcome)
+        return self._pace.spread(outcome, token.url, progress.client_request_id)
+
+    def judge(
+        self,
+        arm_id: str,
+        api_version: str,
+        *,
+        deleting: bool,
+        progress: Progress = NO_PROGRESS,
+    ) -> ArmOutcome:
+        """Read the resource of an operation that lost its monitor (L9, L16).
+
+        progress: of the operation's polls so far. 404 is an outcome here: Done for a
+        DELETE, Restart for a PUT. Raises ArmError when the read is refused, or its
+        answer is unusable.
+        """
+        progress = _identified(progress)
+        request_id = progress.client_request_id
+        url = self.endpoint.address(arm_id, api_version)
+        answer = self._exchanger.send("GET", url, client_request_id=request_id)
+        now = self._clock.now()
+        outcome = infer_from_resource(
+            answer, url=url, deleting=deleting, progress=progress, now=now
+        )
+        if isinstance(outcome, Failed) and not outcome.error.understood:
+            raise outcome.error
+        outcome = _unless_refused(outcome, answer)
+        return self._pace.spread(outcome, url, request_id)
+
+    def list(
+        self,
+        path: str,
+        api_version: str,
+        *,
+        query: Mapping[str, str] | None = None,
+    ) -> Iterator[JsonObject]:
+        """The entries of a list, page by page as they are consumed (Q1).
+
+        Raises as `pages`.
+        """
+        for page in self.pages(path, api_version, query=query):
+            yield from page
+
+    def pages(
+        self,
+        path: str,
+        api_version: str,
+        *,
+        query: Mapping[str, str] | None = None,
+    ) -> "Iterator[builtins.list[JsonObject]]":
+        """The pages of a list, one request each, as they are consumed (Q1).
+
+        Raises ForeignHostError for a next page on another host, and ArmError for pages
+        that repeat, never end or are malformed: see `Paging`.
+        """
+        url = self.endpoint.address(path, api_version, query=query)
+        paging = Paging(self.endpoint, url)
+        # One id for all pages, so that Azure's support finds the whole listing by it
+        # (H1).
+        request_id = random_id()
+        while paging.url:
+            answer = self._exchanger.send(
+                "GET", paging.url, client_request_id=request_id
+            )
+            self._expect_success(answer, "GET", paging.url)
+            yield paging.turn(answer)
+
+    def close(self) -> None:
+        """Close all connections; the client cannot be used after it."""
+        self._exchanger.close()
+
+    def _begin(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: JsonObject | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> ArmOutcome:
+        request_id, headers = _named(headers)
+        answer = self._exchanger.send(
+            method, url, body=body, headers=headers, client_request_id=request_id
+        )
+        outcome = parse_initial_response(
+            answer,
+            method=method,
+            url=url,
+            endpoint=self.endpoint,
+            client_request_id=request_id,
+            now=self._clock.now(),
+        )
+        if isinstance(outcome, Failed):
+            self._register_if_needed(outcome.error)
+        return _unless_refused(self._pace.spread(outcome, url, request_id), answer)
+
+    def _polled(self, token: Token, progress: Progress) -> ArmOutcome:
+        request_id = progress.client_request_id
+        answer = self._exchanger.send("GET", token.url, client_request_id=request_id)
+        return polled(
+            token,
+            answer,
+            endpoint=self.endpoint,
+            progress=progress,
+            now=self._clock.now(),
+        )
+
+    def _register_if_needed(self, error: ArmError) -> None:
+        if self._registrations is not None:
+            missing = needed(error)
+            if missing is not None:
+                self._registrations.request(self.post, *missing)
+
+    def _expect_success(self, answer: ArmResponse, method: str, url: str) -> None:
+        if answer.status >= 300:
+            now = self._clock.now()
+            fault = parse_fault(answer, method=method, url=url, now=now)
+            # Some kinds are read before they are written, so reads register the
+            # provider, too (PR1).
+            self._register_if_needed(fault)
+            raise fault
+
+
+def _identified(progress: Progress) -> Progress:
+    """The progress with a client request id; a new id if the first request's is not
+    known (H1).
+    """
+    if progress.client_request_id:
+        return progress
+    return attrs.evolve(progress, client_request_id=random_id())
+
+
+def _named(headers: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+    """The request id (the caller's, if given) and the other headers."""
+    own = ""
+    others = {}
+    for name, value in headers.items():
+        if name.lower() == CLIENT_REQUEST_ID:
+            own = value
+        else:
+            others[name] = value
+    return own or random_id(), others
+
+
+def _unless_refused(outcome: ArmOutcome, answer: ArmResponse) -> ArmOutcome:
+    """Raise for a refusal and for an answer that is not Azure's; return the outcome of
+    an accepted request that failed.
+    """
+    if isinstance(outcome, Failed) and (answer.status >= 300 or answer.is_foreign):
+        raise outcome.error
+    return outcome

@@ -1,0 +1,310 @@
+"""Reads many resources by one list instead of a GET for each.
+
+For syncs, which read everything once a period. A list is read if enough of its
+resources were asked for lately to pay for its pages. It is kept for a while, and each
+entry is used once. The answer is None wherever a list may know less than a GET: then
+the caller sends a GET, and reports what the list had missed (`distrust`). Lists come
+from ARM or from Resource Graph (`bulk_sources`). Rules: Q3, Q6-Q9.
+"""
+
+import threading
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterator
+from math import inf
+
+import attrs
+
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.bearer import ForeignHostError
+from asoreconcile.azure.arm.bulk_sources import ArmLists, BulkReader, BulkSource, Wanted
+from asoreconcile.azure.arm.collections import CollectionAddress
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.arm.graph_rows import NotAnsweredError
+from asoreconcile.base import jsontext
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.single_flight import SingleFlight
+
+_log = Logger(__name__)
+# A page must save at least so many reads.
+_READS_A_PAGE = 2
+# When to try a refused or too long list again: both may change.
+_ASKED_AGAIN_AFTER_SECONDS = 86_400.0
+# Beyond it the oldest lists are dropped: their resources are read one by one until the
+# next list.
+_MAX_KEPT_BYTES = 32 * 1024 * 1024
+# With more groups a query over all of them is shorter than their names.
+_MOST_GROUPS = 200
+
+
+@attrs.frozen
+class _Key:
+    """Identifies a list: credential, address, type, api-version."""
+
+    credential: str
+    path: str
+    arm_type: str
+    api_version: str
+
+
+@attrs.frozen
+class ListedBody:
+    """A resource from a list. at: in monotonic seconds; the body is no older. A list
+    shows the state at its start, or a lag before that.
+    """
+
+    body: JsonObject = attrs.field(repr=False)
+    at: float
+
+
+@attrs.define(eq=False)
+class _Collection:
+    """asked: resources asked for since `since`, while there is no list. started: of the
+    kept list. paid: how many reads its entries have saved. groups: of the requested
+    resources. is_narrowed: the whole list was too long, so only those groups are
+    listed.
+    """
+
+    asked: int = 0
+    since: float = 0.0
+    started: float | None = None
+    pages: int = 1
+    paid: int = 0
+    refused_until: float = 0.0
+    is_narrowed: bool = False
+    groups: set[str] = attrs.field(factory=set)
+    entries: dict[str, bytes] = attrs.field(factory=dict)
+
+    def is_worth_it(self) -> bool:
+        """Whether enough resources are requested to justify a list, or the last list
+        saved enough.
+        """
+        if self.started is not None:
+            return self.paid >= _READS_A_PAGE * self.pages
+        return self.asked > _READS_A_PAGE * self.pages
+
+    def size_bytes(self) -> int:
+        return sum(map(len, self.entries.values()))
+
+
+class CollectionReads:
+    """Lists that all syncs share. Safe from any thread."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        max_age_seconds: float,
+        source: BulkSource | None = None,
+    ) -> None:
+        """max_age_seconds: the maximum age of a list whose entries are used. source: of
+        the lists, ARM by default.
+        """
+        self._clock = clock
+        self._source = source or ArmLists()
+        self._max_age_seconds = max_age_seconds
+        self._lock = threading.Lock()
+        self._collections: dict[_Key, _Collection] = {}
+        # Ordered by time of write, so that old ones are removed without a scan.
+        self._written: OrderedDict[str, float] = OrderedDict()
+        self._distrusted: set[tuple[str, str]] = set()
+        self._under_way: SingleFlight[_Key, None] = SingleFlight()
+
+    def entry(
+        self,
+        client: BulkReader,
+        arm_id: str,
+        api_version: str,
+        *,
+        credential: str,
+        seen_at: float,
+    ) -> ListedBody | None:
+        """A resource from its list; None if only a GET can tell, 404 included.
+
+        credential: lists are shared only between users of the same one. seen_at: when
+        the caller last read the resource, in monotonic seconds: nothing older is
+        returned. Blocks for the list at most. Raises ArmTransportError, ThrottledError
+        and CredentialError as a GET would; a refusal of the list is not raised.
+        """
+        address = self._source.address(arm_id)
+        if address is None or (address.arm_type, api_version) in self._distrusted:
+            return None
+        key = _Key(credential, address.path.lower(), address.arm_type, api_version)
+        if self._is_wanted(key, address.group):
+            self._under_way.do(key, lambda: self._list(client, key, address))
+        return self._taken(key, ids.key(arm_id), seen_at)
+
+    def address(self, arm_id: str) -> CollectionAddress | None:
+        """The list that may contain a resource. Pure."""
+        return self._source.address(arm_id)
+
+    def wrote(self, arm_id: str) -> None:
+        """Record that a resource was written now, or its operation ended: lists that
+        were started before are outdated for it and for the resources that contain it.
+        """
+        text = ids.key(arm_id)
+        with self._lock:
+            # Read the clock under the lock: the time of a common parent must not go
+            # backwards.
+            now = self._clock.monotonic()
+            limit = now - self._max_age_seconds - self._source.lag_seconds
+            while self._written and next(iter(self._written.values())) <= limit:
+                self._written.popitem(last=False)
+            # Each parent id, and partial paths, which are never looked up.
+            while text.count("/") > 2:
+                self._written[text] = now
+                self._written.move_to_end(text)
+                text, _, _ = text.rpartition("/")
+
+    def distrust(self, arm_id: str, api_version: str) -> None:
+        """Record that a list lacks what a GET shows: from now on, until the process
+        ends, the type is read by GET.
+        """
+        address = self._source.address(arm_id)
+        if address is None:
+            return
+        with self._lock:
+            self._distrusted.add((address.arm_type, api_version))
+            for key in [k for k in self._collections if k.arm_type == address.arm_type]:
+                del self._collections[key]
+        _log.info(
+            f"{self._source.name} leave out what a GET shows; not used for it any more",
+            armType=address.arm_type,
+            apiVersion=api_version,
+        )
+
+    def _is_wanted(self, key: _Key, group: str) -> bool:
+        """Whether to read a list now; counts requests while there is none."""
+        now = self._clock.monotonic()
+        with self._lock:
+            known = self._collections.setdefault(key, _Collection(since=now))
+            known.groups.add(group)
+            if known.refused_until > now or self._is_young(known, now):
+                return False
+            if known.started is not None and known.is_worth_it():
+                return True
+            if known.started is not None or now - known.since > self._max_age_seconds:
+                known.started, known.asked, known.since = None, 0, now
+                known.entries = {}
+            known.asked += 1
+            return known.is_worth_it()
+
+    def _is_young(self, known: _Collection, now: float) -> bool:
+        return known.started is not None and now - known.started < self._max_age_seconds
+
+    def _list(self, client: BulkReader, key: _Key, address: CollectionAddress) -> None:
+        started = self._clock.monotonic()
+        with self._lock:
+            known = self._collections.setdefault(key, _Collection(since=started))
+            # Another read ended since this thread checked: the list is there, or was
+            # refused or too long, or the type is no longer listed.
+            is_settled = self._is_young(known, started) or known.refused_until > started
+            if is_settled or not known.is_worth_it():
+                return
+            affordable = max(1, max(known.asked, known.paid) // _READS_A_PAGE)
+            is_narrowed = known.is_narrowed and len(known.groups) <= _MOST_GROUPS
+            groups = set(known.groups)
+        wanted = Wanted(
+            address,
+            key.api_version,
+            credential=key.credential,
+            groups=frozenset(groups if is_narrowed else ()),
+        )
+        entries: dict[str, bytes] = {}
+        pages = 0
+        try:
+            for page in self._source.pages(client, wanted):
+                pages += 1
+                entries.update(_packed(page))
+                if pages > affordable:
+                    self._too_long(key, affordable)
+                    return
+        except NotAnsweredError as later:
+            self._refuse(key, later.after_seconds)
+            _log.debug("Not answered; reading otherwise", reason=str(later))
+            return
+        except (ArmError, ForeignHostError) as error:
+            lasting = isinstance(error, ForeignHostError) or not error.is_transient
+            self._refuse(
+                key, _ASKED_AGAIN_AFTER_SECONDS if lasting else self._max_age_seconds
+            )
+            _log.debug("Not listed; reading one by one", reason=str(error))
+            return
+        if not entries and self._source.can_narrow:
+            # Resource Graph does not index the type yet, or never will.
+            self._refuse(key, _ASKED_AGAIN_AFTER_SECONDS)
+            return
+        with self._lock:
+            if (key.arm_type, key.api_version) in self._distrusted:
+                return  # distrusted since the start: nobody may use it
+            # Requests during the read count for the next list.
+            before = self._collections.get(key)
+            self._collections[key] = _Collection(
+                since=started,
+                started=started,
+                pages=max(pages, 1),
+                entries=entries,
+                is_narrowed=is_narrowed,
+                groups=groups | (before.groups if before else set()),
+            )
+            self._make_room()
+
+    def _too_long(self, key: _Key, affordable: int) -> None:
+        """The list is too long for the reads that it saves. It is read again, only for
+        the needed groups if that helps, once twice its pages would be justified.
+        """
+        with self._lock:
+            known = self._collections.get(key)
+            if known is None:
+                return
+            if self._source.can_narrow and not known.is_narrowed:
+                known.is_narrowed = True
+            else:
+                known.pages = 2 * affordable
+            known.started, known.entries = None, {}
+
+    def _refuse(self, key: _Key, seconds: float) -> None:
+        now = self._clock.monotonic()
+        with self._lock:
+            before = self._collections.get(key) or _Collection()
+            self._collections[key] = _Collection(
+                since=now,
+                refused_until=now + seconds,
+                is_narrowed=before.is_narrowed,
+                groups=before.groups,
+            )
+
+    def _make_room(self) -> None:
+        """Drop the oldest lists; their resources are read by GET."""
+        sizes = {k: c.size_bytes() for k, c in self._collections.items() if c.entries}
+        total = sum(sizes.values())
+        by_age = sorted(sizes, key=lambda k: self._collections[k].started or 0.0)
+        for oldest in by_age:
+            if total <= _MAX_KEPT_BYTES:
+                return
+            self._collections[oldest].entries = {}
+            total -= sizes[oldest]
+
+    def _taken(self, key: _Key, id_: str, seen_at: float) -> ListedBody | None:
+        now = self._clock.monotonic()
+        with self._lock:
+            known = self._collections.get(key)
+            if known is None or known.started is None or not self._is_young(known, now):
+                return None
+            packed = known.entries.pop(id_, None)
+            not_before = max(seen_at, self._written.get(id_, -inf))
+            shown_at = known.started - self._source.lag_seconds
+            if packed is None or shown_at <= not_before:
+                return None
+            known.paid += 1
+        return ListedBody(jsontext.loads(zlib.decompress(packed)), shown_at)
+
+
+def _packed(page: list[JsonObject]) -> Iterator[tuple[str, bytes]]:
+    """Entries, compressed: most lists contain more than is requested."""
+    for body in page:
+        id_ = body.get("id")
+        if isinstance(id_, str):
+            yield ids.key(id_), zlib.compress(jsontext.dumps(body), 1)

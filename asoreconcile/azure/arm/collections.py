@@ -1,0 +1,41 @@
+"""Which list contains a resource: that of its type in its group, or below its parent.
+
+Pure. Rule: Q3.
+"""
+
+import attrs
+
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.ids import ArmIdError
+
+
+@attrs.frozen
+class CollectionAddress:
+    """path: of the list. arm_type: of its entries, in lower case. group: the name of
+    the resource's group, in lower case.
+    """
+
+    path: str
+    arm_type: str
+    group: str = ""
+
+
+def collection_of(arm_id: str) -> CollectionAddress | None:
+    """None if no list is reliable: for a resource at another one's scope, as such lists
+    also contain inherited ones, and for one outside any group.
+    """
+    try:
+        parsed = ids.parse(arm_id)
+    except ArmIdError:
+        return None
+    arm_type = parsed.type.lower()
+    if ids.is_resource_group(parsed):
+        return CollectionAddress(f"{parsed.scope}/resourcegroups", arm_type)
+    try:
+        is_in_group = ids.is_resource_group(ids.parse(parsed.scope))
+    except ArmIdError:
+        return None
+    if not is_in_group:
+        return None
+    path, _, name = parsed.text.rpartition("/")
+    return CollectionAddress(path, arm_type) if name else None

@@ -1,0 +1,50 @@
+"""A failure for the Ready condition of an Azure object, with its retry class.
+
+As in ASO, severity, reason and class decide the condition and the time of the retry.
+`azure/` writes the condition; everything that talks to Azure raises this.
+"""
+
+from enum import Enum
+from typing import Literal
+
+from asoreconcile.base.errors import AsoreconcileError
+
+Severity = Literal["Error", "Warning", "Info", ""]
+
+
+class RetryClass(Enum):
+    """How fast a failed object is retried (R4.1).
+
+    FAST: 1 s doubling to 30 s. SLOW: 1 s doubling to 3 min.
+    VERY_SLOW: the sync period (1 h without one), jittered by a quarter.
+    """
+
+    FAST = "Fast"
+    SLOW = "Slow"
+    VERY_SLOW = "VerySlow"
+
+
+class ConditionError(AsoreconcileError):
+    """A failure to show the user in the Ready condition.
+
+    severity: `Error` (needs a person), `Warning` (may go away) or `Info`.
+    reason: CamelCase, the condition's `reason`.
+    retry: how fast to retry; severity `Error` is retried VERY_SLOW (D19).
+    after_seconds: a lower bound of the retry delay, such as an ARM `Retry-After`. The
+    exception's text becomes the condition's message: it says what to do next.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str,
+        severity: Severity = "Warning",
+        retry: RetryClass = RetryClass.SLOW,
+        after_seconds: float = 0.0,
+    ) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.severity = severity
+        self.retry = retry
+        self.after_seconds = after_seconds

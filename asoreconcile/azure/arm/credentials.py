@@ -1,0 +1,394 @@
+"""Our identity in Azure: cloud settings, credential values, and token credentials.
+
+A credential is a frozen value, read from settings or a Secret. azure-identity sends the
+requests and is imported with the first token (0.4 s, 36 MB). Secret members stay out of
+every repr, message and log. Rules: R8.1-R8.6.
+"""
+
+import logging
+import re
+from binascii import Error as Base64Error
+from collections.abc import Callable
+from functools import partial
+from json import JSONDecodeError
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
+from urllib.parse import urlsplit
+
+import attrs
+
+from asoreconcile.azure.arm.ca_bundle import ca_bundle
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.arm.response import PERHAPS_A_PROXY
+from asoreconcile.base.deferred import Deferred
+from asoreconcile.base.errors import StoppedError, in_chain
+from asoreconcile.redaction import Vault, redact
+
+if TYPE_CHECKING:
+    from azure.core.credentials import AccessToken, TokenCredential
+    from azure.core.exceptions import AzureError
+
+    from asoreconcile.azure.arm.sign_in_transport import AuthorityTransport
+
+DEFAULT_AUTHORITY = "https://login.microsoftonline.com/"
+DEFAULT_ENDPOINT = "https://management.azure.com"
+DEFAULT_AUDIENCE = "https://management.core.windows.net/"
+# Authorities that Microsoft's instance discovery knows. For any other one a discovery
+# request would send the tenant to a host that the operator may not reach.
+_LISTED_AUTHORITIES = frozenset(
+    {
+        "login.chinacloudapi.cn",
+        "login.microsoft.com",
+        "login.microsoftonline.com",
+        "login.microsoftonline.us",
+        "login.partner.microsoftonline.cn",
+        "login.usgovcloudapi.net",
+        "login.windows.net",
+        "sts.windows.net",
+    }
+)
+ANY_TENANT = "*"
+TENANT = re.compile(r"[A-Za-z0-9.-]+")
+_CONNECT_TIMEOUT_SECONDS = 10
+# Maximum of open connections to an authority: tokens are requested once an hour.
+_SIGN_INS = 4
+_READ_TIMEOUT_SECONDS = 30
+# These loggers log unreadable answers whole, with a truncated token in them.
+_QUOTING_LOGGERS = (
+    "azure.identity._internal.decorators",
+    "azure.identity._internal.get_token_mixin",
+    "azure.identity._internal.msal_managed_identity_client",
+    "msal.managed_identity",
+    "msal.oauth2cli.oauth2",
+)
+# What azure-identity raises or wraps for an answer of an unexpected form.
+_TRIPPED = (RecursionError, LookupError, TypeError, AttributeError, ArithmeticError)
+_UNREADABLE = (JSONDecodeError, UnicodeDecodeError, Base64Error, *_TRIPPED)
+# The start of its messages for an answer without a token or an error, and for one that
+# is not JSON; the answer follows, and there is no exception class.
+_NO_ANSWER = (
+    "Unexpected response",
+    "No response content",
+    "Authentication failed: None",
+)
+# It raises ValueError for other reasons, too; for a wrong number the message quotes it.
+_NO_NUMBER = ("invalid literal for int()", "cannot convert float")
+
+
+SignInTransport: TypeAlias = "AuthorityTransport | None"
+"""What a credential asks its authority through; None makes one of its own."""
+
+
+class CredentialError(ConditionError):
+    """No token: the credential is missing, malformed, or Entra refuses it (D12)."""
+
+    def __init__(self, message: str, *, is_passing: bool = False) -> None:
+        """is_passing: the authority did not answer, or has a temporary failure."""
+        super().__init__(
+            message,
+            reason="CredentialError",
+            severity="Warning",
+            retry=RetryClass.SLOW,
+        )
+        self.is_passing = is_passing
+
+
+def passes(error: "AzureError") -> bool:
+    """Whether a failed sign-in may succeed in a moment: no answer, a 429, a 5xx."""
+    from azure.core.exceptions import ServiceRequestError, ServiceResponseError
+
+    if isinstance(error, ServiceRequestError | ServiceResponseError):
+        return True
+    status = getattr(error, "status_code", None) or 0
+    return status == 429 or status >= 500
+
+
+def _token_of(ask: "Callable[[], AccessToken]") -> "AccessToken":
+    """azure-identity's token. Raises AzureError also if it fails on an unexpected
+    answer.
+    """
+    from azure.core.exceptions import ClientAuthenticationError
+
+    try:
+        return ask()
+    except (ValueError, *_TRIPPED) as error:
+        if not _is_misread(error):
+            raise
+        raise ClientAuthenticationError("Unexpected response") from None
+
+
+def _is_unreadable(error: "AzureError") -> bool:
+    """Whether the authority's answer is no answer to a sign-in."""
+    from azure.core.exceptions import DecodeError
+
+    if error.message.startswith(_NO_ANSWER):
+        return True
+    wrapped = error.__cause__
+    return isinstance(error, DecodeError) or (
+        isinstance(wrapped, DecodeError) or _is_misread(wrapped)
+    )
+
+
+def _is_misread(error: BaseException | None) -> bool:
+    """Whether an error comes from parsing an answer."""
+    return isinstance(error, _UNREADABLE) or (
+        isinstance(error, ValueError) and str(error).startswith(_NO_NUMBER)
+    )
+
+
+def _authority_host(text: str) -> str:
+    return text.strip() or DEFAULT_AUTHORITY
+
+
+def _endpoint(text: str) -> str:
+    return text.strip() or DEFAULT_ENDPOINT
+
+
+def _audience(text: str) -> str:
+    return text.strip() or DEFAULT_AUDIENCE
+
+
+@attrs.frozen
+class CloudConfig:
+    """Which cloud: public Azure by default; "" means the default."""
+
+    authority_host: str = attrs.field(
+        default=DEFAULT_AUTHORITY, converter=_authority_host
+    )
+    endpoint: str = attrs.field(default=DEFAULT_ENDPOINT, converter=_endpoint)
+    audience: str = attrs.field(default=DEFAULT_AUDIENCE, converter=_audience)
+
+    @property
+    def scope(self) -> str:
+        """The OAuth scope for ARM: the audience and `/.default`.
+
+        An audience that ends in a slash keeps it (`//.default`): Entra takes everything
+        before `/.default` as the audience, and `https://a/` differs from `https://a`.
+        """
+        return f"{self.audience}/.default"
+
+    @property
+    def is_listed_authority(self) -> bool:
+        """Whether Microsoft's instance discovery knows the authority."""
+        return (urlsplit(self.authority_host).hostname or "") in _LISTED_AUTHORITIES
+
+
+class CredentialSource(Protocol):
+    """A credential's content, wherever it was read: settings or a Secret.
+
+    Values also have an `origin`, where they were read, for texts.
+    """
+
+    @property
+    def cloud(self) -> CloudConfig:
+        """The cloud that the credential signs in to."""
+
+    @property
+    def subscription_id(self) -> str:
+        """The subscription of objects that name none themselves."""
+
+    @property
+    def client_id(self) -> str:
+        """The client id; "" for the machine's own identity."""
+
+    @property
+    def additional_tenants(self) -> tuple[str, ...]:
+        """Further tenants that it may sign in to, beside its own."""
+
+    @property
+    def tenant_id(self) -> str:
+        """The principal's own tenant; "" for the machine's."""
+
+    def credential(self, transport: SignInTransport = None) -> "TokenCredential":
+        """What makes tokens of it; raises CredentialError for malformed content.
+
+        transport: of `sign_in_transport`, shared by credentials of one authority;
+        without it each has one of its own (0.7 MB, 40 ms).
+        """
+
+
+def auxiliary_tenants(source: CredentialSource) -> tuple[str, ...]:
+    """The further tenants whose tokens go with its requests (H5).
+
+    Neither its own, nor `*`, which lets azure-identity sign in anywhere and names none.
+    """
+    own = source.tenant_id.lower()
+    further = {t.lower(): t for t in source.additional_tenants if t != ANY_TENANT}
+    return tuple(tenant for key, tenant in further.items() if key != own)
+
+
+class Sealed:
+    """Cannot be pickled: the bytes would show what no repr does."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> NoReturn:
+        message = f"{type(self).__name__} is not pickled: it holds a secret"
+        raise TypeError(message)
+
+
+@attrs.frozen
+class ClientSecret(Sealed):
+    """A service principal that shows a secret (mode 1)."""
+
+    tenant_id: str
+    client_id: str
+    client_secret: str = attrs.field(repr=False)
+    subscription_id: str = ""
+    cloud: CloudConfig = attrs.field(factory=CloudConfig)
+    additional_tenants: tuple[str, ...] = ()
+    origin: str = ""
+
+    def credential(self, transport: SignInTransport = None) -> "TokenCredential":
+        """The token credential. azure-identity is imported with the first token."""
+        return client_secret(self, transport)
+
+
+def client_secret(
+    source: ClientSecret, transport: SignInTransport = None
+) -> "TokenCredential":
+    """azure-identity's credential for a service principal with a secret.
+
+    Makes no request. Its `get_token` blocks, tries once, and raises CredentialError.
+    """
+    check_tenant(source.tenant_id)
+
+    def make() -> "TokenCredential":
+        from azure.identity import ClientSecretCredential
+
+        return ClientSecretCredential(
+            source.tenant_id,
+            source.client_id,
+            source.client_secret,
+            additionally_allowed_tenants=list(source.additional_tenants),
+            **identity_options(source.cloud, transport),
+        )
+
+    who = holder(source.client_id, source.origin)
+    return Explained(make, source.client_secret, who=who)
+
+
+def check_tenant(tenant_id: str) -> None:
+    """Raises CredentialError for a tenant that cannot be part of the token endpoint's
+    URL.
+    """
+    if not TENANT.fullmatch(tenant_id):
+        # azure-identity would put it into a URL unescaped.
+        raise CredentialError(
+            "AZURE_TENANT_ID is no tenant id: write the tenant's GUID or its domain"
+        )
+
+
+def sign_in_transport(cloud: CloudConfig) -> "AuthorityTransport":
+    """A transport to an authority, shared by its sign-ins. The caller closes it."""
+    from asoreconcile.azure.arm.sign_in_transport import AuthorityTransport
+
+    return AuthorityTransport(
+        url=cloud.authority_host,
+        connections=_SIGN_INS,
+        read_seconds=_READ_TIMEOUT_SECONDS,
+    )
+
+
+def identity_options(
+    cloud: CloudConfig, transport: SignInTransport = None
+) -> dict[str, Any]:
+    """Keyword arguments for any credential of azure-identity that signs in at an
+    authority.
+
+    One try with short time limits: the workqueue waits, not a worker. TLS is verified
+    against the same bundle as ARM's.
+    """
+    options: dict[str, Any] = {
+        "authority": cloud.authority_host,
+        "disable_instance_discovery": not cloud.is_listed_authority,
+        # The queue tries again later; azure-identity would hold a worker meanwhile.
+        "retry_total": 0,
+        "connection_timeout": _CONNECT_TIMEOUT_SECONDS,
+        "read_timeout": _READ_TIMEOUT_SECONDS,
+    }
+    if transport is not None:
+        return {**options, "transport": transport}
+    import certifi
+
+    bundle = ca_bundle()
+    if bundle != certifi.where():
+        options["connection_verify"] = bundle
+    return options
+
+
+def holder(client_id: str, origin: str) -> str:
+    """The owner of a credential, for messages."""
+    return f"client {client_id} ({origin})" if origin else f"client {client_id}"
+
+
+def _vault(*secrets: str) -> Vault:
+    """A separate vault: the objects that use the credential are not known here."""
+    vault = Vault()
+    for secret in secrets:
+        vault.know(secret)
+    return vault
+
+
+class Explained:
+    """A credential whose errors name it and what to do, without secrets.
+
+    make: creates azure-identity's credential; called with the first token, as the
+    package takes long to load and a replica that is not the leader never signs in. who:
+    `client <id>`, for messages. advice: what to do after a failure, or "".
+    """
+
+    def __init__(
+        self,
+        make: "Callable[[], TokenCredential]",
+        *secrets: str,
+        who: str,
+        advice: str = "",
+    ) -> None:
+        # Everything that they log is also raised.
+        for name in _QUOTING_LOGGERS:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        self._credential = Deferred(make)
+        self._vault = _vault(*secrets)
+        self._who = who
+        self._advice = advice
+
+    def get_token(
+        self,
+        *scopes: str,
+        claims: str | None = None,
+        tenant_id: str | None = None,
+        enable_cae: bool = False,
+        **options: Any,
+    ) -> "AccessToken":
+        """As azure-identity's; raises CredentialError, or StoppedError once closed."""
+        from azure.core.exceptions import AzureError
+
+        try:
+            ask = partial(
+                self._credential().get_token,
+                *scopes,
+                claims=claims,
+                tenant_id=tenant_id,
+                enable_cae=enable_cae,
+                **options,
+            )
+            return _token_of(ask)
+        except ValueError as error:
+            # From creating it; not chained, as it may quote the secret.
+            message, is_passing = self._vault.redact(str(error)), False
+        except AzureError as error:
+            if stopped := in_chain(error, StoppedError):
+                raise stopped from None
+            # Not chained: azure-identity's exceptions hold the request and its form.
+            message = self._vault.redact(redact(error.message))
+            is_passing = passes(error)
+            if _is_unreadable(error):
+                # The message does not help, and quotes the answer, including a token.
+                message = f"the authority's answer cannot be read{PERHAPS_A_PROXY}"
+        advice = f": {self._advice}" if self._advice else ""
+        raise CredentialError(
+            f"no token for {self._who}: {message}{advice}", is_passing=is_passing
+        )
+
+    def __repr__(self) -> str:
+        return f"credential of {self._who}"

@@ -1,0 +1,45 @@
+"""The Azure CLI's sign-in, for the command line tools; the operator does not use it."""
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from asoreconcile.azure.arm.credentials import (
+    CloudConfig,
+    Explained,
+    SignInTransport,
+)
+
+if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
+
+
+@attrs.frozen
+class AzureCli:
+    """The user signed in with `az login`. subscription_id: the one to use, or ""."""
+
+    subscription_id: str = ""
+    cloud: CloudConfig = attrs.field(factory=CloudConfig)
+    tenant_id: str = ""
+    client_id: str = ""
+    additional_tenants: tuple[str, ...] = ()
+    origin: str = "the Azure CLI"
+
+    def credential(self, transport: SignInTransport = None) -> "TokenCredential":  # noqa: ARG002 - it runs a program
+        """azure-identity's credential that runs `az account get-access-token`.
+
+        Starts no process. `get_token` blocks, and raises CredentialError if there is no
+        `az`, or nobody is signed in.
+        """
+
+        def make() -> "TokenCredential":
+            from azure.identity import AzureCliCredential
+
+            return AzureCliCredential(tenant_id=self.tenant_id)
+
+        return Explained(
+            make,
+            who="who signed in with az login",
+            advice="run `az login`, or set AZURE_SUBSCRIPTION_ID, AZURE_TENANT_ID, "
+            "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET",
+        )

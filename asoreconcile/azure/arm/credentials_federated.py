@@ -1,0 +1,163 @@
+"""Credentials without a secret of their own: workload and managed identity.
+
+Workload identity (mode 5) sends Entra the token that Kubernetes projects into the pod;
+managed identity (mode 4) gets tokens from the machine's endpoint. Rules: R8.1-R8.6.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+
+from asoreconcile.azure.arm.credentials import (
+    CloudConfig,
+    CredentialError,
+    Explained,
+    SignInTransport,
+    check_tenant,
+    holder,
+    identity_options,
+)
+from asoreconcile.redaction import know
+
+if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
+
+# Where ASO's Deployment projects the service account's token.
+TOKEN_FILE = "/var/run/secrets/tokens/azure-identity"  # noqa: S105 - a path
+# Kubernetes' tokens have 1-2 kB; a larger file is something else.
+_MAX_TOKEN_BYTES = 65_536
+# The machine's endpoint answers at once or does not exist.
+_MACHINE_TIMEOUT_SECONDS = 5
+
+
+@attrs.frozen
+class WorkloadIdentity:
+    """An identity that trusts the cluster's service account tokens.
+
+    token_file: read again for each token from Entra, as Kubernetes replaces it.
+    """
+
+    tenant_id: str
+    client_id: str
+    subscription_id: str = ""
+    cloud: CloudConfig = attrs.field(factory=CloudConfig)
+    additional_tenants: tuple[str, ...] = ()
+    token_file: str = TOKEN_FILE
+    origin: str = ""
+
+    def credential(self, transport: SignInTransport = None) -> "TokenCredential":
+        """The token credential; the file is read with the first token."""
+        return workload_identity(self, transport)
+
+
+@attrs.frozen
+class ManagedIdentity:
+    """An identity of the machine. client_id: which one; "" is the machine's own.
+
+    Its tenant is the machine's, so none is configured.
+    """
+
+    client_id: str
+    subscription_id: str = ""
+    cloud: CloudConfig = attrs.field(factory=CloudConfig)
+    origin: str = ""
+
+    @property
+    def tenant_id(self) -> str:
+        """Empty: the tenant is the machine's."""
+        return ""
+
+    @property
+    def additional_tenants(self) -> tuple[str, ...]:
+        """None: an identity of a machine gets tokens of its own tenant alone."""
+        return ()
+
+    def credential(self, transport: SignInTransport = None) -> "TokenCredential":  # noqa: ARG002 - it asks no authority
+        """The token credential, which uses the machine's endpoint and not
+        `transport`.
+        """
+        return managed_identity(self)
+
+
+def workload_identity(
+    source: WorkloadIdentity, transport: SignInTransport = None
+) -> "TokenCredential":
+    """azure-identity's credential for a federated token in a file.
+
+    Makes no request and reads nothing yet. `get_token` raises CredentialError, also
+    when the file is missing or empty.
+    """
+    check_tenant(source.tenant_id)
+    path = Path(source.token_file)
+
+    def make() -> "TokenCredential":
+        # Not WorkloadIdentityCredential: it keeps what it read for ten minutes.
+        from azure.identity import ClientAssertionCredential
+
+        return ClientAssertionCredential(
+            source.tenant_id,
+            source.client_id,
+            lambda: _projected(path),
+            additionally_allowed_tenants=list(source.additional_tenants),
+            **identity_options(source.cloud, transport),
+        )
+
+    return Explained(make, who=holder(source.client_id, source.origin))
+
+
+def managed_identity(source: ManagedIdentity) -> "TokenCredential":
+    """azure-identity's credential for an identity of the machine.
+
+    Makes no request. The endpoint follows from environment variables of the platform.
+    """
+
+    def make() -> "TokenCredential":
+        from azure.identity import ManagedIdentityCredential
+
+        options = identity_options(source.cloud)
+        options["connection_timeout"] = _MACHINE_TIMEOUT_SECONDS
+        options["read_timeout"] = _MACHINE_TIMEOUT_SECONDS
+        return ManagedIdentityCredential(
+            client_id=source.client_id or None,
+            # Injected variables of workload identity must not replace it.
+            _exclude_workload_identity_credential=True,
+            **options,
+        )
+
+    return Explained(
+        make,
+        who=_managed(source),
+        advice="assign it to the machine that the operator runs on, or configure a "
+        "client secret, a certificate or workload identity",
+    )
+
+
+def _managed(source: ManagedIdentity) -> str:
+    if source.client_id:
+        return f"managed identity {holder(source.client_id, source.origin)}"
+    return "the machine's own managed identity"
+
+
+def _projected(path: Path) -> str:
+    """The token that Kubernetes put into the file.
+
+    Raises CredentialError.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MAX_TOKEN_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise CredentialError(
+            f"cannot read the service account token {path} ({reason}): project one "
+            "for audience api://AzureADTokenExchange into the operator's pod"
+        ) from error
+    try:
+        token = content.decode("ascii").strip()
+    except UnicodeDecodeError:
+        token = ""
+    if not token or len(content) > _MAX_TOKEN_BYTES:
+        raise CredentialError(f"{path} holds no service account token")
+    know(token)
+    return token

@@ -1,0 +1,253 @@
+"""Reading a credential out of a Secret's data.
+
+The keys are ASO's; those present determine the kind of credential (R8.3). All mistakes
+are found before one is reported; no value is ever quoted. Pure.
+"""
+
+import re
+from collections.abc import Mapping
+
+import attrs
+
+from asoreconcile.azure.arm.credentials import (
+    ANY_TENANT,
+    TENANT,
+    ClientSecret,
+    CloudConfig,
+    CredentialError,
+    CredentialSource,
+)
+from asoreconcile.azure.arm.credentials_certificate import ClientCertificate
+from asoreconcile.azure.arm.credentials_federated import (
+    TOKEN_FILE,
+    ManagedIdentity,
+    WorkloadIdentity,
+)
+from asoreconcile.azure.arm.credentials_identity_file import IdentityFile
+from asoreconcile.azure.arm.endpoint import problem_of, problem_of_name
+
+REQUIRED = ("AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_ID")
+CLOUD = {
+    "AZURE_AUTHORITY_HOST": "authority_host",
+    "AZURE_RESOURCE_MANAGER_ENDPOINT": "endpoint",
+    "AZURE_RESOURCE_MANAGER_AUDIENCE": "audience",
+}
+_MODES = ("workloadidentity", "podidentity")
+IDENTITY_FILE = "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS"
+_SECRET = "AZURE_CLIENT_SECRET"  # noqa: S105 - a key's name
+_CERTIFICATE = "AZURE_CLIENT_CERTIFICATE"
+_PASSWORD = "AZURE_CLIENT_CERTIFICATE_PASSWORD"  # noqa: S105 - a key's name
+TENANTS = "AZURE_ADDITIONAL_TENANTS"
+ENTRA_APP_ID = "ENTRA_APP_ID"
+# The limit of one request's header, as Microsoft documents it.
+_MOST_TENANTS = 3
+_KNOWN = frozenset(
+    {
+        *REQUIRED,
+        *CLOUD,
+        *(_SECRET, _CERTIFICATE, _PASSWORD, IDENTITY_FILE, TENANTS, ENTRA_APP_ID),
+        "AUTH_MODE",
+    }
+)
+_APPLICATION = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+# The id becomes a segment of URL paths: it must not contain further segments.
+_SUBSCRIPTION = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def secret_values(data: Mapping[str, bytes]) -> list[str]:
+    """The secret values in a credential Secret; ids and addresses are not secret."""
+    values = (data.get(key, b"") for key in (_SECRET, _CERTIFICATE, _PASSWORD))
+    return [value.decode("utf-8", "replace").strip() for value in values if value]
+
+
+@attrs.frozen
+class SecretRules:
+    """What the operator's settings say about credentials in Secrets.
+
+    cloud: for Secrets that name none. allow_clouds: whether a Secret may name one
+    (ALLOW_MULTI_ENV_MANAGEMENT). token_file: workload identity's.
+    """
+
+    cloud: CloudConfig = attrs.field(factory=CloudConfig)
+    allow_clouds: bool = False
+    token_file: str = TOKEN_FILE
+
+
+def credential_in(
+    data: Mapping[str, bytes], rules: SecretRules, *, origin: str
+) -> CredentialSource:
+    """The credential that a Secret's decoded data describes.
+
+    origin: the Secret's name, for messages.
+
+    A client secret wins over a certificate, that over an identity's file, that over
+    AUTH_MODE=podidentity, and without any of them it is workload identity.
+    Raises CredentialError that names every problem. Rules: R8.3, R8.5.
+    """
+    reader = _Reader(data)
+    source = _source(reader, rules, origin)
+    if reader.problems:
+        raise CredentialError("; ".join(reader.problems))
+    return source
+
+
+def entra_app_in(data: Mapping[str, bytes]) -> str:
+    """The application for requests to Microsoft Graph with a Secret's credential, in
+    place of AZURE_CLIENT_ID; "" to use that. Raises CredentialError.
+    """
+    given = data.get(ENTRA_APP_ID, b"").decode("utf-8", "replace").strip()
+    try:
+        return application_id(given) if given else ""
+    except ValueError as error:
+        raise CredentialError(f"{ENTRA_APP_ID}: {error}") from None
+
+
+def application_id(text: str) -> str:
+    """The id of an application. Raises ValueError."""
+    if not _APPLICATION.fullmatch(text):
+        raise ValueError("the text is no application's id: write its GUID")
+    return text
+
+
+def tenants_in(text: str) -> tuple[str, ...]:
+    """The tenants of AZURE_ADDITIONAL_TENANTS, a comma list; empty items drop out."""
+    return tuple(filter(None, (part.strip() for part in text.split(","))))
+
+
+def tenants_problem(tenants: tuple[str, ...]) -> str:
+    """Why AZURE_ADDITIONAL_TENANTS cannot be used; "" when it can. Pure. Rule: H5."""
+    strange = [t for t in tenants if t != ANY_TENANT and not TENANT.fullmatch(t)]
+    if strange:
+        # It becomes a segment of the token endpoint's path.
+        return f"names what is no tenant's GUID or domain: {_listed(strange)}"
+    if len(tenants) > _MOST_TENANTS:
+        return (
+            f"names {len(tenants)} tenants: Azure takes tokens of {_MOST_TENANTS} "
+            "further ones with a request at most"
+        )
+    return ""
+
+
+def subscription_problem(subscription_id: str) -> str:
+    """Why a text cannot be a subscription id; "" when it can. Pure."""
+    if _SUBSCRIPTION.fullmatch(subscription_id):
+        return ""
+    return "is no subscription id: write the GUID alone"
+
+
+def _source(reader: "_Reader", rules: SecretRules, origin: str) -> CredentialSource:
+    subscription, tenant, client = reader.required()
+    cloud = reader.cloud(rules)
+    tenants = tenants_in(reader.text(TENANTS))
+    if problem := tenants_problem(tenants):
+        reader.problems.append(f"{TENANTS} {problem}")
+    mode = reader.mode()
+    if _SECRET in reader:
+        secret = reader.filled(_SECRET)
+        return ClientSecret(
+            tenant, client, secret, subscription, cloud, tenants, origin
+        )
+    if _CERTIFICATE in reader:
+        reader.filled(_CERTIFICATE)
+        content, password = reader.content(_CERTIFICATE), reader.line(_PASSWORD)
+        return ClientCertificate(
+            tenant, client, content, password, subscription, cloud, tenants, origin
+        )
+    if IDENTITY_FILE in reader:
+        file = reader.filled(IDENTITY_FILE)
+        return IdentityFile(file, tenant, client, subscription, cloud, origin)
+    if mode == "podidentity":
+        return ManagedIdentity(client, subscription, cloud, origin)
+    return WorkloadIdentity(
+        tenant, client, subscription, cloud, tenants, rules.token_file, origin
+    )
+
+
+class _Reader:
+    """One Secret's data, and the problems found in it."""
+
+    def __init__(self, data: Mapping[str, bytes]) -> None:
+        self._data = data
+        self.problems: list[str] = []
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._data
+
+    def content(self, key: str) -> bytes:
+        return self._data.get(key, b"")
+
+    def line(self, key: str) -> str:
+        """A value without a final line break; leading and trailing blanks are kept."""
+        try:
+            return self.content(key).decode().strip("\r\n")
+        except UnicodeDecodeError:
+            self.problems.append(f"key {key} is not text")
+            return ""
+
+    def text(self, key: str) -> str:
+        return self.line(key).strip()
+
+    def filled(self, key: str) -> str:
+        if not self.content(key).strip():
+            self.problems.append(f"key {key} is empty: fill it, or remove the key")
+            return ""
+        return "" if key == _CERTIFICATE else self.text(key)
+
+    def required(self) -> tuple[str, str, str]:
+        values = [self.text(key) for key in REQUIRED]
+        missing = [
+            self._missing(key)
+            for key, value in zip(REQUIRED, values, strict=True)
+            if not value and not self._is_binary(key)
+        ]
+        if missing:
+            self.problems.append(f"add {_listed(missing)}")
+        problem = values[0] and subscription_problem(values[0])
+        if problem:
+            self.problems.append(f"{REQUIRED[0]} {problem}")
+        return values[0], values[1], values[2]
+
+    def _missing(self, key: str) -> str:
+        if key in self._data:
+            return f"{key} (it is empty)"
+        import difflib
+
+        unknown_keys = sorted(self._data.keys() - _KNOWN)
+        # Only names of unknown keys, never a value.
+        similar = difflib.get_close_matches(key, unknown_keys, n=1, cutoff=0.8)
+        return f"{key} (is {similar[0]} a misspelling of it?)" if similar else key
+
+    def _is_binary(self, key: str) -> bool:
+        return any(problem == f"key {key} is not text" for problem in self.problems)
+
+    def mode(self) -> str:
+        given = self.text("AUTH_MODE").lower()
+        if given and given not in _MODES:
+            self.problems.append(f"AUTH_MODE must be {' or '.join(_MODES)}")
+        return given
+
+    def cloud(self, rules: SecretRules) -> CloudConfig:
+        given = {key: self.text(key) for key in CLOUD}
+        present = [key for key, value in given.items() if value]
+        absent = [key for key, value in given.items() if not value]
+        if not present:
+            return rules.cloud
+        if not rules.allow_clouds:
+            self.problems.append(
+                f"remove {_listed(present)}, or let the operator's settings say "
+                "ALLOW_MULTI_ENV_MANAGEMENT=true"
+            )
+        elif absent:
+            self.problems.append(
+                f"{_listed(present)} without {_listed(absent)}: give all three or none"
+            )
+        for key in present:
+            is_name = key == "AZURE_RESOURCE_MANAGER_AUDIENCE"
+            problem = problem_of_name(given[key]) if is_name else problem_of(given[key])
+            if problem:
+                self.problems.append(f"{key} {problem}")
+        return CloudConfig(**{CLOUD[key]: given[key] for key in present})
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

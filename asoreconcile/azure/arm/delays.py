@@ -1,0 +1,120 @@
+"""Computes delays: the server's, and our own without one.
+
+Pure; nothing here sleeps. Rules: L17, T6, T9.
+"""
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from asoreconcile.azure.arm.response import parsed_date
+
+# A shorter delay only causes load; a longer one would miss the end of an operation
+# whose server has overestimated its time.
+MIN_DELAY_SECONDS = 1.0
+MAX_DELAY_SECONDS = 600.0
+# ARM's longest window is an hour. A larger value is an error, such as milliseconds, and
+# would stop all work in a subscription.
+_MOST_ASKED_SECONDS = 3600.0
+_MAX_OWN_DELAY_SECONDS = 30.0
+# ARM refills 25 reads a second and principal; polls may always take half of it, as each
+# operation that ends is followed by a read of its resource (T2, T9). Of the remaining
+# reads that ARM reports, polls may take all but a reserve for others, at a rate that
+# lasts ten seconds: as it shrinks, polls become fewer, down to that half.
+_POLLS_PER_SECOND = 12.5
+_RESERVED_READS = 100.0
+_SPENT_OVER_SECONDS = 10.0
+# All operations together need one round of polls: none waits longer than until ARM has
+# refilled the reads for that round, and for one second of other requests. First polls
+# may take all refilled reads: there are only as many as writes and deletes, which ARM
+# limits to 10 a second each in the long run. Later polls of deletions leave a quarter
+# of it to others, later ones of PUTs the half.
+_LEFT_FOR_OTHERS = 25.0
+_FIRST_READS_PER_SECOND = 23.75
+_LATER_READS_PER_SECOND = 18.75
+
+
+def retry_after_seconds(
+    headers: Mapping[str, str], *, now: datetime | None = None
+) -> float | None:
+    """The delay in `retry-after`, in seconds from 0 to an hour; None without one.
+
+    headers: keys lower-case. Seconds (also with a fraction) or an HTTP date, which is
+    measured against the answer's own `date`, else `now`. `retry-after-ms` and
+    `x-ms-retry-after-ms` win over it. Garbage and negatives count as absent.
+    """
+    asked = _asked_seconds(headers, now=now)
+    return None if asked is None else min(asked, _MOST_ASKED_SECONDS)
+
+
+def _asked_seconds(headers: Mapping[str, str], *, now: datetime | None) -> float | None:
+    for name in ("retry-after-ms", "x-ms-retry-after-ms"):
+        milliseconds = _number(headers.get(name, ""))
+        if milliseconds is not None:
+            return milliseconds / 1000
+    text = headers.get("retry-after", "").strip()
+    if not text:
+        return None
+    seconds = _number(text)
+    if seconds is not None:
+        return seconds
+    moment = parsed_date(text)
+    if moment is None:
+        return None
+    reference = parsed_date(headers.get("date", "")) or now or datetime.now(UTC)
+    return max(0.0, (moment - reference).total_seconds())
+
+
+def next_poll_delay(
+    headers: Mapping[str, str], polls: int, *, now: datetime | None = None
+) -> float:
+    """Seconds to wait before reading an operation's status again. Rule: L17.
+
+    headers: of the last answer, keys lower-case. polls: polls already made, from 0;
+    used only without a `retry-after`: then 1, 2, 4, .. 30 s. Returns 1.0-600.0.
+    """
+    asked = retry_after_seconds(headers, now=now)
+    if asked is None:
+        return own_delay(polls)
+    return min(max(asked, MIN_DELAY_SECONDS), MAX_DELAY_SECONDS)
+
+
+def own_delay(polls: int) -> float:
+    """1, 2, 4, .. 30 s by the number of polls made. Rule: L17."""
+    return min(2.0 ** min(max(polls, 0), 10), _MAX_OWN_DELAY_SECONDS)
+
+
+def stretched(
+    delay_seconds: float,
+    *,
+    open_operations: int,
+    reads_left: float | None = None,
+    reads_to_end: int | None = None,
+    is_first: bool = False,
+) -> float:
+    """A poll delay long enough that all open operations share the reads. Rule: T9.
+
+    open_operations: running ones of this subscription and identity. reads_left: how
+    many reads ARM still allows this identity; None until ARM has reported it, and then
+    there is no shortage. reads_to_end: how many reads each operation needs if it has
+    ended by then, the poll included; None if it may need more. is_first: it was not
+    polled yet. Never shorter than `delay_seconds`.
+    """
+    if reads_left is None:
+        return delay_seconds
+    spare = max(reads_left - _RESERVED_READS, 0.0)
+    polls_per_second = _POLLS_PER_SECOND + spare / _SPENT_OVER_SECONDS
+    wait = open_operations / polls_per_second
+    if reads_to_end is not None:
+        rate = _FIRST_READS_PER_SECOND if is_first else _LATER_READS_PER_SECOND
+        lacking = open_operations * reads_to_end + _LEFT_FOR_OTHERS - reads_left
+        wait = min(wait, lacking / rate)
+    return max(delay_seconds, wait)
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None

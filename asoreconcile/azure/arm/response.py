@@ -1,0 +1,134 @@
+"""One HTTP answer of ARM, for the pure modules."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from math import isfinite
+from typing import Any
+
+import attrs
+
+from asoreconcile.base import foreign_json, jsontext
+from asoreconcile.base.objects import JsonObject
+
+# Headers that only ARM sends, and Microsoft Graph ("request-id"). We add other ids if
+# an answer lacks them.
+_MARKS = (
+    "x-ms-request-id",
+    "request-id",
+    "azure-asyncoperation",
+    "operation-location",
+)
+PERHAPS_A_PROXY = ": see whether a proxy answers in Azure's place"
+
+
+class BrokenBodyError(ValueError):
+    """A body that is not empty and not JSON: an HTML page, or one cut short."""
+
+
+@attrs.frozen(slots=False)
+class ArmResponse:
+    """Status, headers (keys lower-case) and the undecoded body. Immutable."""
+
+    status: int
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    content: bytes = attrs.field(default=b"", repr=False)
+
+    @cached_property
+    def document(self) -> Any:
+        """The JSON in the body; None for an empty body and for the literal `null`.
+
+        Raises BrokenBodyError for any other text. Rule: V6.
+        """
+        if not self.content.strip():
+            return None
+        try:
+            return jsontext.loads(self.content)
+        except jsontext.JSONDecodeError:
+            return self._lenient_document()
+
+    @property
+    def json_object(self) -> JsonObject | None:
+        """The body if it is a JSON object, else None. Raises BrokenBodyError."""
+        return self.document if isinstance(self.document, dict) else None
+
+    @property
+    def result(self) -> JsonObject | list[Any] | None:
+        """The body as the answer of an action, which may be a list; None for anything
+        else.
+        """
+        try:
+            document = self.document
+        except BrokenBodyError:
+            return None
+        return document if isinstance(document, dict | list) else None
+
+    @property
+    def text(self) -> str:
+        """The body as UTF-8; invalid bytes become U+FFFD."""
+        return self.content.decode("utf-8", "replace")
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the answer is not from Azure, such as a proxy's page.
+
+        Such an answer proves nothing: neither that a resource is gone, nor that it was
+        written. ARM's answers have its headers, and JSON. A HEAD's answer has only the
+        content type.
+        """
+        if any(self.header(name) for name in _MARKS):
+            return False
+        if not self.content.strip():
+            return "html" in self.header("content-type").lower()
+        try:
+            _ = self.document
+        except BrokenBodyError:
+            return True
+        return False
+
+    @property
+    def date(self) -> datetime | None:
+        """The server's time, so that delays do not depend on our clock."""
+        return parsed_date(self.headers.get("date", ""))
+
+    def header(self, name: str) -> str:
+        """One header's value, "" without it; `name` in lower case."""
+        return self.headers.get(name, "").strip()
+
+    def _lenient_document(self) -> Any:
+        # Accept a byte order mark and NaN; but the result must be valid JSON for a
+        # status.
+        try:
+            found = json.loads(
+                foreign_json.mended(self.content).decode("utf-8-sig"),
+                parse_constant=_no_number,
+                parse_float=_finite,
+            )
+            text = json.dumps(found, ensure_ascii=False)
+            return jsontext.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise BrokenBodyError(
+                f"the body of {len(self.content)} bytes is not JSON{PERHAPS_A_PROXY}"
+            ) from error
+
+
+def _no_number(text: str) -> None:
+    """NaN and Infinity are null, as JSON has none."""
+    del text
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if isfinite(number) else None
+
+
+def parsed_date(text: str) -> datetime | None:
+    """An HTTP date in UTC; None for anything else."""
+    from email.utils import parsedate_to_datetime
+
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

@@ -1,0 +1,279 @@
+"""The wire under the ARM client: azure-core's transport, by libcurl.
+
+Always verifying; proxies and CA bundle read from the environment once; no cookies, no
+retries, no redirects; the request target goes out byte for byte; bodies are read to a
+size and a time limit. Rules: L19, V8, V10, T10.
+"""
+
+import threading
+import urllib.request
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import SplitResult, urlsplit
+
+from azure.core.exceptions import (
+    AzureError,
+    ServiceRequestError,
+    ServiceResponseError,
+)
+from azure.core.pipeline.transport import HttpRequest, HttpResponse, HttpTransport
+
+from asoreconcile.azure.arm.ca_bundle import CertificateBundleError, ca_bundle
+from asoreconcile.azure.arm.errors import Sent
+from asoreconcile.base import call_limit, reconcile_context
+from asoreconcile.base.call_limit import Call
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.fencing import READS, Fence
+from asoreconcile.base.tls import client_context
+from asoreconcile.wire.destination import Destination, Proxy
+from asoreconcile.wire.errors import WireError
+from asoreconcile.wire.handle import Patience
+from asoreconcile.wire.pool import HandlePool
+from asoreconcile.wire.request import WireAnswer, WireRequest
+from asoreconcile.wire.trust import TlsTrust
+
+CONNECT_TIMEOUT_SECONDS = 10
+READ_TIMEOUT_SECONDS = 90
+# Silence before the first byte, and then the longest body (`MAX_BODY_SECONDS`).
+MAX_CALL_SECONDS = 210.0
+# ARM turns answers beyond 8 MB into a 500 (V8); decompressed and in tests, some more.
+MAX_BODY_BYTES = 32 * 1024 * 1024
+MAX_BODY_SECONDS = 120.0
+
+
+class _Headers(dict[str, str]):
+    """Of an answer: the wire has lower-case names, and any case finds them."""
+
+    __slots__ = ()
+
+    def __getitem__(self, name: str) -> str:
+        return super().__getitem__(name.lower())
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and super().__contains__(name.lower())
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a header, else `default`."""
+        return super().get(name.lower(), default)
+
+
+class ArmHttpResponse(HttpResponse):
+    """An answer as azure-core has it, read to its end."""
+
+    def __init__(self, request: HttpRequest, answer: WireAnswer) -> None:
+        super().__init__(request, answer)
+        self.status_code = answer.status
+        self.headers = _Headers(answer.headers)
+        self.content_type = answer.headers.get("content-type")
+        self._content = answer.body
+
+    def body(self) -> bytes:
+        """Decompressed, and in memory already: no call waits for the network."""
+        return self._content
+
+
+class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
+    """Requests of a pipeline, each over a connection to its URL's host. Thread-safe.
+
+    Whom to talk to is the pipeline's to say (`bearer.BearerPolicy`): over TLS, at any
+    rate.
+    """
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        connections: int = 32,
+        before_write: Fence | None = None,
+        read_seconds: float = READ_TIMEOUT_SECONDS,
+        clock: Clock | None = None,
+    ) -> None:
+        """url: the host's that most requests go to.
+        connections: kept open at most; as many as there are workers (T10).
+        before_write: called when a request that may change something is about to go out
+        on its connection, and before each further piece of it; what it raises is raised
+        instead, and ARM has nothing to act on (LE-5, `fencing`).
+        read_seconds: the longest silence. clock: `HandlePool`'s.
+
+        Raises CertificateBundleError.
+        """
+        self._connections = connections
+        self._fence = before_write
+        self._read_seconds = read_seconds
+        self._clock = clock
+        self._trust = _trust(ca_bundle())
+        self._proxies = urllib.request.getproxies()
+        self._lock = threading.Lock()
+        self._pools: dict[str, HandlePool] = {}
+        self._is_closed = False
+        self._pool(url)
+
+    def send(self, request: HttpRequest, **_: Any) -> HttpResponse:
+        """One answer, whole, with the URL's path and query sent as they are (L19).
+
+        Raises ServiceRequestError when nothing was sent, else ServiceResponseError,
+        around a WireError. Raises StoppedError once closed: whoever asks then is being
+        stopped, and has nothing to report.
+        """
+        trace = reconcile_context.trace()
+        parts = urlsplit(request.url)
+        if trace is None:
+            return self._send(request, parts)
+        host = parts.netloc.rpartition("@")[2]
+        with trace.request(request.method, host, parts.path) as span:
+            answer = self._send(request, parts)
+            span.answered(answer.status_code or 0)
+            return answer
+
+    def _send(self, request: HttpRequest, parts: SplitResult) -> HttpResponse:
+        self._check_open()
+        target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+        is_read = request.method in READS
+        outer = call_limit.current()
+        limit = nullcontext(outer) if outer else limited_call(is_read=is_read)
+        try:
+            sent = WireRequest(
+                request.method, target, tuple(request.headers.items()), _body(request)
+            )
+            with limit as call:
+                answer = self._pool(request.url).exchange(
+                    sent,
+                    call=call,
+                    patience=Patience(
+                        connect=CONNECT_TIMEOUT_SECONDS,
+                        silence=self._read_seconds,
+                        body=MAX_BODY_SECONDS,
+                    ),
+                    max_bytes=MAX_BODY_BYTES,
+                )
+        except WireError as error:
+            self._check_open()
+            kind = ServiceResponseError if error.is_sent else ServiceRequestError
+            raise kind(str(error), error=error) from error
+        except ValueError as error:
+            raise ServiceRequestError(f"not sent: {error}", error=error) from error
+        return ArmHttpResponse(request, answer)
+
+    def open(self) -> None:
+        """Nothing to do: connections open as they are needed."""
+        self._check_open()
+
+    def close(self) -> None:
+        """Close all connections; who waits for an answer gets StoppedError."""
+        with self._lock:
+            self._is_closed = True
+            pools = list(self._pools.values())
+        for pool in pools:
+            pool.close()
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_value: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise StoppedError("the connections to Azure are closed") from None
+
+    def _pool(self, url: str) -> HandlePool:
+        """The connections to a URL's host. Raises ValueError."""
+        parts = urlsplit(url)
+        authority = parts.netloc.rpartition("@")[2].lower()
+        with self._lock:
+            self._check_open()
+            pool = self._pools.get(authority)
+            if pool is None:
+                if parts.scheme.lower() != "https":
+                    raise ValueError(
+                        "a token must not travel in the clear: use https://"
+                    )
+                destination = Destination.of(
+                    f"https://{authority}", proxy=_proxy(url, self._proxies)
+                )
+                pool = self._pools[authority] = HandlePool(
+                    destination,
+                    trust=lambda: self._trust,
+                    max_idle=self._connections,
+                    fence=self._fence,
+                    clock=self._clock,
+                )
+            return pool
+
+
+def limited_call(*, is_read: bool) -> AbstractContextManager[Call]:
+    """The longest that a call may take, connecting and reading included."""
+    return call_limit.limited(MAX_CALL_SECONDS, is_read=is_read)
+
+
+def advice(error: BaseException) -> str:
+    """What to look at when a request failed so; "" when there is nothing to say."""
+    if isinstance(error, WireError) and error.is_untrusted:
+        return (
+            "; the server's certificate does not hold: check this machine's clock, the "
+            "endpoint's host, and the CA bundle in REQUESTS_CA_BUNDLE or SSL_CERT_FILE"
+        )
+    return ""
+
+
+def cause(error: AzureError) -> BaseException:
+    """What azure-core has wrapped, or the error itself."""
+    inner: BaseException | None = error.inner_exception
+    return inner or error
+
+
+def sent(error: AzureError) -> Sent:
+    """Whether a request that failed in the transport may have been executed.
+
+    "no" where the transport knows; azure-core's own split takes a TLS connection that
+    broke while the answer was awaited for one that could not be made.
+    """
+    inner = cause(error)
+    return "no" if isinstance(inner, WireError) and not inner.is_sent else "maybe"
+
+
+def _body(request: HttpRequest) -> bytes | None:
+    data: object = request.data
+    if isinstance(data, str):
+        return data.encode()
+    if data is None or isinstance(data, bytes):
+        return data
+    raise ValueError(f"the body is neither text nor bytes but {type(data).__name__}")
+
+
+def _trust(bundle: str) -> TlsTrust:
+    """Raises CertificateBundleError for what is no bundle: libcurl would tell at the
+    first request only.
+    """
+    path = Path(bundle)
+    try:
+        if not path.is_dir():
+            client_context(cafile=bundle)
+    except OSError as error:
+        raise CertificateBundleError(f"not a CA bundle: {bundle}: {error}") from error
+    return TlsTrust(path)
+
+
+def _proxy(url: str, proxies: Mapping[str, str]) -> Proxy | None:
+    """The environment's, unless NO_PROXY excludes the host. Raises ValueError."""
+    address = proxies.get("https") or proxies.get("all")
+    if not address:
+        return None
+    from requests.utils import should_bypass_proxies
+
+    if should_bypass_proxies(url, no_proxy=None):
+        return None
+    try:
+        return Proxy.of(address)
+    except ValueError as error:
+        raise ValueError(f"the environment's proxy: {error}") from None

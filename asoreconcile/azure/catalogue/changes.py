@@ -1,0 +1,68 @@
+"""Checks that name and owner of an existing Azure resource do not change.
+
+A PUT under another name or owner would create a second resource and leave the first one
+behind. Before the resource exists anything may change.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from asoreconcile.azure.catalogue.kind_rules import kind_changes
+from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.catalogue.problems import Problem
+from asoreconcile.base.objects import JsonObject, key_of, spec
+
+
+def change_problems(
+    version: KindVersion,
+    old: JsonObject,
+    new: JsonObject,
+    *,
+    claimed: bool,
+    name: str = "",
+) -> list[Problem]:
+    """The forbidden changes of an update; [] if it is allowed.
+
+    claimed: whether the new object is tied to a resource already; name: what that one
+    is called in Azure, where it is known. Name and owner come at once, so that one
+    edit mends both. Rules: R10.1, R10.2.
+    """
+    found = [*kind_changes(version.group_kind, old, new)]
+    if claimed:
+        at = f"{version.gvk} {key_of(new).name}"
+        found += _written_once(spec(old), spec(new), at, name)
+    return found
+
+
+def _written_once(
+    old: JsonObject, new: JsonObject, at: str, name: str
+) -> Iterator[Problem]:
+    was, now = old.get("azureName"), new.get("azureName")
+    # Not where it was empty: the default that is filled in is the name in use.
+    if was and was != now:
+        yield _refused("spec.azureName", was, now, at)
+    elif not was and now and name and str(now).casefold() != name.casefold():
+        yield _refused("spec.azureName", name, now, at)
+    yield from _owner(old.get("owner"), new.get("owner"), at)
+
+
+def _owner(old: Any, new: Any, at: str) -> Iterator[Problem]:
+    """The first difference only: the others follow from it."""
+    if bool(old) != bool(new):
+        done = "added" if new else "removed"
+        yield Problem("spec.owner", f"cannot be {done} any more: {at} is in Azure")
+        return
+    if isinstance(old, dict) and isinstance(new, dict):
+        for part in ("name", "armId"):
+            was, now = old.get(part) or "", new.get(part) or ""
+            if was != now:
+                yield _refused(f"spec.owner.{part}", was, now, at)
+                return
+
+
+def _refused(path: str, was: Any, now: Any, at: str) -> Problem:
+    return Problem(
+        path,
+        f"cannot change from {was!r} to {now!r}: {at} is in Azure; change it back, or "
+        "delete the object and create it anew",
+    )

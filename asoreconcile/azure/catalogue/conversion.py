@@ -1,0 +1,259 @@
+"""Converts a custom resource to another version of its kind: `convert`.
+
+Two sorts of versions take part. Those of the catalogue are what users write. Beside
+each stands its stored form, `<version>storage`, that nobody writes: it keeps what a
+version does not know in property bags, and in `spec.originalVersion` which version the
+user wrote, because the request to Azure is made with that one's tables and api-version.
+
+A version of the catalogue has no room for either: there both become an annotation, so
+that reading an object at one version and writing it back loses nothing.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import attrs
+
+from asoreconcile.azure.catalogue.conversion_data import (
+    EMPTY,
+    Tree,
+    digest,
+    tree_of,
+)
+from asoreconcile.azure.catalogue.field_renames import field_renames
+from asoreconcile.azure.catalogue.kinds import Kind, KindVersion, UnknownVersionError
+from asoreconcile.azure.catalogue.names import azure_name
+from asoreconcile.azure.catalogue.projection import Projection
+from asoreconcile.azure.catalogue.property_bag import ConversionDataError
+from asoreconcile.base import jsontext
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import JsonObject, annotations, copy_json, gvk_of, key_of
+
+CARRIED = "asoreconcile/conversion-data"
+ORIGINAL_VERSION = "originalVersion"
+STORED_SUFFIX = "storage"
+
+
+class KindConversionError(AsoreconcileError):
+    """An object cannot be converted, and why; the caller adds the object's name."""
+
+
+@attrs.frozen
+class Form:
+    """One version of a kind as it is in an `apiVersion`."""
+
+    version: KindVersion
+    stored: bool
+
+    @property
+    def name(self) -> str:
+        """As it is in an apiVersion: `v1api20230101`, or with `storage` at its end."""
+        return self.version.gvk.version + (STORED_SUFFIX if self.stored else "")
+
+    def schema(self, part: str) -> JsonObject:
+        """Of `spec` or `status`; property bags are not part of it."""
+        if part == "spec":
+            return self.version.spec_schema
+        return self.version.status_shapes.schema(self.version.status_shape)
+
+
+@attrs.frozen
+class _Carried:
+    """An object's carried data: its author's version, and values that the version
+    cannot represent.
+    """
+
+    authored: str
+    tree: Tree = EMPTY
+
+
+def stored_name(kind: Kind) -> str:
+    """The version that objects of a kind with several versions are stored in."""
+    return kind.storage + STORED_SUFFIX
+
+
+def form(kind: Kind, name: str) -> Form:
+    """A version by the name in its `apiVersion`. Raises UnknownVersionError."""
+    plain = name.removesuffix(STORED_SUFFIX)
+    if name not in kind.versions and plain in kind.versions:
+        return Form(kind.version(plain), stored=True)
+    return Form(kind.version(name), stored=False)
+
+
+def convert(
+    kind: Kind, obj: JsonObject, to: str, *, lenient: bool = False
+) -> JsonObject:
+    """The object at another version of its kind; `to` is the version's bare name.
+
+    obj: reads apiVersion, metadata.annotations, spec, status; all else is as it was.
+    There and back gives the same object, by whatever versions it went. Pure: never
+    changes obj, shares nothing with it. Raises ConversionError.
+    lenient: an entry of a spec's property bag that cannot be read is carried along,
+    and its field not shown: for whom one object must not hide the others. Of a status
+    that is always so: it will be written again.
+    """
+    try:
+        # A copy: what a projection leaves as it is would else be shared with the
+        # caller.
+        return _converted(kind, copy_json(obj), to, lenient=lenient)
+    except (ConversionDataError, UnknownVersionError) as error:
+        own = gvk_of(obj).version
+        raise KindConversionError(f"cannot convert {own} to {to}: {error}") from error
+
+
+def rewritten(kind: Kind, obj: JsonObject, to: str) -> tuple[JsonObject, list[str]]:
+    """A manifest as its author would write it in another version of its kind.
+
+    As `convert`, but the author is the new version's, and the Azure name stays what it
+    was where the two versions make up different ones. The second value names what the
+    version does not know, as `spec.subnets[0].field`: it is in the annotation, in case
+    the manifest is converted again. Raises ConversionError.
+    """
+    made = convert(kind, obj, to)
+    target = form(kind, to)
+    if target.stored:
+        return made, []
+    _keep_name(kind, obj, made)
+    raw = jsontext.loads(annotations(made).get(CARRIED) or "{}")
+    tree = tree_of(raw.get("tree") or {})
+    return _annotated(made, target, to, tree), [*tree.paths()]
+
+
+def _keep_name(kind: Kind, obj: JsonObject, made: JsonObject) -> None:
+    source = form(kind, gvk_of(obj).version).version
+    target = form(kind, gvk_of(made).version).version
+    if target.fixed_name is not None:
+        return  # such a version has no field for another
+    name = azure_name(source, obj)
+    # A name that is drawn is another one with each call: there is none to keep.
+    drawn = name != azure_name(source, obj)
+    if not name or drawn or name == azure_name(target, made):
+        return
+    if not key_of(obj).namespace:
+        raise KindConversionError(
+            f"{made['apiVersion']} would give it another Azure name: set"
+            " metadata.namespace or spec.azureName"
+        )
+    others = {k: v for k, v in made["spec"].items() if k != "azureName"}
+    made["spec"] = {"azureName": name, **others}
+
+
+def authored_version(kind: Kind, obj: JsonObject) -> str:
+    """The version in which the user wrote the spec. Raises ConversionError.
+
+    A stored object without the name of a version that is known (it was written by a
+    newer operator, or by hand) counts as written in the version it is stored in.
+    """
+    try:
+        source = form(kind, gvk_of(obj).version)
+        return _carried(kind, source, obj, obj.get("spec")).authored
+    except (ConversionDataError, UnknownVersionError) as error:
+        raise KindConversionError(str(error)) from error
+
+
+def _converted(kind: Kind, obj: JsonObject, to: str, *, lenient: bool) -> JsonObject:
+    source, target = form(kind, gvk_of(obj).version), form(kind, to)
+    if source == target:
+        return obj
+    spec = obj.get("spec")
+    brought = _carried(kind, source, obj, spec)
+    # The author's version was read from it above; no version of the catalogue has it.
+    if source.stored and isinstance(spec, dict):
+        spec = {k: v for k, v in spec.items() if k != ORIGINAL_VERSION}
+    left: dict[str, Tree] = {}
+    made = {**obj, "apiVersion": f"{kind.group}/{to}"}
+    for part, value in (("spec", spec), ("status", obj.get("status"))):
+        if isinstance(value, dict):
+            beside = brought.tree.fields.get(part, EMPTY)
+            way = _way(source, target, part, lenient=lenient)
+            made[part], rest = way.projection.project(
+                value, way.schema, way.own, beside
+            )
+            if rest:
+                left[part] = rest
+    return _annotated(made, target, brought.authored, Tree(fields=left))
+
+
+@attrs.frozen
+class _Way:
+    """From one form to another, for the spec or the status."""
+
+    projection: Projection
+    own: JsonObject
+    schema: JsonObject
+
+
+@lru_cache(maxsize=1024)
+def _way(source: Form, target: Form, part: str, *, lenient: bool) -> _Way:
+    # Kept, as a projection learns where two schemas are alike and is quick from then
+    # on.
+    renamed = field_renames(source.version, target.version) if part == "spec" else {}
+    projection = Projection(
+        renamed,
+        from_stored=source.stored,
+        to_stored=target.stored,
+        lenient=lenient or part == "status",
+    )
+    return _Way(projection, source.schema(part), target.schema(part))
+
+
+def _carried(kind: Kind, source: Form, obj: JsonObject, spec: Any) -> _Carried:
+    own = source.version.gvk.version
+    if source.stored:
+        stated = spec.get(ORIGINAL_VERSION) if isinstance(spec, dict) else None
+        return _Carried(stated if stated in kind.versions else own)
+    text = _notes(obj).get(CARRIED)
+    if text is None:
+        return _Carried(own)
+    try:
+        raw = jsontext.loads(text)
+        authored, shown = raw.get("authored"), raw.get("shown")
+        tree = tree_of(raw.get("tree") or {})
+    except (AttributeError, ValueError) as error:
+        raise ConversionDataError(
+            f"annotation {CARRIED} is unreadable: remove it"
+        ) from error
+    except ConversionDataError as error:
+        raise ConversionDataError(
+            f"annotation {CARRIED}: {error}: remove it"
+        ) from error
+    if authored not in kind.versions or shown != digest(spec):
+        # This is not the spec that was shown: somebody wrote it, and in this version.
+        authored = own
+    return _Carried(authored, tree)
+
+
+def _annotated(made: JsonObject, target: Form, authored: str, tree: Tree) -> JsonObject:
+    """Where the target has no room for it, what is carried becomes an annotation."""
+    given = _notes(made)
+    meta = dict(made.get("metadata") or {})
+    notes = {k: v for k, v in given.items() if k != CARRIED}
+    if target.stored:
+        # An object without a spec, such as one that is only patched in its status,
+        # stays so.
+        if isinstance(made.get("spec"), dict):
+            made["spec"] = {**made["spec"], ORIGINAL_VERSION: authored}
+    else:
+        carried: JsonObject = {}
+        if authored != target.name:
+            carried |= {"authored": authored, "shown": digest(made.get("spec"))}
+        if tree:
+            carried["tree"] = tree.to_json()
+        if carried:
+            notes[CARRIED] = jsontext.dumps(carried, sort_keys=True).decode()
+    # Where there was nothing, nothing is added: an empty map would be a change.
+    if notes or CARRIED in given:
+        meta["annotations"] = notes
+        if not notes:
+            del meta["annotations"]
+        made["metadata"] = meta
+    return made
+
+
+def _notes(obj: JsonObject) -> Mapping[str, str]:
+    meta = obj.get("metadata") or {}
+    notes = (meta.get("annotations") or {}) if isinstance(meta, dict) else None
+    if not isinstance(notes, dict):
+        raise ConversionDataError("metadata, or its annotations, are no object")
+    return notes

@@ -1,0 +1,40 @@
+"""What the types of a schema can hold. Pure."""
+
+from typing import Any
+
+from asoreconcile.base.objects import JsonObject
+
+ANY = "x-kubernetes-preserve-unknown-fields"
+_INTEGERS = 2**63
+
+
+def is_int64(value: float) -> bool:
+    """Whether the API server takes a number, int or float, for an integer."""
+    return -_INTEGERS <= value < _INTEGERS and value == int(value)
+
+
+def fits(schema: JsonObject, value: Any) -> bool:
+    """Whether a schema's types can hold a value; constraints are not looked at.
+
+    Fields of an object that it does not know do not matter: they are carried.
+    """
+    if value is None or schema.get(ANY):
+        return True
+    match schema.get("type", "object"):
+        case "object" if isinstance(value, dict):
+            inner = schema.get("additionalProperties")
+            return inner is None or all(fits(inner, v) for v in value.values())
+        case "array" if isinstance(value, list):
+            return all(fits(schema["items"], item) for item in value)
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "integer":
+            # JSON has one sort of numbers: to the API server 3.0 is a whole one.
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            return is_number and is_int64(value)
+        case _:
+            return False

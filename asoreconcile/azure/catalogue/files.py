@@ -1,0 +1,130 @@
+"""Catalogue files: what a folder of kinds holds, read and written.
+
+    index.json             every group, kind, plural and version: a list costs one read
+    <group>.json           kind-versions, mapping tables, status shapes: what a
+                           reconcile needs
+    schemas/<group>.json   spec shapes: what a CRD and validation need besides
+
+A group's file is named after it without `.azure.com`. All are JSON; the writer puts
+one kind-version, table or shape on a line, so that a change reads as a small diff.
+`controllers/README.md` has the members.
+"""
+
+from collections.abc import Mapping
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import JsonObject
+
+INDEX_FORMAT = "asoreconcile.kinds-index/1"
+GROUP_FORMAT = "asoreconcile.kinds/1"
+SCHEMAS_FORMAT = "asoreconcile.schemas/1"
+
+
+class CatalogueFileError(AsoreconcileError):
+    """A catalogue file that is absent, no JSON, or of another format."""
+
+
+class KindFolder:
+    """One folder of catalogue files. Reads on call, keeps nothing; thread-safe."""
+
+    def __init__(self, root: Traversable) -> None:
+        self._root = root
+
+    def __repr__(self) -> str:
+        return f"KindFolder({str(self._root)!r})"
+
+    def index(self) -> JsonObject:
+        """`{group: {kind: {plural, storage, scope, versions, categories?}}}`."""
+        groups: JsonObject = self._read("index.json", INDEX_FORMAT)["groups"]
+        return groups
+
+    def group(self, group: str) -> JsonObject:
+        """`{kinds, tables, status}` of one group. Raises CatalogueFileError."""
+        return self._read(f"{file_stem(group)}.json", GROUP_FORMAT)
+
+    def schemas(self, group: str) -> JsonObject:
+        """`{name: shape}` of one group's specs. Raises CatalogueFileError."""
+        name = f"schemas/{file_stem(group)}.json"
+        shapes: JsonObject = self._read(name, SCHEMAS_FORMAT)["spec"]
+        return shapes
+
+    def _read(self, name: str, expected: str) -> JsonObject:
+        try:
+            content: JsonObject = orjson.loads(self._root.joinpath(name).read_bytes())
+        except (OSError, ValueError) as error:
+            raise CatalogueFileError(
+                f"cannot read the kinds in {self._root}/{name}: {error}"
+            ) from error
+        # A folder of somebody else's may have been made by another release.
+        found = content.get("format")
+        if found != expected:
+            raise CatalogueFileError(
+                f"{self._root}/{name} has format {found!r}, not {expected!r}:"
+                " make it anew with hack/kinds of this version"
+            )
+        return content
+
+
+def file_stem(group: str) -> str:
+    """A group's file name without `.json`: `cache` for `cache.azure.com`."""
+    return group.removesuffix(".azure.com")
+
+
+def write_index(folder: Path, groups: Mapping[str, Mapping[str, JsonObject]]) -> None:
+    """Write `index.json`: a line for each kind, in order, the same bytes each time."""
+    lines = ["{", f'"format": {_json(INDEX_FORMAT)},', '"groups": {']
+    lines += _joined(
+        [
+            f"{_json(group)}: {{\n" + "\n".join(_members(kinds)) + "}"
+            for group, kinds in sorted(groups.items())
+        ]
+    )
+    _write(folder / "index.json", [*lines, "}}"])
+
+
+def write_group(
+    folder: Path,
+    group: str,
+    *,
+    kinds: Mapping[str, JsonObject],
+    tables: Mapping[str, Any],
+    status: Mapping[str, Any],
+    spec: Mapping[str, Any],
+) -> None:
+    """Write both files of a group; equal content gives equal bytes."""
+    lines = ["{", f'"format": {_json(GROUP_FORMAT)},', f'"group": {_json(group)},']
+    lines.append('"kinds": {')
+    lines += _joined([_kind(name, kind) for name, kind in sorted(kinds.items())])
+    lines += ["},", '"tables": {', *_members(tables)]
+    lines += ["},", '"status": {', *_members(status), "}}"]
+    _write(folder / f"{file_stem(group)}.json", lines)
+    lines = ["{", f'"format": {_json(SCHEMAS_FORMAT)},', f'"group": {_json(group)},']
+    lines += ['"spec": {', *_members(spec), "}}"]
+    _write(folder / "schemas" / f"{file_stem(group)}.json", lines)
+
+
+def _kind(name: str, kind: JsonObject) -> str:
+    versions = "\n".join(_members(kind["versions"]))
+    return f'{_json(name)}: {{"versions": {{\n{versions}}}}}'
+
+
+def _members(mapping: Mapping[str, Any]) -> list[str]:
+    return _joined([f"{_json(k)}: {_json(v)}" for k, v in sorted(mapping.items())])
+
+
+def _joined(items: list[str]) -> list[str]:
+    return [item + "," for item in items[:-1]] + items[-1:]
+
+
+def _write(path: Path, lines: list[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()

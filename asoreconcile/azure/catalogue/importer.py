@@ -1,0 +1,264 @@
+"""From the extracted catalogue (`asoreconcile.catalogue/v1`) to the project's own form.
+
+The extracted files hold one JSON object per API group: schemas with `{"$def": name}`
+references, mapping tables, kinds with their versions. `hack/kinds` calls this; nothing
+at run time does.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+import orjson
+
+from asoreconcile.azure.catalogue.files import (
+    CatalogueFileError,
+    write_group,
+    write_index,
+)
+from asoreconcile.azure.catalogue.shapes import ShapeWriter
+from asoreconcile.azure.catalogue.tables import NAME_FIELD
+from asoreconcile.base.objects import JsonObject
+
+SOURCE_FORMAT = "asoreconcile.catalogue/v1"
+# What the source does not say of the kinds without ARM: whose each is.
+_OWNERS = {
+    ("dbformysql.azure.com", "User"): "dbformysql.azure.com/FlexibleServer",
+    ("dbforpostgresql.azure.com", "User"): "dbforpostgresql.azure.com/FlexibleServer",
+    ("sql.azure.com", "User"): "sql.azure.com/ServersDatabase",
+}
+_NO_INPUTS = ("owner", "operatorSpec")
+_DIRECTORY_OBJECTS = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "objectID": {"type": "string"},
+            "objectIDFromConfig": {
+                "type": "object",
+                "properties": {"key": {"type": "string"}, "name": {"type": "string"}},
+                "required": ["key", "name"],
+            },
+        },
+    },
+}
+# What newer releases of ASO than the source's have in a spec; the source wins.
+_FURTHER_FIELDS: Mapping[tuple[str, str], JsonObject] = {
+    ("entra.azure.com", "SecurityGroup"): {
+        "members": _DIRECTORY_OBJECTS,
+        "owners": _DIRECTORY_OBJECTS,
+    },
+}
+# The tables of inputs that are no Secrets.
+_CONFIG_MAPS = {"fields": [["objectIDFromConfig", "objectIDFromConfig", "cm"]]}
+
+
+@attrs.frozen
+class Made:
+    """How much was converted."""
+
+    groups: int
+    kinds: int
+    versions: int
+
+
+def convert(source: Path, target: Path) -> Made:
+    """Write every group of the source folder and the index. Raises CatalogueFileError.
+
+    Files of groups that are gone stay: the folder is under version control.
+    """
+    index: dict[str, dict[str, JsonObject]] = {}
+    for path in sorted(source.glob("*.json")):
+        raw = orjson.loads(path.read_bytes())
+        if raw.get("format") != SOURCE_FORMAT:
+            raise CatalogueFileError(f"{path} is not in the form {SOURCE_FORMAT}")
+        index[raw["group"]] = _group(raw, target)
+    write_index(target, index)
+    kinds = [kind for group in index.values() for kind in group.values()]
+    return Made(len(index), len(kinds), sum(len(k["versions"]) for k in kinds))
+
+
+def expanded(schema: JsonObject, defs: Mapping[str, JsonObject]) -> JsonObject:
+    """A schema of the source with its `$def` references replaced."""
+    if "$def" in schema:
+        return expanded(defs[schema["$def"]], defs)
+    result = dict(schema)
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(result.get(keyword), dict):
+            result[keyword] = expanded(result[keyword], defs)
+    if "properties" in result:
+        result["properties"] = {
+            name: expanded(child, defs) for name, child in schema["properties"].items()
+        }
+    return result
+
+
+def _group(raw: JsonObject, target: Path) -> dict[str, JsonObject]:
+    schemas = {
+        (kind, version): expanded(entry["schema"], raw["defs"])["properties"]
+        for kind, versions in raw["kinds"].items()
+        for version, entry in versions["versions"].items()
+        if "schema" in entry
+    }
+    for (kind, _), parts in schemas.items():
+        if further := _FURTHER_FIELDS.get((raw["group"], kind)):
+            properties = {**further, **parts["spec"]["properties"]}
+            parts["spec"]["properties"] = dict(sorted(properties.items()))
+    for (kind, version), parts in schemas.items():
+        entry = raw["kinds"][kind]["versions"][version]
+        if "spec" in entry:
+            table = raw["types"][entry["spec"]]
+            _mark_unions(parts["status"], table, raw["types"])
+    tables = {name: _table(table) for name, table in raw["types"].items()}
+    without_arm: dict[tuple[str, str], JsonObject] = {}
+    for (kind, version), parts in schemas.items():
+        if "spec" not in raw["kinds"][kind]["versions"][version]:
+            head = {"table": _input_table(parts["spec"], tables)}
+            if owner := _OWNERS.get((raw["group"], kind)):
+                head["owner"] = owner
+            without_arm[kind, version] = head
+    spec, status = ShapeWriter(), ShapeWriter()
+    for parts in schemas.values():
+        spec.count(parts["spec"])
+        status.count(parts["status"])
+    kinds: dict[str, JsonObject] = {}
+    for name, kind in raw["kinds"].items():
+        versions = {
+            version: entry
+            if "sameAs" in entry
+            else _head(entry)
+            | without_arm.get((name, version), {})
+            | {
+                "spec": spec.pack(schemas[name, version]["spec"], named=True),
+                "status": status.pack(schemas[name, version]["status"], named=True),
+            }
+            for version, entry in kind["versions"].items()
+        }
+        kinds[name] = {"versions": versions}
+    write_group(
+        target,
+        raw["group"],
+        kinds=kinds,
+        tables=tables,
+        status=status.named,
+        spec=spec.named,
+    )
+    return {name: _index_entry(raw["group"], k) for name, k in raw["kinds"].items()}
+
+
+def _index_entry(group: str, kind: JsonObject) -> JsonObject:
+    entry = {
+        "plural": kind["plural"],
+        "scope": next(
+            (v["scope"] for v in kind["versions"].values() if "scope" in v), ""
+        ),
+        # The extraction names the stored form; users know the version beside it.
+        "storage": kind["storage"].removesuffix("storage"),
+        "versions": sorted(kind["versions"]),
+    }
+    if kind["categories"] != ["azure", group.partition(".")[0]]:
+        entry["categories"] = kind["categories"]
+    return entry
+
+
+def _head(entry: JsonObject) -> JsonObject:
+    owner = entry.get("owner")
+    head = {
+        "armType": entry.get("armType"),
+        "apiVersion": entry.get("apiVersion"),
+        "scope": entry.get("scope"),
+        "owner": owner and ("/".join(owner) if len(owner) == 2 else "*"),
+        "operations": entry.get("ops"),
+        "fixedName": entry.get("fixedName"),
+        "table": entry.get("spec"),
+        "exports": _exports(entry.get("export", {})),
+    }
+    return {key: value for key, value in head.items() if value}
+
+
+def _exports(export: JsonObject) -> JsonObject:
+    paths = export.get("configMapPaths", {})
+    exports = {
+        "secrets": export.get("secrets"),
+        "configMaps": {key: paths.get(key) for key in export.get("configMaps", ())},
+    }
+    return {key: value for key, value in exports.items() if value}
+
+
+def _table(table: JsonObject) -> JsonObject:
+    fields = [_field(entry) for entry in table["f"]]
+    fields.sort(key=lambda field: field[0] != NAME_FIELD)  # bodies start with the name
+    made = {
+        # The extraction names a field once for every place that reads it.
+        "fields": [f for i, f in enumerate(fields) if f not in fields[:i]],
+        "absent": table.get("a"),
+        "leaves": table.get("oneOf"),
+        "leafNamed": bool(table.get("demote")),
+        "owned": [p for p in table.get("armonly", ()) if p != "name"],
+    }
+    return {key: value for key, value in made.items() if value}
+
+
+def _input_table(schema: JsonObject, tables: JsonObject) -> str:
+    """The name of a table of the Secrets and ConfigMaps that a spec without ARM names,
+    and of nothing else: there is no body for it to map to. Adds it, and what it needs,
+    to `tables`.
+    """
+    fields = []
+    for name, child in sorted(schema.get("properties", {}).items()):
+        if child == _DIRECTORY_OBJECTS:
+            fields.append([name, name, "[]@" + _add_table(_CONFIG_MAPS, tables)])
+        if name in _NO_INPUTS or child.get("type") != "object":
+            continue
+        if set(child.get("properties", {})) == {"key", "name"}:
+            fields.append([name, name, "secret"])
+        elif "properties" in child and _has_secrets(child):
+            fields.append([name, name, "@" + _input_table(child, tables)])
+    return _add_table({"fields": fields}, tables)
+
+
+def _add_table(table: JsonObject, tables: JsonObject) -> str:
+    """The name of a table that is made up here."""
+    name = "t" + hashlib.sha256(repr(table["fields"]).encode()).hexdigest()[:10]
+    tables[name] = table
+    return name
+
+
+def _has_secrets(schema: JsonObject) -> bool:
+    children = schema.get("properties", {})
+    return set(children) == {"key", "name"} or any(map(_has_secrets, children.values()))
+
+
+def _field(entry: Any) -> Any:
+    if isinstance(entry, str):
+        return entry
+    source, target, conversion, *flags = entry
+    return [source, target, conversion, *(flag for flag in flags if flag)]
+
+
+def _mark_unions(status: JsonObject, table: JsonObject, tables: JsonObject) -> None:
+    """Name the discriminator on every status object whose spec side is a union.
+
+    Walks both sides together by field name. A status may call a leaf after its
+    discriminator value where the spec calls it after its type, so the value decides.
+    """
+    while "items" in status or "additionalProperties" in status:
+        status = status.get("items") or status["additionalProperties"]
+    properties = status.get("properties", {})
+    if "disc" in table:
+        discriminator, values = table["disc"]
+        by_fold = {name.casefold(): name for name in properties}
+        # By value and not by name: leaves are called otherwise in some statuses.
+        status["union"] = [
+            discriminator,
+            {
+                value: leaf if leaf in properties else by_fold[value.casefold()]
+                for leaf, value in values.items()
+            },
+        ]
+    for entry in table["f"]:
+        if not isinstance(entry, str) and "@" in entry[2] and entry[0] in properties:
+            nested = tables[entry[2].partition("@")[2]]
+            _mark_unions(properties[entry[0]], nested, tables)

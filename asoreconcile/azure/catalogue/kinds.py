@@ -1,0 +1,372 @@
+"""Which kinds there are, and all that is known of each: the catalogue.
+
+A `Catalogue` reads folders of catalogue files (`files`): the index at once, a group
+when one of its versions is asked for, spec schemas when one is expanded. What it
+gives out is immutable. Everything here may be used from any thread.
+"""
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Literal
+
+import attrs
+
+from asoreconcile.azure.catalogue.files import KindFolder
+from asoreconcile.azure.catalogue.lazy_json import LazyJson
+from asoreconcile.azure.catalogue.shapes import Shape, Shapes
+from asoreconcile.azure.catalogue.suggestions import hint
+from asoreconcile.azure.catalogue.tables import Table, Tables
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import GroupKind, GroupVersionKind, JsonObject
+
+ResourceScope = Literal["ResourceGroup", "Extension", "Tenant", "Location", ""]
+_VERSION = re.compile(r"v(?:1api)?(\d*)(\w*)")
+
+
+class NotInCatalogueError(AsoreconcileError):
+    """No such group or kind; the message names the nearest."""
+
+
+class UnknownVersionError(AsoreconcileError):
+    """The kind has no such version; the message names those it has."""
+
+
+@attrs.frozen
+class Exports:
+    """What a kind can write into Secrets and ConfigMaps.
+
+    secrets, config_maps: the keys of `operatorSpec.secrets` and `.configMaps`.
+    config_map_paths: per ConfigMap key the dotted path in the status it is read from;
+    a key without one needs an extension.
+    """
+
+    secrets: tuple[str, ...] = ()
+    config_maps: tuple[str, ...] = ()
+    config_map_paths: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Kind:
+    """One kind over all its versions.
+
+    versions: oldest first. storage: the version a new install serves, the newest one
+    that is generally available. scope: as in KindVersion, "" without ARM.
+    """
+
+    group_kind: GroupKind
+    plural: str
+    storage: str
+    scope: ResourceScope
+    versions: tuple[str, ...]
+    categories: tuple[str, ...]
+    _lookup: "Callable[[GroupVersionKind], KindVersion]" = attrs.field(
+        repr=False, eq=False
+    )
+
+    @property
+    def group(self) -> str:
+        """The API group: `network.azure.com`."""
+        return self.group_kind.group
+
+    @property
+    def is_arm(self) -> bool:
+        """Whether it stands for an ARM resource; four kinds do not."""
+        return self.scope != ""
+
+    def version(self, version: str = "") -> "KindVersion":
+        """One version, by default the storage version. As `Catalogue.version`."""
+        return self._lookup(self.gvk(version))
+
+    @property
+    def newest(self) -> "KindVersion":
+        """The storage version: the newest that is generally available."""
+        return self.version()
+
+    def gvk(self, version: str = "") -> GroupVersionKind:
+        """The kind at one version; at the stored one if none is given."""
+        group, kind = self.group_kind.group, self.group_kind.kind
+        return GroupVersionKind(group, version or self.storage, kind)
+
+    def __str__(self) -> str:
+        return f"{self.group_kind.group}/{self.group_kind.kind}"
+
+
+class _GroupFile:
+    """The file of one group, and its spec shapes once they are needed."""
+
+    def __init__(self, folder: KindFolder, group: str) -> None:
+        content = folder.group(group)
+        self.heads: Mapping[str, JsonObject] = LazyJson(content["kinds"])
+        self.tables = Tables(LazyJson(content["tables"]))
+        self.status = Shapes(LazyJson(content["status"]))
+        self._folder = folder
+        self._group = group
+        self._spec: Shapes | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def spec(self) -> Shapes:
+        with self._lock:
+            if self._spec is None:
+                self._spec = Shapes(LazyJson(self._folder.schemas(self._group)))
+            return self._spec
+
+    def forget_shapes(self) -> None:
+        with self._lock:
+            self._spec = None
+        self.status.forget()
+        self.tables.forget()
+
+
+@attrs.frozen(eq=False)
+class KindVersion:
+    """One kind at one version, as the user wrote it.
+
+    arm_type: `Microsoft.Network/virtualNetworks/subnets`, as ARM spells it.
+    api_version: the ARM api-version, `2024-06-01`. scope: where the resource is. owner:
+    the kind that `spec.owner` names; None when any kind may own it (scope Extension) or
+    none does. operations: of Get, Head, Put, Delete, those ARM supports. fixed_name:
+    the only name Azure allows, or None. kept_as: the stored form that the cluster keeps
+    objects in (`storage_codec`); "" where it keeps this version itself.
+    """
+
+    gvk: GroupVersionKind
+    plural: str
+    arm_type: str
+    api_version: str
+    scope: ResourceScope
+    owner: GroupKind | None
+    operations: frozenset[str]
+    fixed_name: str | None
+    exports: Exports
+    _table: str
+    _spec: Shape
+    _status: Shape
+    _file: _GroupFile = attrs.field(repr=False)
+    kept_as: str = ""
+
+    @cached_property
+    def group_kind(self) -> GroupKind:
+        """The kind without its version."""
+        return self.gvk.group_kind
+
+    @property
+    def is_arm(self) -> bool:
+        """False for the few kinds that are no resource of ARM (the databases' User)."""
+        return self.scope != ""
+
+    @property
+    def any_owner(self) -> bool:
+        """Whether `spec.owner` names group and kind itself."""
+        return self.scope == "Extension" and self.owner is None
+
+    @property
+    def provider(self) -> str:
+        """`Microsoft.Network`."""
+        return self.arm_type.partition("/")[0]
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """`("virtualNetworks", "subnets")`."""
+        return tuple(self.arm_type.split("/")[1:])
+
+    @property
+    def table(self) -> Table:
+        """How the spec maps; of a kind without ARM, the Secrets that it names."""
+        return self._file.tables.table(self._table)
+
+    @property
+    def status_shape(self) -> Shape:
+        """The shape of `status`; its names are those of `status_shapes`."""
+        return self._status
+
+    @property
+    def status_shapes(self) -> Shapes:
+        """The shapes that this kind's status refers to, by name."""
+        return self._file.status
+
+    @property
+    def spec_schema(self) -> JsonObject:
+        """The OpenAPI schema of `spec`; shared, never to be changed."""
+        return self._file.spec.schema(self._spec)
+
+    @property
+    def schema(self) -> JsonObject:
+        """The OpenAPI schema of the whole object; shared, never to be changed."""
+        return {
+            "type": "object",
+            "properties": {
+                "apiVersion": {"type": "string"},
+                "kind": {"type": "string"},
+                "metadata": {"type": "object"},
+                "spec": self.spec_schema,
+                "status": self._file.status.schema(self._status),
+            },
+        }
+
+
+class Catalogue:
+    """All kinds of one or more folders; a later folder adds kinds and versions.
+
+    Making one reads the indexes only. Raises CatalogueFileError, also later, when a
+    group's file turns out to be unreadable.
+    """
+
+    def __init__(self, folders: Iterable[KindFolder]) -> None:
+        self._kinds: dict[str, dict[str, Kind]] = {}
+        self._folder_of: dict[GroupVersionKind, KindFolder] = {}
+        self._files: dict[tuple[int, str], _GroupFile] = {}
+        self._versions: dict[GroupVersionKind, KindVersion] = {}
+        self._lock = threading.RLock()
+        for folder in folders:
+            self._add(folder)
+
+    def _add(self, folder: KindFolder) -> None:
+        for group, kinds in folder.index().items():
+            known = self._kinds.setdefault(group, {})
+            for name, raw in kinds.items():
+                kind = _merged(known.get(name), self._kind(group, name, raw))
+                known[name] = kind
+                for version in raw["versions"]:
+                    self._folder_of[kind.gvk(version)] = folder
+
+    def _kind(self, group: str, name: str, raw: JsonObject) -> Kind:
+        return Kind(
+            group_kind=GroupKind(group, name),
+            plural=raw["plural"],
+            storage=raw["storage"],
+            scope=raw["scope"],
+            versions=tuple(sorted(raw["versions"], key=version_order)),
+            categories=tuple(
+                raw.get("categories") or ("azure", group.partition(".")[0])
+            ),
+            lookup=self.version,
+        )
+
+    def groups(self) -> tuple[str, ...]:
+        """All API groups, sorted."""
+        return tuple(sorted(self._kinds))
+
+    def kinds(self) -> tuple[Kind, ...]:
+        """Every kind, by group and name. Reads no group's file."""
+        return tuple(
+            kinds[name]
+            for _, kinds in sorted(self._kinds.items())
+            for name in sorted(kinds)
+        )
+
+    def kind(self, group_kind: GroupKind) -> Kind:
+        """Raises UnknownKindError, naming the nearest."""
+        kinds = self._kinds.get(group_kind.group)
+        if kinds is None:
+            raise NotInCatalogueError(
+                f"no group {group_kind.group!r} is known"
+                + hint(group_kind.group, self._kinds)
+            )
+        kind = kinds.get(group_kind.kind)
+        if kind is None:
+            raise NotInCatalogueError(
+                f"group {group_kind.group} has no kind {group_kind.kind!r}"
+                + hint(group_kind.kind, kinds)
+            )
+        return kind
+
+    def version(self, gvk: GroupVersionKind) -> KindVersion:
+        """All that is known of a kind at a version; reads its group's file once.
+
+        Raises UnknownKindError or UnknownVersionError, naming the nearest.
+        """
+        known = self._versions.get(gvk)
+        if known is not None:
+            return known
+        kind = self.kind(gvk.group_kind)
+        if gvk.version not in kind.versions:
+            near = hint(gvk.version, kind.versions)
+            raise UnknownVersionError(
+                f"{kind} has no version {gvk.version!r}{near}"
+                f" (it has {', '.join(kind.versions)})"
+            )
+        # One thread reads a group's file, and the others wait instead of reading it
+        # too.
+        with self._lock:
+            made = self._make(kind, gvk)
+            return self._versions.setdefault(gvk, made)
+
+    def forget_shapes(self) -> None:
+        """Let go of all schemas and tables that were made so far; who asks for one has
+        it made again. For whoever has just looked at all kinds: they are 6 MB. Any
+        thread.
+        """
+        with self._lock:
+            files = list(self._files.values())
+        for file in files:
+            file.forget_shapes()
+
+    def _make(self, kind: Kind, gvk: GroupVersionKind) -> KindVersion:
+        file = self._file(self._folder_of[gvk], gvk.group)
+        versions = file.heads[gvk.kind]["versions"]
+        head = versions[gvk.version]
+        head = versions[head["sameAs"]] if "sameAs" in head else head
+        return KindVersion(
+            gvk=gvk,
+            plural=kind.plural,
+            arm_type=head.get("armType", ""),
+            api_version=head.get("apiVersion", ""),
+            scope=head.get("scope", ""),
+            owner=_owner(head.get("owner")),
+            operations=frozenset(head.get("operations", ())),
+            fixed_name=head.get("fixedName"),
+            exports=_exports(head.get("exports", {})),
+            table=head.get("table", ""),
+            spec=head["spec"],
+            status=head["status"],
+            file=file,
+        )
+
+    def _file(self, folder: KindFolder, group: str) -> _GroupFile:
+        key = (id(folder), group)
+        if key not in self._files:
+            self._files[key] = _GroupFile(folder, group)
+        return self._files[key]
+
+
+def version_order(version: str) -> tuple[str, bool, bool, str]:
+    """Sort key of API versions, oldest first: by date, previews before releases,
+    `v1api<date>` before its twin `v<date>`.
+    """
+    match = _VERSION.fullmatch(version)
+    date, suffix = match.groups() if match else ("", version)
+    return (date, not suffix, not version.startswith("v1api"), suffix)
+
+
+def _merged(old: Kind | None, new: Kind) -> Kind:
+    if old is None:
+        return new
+    versions = sorted({*old.versions, *new.versions}, key=version_order)
+    # A folder that adds a newer version means it to be used.
+    storage = max(old.storage, new.storage, key=version_order)
+    return attrs.evolve(new, versions=tuple(versions), storage=storage)
+
+
+def _owner(owner: str | None) -> GroupKind | None:
+    if not owner or owner == "*":
+        return None
+    group, _, kind = owner.partition("/")
+    return GroupKind(group, kind)
+
+
+def _exports(raw: JsonObject) -> Exports:
+    config_maps: Mapping[str, str | None] = raw.get("configMaps", {})
+    return Exports(
+        secrets=tuple(raw.get("secrets", ())),
+        config_maps=tuple(config_maps),
+        config_map_paths={k: path for k, path in config_maps.items() if path},
+    )
+
+
+def newest(versions: Sequence[str]) -> str:
+    """The newest of some versions of a kind; a release beats a later preview."""
+    released = [v for v in versions if "preview" not in v]
+    return max(released or versions, key=version_order)

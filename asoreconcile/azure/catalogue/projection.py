@@ -1,0 +1,341 @@
+"""One value of a custom resource as another version shows it, and what that leaves out.
+
+The walk follows the schema of the version to come. A field it knows, of a type it can
+hold, is kept under its name (or what it moved to); anything else is carried. What was
+carried to here takes its place again where the schema knows it.
+
+As for ASO, names that differ in letter case alone are different fields of a stored
+object. For who rewrites a manifest in another version they are spellings of one. The
+values of an enum are shown in the case that the version has them in.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from asoreconcile.azure.catalogue.casts import Cast, as_written, cast, is_cast
+from asoreconcile.azure.catalogue.conversion_data import EMPTY, Tree, mark_of, plain
+from asoreconcile.azure.catalogue.defaults import IDENTITIES, with_reference
+from asoreconcile.azure.catalogue.field_renames import FieldRename, SpecPath
+from asoreconcile.azure.catalogue.field_types import ANY, fits
+from asoreconcile.azure.catalogue.property_bag import (
+    BAG,
+    ConversionDataError,
+    entries,
+    entry_name,
+    is_string,
+    read_entry,
+    write_entry,
+)
+from asoreconcile.azure.catalogue.unchanged import ValueCheck, unchanged
+from asoreconcile.base.objects import JsonObject
+
+_JSON: JsonObject = {ANY: True}
+
+
+@attrs.frozen
+class Projection:
+    """From one version's form to another's.
+
+    moves: of a spec, the fields that have another name there.
+    from_stored: the value has its property bags in it. to_stored: so will the answer.
+    Safe from any thread, and worth keeping: it learns where two schemas are alike.
+    lenient: an entry of a bag that cannot be read stays in the bag.
+    """
+
+    moves: Mapping[SpecPath, Mapping[str, FieldRename]] = attrs.field(factory=dict)
+    from_stored: bool = False
+    to_stored: bool = False
+    lenient: bool = False
+    _checks: "dict[tuple[int, int, SpecPath], _Checked]" = attrs.field(
+        factory=dict, init=False, repr=False, eq=False
+    )
+
+    def project(
+        self,
+        value: Any,
+        schema: JsonObject,
+        own: JsonObject,
+        tree: Tree = EMPTY,
+        *,
+        at: SpecPath = (),
+    ) -> tuple[Any, Tree]:
+        """The value under a schema, and the tree of what does not go into it.
+
+        own: the schema of the version that the value is of; {} where nobody knows.
+        tree: what was kept beside the value so far. Never changes what it is given,
+        and may share parts with it. The tree is empty when `to_stored`. Raises
+        ConversionDataError for a property bag nobody can read.
+        """
+        if own and not tree and self._stays(value, schema, own, at):
+            return value, EMPTY
+        if isinstance(value, dict) and not schema.get(ANY):
+            if "additionalProperties" in schema:
+                return self._map(value, schema, own, tree, at)
+            return self._object(value, schema, own, tree, at)
+        if isinstance(value, list) and "items" in schema:
+            return self._list(value, schema, own, tree, at)
+        if isinstance(value, str) and not self.to_stored:
+            return _in_case(value, schema), EMPTY
+        return (tree.whole(value) if tree else value), EMPTY
+
+    def _stays(
+        self, value: Any, schema: JsonObject, own: JsonObject, at: SpecPath
+    ) -> bool:
+        """Whether nothing about a value changes, as is mostly so: see `unchanged`."""
+        # Schemas are large and shared, so that their ids stand for them; `_Checked`
+        # keeps them alive, or an id could be given to another.
+        key = (id(own), id(schema), at)
+        known = self._checks.get(key)
+        if known is None:
+            check = unchanged(own, schema, self.moves, to_stored=self.to_stored, at=at)
+            known = self._checks.setdefault(key, _Checked(check, own, schema))
+        return known.check(value)
+
+    def _object(
+        self,
+        value: JsonObject,
+        schema: JsonObject,
+        own: JsonObject,
+        tree: Tree,
+        at: SpecPath,
+    ) -> tuple[JsonObject, Tree]:
+        """What a user wrote in the version shown wins over what was kept."""
+        known: JsonObject = schema.get("properties", {})
+        fields: JsonObject = own.get("properties", {})
+        entered = {**(entries(value) if self.from_stored else {}), **tree.bag}
+        made: JsonObject = {}
+        kept: JsonObject = {}
+        bag: JsonObject = {}
+        trees: dict[str, Tree] = {}
+        for name, given, beside, by in self._sources(value, tree):
+            field = fields.get(name) if by is self else None
+            done = None
+            if field is not None and name in known and is_cast(field, known[name]):
+                entry = as_written(entry_name(name))
+                done = self._cast(given, field, known[name], (entry, entered, bag))
+            if done is not None:
+                made[name] = done.value
+                continue
+            target, moved = self._place(name, given, known, (value, made), at)
+            if target is None:
+                self._keep(name, beside.whole(given), field, kept, bag)
+                continue
+            move = self.moves.get(at, {}).get(name) if target != name else None
+            if move is not None:
+                if self.to_stored and move.keeps_name:
+                    bag[entry_name(name)] = write_entry(given, field)
+                if not move.says_all(given):
+                    self._keep(name, given, field, kept, bag)
+                if move.to_reference:
+                    moved = move.merged(moved, self._kept(target, known, tree, entered))
+            if target not in made:
+                made[target], left = by.project(
+                    moved, known[target], field or {}, beside, at=(*at, target)
+                )
+                if left:
+                    trees[target] = left
+        ids = {m.target for m in self.moves.get(at, {}).values() if not m.to_reference}
+        for name, text in entered.items():
+            target = _field_of(name, known)
+            found = None
+            # The references say which ids there are, since when they were edited.
+            stale = target in ids and target not in fields
+            if target is not None and target not in made and not stale:
+                found = self._read(name, text, known[target])
+            if found is not None and target is not None:
+                made[target], left = self._of_stored().project(
+                    found.value, known[target], known[target], at=(*at, target)
+                )
+                if left:
+                    trees[target] = left
+            elif target is None or target not in made:
+                # What no version in sight knows travels on as the text it is.
+                bag.setdefault(name, text)
+        if self.to_stored and bag:
+            made[BAG] = bag
+            bag = {}
+        return made, Tree(kept=kept, bag=bag, fields=trees)
+
+    def _cast(
+        self,
+        given: Any,
+        own: JsonObject,
+        schema: JsonObject,
+        beside: tuple[str, JsonObject, JsonObject],
+    ) -> Cast | None:
+        """The value cast; what was left before, and is now, moves between two bags.
+
+        beside: the entry's name, the bag that was read, and the one that is made.
+        """
+        entry, entered, bag = beside
+        written = self._read(entry, entered[entry], _JSON) if entry in entered else None
+        done = cast(given, own, schema, written.value if written else None)
+        if done is not None:
+            entered.pop(entry, None)
+            if done.left is not None:
+                bag[entry] = write_entry(done.left, _JSON)
+        return done
+
+    def _kept(
+        self, target: str, known: JsonObject, tree: Tree, entered: JsonObject
+    ) -> Any:
+        """What was kept under the name that a field moves to; None if nothing was."""
+        if target in tree.kept:
+            return tree.kept[target]
+        text = entered.get(entry_name(target))
+        found = self._read(target, text, known[target]) if text is not None else None
+        return found.value if found else None
+
+    def _sources(
+        self, value: JsonObject, tree: Tree
+    ) -> "Iterator[tuple[str, Any, Tree, Projection]]":
+        """Fields, what was kept beside each, and how it is to be read.
+
+        Those shown come first, then those kept, which are stored values.
+        """
+        for name, given in value.items():
+            if not (self.from_stored and name == BAG):
+                yield name, given, tree.fields.get(name, EMPTY), self
+        for name, given in tree.kept.items():
+            yield name, given, EMPTY, self._of_stored()
+
+    def _of_stored(self) -> "Projection":
+        return self if self.from_stored else attrs.evolve(self, from_stored=True)
+
+    def _keep(
+        self,
+        name: str,
+        value: Any,
+        field: JsonObject | None,
+        kept: JsonObject,
+        bag: JsonObject,
+    ) -> None:
+        """Put what cannot be shown where its type is not forgotten."""
+        quoted = field is not None and isinstance(value, str) and not is_string(field)
+        if self.to_stored or quoted:
+            key = entry_name(name)
+            bag[name if key in bag else key] = write_entry(value, field)
+        else:
+            kept.setdefault(name, value)
+
+    def _read(self, name: str, text: Any, schema: JsonObject) -> "_Read | None":
+        try:
+            value = read_entry(name, text, schema)
+            if not fits(schema, value):
+                raise ConversionDataError(f"{name} in a {BAG} is of another type")
+        except ConversionDataError:
+            if self.lenient:
+                return None
+            raise
+        return _Read(value)
+
+    def _place(
+        self,
+        name: str,
+        given: Any,
+        known: JsonObject,
+        taken: tuple[JsonObject, JsonObject],
+        at: SpecPath,
+    ) -> tuple[str | None, Any]:
+        """Where a field goes and what of it; None where it cannot be shown."""
+        if name in known:
+            return (name, given) if fits(known[name], given) else (None, given)
+        move = self.moves.get(at, {}).get(name)
+        if move is not None and move.target in known:
+            moved = move.apply(given)
+            if moved is not None:
+                return move.target, moved
+        # As for ASO: there, names that differ in case are different fields.
+        if self.from_stored or self.to_stored:
+            return None, given
+        spelt = plain(name)
+        for other in known:
+            same = plain(other) == spelt and not any(other in t for t in taken)
+            if same and fits(known[other], given):
+                return other, given
+        return None, given
+
+    def _map(
+        self,
+        value: JsonObject,
+        schema: JsonObject,
+        own: JsonObject,
+        tree: Tree,
+        at: SpecPath,
+    ) -> tuple[JsonObject, Tree]:
+        inner, of = schema["additionalProperties"], own.get("additionalProperties", {})
+        made: JsonObject = {}
+        fields: dict[str, Tree] = {}
+        for key, given in value.items():
+            beside = tree.fields.get(key, EMPTY)
+            made[key], left = self.project(given, inner, of, beside, at=at)
+            if left:
+                fields[key] = left
+        return made, Tree(fields=fields)
+
+    def _list(
+        self,
+        value: list[Any],
+        schema: JsonObject,
+        own: JsonObject,
+        tree: Tree,
+        at: SpecPath,
+    ) -> tuple[list[Any], Tree]:
+        inner, of = schema["items"], own.get("items", {})
+        beside = tree.of_items(value)
+        projected = [
+            self.project(item, inner, of, kept, at=at)
+            for item, kept in zip(value, beside, strict=True)
+        ]
+        made = [item for item, _ in projected]
+        if (
+            self.to_stored
+            # ASO's struct always has the field: our stored form is to be alike.
+            and at[-1:] == (IDENTITIES,)
+            and "reference" in _fields(inner)
+        ):
+            made = [with_reference(item) for item in made]
+        items = tuple(
+            (index, mark_of(item), left)
+            for index, (item, left) in enumerate(projected)
+            if left
+        )
+        return made, Tree(length=len(made) if items else 0, items=items)
+
+
+@attrs.frozen
+class _Checked:
+    """A check for two schemas, which live as long as it: it is found by their ids."""
+
+    check: ValueCheck
+    own: JsonObject
+    schema: JsonObject
+
+
+@attrs.frozen
+class _Read:
+    """What an entry of a bag says; it may be null."""
+
+    value: Any
+
+
+def _field_of(entry: str, known: JsonObject) -> str | None:
+    """The field of a version that a bag's entry is of."""
+    same = (name for name in known if entry in (name, entry_name(name)))
+    return next(same, None)
+
+
+def _fields(schema: JsonObject) -> JsonObject:
+    fields: JsonObject = schema.get("properties", {})
+    return fields
+
+
+def _in_case(value: str, schema: JsonObject) -> str:
+    """A value of an enum, in the letter case that the version has it in."""
+    allowed = schema.get("enum") or ()
+    if value in allowed:
+        return value
+    same = (one for one in allowed if str(one).lower() == value.lower())
+    return next(same, value)

@@ -1,0 +1,201 @@
+"""The rules of `validation` that a CRD can carry: `x-kubernetes-validations` (CEL).
+
+The API server then refuses what the reconciler would only be able to complain about.
+Rules are no stricter than the functions they stand for: what is set to "" is not set.
+What is in a list or a map is left to the functions: a rule there costs the API
+server time for each item, items without a known end, and it would refuse the CRD.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from asoreconcile.azure.catalogue.kind_rules import schema_rules
+from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.catalogue.names import is_named_as_its_object
+from asoreconcile.azure.catalogue.tables import NAME_FIELD, Field, Table
+from asoreconcile.base.objects import JsonObject
+
+RULES = "x-kubernetes-validations"
+_ID_PARTS = ("group", "kind", "name")
+_NAME = "azureName"
+_ONCE = "{} cannot change once the resource is in Azure"
+# Before Azure has reported an id there is no resource, and anything may change.
+_NEW = "!has(oldSelf.status) || !has(oldSelf.status.id)"
+_ESCAPES = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"))
+_WORDS = re.compile(
+    "as|break|const|continue|else|false|for|function|if|import|in|let|loop|namespace"
+    "|null|package|return|true"
+)
+_IDENTIFIER = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+
+
+def ruled_schema(version: KindVersion) -> JsonObject:
+    """The version's whole schema with all rules it can carry; shared, never changed.
+
+    Rules: R10.1, R10.2 (from the day that Azure has reported the resource's id).
+    """
+    whole = version.schema
+    parts = whole["properties"]
+    spec = parts["spec"]
+    if version.is_arm:
+        spec = _object(version.table, spec)
+        spec = _with_child(spec, "owner", _owner_rules(version))
+    spec = _with(spec, schema_rules(version.group_kind))
+    ruled = {**whole, "properties": {**parts, "spec": spec}}
+    return _with(ruled, _write_once(version, whole))
+
+
+def _object(table: Table, schema: JsonObject) -> JsonObject:
+    properties: JsonObject = schema.get("properties", {})
+    changed: JsonObject = {}
+    for field in table.fields:
+        child = properties.get(field.source)
+        if child is not None:
+            ruled = _field(field, child)
+            if ruled is not child:
+                changed[field.source] = ruled
+    if changed:
+        schema = {**schema, "properties": {**properties, **changed}}
+    return _with(schema, [*_union_rules(table, schema), *_pair_rules(table, schema)])
+
+
+def _field(field: Field, schema: JsonObject) -> JsonObject:
+    # A rule inside a list costs for each item, and no list here has a known end.
+    if field.nesting:
+        return schema
+    if field.table is not None:
+        return _object(field.table, schema)
+    if field.conversion in ("reference", "well-known"):
+        return _with(schema, _reference_rules(schema))
+    return schema
+
+
+def _union_rules(table: Table, schema: JsonObject) -> Iterable[JsonObject]:
+    leaves = [name for name in table.leaves if name in schema.get("properties", {})]
+    if leaves:
+        count = " + ".join(f"(has({_self(name)}) ? 1 : 0)" for name in leaves)
+        yield _rule(f"{count} == 1", f"set exactly one of {', '.join(leaves)}")
+
+
+def _pair_rules(table: Table, schema: JsonObject) -> Iterable[JsonObject]:
+    """Two fields of one property of the ARM body."""
+    by_path: dict[tuple[str, ...], str] = {}
+    for field in table.fields:
+        usable = field.source in schema.get("properties", {}) and not field.fallback
+        if not usable or field.source == NAME_FIELD:
+            continue
+        other = by_path.setdefault(field.path, field.source)
+        if other != field.source:
+            yield _rule(
+                f"!(has({_self(other)}) && has({_self(field.source)}))",
+                f"cannot specify both {other} and {field.source}: remove one",
+            )
+
+
+def _reference_rules(schema: JsonObject) -> Sequence[JsonObject]:
+    properties = schema.get("properties", {})
+    if not {"armId", *_ID_PARTS} <= properties.keys():
+        return ()
+    any_part = " || ".join(_given(part) for part in _ID_PARTS)
+    all_parts = " && ".join(_given(part) for part in _ID_PARTS)
+    either = f"{_given('armId')} ? !({any_part}) : ({all_parts})"
+    message = "set either armId or group, kind and name"
+    if "wellKnownName" in properties:
+        nothing = f"!({_given('armId')} || {any_part})"
+        either = f"{_given('wellKnownName')} ? {nothing} : ({either})"
+        message = "set one of wellKnownName, armId, or group, kind and name"
+    return (_rule(either, message),)
+
+
+def _owner_rules(version: KindVersion) -> Sequence[JsonObject]:
+    owner = version.spec_schema.get("properties", {}).get("owner", {})
+    if version.any_owner:
+        return _reference_rules(owner)
+    if {"armId", "name"} <= owner.get("properties", {}).keys():
+        either = f"{_given('armId')} != {_given('name')}"
+        return (_rule(either, "set either armId or the owner's name"),)
+    return ()
+
+
+def _write_once(version: KindVersion, whole: JsonObject) -> Iterable[JsonObject]:
+    spec, status = whole["properties"]["spec"], whole["properties"]["status"]
+    if "id" not in status.get("properties", {}):
+        return
+    fields = spec.get("properties", {})
+    if _NAME in fields:
+        if is_named_as_its_object(version.group_kind):
+            yield _name_rule()
+        else:
+            yield _once(_NAME, [_NAME])
+    owner = fields.get("owner", {}).get("properties", {})
+    # One rule for both: each is a program that an API server keeps.
+    if parts := [f"owner.{part}" for part in ("name", "armId") if part in owner]:
+        yield _once("owner", parts)
+
+
+def _once(said: str, names: Sequence[str]) -> JsonObject:
+    """That none of these fields of the spec changes; it may be given, or left out."""
+    same = " && ".join(f"({_same(name)})" for name in names)
+    return _rule(f"{_NEW} || {same}", _ONCE.format(f"spec.{said}"))
+
+
+def _same(name: str) -> str:
+    within = " && ".join(
+        f"has({side}.spec{part})"
+        for side in ("self", "oldSelf")
+        for part in _steps(name)
+    )
+    return f"!({within}) || self.spec.{name} == oldSelf.spec.{name}"
+
+
+def _name_rule() -> JsonObject:
+    """Where no webhook fills in the name, one that is given late, or left out, is
+    compared with the object's own, which stands for it.
+    """
+    now, before = (
+        f"(has({side}.spec) && has({side}.spec.azureName) ? {side}.spec.azureName"
+        " : self.metadata.name)"
+        for side in ("self", "oldSelf")
+    )
+    return _rule(f"{_NEW} || {now} == {before}", _ONCE.format("spec.azureName"))
+
+
+def _steps(name: str) -> list[str]:
+    """`owner.name` -> [".owner", ".owner.name"]."""
+    parts = name.split(".")
+    return ["." + ".".join(parts[: n + 1]) for n in range(len(parts))]
+
+
+def _with_child(
+    schema: JsonObject, name: str, rules: Sequence[JsonObject]
+) -> JsonObject:
+    child = schema.get("properties", {}).get(name)
+    if child is None or not rules:
+        return schema
+    ruled = {**schema["properties"], name: _with(child, rules)}
+    return {**schema, "properties": ruled}
+
+
+def _with(schema: JsonObject, rules: Iterable[JsonObject]) -> JsonObject:
+    added = [*rules]
+    return {**schema, RULES: added} if added else schema
+
+
+def _rule(expression: str, message: str) -> JsonObject:
+    return {"rule": expression, "message": message}
+
+
+def _given(name: str) -> str:
+    field = _self(name)
+    return f"(has({field}) && {field} != '')"
+
+
+def _self(name: str) -> str:
+    for text, escaped in _ESCAPES:
+        name = name.replace(text, escaped)
+    # Kubernetes' own spelling of field names that CEL keeps for itself.
+    if _WORDS.fullmatch(name):
+        name = f"__{name}__"
+    if not _IDENTIFIER.fullmatch(name):
+        raise ValueError(f"no CEL identifier can stand for the field {name!r}")
+    return f"self.{name}"

@@ -1,0 +1,325 @@
+"""What is wrong with a custom resource, before anything is sent.
+
+The kind's own schema, then the rules that no schema can state: the shape of
+references and owner, fields that exclude each other, unions. All problems at once.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.catalogue.kind_rules import kind_problems
+from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.catalogue.names import azure_name
+from asoreconcile.azure.catalogue.problems import Problem, schema_problems
+from asoreconcile.azure.catalogue.reserved import is_reserved
+from asoreconcile.azure.catalogue.suggestions import closest
+from asoreconcile.azure.catalogue.tables import NAME_FIELD, Field, Table
+from asoreconcile.base.objects import JsonObject, dig, metadata
+
+_MEMBERS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
+_PARTS = ("group", "kind", "name")
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_NAME_LENGTH = 253
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_RESOURCE_GROUP = "Microsoft.Resources/resourceGroups"
+
+
+def problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
+    """Everything to mend in an object of this version; [] when nothing is wrong.
+
+    obj: reads metadata.name, spec; `status` is not looked at. Never raises on JSON,
+    never changes it. Secret values are never quoted: specs hold none, and a message
+    shows only the value it refuses.
+    Rules: R10.1, R11.5.
+    """
+    return [*_all(version, obj)]
+
+
+def _all(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
+    if not metadata(obj).get("name"):
+        yield Problem("metadata.name", "is required: set it")
+    spec = obj.get("spec")
+    for name in obj:
+        if name not in _MEMBERS:
+            meant = closest(name, _MEMBERS - obj.keys())
+            advice = (
+                f"did you mean {meant[0]!r}?"
+                if meant
+                else "what Azure is to have goes under spec"
+            )
+            yield Problem(name, f"unknown field; {advice}")
+    if spec is None:
+        spec = {}
+    yield from schema_problems(version.spec_schema, spec, "spec")
+    yield from _rules(version, obj)
+    yield from _export_problems(dig(obj, "spec.operatorSpec"))
+
+
+def name_problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
+    """What is wrong with an object's names; [] when nothing is.
+
+    For who has manifests and no API server: Kubernetes' rules for names and namespaces,
+    and Azure's for a name that is the Azure name as well.
+    """
+    name = str(metadata(obj).get("name") or "")
+    found = []
+    namespace = metadata(obj).get("namespace")
+    if namespace and not _NAMESPACE.fullmatch(str(namespace)):
+        message = (
+            f"{namespace!r} is no namespace that Kubernetes takes: at most 63 "
+            "lower-case letters, digits and '-', a letter or digit at both ends"
+        )
+        found.append(Problem("metadata.namespace", message))
+    if not name:
+        return found
+    if len(name) > _NAME_LENGTH or not _NAME.fullmatch(name):
+        message = (
+            f"{name!r} is no name that Kubernetes takes: lower-case letters, digits, "
+            "'-' and '.', a letter or digit at both ends"
+        )
+        found.append(Problem("metadata.name", message))
+    schema = (version.spec_schema.get("properties") or {}).get("azureName")
+    # The CRD's schema looks at spec.azureName, and not at a name that stands in for it.
+    if schema and not dig(obj, "spec.azureName") and azure_name(version, obj) == name:
+        found += [
+            Problem(
+                "metadata.name",
+                f"is the Azure name too: {wrong.message}; or set spec.azureName",
+            )
+            for wrong in schema_problems(schema, name, "metadata.name")
+        ]
+    return found
+
+
+def rule_problems(
+    version: KindVersion, obj: JsonObject, *, exports: bool = True
+) -> list[Problem]:
+    """What is wrong with an object that its schema lets pass; [] when nothing is.
+
+    For who gets objects that an API server has held to their schema: the reconciler and
+    admission. exports: look at what is written into the cluster too, not only at what
+    goes to Azure. As `problems` otherwise.
+    """
+    found = [*_rules(version, obj)]
+    if exports:
+        found += _export_problems(dig(obj, "spec.operatorSpec"))
+    return found
+
+
+def _rules(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
+    spec = obj.get("spec") or {}
+    if not isinstance(spec, dict):
+        return
+    yield from kind_problems(version.group_kind, obj)
+    if version.is_arm:  # users of databases may be called anything
+        yield from _name_problems(spec.get("azureName"))
+    if isinstance(spec.get("owner"), dict):
+        yield from owner_problems(version, spec["owner"])
+    if version.is_arm:
+        yield from _object(version.table, spec, "spec")
+
+
+def _name_problems(name: Any) -> Iterator[Problem]:
+    if isinstance(name, str) and name and (problem := ids.segment_problem(name)):
+        yield Problem("spec.azureName", f"{name!r} {problem}: no resource is called so")
+
+
+def owner_problems(version: KindVersion, owner: JsonObject) -> Iterator[Problem]:
+    """What is wrong with `spec.owner`: its shape, and the type of an ARM id."""
+    arm_id = owner.get("armId")
+    if arm_id:
+        if any(owner.get(part) for part in _PARTS):
+            yield Problem(
+                "spec.owner", "set either armId or the owner's name, not both"
+            )
+        elif isinstance(arm_id, str):
+            yield from _owner_id_problems(version, arm_id)
+    elif version.any_owner:
+        yield from _incomplete(owner, "spec.owner")
+    elif not owner.get("name"):
+        kind = version.owner.kind if version.owner else "owner"
+        yield Problem("spec.owner", f"set name (of a {kind} in the namespace) or armId")
+
+
+def _owner_id_problems(version: KindVersion, arm_id: str) -> Iterator[Problem]:
+    try:
+        owner = ids.parse_stated(arm_id)
+    except ids.ArmIdError as error:
+        yield Problem("spec.owner.armId", str(error))
+        return
+    if not owner.name:
+        yield Problem("spec.owner.armId", f"{arm_id} ends on a type: add the name")
+    # An extension may hang off a resource of any type.
+    elif version.scope == "ResourceGroup":
+        message = _wrong_owner(version, owner)
+        if message:
+            yield Problem("spec.owner.armId", message)
+
+
+def _wrong_owner(version: KindVersion, owner: ids.ArmId) -> str:
+    """R11.5: three different mistakes, three messages; "" when the owner fits."""
+    kind, types = version.gvk.kind, version.types
+    # Top-level types live in a group, whatever provider they are of.
+    if len(types) == 1:
+        if owner.type.lower() == _RESOURCE_GROUP.lower():
+            return ""
+        return f"{kind} belongs to a resource group; {owner} is a {owner.type}"
+    wanted = "/".join((version.provider, *types[:-1]))
+    # ARM's types have no letter case, and people copy ids from where it differs.
+    if owner.namespace.lower() != version.provider.lower():
+        return (
+            f"{kind} belongs to a {wanted}; {owner} is of the provider"
+            f" {owner.namespace}"
+        )
+    if owner.type.lower() != wanted.lower():
+        return f"{kind} belongs to a {wanted}; {owner} is a {owner.type}"
+    return ""
+
+
+def _export_problems(operator_spec: Any) -> Iterator[Problem]:
+    """Exports into a Secret of the operator's own; and two into one key of one Secret
+    or ConfigMap: one would be lost.
+    """
+    if not isinstance(operator_spec, dict):
+        return
+    for named, expressions in (
+        ("secrets", "secretExpressions"),
+        ("configMaps", "configMapExpressions"),
+    ):
+        taken: dict[tuple[str, str], str] = {}
+        for at, destination in _destinations(operator_spec, named, expressions):
+            name = str(destination.get("name") or "")
+            if named == "secrets" and is_reserved(name):
+                yield Problem(
+                    f"spec.operatorSpec.{at}.name",
+                    f"{name} holds what the operator signs in with: choose another",
+                )
+            for written in _written(destination) if name else ():
+                if taken.setdefault((name, written), at) != at:
+                    yield Problem(
+                        f"spec.operatorSpec.{at}",
+                        f"{name}/{written} is written by {taken[name, written]}"
+                        " already: choose another name or key",
+                    )
+
+
+def _written(destination: JsonObject) -> Iterator[str]:
+    """What of its object a destination writes."""
+    if destination.get("key"):
+        yield str(destination["key"])
+    for part, label in (("annotations", "annotation"), ("labels", "label")):
+        given = destination.get(part)
+        for name in given if isinstance(given, dict) else ():
+            yield f"{label} {name}"
+
+
+def _destinations(
+    operator_spec: JsonObject, named: str, expressions: str
+) -> Iterator[tuple[str, JsonObject]]:
+    by_name = operator_spec.get(named)
+    for field, destination in by_name.items() if isinstance(by_name, dict) else ():
+        if isinstance(destination, dict):
+            yield f"{named}.{field}", destination
+    listed = operator_spec.get(expressions)
+    for index, destination in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(destination, dict):
+            yield f"{expressions}[{index}]", destination
+
+
+def _object(table: Table, value: Any, at: str) -> Iterator[Problem]:
+    if not isinstance(value, dict):
+        return
+    given = [field for field in table.fields if value.get(field.source) is not None]
+    if table.leaves:
+        yield from _leaf_problems(table, given, at)
+    yield from _both_problems(given, at)
+    for field in given:
+        yield from _nested(
+            field, field.nesting, value[field.source], f"{at}.{field.source}"
+        )
+
+
+def _leaf_problems(table: Table, given: list[Field], at: str) -> Iterator[Problem]:
+    set_ = [field.source for field in given if field.source in table.leaves]
+    if len(set_) > 1:
+        yield Problem(at, f"set only one of {', '.join(set_)}")
+    if not set_:
+        yield Problem(at, f"set one of {', '.join(table.leaves)}")
+
+
+def _both_problems(given: list[Field], at: str) -> Iterator[Problem]:
+    """`foo` beside `fooFromConfig` or `fooFromSecret`: two sources of one property."""
+    by_path: dict[tuple[str, ...], str] = {}
+    for field in given:
+        if field.source == NAME_FIELD or field.fallback:
+            continue
+        other = by_path.setdefault(field.path, field.source)
+        if other != field.source:
+            yield Problem(
+                at, f"cannot specify both {other} and {field.source}: remove one"
+            )
+
+
+def _nested(field: Field, nesting: str, value: Any, at: str) -> Iterator[Problem]:
+    if nesting.startswith("[]") and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _nested(field, nesting[2:], item, f"{at}[{index}]")
+    elif nesting.startswith("{}") and isinstance(value, dict):
+        for key, item in value.items():
+            yield from _nested(field, nesting[2:], item, f"{at}.{key}")
+    elif not nesting and field.table is not None:
+        yield from _object(field.table, value, at)
+    elif not nesting and field.conversion in ("reference", "well-known"):
+        yield from _reference_problems(field, value, at)
+    elif not nesting and field.conversion == "identities" and isinstance(value, list):
+        for index, identity in enumerate(value):
+            if isinstance(identity, dict):
+                inner = f"{at}[{index}].reference"
+                yield from _reference_problems(field, identity.get("reference"), inner)
+
+
+def _reference_problems(field: Field, value: Any, at: str) -> Iterator[Problem]:
+    if not isinstance(value, dict):
+        if value is None:
+            yield Problem(at, "is required: set it")
+        return
+    known, arm_id = value.get("wellKnownName"), value.get("armId")
+    named = [part for part in _PARTS if value.get(part)]
+    if known:
+        if arm_id or named:
+            yield Problem(at, "set either wellKnownName or the resource, not both")
+        yield from _known_name_problems(str(known), f"{at}.wellKnownName")
+    elif arm_id:
+        if named:
+            yield Problem(at, "set either armId or group, kind and name, not both")
+        else:
+            yield from _id_problems(arm_id, f"{at}.armId")
+    elif not named and field.conversion == "well-known":
+        yield Problem(at, "set wellKnownName, armId, or group, kind and name")
+    else:
+        yield from _incomplete(value, at)
+
+
+def _known_name_problems(name: str, at: str) -> Iterator[Problem]:
+    """Some names of Azure's do hold a slash: the role `SignalR/Web PubSub ...`."""
+    for part in name.split("/"):
+        if part and (problem := ids.segment_problem(part)):
+            yield Problem(at, f"a part of {name!r} {problem}")
+
+
+def _id_problems(arm_id: Any, at: str) -> Iterator[Problem]:
+    if isinstance(arm_id, str):
+        try:
+            ids.parse_stated(arm_id)
+        except ids.ArmIdError as error:
+            yield Problem(at, str(error))
+
+
+def _incomplete(value: JsonObject, at: str) -> Iterator[Problem]:
+    missing = [part for part in _PARTS if not value.get(part)]
+    if len(missing) == len(_PARTS):
+        yield Problem(at, "set armId, or group, kind and name")
+    elif missing:
+        yield Problem(at, f"set {' and '.join(missing)} too, or armId alone")

@@ -1,0 +1,69 @@
+"""Webhook configurations that have writes of Azure objects completed and judged.
+
+One webhook each, with a rule a group: versions that users write, and objects, not their
+status. What operators write in stored forms asks nobody.
+"""
+
+from collections.abc import Iterable
+
+from asoreconcile.azure.catalogue.kinds import Kind
+from asoreconcile.azure.catalogue.webhookclient import (
+    MUTATE_PATH,
+    VALIDATE_PATH,
+    WebhookClient,
+)
+from asoreconcile.base.objects import JsonObject
+
+MUTATING_NAME = "azureserviceoperator-mutating-webhook-configuration"
+VALIDATING_NAME = "azureserviceoperator-validating-webhook-configuration"
+
+
+def webhook_configurations(
+    kinds: Iterable[Kind], client: WebhookClient
+) -> list[JsonObject]:
+    """A mutating and a validating configuration (admissionregistration.k8s.io/v1)."""
+    rules = _rules(kinds)
+    return [
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": kind,
+            "metadata": {"name": name},
+            "webhooks": [
+                {
+                    "name": f"{path.lstrip('/')}.azure.com",
+                    "admissionReviewVersions": ["v1"],
+                    "clientConfig": client.config(path),
+                    # Ignored, a write would be stored that the reconciler can only
+                    # complain about.
+                    "failurePolicy": "Fail",
+                    # `Equivalent` would have the API server convert each stored form
+                    # for us, and ask about what the operator itself writes.
+                    "matchPolicy": "Exact",
+                    # So that dry runs are reviewed as well: the API server refuses them
+                    # otherwise.
+                    "sideEffects": "None",
+                    "rules": rules,
+                }
+            ],
+        }
+        for kind, name, path in (
+            ("MutatingWebhookConfiguration", MUTATING_NAME, MUTATE_PATH),
+            ("ValidatingWebhookConfiguration", VALIDATING_NAME, VALIDATE_PATH),
+        )
+    ]
+
+
+def _rules(kinds: Iterable[Kind]) -> list[JsonObject]:
+    by_group: dict[str, list[Kind]] = {}
+    for kind in kinds:
+        by_group.setdefault(kind.group, []).append(kind)
+    return [
+        {
+            "apiGroups": [group],
+            "apiVersions": sorted({v for kind in members for v in kind.versions}),
+            "resources": sorted(kind.plural for kind in members),
+            "operations": ["CREATE", "UPDATE"],
+            "scope": "Namespaced",
+        }
+        for group, members in sorted(by_group.items())
+    ]

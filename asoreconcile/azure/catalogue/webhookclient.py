@@ -1,0 +1,40 @@
+"""Where the API server finds the operator's webhooks."""
+
+import attrs
+
+from asoreconcile.base.objects import JsonObject
+
+CONVERT_PATH = "/convert"
+MUTATE_PATH = "/mutate"
+VALIDATE_PATH = "/validate"
+
+
+@attrs.frozen
+class WebhookClient:
+    """An address that CRDs and webhook configurations name.
+
+    url: `https://host:port`, else the service `namespace`/`name` at `port`.
+    ca_bundle: the base64 of the PEM that the webhook's certificate is checked with;
+    "" leaves it to whoever injects one.
+    """
+
+    url: str = ""
+    namespace: str = ""
+    name: str = ""
+    port: int = 443
+    ca_bundle: str = ""
+
+    def config(self, path: str) -> JsonObject:
+        """The `clientConfig` of a webhook, or of a CRD's conversion, that is answered
+        at `path`.
+        """
+        bundle = {"caBundle": self.ca_bundle} if self.ca_bundle else {}
+        if self.url:
+            return {"url": self.url.rstrip("/") + path, **bundle}
+        service = {
+            "namespace": self.namespace,
+            "name": self.name,
+            "path": path,
+            "port": self.port,
+        }
+        return {"service": service, **bundle}

@@ -1,0 +1,84 @@
+"""What a reconcile would change of a group, without changing it: for `asoctl plan`."""
+
+from collections.abc import Callable, Iterator
+
+import attrs
+
+from asoreconcile.azure.entra.decisions import Ask, Create, Manage, Refuse, decide
+from asoreconcile.azure.entra.links import link_changes, object_ids
+from asoreconcile.azure.entra.questions import asked, facts_of
+from asoreconcile.azure.entra.rendering import ConfigMapReader, described_group
+from asoreconcile.azure.entra.wanted import changes_of, require_possible, wanted_group
+from asoreconcile.azure.graph.client import GraphClient, GroupLink
+from asoreconcile.azure.reconcile.planning.planned_change import (
+    FieldChange,
+    PlannedChange,
+)
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject, spec, uid_of
+
+_LINKS: tuple[GroupLink, ...] = ("owners", "members")
+
+
+@attrs.frozen
+class GroupPlanner:
+    """Plans for SecurityGroups. graph: the client to read with, made on first use."""
+
+    graph: Callable[[], GraphClient]
+    clock: Clock
+
+    def __call__(
+        self, plan: PlannedChange, obj: JsonObject, inputs: ConfigMapReader
+    ) -> PlannedChange:
+        """The plan with what would happen. Blocking: a few reads. Raises as the client,
+        and ConditionError for a spec that cannot be.
+        """
+        facts = facts_of(obj, now=self.clock.now())
+        if not uid_of(obj):
+            facts = attrs.evolve(facts, by_mark=None)  # no object yet, and so no group
+        while isinstance(step := decide(facts), Ask):
+            facts = asked(self.graph(), facts, step)
+        match step:
+            case Refuse(error):
+                raise error
+            case Create():
+                body = described_group(obj, inputs)["body"]
+                return attrs.evolve(
+                    plan, action="create", why="Entra does not have it", sent=body
+                )
+            case Manage(group):
+                return self._compared(plan, obj, inputs, group)
+        return attrs.evolve(plan, why="the group was made and is not to be seen yet")
+
+    def _compared(
+        self,
+        plan: PlannedChange,
+        obj: JsonObject,
+        inputs: ConfigMapReader,
+        group: JsonObject,
+    ) -> PlannedChange:
+        wanted, group_id = wanted_group(spec(obj)), str(group["id"])
+        require_possible(wanted, group)
+        changes = [
+            FieldChange(name, "Entra has another value", value, group.get(name))
+            for name, value in changes_of(wanted, group).items()
+        ]
+        for link in _LINKS:
+            ids = object_ids(spec(obj), link, inputs.config_map)
+            if ids is not None:
+                changes += _links(link, ids, self.graph().linked(group_id, link))
+        plan = attrs.evolve(plan, arm_id=group_id, changes=tuple(changes), found=group)
+        if changes:
+            return attrs.evolve(plan, action="update")
+        return attrs.evolve(plan, action="no change", why="Entra has all of it")
+
+
+def _links(
+    link: GroupLink, wanted: tuple[str, ...], present: list[str]
+) -> Iterator[FieldChange]:
+    found = link_changes(wanted, present, most=len(wanted) + len(present))
+    for id_ in found.added:
+        yield FieldChange(link, "the group lacks it", want=id_)
+    for id_ in found.removed:
+        rule = "the group has it and the manifest does not"
+        yield FieldChange(link, rule, have=id_)

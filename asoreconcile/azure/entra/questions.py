@@ -1,0 +1,42 @@
+"""What is known of an object's group, and Graph's answers to what is not."""
+
+from contextlib import suppress
+from datetime import datetime
+
+import attrs
+
+from asoreconcile.azure.entra.decisions import Ask, Facts
+from asoreconcile.azure.entra.wanted import mark_of, wanted_group
+from asoreconcile.azure.graph.client import GraphClient
+from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX, RESOURCE_ID
+from asoreconcile.base.objects import JsonObject, annotations, spec, status, uid_of
+
+CREATION = OWN_PREFIX + "entra-creation"  # when a group was last tried to be made
+
+
+def facts_of(obj: JsonObject, *, now: datetime) -> Facts:
+    """What the object says. Pure. Raises ConditionError for a spec that cannot be."""
+    notes = annotations(obj)
+    tried = None
+    with suppress(ValueError):
+        then = datetime.fromisoformat(notes.get(CREATION, ""))
+        tried = (now - then).total_seconds()
+    return Facts(
+        wanted=wanted_group(spec(obj)),
+        claimed=notes.get(RESOURCE_ID, ""),
+        seen=str(status(obj).get("entraID") or ""),
+        mark=mark_of(uid_of(obj)),
+        tried_seconds=tried,
+    )
+
+
+def asked(graph: GraphClient, facts: Facts, question: Ask) -> Facts:
+    """The facts with the answer. Blocking; raises what the client raises."""
+    match question:
+        case Ask.BY_ID:
+            return attrs.evolve(facts, by_id=graph.group(facts.claimed))
+        case Ask.BY_MARK:
+            return attrs.evolve(facts, by_mark=graph.group_named(facts.mark))
+        case Ask.BY_NAME:
+            alike = graph.groups_shown_as(facts.wanted.display_name)
+            return attrs.evolve(facts, shown_alike=tuple(alike))

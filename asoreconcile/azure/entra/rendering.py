@@ -1,0 +1,40 @@
+"""What a SecurityGroup would have sent, for who looks at manifests alone. Pure."""
+
+from typing import Protocol
+
+from asoreconcile.azure.entra.links import MOST_AT_CREATION, object_ids
+from asoreconcile.azure.entra.wanted import creation_body, mark_of, wanted_group
+from asoreconcile.base.objects import JsonObject, spec, uid_of
+
+
+class ConfigMapReader(Protocol):
+    """Finds values (`catalogue.payload.Inputs`)."""
+
+    def config_map(self, ref: JsonObject) -> str:
+        """The value of one key of a ConfigMap."""
+
+
+def described_group(obj: JsonObject, inputs: ConfigMapReader) -> JsonObject:
+    """The request that makes the group, and the one that `adopts` instead of it.
+
+    Raises ConditionError for a spec that cannot be, and what `inputs` raises.
+    """
+    content = spec(obj)
+    wanted = wanted_group(content)
+    links: dict[str, list[str]] = {}
+    room = MOST_AT_CREATION
+    for link in ("owners", "members"):
+        ids = object_ids(content, link, inputs.config_map) or ()
+        links[link] = [f"directoryObjects/{id_}" for id_ in ids[:room]]
+        room -= len(links[link])
+    mark = mark_of(uid_of(obj) or "<uid of the object>")
+    document: JsonObject = {
+        "service": "Microsoft Graph",
+        "method": "PATCH",
+        "path": f"/v1.0/groups(uniqueName='{mark}')",
+        "body": creation_body(wanted, links),
+    }
+    if wanted.adopts:
+        name = wanted.display_name.replace("'", "''")
+        document["adopts"] = f"the group with displayName eq '{name}', if there is one"
+    return document

@@ -1,0 +1,405 @@
+"""The groups of Entra that SecurityGroup objects stand for.
+
+Graph is asked what there is, `decisions` says what to do, and it is done here: a group
+is made by the mark of its object, so that a lost answer or a dead process makes no
+second one, and its id is stored before anything else is done with it.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import attrs
+
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.entra.decisions import (
+    LOOK_SECONDS,
+    Ask,
+    Create,
+    DeleteGroup,
+    Facts,
+    Gone,
+    Leave,
+    Manage,
+    Refuse,
+    Wait,
+    decide,
+    decide_delete,
+    is_another_tenant,
+)
+from asoreconcile.azure.entra.links import MOST_AT_CREATION, link_changes, object_ids
+from asoreconcile.azure.entra.questions import CREATION, asked, facts_of
+from asoreconcile.azure.entra.wanted import (
+    changes_of,
+    creation_body,
+    mark_of,
+    require_possible,
+    status_of,
+    wanted_group,
+)
+from asoreconcile.azure.graph.client import GraphClient, GroupLink, is_absent
+from asoreconcile.azure.middleware.requests import Export
+from asoreconcile.azure.reconcile.exports.export_plan import merged
+from asoreconcile.azure.reconcile.exports.export_writer import write
+from asoreconcile.azure.reconcile.identity.duplicate_reads import holder, require_sole
+from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.decisions import (
+    AT_ONCE_SECONDS,
+    ReconcileOutcome,
+    Requeue,
+    Succeeded,
+)
+from asoreconcile.azure.reconcile.scope.arm_errors import (
+    delete_failed,
+    put_failed,
+    read_failed,
+)
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.writes.external_deletion import RECREATED
+from asoreconcile.base.errors import RetryError
+from asoreconcile.base.objects import (
+    JsonObject,
+    ObjectKey,
+    dig,
+    spec,
+    status,
+    uid_of,
+)
+from asoreconcile.kube.resources import CONFIG_MAPS
+
+TENANT = OWN_PREFIX + "entra-tenant"  # whose the group is
+_LINKS: tuple[GroupLink, ...] = ("owners", "members")
+_FORBIDDEN = 403
+_ADVICE = (
+    "grant the operator's application the permission Group.ReadWrite.All of Microsoft "
+    "Graph (an application permission, with an administrator's consent)"
+)
+_Answer = TypeVar("_Answer")
+
+
+class SecurityGroups:
+    """`non_arm.resource.ExternalResource`. Keeps nothing: Graph and the object know."""
+
+    def apply(self, scope: ReconcileScope) -> ReconcileOutcome:
+        """Find or make the group, and bring it in line with the spec."""
+        _complete_status(scope)
+        group, is_whole = _Search(scope).group()
+        group_id = str(group["id"])
+        require_sole(scope, group_id)
+        _note(scope, group_id)
+        left: list[bool] = []
+        if not is_whole:
+            group = _updated(scope, group)
+            left = [_linked(scope, group_id, link) for link in _LINKS]
+        _report(scope, group)
+        return Requeue(AT_ONCE_SECONDS) if any(left) else Succeeded()
+
+    def observe(self, scope: ReconcileScope) -> None:
+        """Show the group that is or would be the object's."""
+        _complete_status(scope)
+        step = _Search(scope).step()
+        match step:
+            case Manage(group):
+                _report(scope, group)
+            case Refuse(error):
+                raise error
+            case Wait():
+                raise _not_seen()
+            case Create():
+                name = spec(scope.obj)["displayName"]
+                raise ConditionError(
+                    f"Entra has no group {name!r} for this object, and the policy skip "
+                    "keeps it from being created: set the policy to manage, or "
+                    "create the group",
+                    reason="AzureResourceNotFound",
+                )
+
+    def delete(self, scope: ReconcileScope) -> ReconcileOutcome:
+        """Delete the group, if it is the object's."""
+        _complete_status(scope)
+        graph, facts = _graph(scope), _facts(scope)
+        while isinstance(step := decide_delete(facts), Ask):
+            facts = _answered(scope, graph, facts, step)
+        match step:
+            case Refuse(error):
+                raise error
+            case Wait():
+                raise _not_seen()
+            case Leave(why):
+                scope.event("Warning", "NotDeletedInAzure", why)
+            case DeleteGroup(group_id):
+                _delete(scope, graph, group_id)
+            case Gone():
+                pass
+        return Succeeded()
+
+    def forget(self, key: ObjectKey) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """Connections are the credentials'."""
+
+
+@attrs.frozen
+class _Search:
+    """The way to the object's group."""
+
+    scope: ReconcileScope
+
+    def group(self) -> tuple[JsonObject, bool]:
+        """The group, and whether it was made just now with all that the spec has.
+        Raises ConditionError, RetryError.
+        """
+        match self.step():
+            case Manage(group):
+                wanted = wanted_group(spec(self.scope.obj))
+                require_possible(wanted, group)
+                return group, False
+            case Refuse(error):
+                raise error
+            case Wait():
+                raise _not_seen()
+            case Create():
+                return self._created()
+
+    def step(self) -> Manage | Create | Wait | Refuse:
+        """What is to be done, once all is known that it takes."""
+        graph, facts = _graph(self.scope), _facts(self.scope)
+        while isinstance(step := decide(facts), Ask):
+            facts = _answered(self.scope, graph, facts, step)
+        return step
+
+    def _created(self) -> tuple[JsonObject, bool]:
+        scope, graph = self.scope, _graph(self.scope)
+        links: dict[str, list[str]] = {}
+        room, is_whole = MOST_AT_CREATION, True
+        for link in _LINKS:
+            ids = _wanted_links(scope, link) or ()
+            links[link] = [graph.reference(id_) for id_ in ids[:room]]
+            is_whole = is_whole and len(ids) <= room
+            # Owners and members share the limit.
+            room -= len(links[link])
+        body = creation_body(wanted_group(spec(scope.obj)), links)
+        mark = mark_of(uid_of(scope.obj))
+        # Known to whoever comes next, if this process dies before it has the answer.
+        now = scope.operator.clock.now()
+        scope.patcher.record({CREATION: f"{now:%Y-%m-%dT%H:%M:%SZ}"})
+        scope.log.info("Creating group", uniqueName=mark)
+        try:
+            made = _put(scope, lambda: graph.create_group(mark, body))
+        except ConditionError as refused:
+            raise _with_links(refused, scope) from refused
+        if made is None:
+            found = _read(scope, lambda: graph.group_named(mark))
+            if found is None:
+                raise _not_seen()
+            return found, False
+        _report_made(scope, str(made["id"]))
+        return made, is_whole
+
+
+def _complete_status(scope: ReconcileScope) -> None:
+    """ASO's schema takes no status, and so no condition, without the mail nickname:
+    until there is a group it is the spec's.
+    """
+    wanted = wanted_group(spec(scope.obj)).mail_nickname
+    scope.patcher.status.setdefault("groupEmailAddress", wanted)
+
+
+def _facts(scope: ReconcileScope) -> Facts:
+    return facts_of(scope.obj, now=scope.operator.clock.now())
+
+
+def _answered(
+    scope: ReconcileScope, graph: GraphClient, facts: Facts, question: Ask
+) -> Facts:
+    return _read(scope, lambda: asked(graph, facts, question))
+
+
+def _graph(scope: ReconcileScope) -> GraphClient:
+    """Raises ConditionError for a credential of another tenant than the group's: to
+    a stranger Entra says that a group is not there.
+    """
+    connection = scope.connection
+    noted, tenant = scope.patcher.annotation(TENANT), connection.tenant_id
+    if is_another_tenant(noted, tenant):
+        raise ConditionError(
+            f"the group is in tenant {noted}, but the credential from "
+            f"{connection.source} is of {tenant}: use a credential of the group's "
+            f"tenant, or remove annotation {TENANT} to have a group in the other",
+            reason="TenantMismatch",
+            severity="Error",
+        )
+    return connection.graph()
+
+
+def _note(scope: ReconcileScope, group_id: str) -> None:
+    """Store which group it is, before anything else is done with it."""
+    noted = scope.patcher.annotation(RESOURCE_ID)
+    if noted.lower() == group_id.lower():
+        return
+    if not noted:
+        source = scope.connection.source
+        scope.event("Normal", "CredentialFrom", f'Using credential from "{source}"')
+    tenant = scope.connection.tenant_id
+    scope.patcher.record(
+        {RESOURCE_ID: group_id, **({TENANT: tenant} if tenant else {})}
+    )
+
+
+def _report_made(scope: ReconcileScope, group_id: str) -> None:
+    before = str(status(scope.obj).get("entraID") or "")
+    if before and before.lower() != group_id.lower():
+        text = (
+            f"the group {before} was gone from Entra and is made again as {group_id}: "
+            "grants and memberships of the former one are lost"
+        )
+        scope.event("Warning", RECREATED, text)
+    else:
+        scope.event("Normal", "GroupCreated", f"Created the group {group_id}")
+
+
+def _updated(scope: ReconcileScope, group: JsonObject) -> JsonObject:
+    """The group with the spec's properties, written where they differ."""
+    changes = changes_of(wanted_group(spec(scope.obj)), group)
+    if changes:
+        group_id = str(group["id"])
+        scope.log.info("Updating group", groupId=group_id, properties=sorted(changes))
+        _put(scope, lambda: _graph(scope).update_group(group_id, changes))
+    return {**group, **changes}
+
+
+def _linked(scope: ReconcileScope, group_id: str, link: GroupLink) -> bool:
+    """Make members or owners exactly those of the spec; whether some are left to do."""
+    wanted = _wanted_links(scope, link)
+    if wanted is None:
+        return False
+    graph = _graph(scope)
+    try:
+        present = graph.linked(group_id, link)
+    except ArmError as error:
+        # Readers of Entra see a new group late: its id may be unknown for minutes.
+        if is_absent(error) and _facts(scope).is_fresh:
+            raise _not_seen() from error
+        raise
+    changes = link_changes(wanted, present)
+    missing = [id_ for id_ in changes.added if not _added(scope, group_id, link, id_)]
+    if missing:
+        # Nobody is taken out meanwhile: a group without anybody locks people out.
+        raise ConditionError(
+            f"Entra knows no object {', '.join(missing)}, which spec.{link} names: "
+            "correct the ids, or create the objects",
+            reason="ReferenceNotFound",
+        )
+    for object_id in changes.removed:
+        _put(scope, lambda id_=object_id: graph.remove(group_id, link, id_))  # type: ignore[misc]  # bound early
+    if changes.added or changes.removed:
+        scope.log.info(
+            "Changed group",
+            groupId=group_id,
+            link=link,
+            added=len(changes.added),
+            removed=len(changes.removed),
+        )
+    return changes.more
+
+
+def _added(
+    scope: ReconcileScope, group_id: str, link: GroupLink, object_id: str
+) -> bool:
+    """Whether it could be added: False where Entra has no such object."""
+    try:
+        _graph(scope).add(group_id, link, object_id)
+    except ArmError as error:
+        if not is_absent(error):
+            raise _refused(scope, error) from error
+        if _facts(scope).is_fresh:
+            raise _not_seen() from error  # it may be the group that is not seen
+        return False
+    return True
+
+
+def _wanted_links(scope: ReconcileScope, link: GroupLink) -> tuple[str, ...] | None:
+    return object_ids(spec(scope.obj), link, scope.references.config_map)
+
+
+def _report(scope: ReconcileScope, group: JsonObject) -> None:
+    """Show the group in the status, and write its id where the spec wants it."""
+    scope.patcher.replace_status(status_of(group))
+    asked = dig(spec(scope.obj), "operatorSpec.configmaps.entraID")
+    if not isinstance(asked, dict):
+        return
+    export = Export(
+        name=asked["name"],
+        key=asked["key"],
+        value=str(group["id"]),
+        labels=asked.get("labels") or {},
+        annotations=asked.get("annotations") or {},
+    )
+    for target in merged(CONFIG_MAPS, [export]):
+        write(scope, CONFIG_MAPS, target)
+
+
+def _delete(scope: ReconcileScope, graph: GraphClient, group_id: str) -> None:
+    if older := holder(scope, group_id):
+        text = (
+            f"the group {group_id} is left in Entra: {older.group_kind.kind} "
+            f"{older.key}, which is older, manages it"
+        )
+        scope.event("Warning", "NotDeletedInAzure", text)
+        return
+    scope.log.info("Deleting group", groupId=group_id)
+    try:
+        graph.delete_group(group_id)
+    except ArmError as error:
+        raise _advised(delete_failed(scope, error), error) from error
+
+
+def _read(scope: ReconcileScope, call: Callable[[], _Answer]) -> _Answer:
+    try:
+        return call()
+    except ArmError as error:
+        raise _advised(read_failed(scope, error), error) from error
+
+
+def _put(scope: ReconcileScope, call: Callable[[], _Answer]) -> _Answer:
+    try:
+        return call()
+    except ArmError as error:
+        raise _refused(scope, error) from error
+
+
+def _refused(scope: ReconcileScope, error: ArmError) -> ConditionError:
+    return _advised(put_failed(scope, error), error)
+
+
+def _advised(condition: ConditionError, error: ArmError) -> ConditionError:
+    if error.status != _FORBIDDEN:
+        return condition
+    return _with_text(condition, f"{condition}: {_ADVICE}")
+
+
+def _with_links(refused: ConditionError, scope: ReconcileScope) -> ConditionError:
+    """A creation names owners and members, and Graph says only that one is missing."""
+    error = refused.__cause__
+    if not isinstance(error, ArmError) or not is_absent(error):
+        return refused
+    named = [link for link in _LINKS if spec(scope.obj).get(link)]
+    where = " and ".join(f"spec.{link}" for link in named)
+    return _with_text(refused, f"{refused} (see {where})") if named else refused
+
+
+def _with_text(condition: ConditionError, text: str) -> ConditionError:
+    failure = ConditionError(
+        text,
+        reason=condition.reason,
+        severity=condition.severity,
+        retry=condition.retry,
+        after_seconds=condition.after_seconds,
+    )
+    failure.__cause__ = condition.__cause__  # its ids go into the event
+    return failure
+
+
+def _not_seen() -> RetryError:
+    return RetryError("Entra does not show the group yet", after_seconds=LOOK_SECONDS)

@@ -1,0 +1,147 @@
+"""What the spec of a SecurityGroup asks for, in Microsoft Graph's words. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.base.objects import JsonObject
+
+MARK_PREFIX = "asoreconcile-"
+UNIFIED = "Unified"
+# "enabled" says that a rule decides who is a member, and the spec has no field for the
+# rule: such a group is made with assigned members, and a rule that it has is left.
+_UNIFIED: Mapping[str, bool] = {
+    "assigned": False,
+    "assignedm365": True,
+    "enabled": False,
+    "enabledm365": True,
+}
+RULED = frozenset({"enabled", "enabledm365"})
+_ALWAYS_CREATE = "AlwaysCreate"
+
+
+@attrs.frozen
+class WantedGroup:
+    """A spec, with what it leaves to Graph as None.
+
+    mail_nickname: the part before the @ of an address. membership: as the spec has it,
+    "" for none. adopts: a group that is there already may become the object's.
+    """
+
+    display_name: str
+    mail_nickname: str
+    description: str | None
+    membership: str
+    is_assignable: bool | None
+    adopts: bool
+
+    @property
+    def is_unified(self) -> bool:
+        """Whether it is made as a Microsoft 365 group."""
+        return _UNIFIED.get(self.membership, False)
+
+
+def wanted_group(spec: JsonObject) -> WantedGroup:
+    """Raises ConditionError `Failed` (Error) for a spec that no schema has checked."""
+    name, nickname = (_text(spec, field) for field in ("displayName", "mailNickname"))
+    operator_spec = spec.get("operatorSpec") or {}
+    return WantedGroup(
+        display_name=name,
+        mail_nickname=nickname.partition("@")[0],
+        description=spec.get("description"),
+        membership=str(spec.get("membershipType") or ""),
+        is_assignable=spec.get("isAssignableToRole"),
+        adopts=operator_spec.get("creationMode") != _ALWAYS_CREATE,
+    )
+
+
+def mark_of(uid: str) -> str:
+    """The `uniqueName` of the group that is made for an object.
+
+    Graph has one group of a name at the most and never changes it, so that the group is
+    found again whatever became of the answer to its creation.
+    """
+    return f"{MARK_PREFIX}{uid}"
+
+
+def creation_body(
+    wanted: WantedGroup, links: Mapping[str, Sequence[str]]
+) -> JsonObject:
+    """The group as it is to be made. links: `members`, `owners` to references."""
+    body: JsonObject = {
+        "displayName": wanted.display_name,
+        "mailNickname": wanted.mail_nickname,
+        "mailEnabled": wanted.is_unified,
+        "securityEnabled": True,
+        "groupTypes": [UNIFIED] if wanted.is_unified else [],
+    }
+    if wanted.description:
+        body["description"] = wanted.description
+    if wanted.is_assignable is not None:
+        body["isAssignableToRole"] = wanted.is_assignable
+    for link, references in links.items():
+        if references:
+            body[f"{link}@odata.bind"] = list(references)
+    return body
+
+
+def changes_of(wanted: WantedGroup, group: JsonObject) -> JsonObject:
+    """The properties of a group that differ from the spec, with the spec's values."""
+    values: dict[str, Any] = {
+        "displayName": wanted.display_name,
+        "mailNickname": wanted.mail_nickname,
+        "securityEnabled": True,
+    }
+    if wanted.description is not None:
+        values["description"] = wanted.description or None  # Graph takes no ""
+    return {n: v for n, v in values.items() if group.get(n) != v}
+
+
+def require_possible(wanted: WantedGroup, group: JsonObject) -> None:
+    """Raises ConditionError `Failed` (Error) for what Graph cannot make of a group."""
+    if group.get("onPremisesSyncEnabled") and changes_of(wanted, group):
+        raise _impossible(
+            f"the group {group['id']} is synchronised from a directory on premises and "
+            "can be changed there alone: change it there, or set the reconcile policy "
+            "to skip"
+        )
+    is_assignable = bool(group.get("isAssignableToRole"))
+    if wanted.is_assignable not in (None, is_assignable):
+        raise _impossible(
+            f"isAssignableToRole of the group {group['id']} is "
+            f"{str(is_assignable).lower()} and cannot change: change the spec back, or "
+            "delete the object and create it anew"
+        )
+    is_unified = UNIFIED in (group.get("groupTypes") or ())
+    is_said = wanted.membership and wanted.membership not in RULED
+    if is_said and wanted.is_unified != is_unified:
+        kind = "a Microsoft 365 group" if is_unified else "no Microsoft 365 group"
+        raise _impossible(
+            f"the group {group['id']} is {kind}, which cannot change: membershipType "
+            f"{wanted.membership!r} is for another: change the spec back, or delete "
+            "the object and create it anew"
+        )
+
+
+def status_of(group: JsonObject) -> JsonObject:
+    """The status of the object, without conditions."""
+    values = {
+        "entraID": group.get("id"),
+        "displayName": group.get("displayName"),
+        "groupEmailAddress": group.get("mailNickname"),
+        "description": group.get("description"),
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _text(spec: JsonObject, field: str) -> str:
+    value = spec.get(field)
+    if not isinstance(value, str) or not value.partition("@")[0]:
+        raise _impossible(f"spec.{field} is missing: a group must have it")
+    return value
+
+
+def _impossible(message: str) -> ConditionError:
+    return ConditionError(message, reason="Failed", severity="Error")

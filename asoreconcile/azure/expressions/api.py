@@ -1,0 +1,206 @@
+"""The public API of expressions: check one, evaluate one.
+
+    expressions = shared()
+    checked = expressions.check(version, "self.status.id + secret.key1")
+    checked.secrets                                    # frozenset({"key1"})
+    expressions.evaluate(version, text, obj=obj, secrets={"key1": ...})
+
+Safe from any thread. Blocking: each call waits at most 10 s for one of the engine's
+processes, and 2 s of its work for the answer.
+"""
+
+import atexit
+import copy
+import hashlib
+import os
+from collections.abc import Hashable, Mapping
+from functools import cache, lru_cache
+from typing import Literal, Protocol, Self
+
+import attrs
+
+from asoreconcile.azure.expressions.limits import Limits, Recent
+from asoreconcile.azure.expressions.metrics import ExpressionMetrics, Work
+from asoreconcile.azure.expressions.pool import EnginePool
+from asoreconcile.azure.expressions.process import EngineLimitError
+from asoreconcile.base import jsontext
+from asoreconcile.base.clock import Clock, SystemClock
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import GroupVersionKind, JsonObject, key_of
+
+# CEL's own limit is six times as much, but nobody writes such texts by hand, and they
+# cost memory.
+MAX_LENGTH = 16 * 1024
+_MAX_MESSAGE = 500
+
+
+class ExpressionError(AsoreconcileError):
+    """An expression is invalid, or failed on an object; the message says where and
+    what, and contains no value of a secret.
+    """
+
+
+class ExpressionLimitError(ExpressionError):
+    """An expression exceeds its limit of time or memory."""
+
+
+class Typed(Hashable, Protocol):
+    """What `self` is (`catalogue.kinds.KindVersion`)."""
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        """Group, version and kind: the key of compiled expressions."""
+
+    @property
+    def schema(self) -> JsonObject:
+        """The OpenAPI schema of the whole object, which expressions are checked
+        against.
+        """
+
+
+class Asks(Protocol):
+    """Sends requests to the engine (`pool.EnginePool`)."""
+
+    def ask(self, request: JsonObject, *, namespace: str) -> JsonObject:
+        """Send a request to an engine process and wait for its answer.
+
+        Blocking, up to the pool's limit for one request. namespace: the one whose share
+        of time is used.
+        """
+
+
+@attrs.frozen
+class Checked:
+    """The result of checking an expression.
+
+    gives: one string, or a map of strings.
+    secrets: the names it uses from `secret`.
+    whole: it also uses `secret` as a map, so its names are unknown.
+    """
+
+    gives: Literal["string", "map"]
+    secrets: frozenset[str]
+    whole: bool = False
+
+
+class Expressions:
+    """Checks and evaluates expressions over any kind version.
+
+    An expression that exceeded a limit is refused without another run, for a time that
+    doubles with each attempt, so that it does not delay others.
+    """
+
+    def __init__(self, engine: Asks, *, clock: Clock) -> None:
+        self._engine = engine
+        self._metrics: ExpressionMetrics | None = None
+        self._kind = lru_cache(maxsize=1024)(_kind)
+        self._checked = Recent[tuple[Typed, str], Checked | ExpressionError](1024)
+        self._limits = Limits(clock)
+
+    def counted_by(self, metrics: ExpressionMetrics) -> Self:
+        """A copy with the same engine and caches, whose work is counted in these metric
+        families only.
+        """
+        counted = copy.copy(self)
+        counted._metrics = metrics  # noqa: SLF001 - of this class
+        return counted
+
+    def check(self, version: Typed, text: str, *, namespace: str = "") -> Checked:
+        """Compile an expression. namespace: of its object.
+
+        Raises ExpressionError, EngineMissingError, EngineBusyError.
+        """
+        known = self._checked.get((version, text))
+        if known is None:
+            try:
+                known = self._check(version, text, namespace)
+            except ExpressionLimitError:
+                raise
+            except ExpressionError as error:
+                known = error
+            self._checked.put((version, text), known)
+        if isinstance(known, ExpressionError):
+            raise ExpressionError(str(known))
+        return known
+
+    def evaluate(
+        self,
+        version: Typed,
+        text: str,
+        *,
+        obj: JsonObject,
+        secrets: Mapping[str, str],
+    ) -> str | dict[str, str]:
+        """The value of an expression on an object: never empty, at most 1 MiB.
+
+        secrets: the values of the names from `check`. Raises ExpressionError,
+        EngineMissingError, EngineBusyError.
+        """
+        given = {"self": obj, "secret": dict(secrets)}
+        key = key_of(obj)
+        value: str | dict[str, str]
+        value = self._ask(version, text, given, key.namespace, str(key))["value"]
+        return value
+
+    def _check(self, version: Typed, text: str, namespace: str) -> Checked:
+        if len(text) > MAX_LENGTH:
+            raise ExpressionError(
+                f"has {len(text)} characters, more than the {MAX_LENGTH} allowed"
+            )
+        answer = self._ask(version, text, {}, namespace, "")
+        return Checked(answer["gives"], frozenset(answer["secrets"]), answer["whole"])
+
+    def _ask(
+        self, version: Typed, text: str, more: JsonObject, namespace: str, name: str
+    ) -> JsonObject:
+        """name: of the object, part of the key of limits; "" is any."""
+        request = {"kind": self._kind(version), "text": text, **more}
+        key = (request["kind"], text, name)
+        if refusal := self._limits.refusal(key):
+            raise ExpressionLimitError(refusal)
+        try:
+            answer = self._engine.ask(request, namespace=namespace)
+            if "needs" in answer:
+                request = {**request, "schema": version.schema}
+                answer = self._engine.ask(request, namespace=namespace)
+        except EngineLimitError as error:
+            answer = {"limit": str(error)}
+        if self._metrics is not None and "work" in answer:
+            gvk = version.gvk
+            resource = f"{gvk.api_version}, Kind={gvk.kind}"
+            self._metrics.answered(resource, Work(*answer["work"]))
+        if "limit" in answer:
+            self._limits.reached(key, answer["limit"])
+            raise ExpressionLimitError(answer["limit"])
+        self._limits.kept(key)
+        if "error" in answer:
+            raise ExpressionError(_shortened(answer["error"]))
+        return answer
+
+
+def _shortened(message: str) -> str:
+    """Errors quote keys and names, which may be of any length."""
+    if len(message) <= _MAX_MESSAGE:
+        return message
+    return f"{message[:_MAX_MESSAGE]}..."
+
+
+def _kind(version: Typed) -> str:
+    """A name for the type of `self`: two catalogues may differ on a version."""
+    digest = hashlib.sha256(jsontext.dumps(version.schema)).hexdigest()
+    return f"{version.gvk} {digest}"
+
+
+def shared() -> Expressions:
+    """The expressions of this process; the first call starts an engine. A forked
+    process has its own.
+    """
+    return _of_process(os.getpid())
+
+
+@cache
+def _of_process(_pid: int) -> Expressions:
+    clock = SystemClock()
+    engine = EnginePool(clock=clock)
+    atexit.register(engine.close)
+    return Expressions(engine, clock=clock)

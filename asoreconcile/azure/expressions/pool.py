@@ -1,0 +1,71 @@
+"""A pool of engine processes, shared fairly by the namespaces."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from asoreconcile.azure.expressions.fair_share import FairShare
+from asoreconcile.azure.expressions.process import EngineProcess
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject
+
+PROCESSES = 3
+"""Each takes 30 MB once it is needed; the first does alone while nobody has to wait."""
+
+
+class EngineClient(Protocol):
+    """Answers one request at a time (`process.EngineProcess`)."""
+
+    def ask(self, request: JsonObject) -> JsonObject:
+        """Send one request and wait for its answer; raises if the process died or was
+        ended.
+        """
+
+    def close(self) -> None:
+        """End the process, if it runs."""
+
+
+class EnginePool:
+    """Answers requests, a few at a time. Safe from any thread, blocking."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        make: Callable[[], EngineClient] = EngineProcess,
+        processes: int = PROCESSES,
+    ) -> None:
+        self._clock = clock
+        self._made_in = os.getpid()
+        self._engines: Sequence[EngineClient] = [make() for _ in range(processes)]
+        self._fair_share = FairShare(self._engines, clock=clock)
+
+    def ask(self, request: JsonObject, *, namespace: str) -> JsonObject:
+        """One request's answer. namespace: the one whose share of time is used.
+
+        Raises EngineMissingError, EngineLimitError, EngineBusyError; RuntimeError in a
+        process that was forked since: two processes on one channel would get each
+        other's answers.
+        """
+        if self._made_in != os.getpid():
+            raise RuntimeError(
+                "these engines belong to the process that this one was forked from:"
+                " make some here"
+            )
+        number, engine = self._fair_share.acquire(namespace)
+        began = self._clock.monotonic()
+        try:
+            return engine.ask(request)
+        finally:
+            seconds = self._clock.monotonic() - began
+            self._fair_share.release(number, namespace, seconds)
+
+    def close(self) -> None:
+        """End the processes; a later request starts one again. Does nothing in a
+        process that was forked since: they are not its own, and a lock that another
+        thread held at the fork is never given back there.
+        """
+        if self._made_in != os.getpid():
+            return
+        for engine in self._engines:
+            engine.close()

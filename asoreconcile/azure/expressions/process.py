@@ -1,0 +1,185 @@
+"""The parent's side of the engine process: sends a request, receives the answer in
+time.
+
+The CEL engine is C++ that holds the interpreter's lock while it runs, and one short
+expression can need more time and memory than a machine has. So it runs in a separate
+process, which is started with the first expression, killed when an answer is late, and
+replaced at the next request.
+"""
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from asoreconcile.base import jsontext
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import JsonObject
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+DEADLINE_SECONDS = 2.0
+MEMORY_BYTES = 192 * 1024 * 1024
+_START_SECONDS = 30.0
+# How often to check whether a late process has used up its CPU time.
+_PATIENCE = 5
+_KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
+
+_log = Logger(__name__)
+
+
+class EngineMissingError(AsoreconcileError):
+    """The CEL library is not installed; the message says how to install it."""
+
+
+class EngineLimitError(AsoreconcileError):
+    """No answer within the bounds of time and memory."""
+
+
+class _Child:
+    """One running process and the channel to it."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        import multiprocessing
+        import subprocess
+
+        self.answered = 0
+        self.is_late = False
+        self._channel, theirs = multiprocessing.Pipe()
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter
+                [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "asoreconcile.azure.expressions.worker_main",
+                    str(theirs.fileno()),
+                    str(memory_bytes),
+                ],
+                pass_fds=[theirs.fileno()],
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+
+    def receive(self, within_seconds: float) -> JsonObject | None:
+        """The next answer; None when it is late or invalid, or the process died.
+
+        within_seconds: of work. On a busy machine it may take a few times as long.
+        """
+        channel: Connection = self._channel
+        self.is_late = False
+        began = self._worked_seconds()
+        left = within_seconds
+        try:
+            for _ in range(_PATIENCE):
+                if channel.poll(left):
+                    break
+                left = within_seconds - (self._worked_seconds() - began)
+                if left <= 0:
+                    break
+            else:
+                left = 0.0
+            if left <= 0 and not channel.poll(0):
+                self.is_late = True
+                return None
+            answer = jsontext.loads(channel.recv_bytes())
+        except (EOFError, OSError, jsontext.JSONDecodeError):
+            return None
+        if not isinstance(answer, dict):
+            return None
+        self.answered += 1
+        return answer
+
+    def ask(self, request: bytes, *, within_seconds: float) -> JsonObject | None:
+        try:
+            self._channel.send_bytes(request)
+        except OSError:
+            return None
+        return self.receive(within_seconds)
+
+    def _worked_seconds(self) -> float:
+        """How long the process has been computing; the clock where nobody counts."""
+        try:
+            stat = Path(f"/proc/{self._process.pid}/stat").read_text()
+        except OSError:
+            return time.monotonic()
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    def end(self) -> None:
+        self._channel.close()
+        self._process.kill()
+        self._process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """The variables that an interpreter needs to start, without our credentials."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+class EngineProcess:
+    """Answers requests one at a time. Safe from any thread, blocking.
+
+    deadline_seconds: for one answer. memory_bytes: by which the process may grow.
+    """
+
+    def __init__(
+        self,
+        *,
+        deadline_seconds: float = DEADLINE_SECONDS,
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> None:
+        self._deadline_seconds = deadline_seconds
+        self._memory_bytes = memory_bytes
+        self._lock = threading.Lock()
+        self._child: _Child | None = None
+
+    def ask(self, request: JsonObject) -> JsonObject:
+        """One request's answer. Raises EngineMissingError, EngineLimitError.
+
+        The memory of a process that has served before may be full of caches: if it
+        dies, a new process gets the request once more.
+        """
+        frame = jsontext.dumps(request)
+        with self._lock:
+            while True:
+                child = self._child or self._start()
+                used = child.answered > 1
+                answer = child.ask(frame, within_seconds=self._deadline_seconds)
+                if answer is not None:
+                    return answer
+                self._end()
+                _log.warning("Ended the expression engine: no answer within its bounds")
+                if child.is_late or not used:
+                    raise EngineLimitError(
+                        "takes too much time or memory: make it do less"
+                    )
+
+    def close(self) -> None:
+        """End the process; a later request starts another."""
+        with self._lock:
+            self._end()
+
+    def _start(self) -> _Child:
+        child = _Child(self._memory_bytes)
+        self._child = child
+        greeting = child.receive(_START_SECONDS) or {}
+        if "ready" not in greeting:
+            self._end()
+            raise EngineMissingError(
+                "expressions need the CEL engine, which does not start here: install "
+                f"asoreconcile[cel] ({greeting.get('missing', 'no answer')})"
+            )
+        return child
+
+    def _end(self) -> None:
+        if self._child is not None:
+            self._child.end()
+            self._child = None

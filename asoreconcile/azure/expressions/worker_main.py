@@ -1,0 +1,124 @@
+"""The process that the CEL engine runs in: one request, one answer, until its parent
+goes.
+
+Run as `python -m asoreconcile.azure.expressions.worker_main DESCRIPTOR BYTES`, with the
+largest memory in bytes. Frames of JSON, see `process`. An expression that asks for
+more memory fails with MemoryError or takes this process down; either way the operator
+goes on.
+"""
+
+import signal
+import sys
+import time
+from collections import OrderedDict
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject
+
+if TYPE_CHECKING:
+    from asoreconcile.azure.expressions.engine import Engine
+
+_MAX_ENGINES = 32
+
+
+class _Engines:
+    """The engine of each kind version that was asked for lately."""
+
+    def __init__(self, make: "type[Engine]") -> None:
+        self._make = make
+        self._by_kind: OrderedDict[str, Engine] = OrderedDict()
+
+    def get(self, kind: str, schema: JsonObject | None) -> "Engine | None":
+        """None when the kind is new and the request has no schema."""
+        engine = self._by_kind.pop(kind, None)
+        if engine is None:
+            if schema is None:
+                return None
+            engine = self._make(schema)
+        self._by_kind[kind] = engine
+        while len(self._by_kind) > _MAX_ENGINES:
+            self._by_kind.popitem(last=False)
+        return engine
+
+
+def answer(engines: _Engines, request: JsonObject) -> JsonObject:
+    """The answer to one request; never raises for an error of the expression."""
+    from asoreconcile.azure.expressions.engine import CompileError, EvaluationError
+
+    engine = engines.get(request["kind"], request.get("schema"))
+    if engine is None:
+        return {"needs": "schema"}
+    is_known = engine.knows(request["text"])
+    began = time.perf_counter()
+    seconds: float | None = None
+    try:
+        try:
+            program = engine.compile(request["text"])
+        finally:
+            seconds = None if is_known else time.perf_counter() - began
+        found: JsonObject
+        if "self" not in request:
+            found = {
+                "gives": program.kind,
+                "secrets": sorted(program.secrets.names),
+                "whole": program.secrets.whole,
+            }
+        else:
+            message = engine.message(request["self"])
+            found = {"value": program.evaluate(message, request["secret"])}
+    except (CompileError, EvaluationError) as error:
+        found = {"error": str(error)}
+    except MemoryError:
+        found = {"limit": "takes too much memory: make it do less"}
+    # Whether its type and program were cached, and the time of compiling.
+    return {**found, "work": ["schema" not in request, is_known, seconds]}
+
+
+def serve(channel: Connection, memory_bytes: int) -> None:
+    """Answer requests until the other end closes."""
+    try:
+        from asoreconcile.azure.expressions.engine import Engine
+    except ImportError as error:
+        channel.send_bytes(jsontext.dumps({"missing": str(error)}))
+        return
+    engines = _Engines(Engine)
+    _bound_memory(memory_bytes)
+    channel.send_bytes(jsontext.dumps({"ready": True}))
+    while True:
+        try:
+            request = jsontext.loads(channel.recv_bytes())
+        except EOFError:
+            return
+        channel.send_bytes(jsontext.dumps(answer(engines, request)))
+
+
+def _bound_memory(more_bytes: int) -> None:
+    """Limit the growth of this process's memory, where the system supports it."""
+    with suppress(OSError):  # no /proc, as on macOS: only time is bounded there
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limit = pages * resource.getpagesize() + more_bytes
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        # If the container runs out of memory, the kernel should end this process.
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def main() -> None:
+    """Serve requests from the inherited descriptor until the parent closes it.
+
+    Arguments: the descriptor's number, and the most memory in bytes.
+    """
+    # The parent decides when to stop: Ctrl-C reaches the whole process group.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    descriptor, memory_bytes = (int(argument) for argument in sys.argv[1:])
+    with Connection(descriptor) as channel, suppress(BrokenPipeError):
+        serve(channel, memory_bytes)
+
+
+if __name__ == "__main__":
+    main()

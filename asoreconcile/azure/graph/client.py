@@ -1,0 +1,289 @@
+"""The client of Microsoft Graph: each call sends one request.
+
+It uses ARM's pipeline: the same TLS, proxies, limits, fence and sign-in, with tokens of
+Graph's own audience that are sent to Graph's host only. Never sleeps; retries only a
+401, once. Facts: Microsoft's reference of the group resource, v1.0.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from azure.core.credentials import TokenCredential
+from azure.core.pipeline.transport import HttpTransport
+
+from asoreconcile.azure.arm.budget import Budget
+from asoreconcile.azure.arm.endpoint import Endpoint
+from asoreconcile.azure.arm.errors import (
+    ArmError,
+    parse_fault,
+    protocol_fault,
+    stated_object,
+)
+from asoreconcile.azure.arm.metrics import AzureRequestMetrics
+from asoreconcile.azure.arm.paging import Paging
+from asoreconcile.azure.arm.pipeline import NO_HEADERS, ArmPipeline
+from asoreconcile.azure.arm.response import PERHAPS_A_PROXY, ArmResponse
+from asoreconcile.azure.graph.cloud import graph_scope
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.random_id import random_id
+
+GroupLink = Literal["members", "owners"]
+
+_ROOT = "/v1.0"
+_SELECTED = (
+    "id,displayName,mailNickname,mail,description,groupTypes,securityEnabled,"
+    "mailEnabled,isAssignableToRole,uniqueName,onPremisesSyncEnabled"
+)
+_PAGE = "999"  # Graph's most for members and groups
+_NEXT_LINK = "@odata.nextLink"
+_ABSENT = "Request_ResourceNotFound"
+_BAD_REQUEST = "Request_BadRequest"
+# Graph has no separate code for a reference that already exists.
+_THERE_ALREADY = "already exist"
+_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_TEXTS = ("displayName", "mailNickname", "description", "uniqueName")
+
+
+class GraphClient:
+    """Requests to one Graph host as one identity. Thread-safe; share it.
+
+    Later writes and deletes use the id in an answer, so an answer that is not a group,
+    or another one than requested, raises ArmError.
+
+    endpoint: `https://graph.microsoft.com`, the only host that gets the token.
+    budget: holds back what was throttled; one a principal.
+    transport: of azure-core; by default `ArmTransport` with `connections` in its pool.
+
+    Every method blocks for one request (lists: one a page), at most as long as ARM's,
+    and raises ArmError if Graph refuses, ArmTransportError without an answer,
+    ThrottledError, CredentialError or ForeignHostError when nothing was sent.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        credential: TokenCredential,
+        *,
+        clock: Clock,
+        metrics: AzureRequestMetrics | None = None,
+        budget: Budget | None = None,
+        user_agent: str = "",
+        transport: HttpTransport[Any, Any] | None = None,
+        connections: int = 8,
+    ) -> None:
+        self.endpoint = Endpoint(endpoint)
+        self._clock = clock
+        self._pipeline = ArmPipeline(
+            self.endpoint,
+            credential,
+            scope=graph_scope(self.endpoint.url),
+            clock=clock,
+            metrics=metrics,
+            budget=budget,
+            user_agent=user_agent,
+            transport=transport,
+            connections=connections,
+            auxiliary_tenants=(),
+        )
+
+    def group(self, group_id: str) -> JsonObject | None:
+        """A group by its object id; None if Graph says that it does not exist."""
+        return self._one(f"{_ROOT}/groups/{group_id}", "id", group_id)
+
+    def group_named(self, unique_name: str) -> JsonObject | None:
+        """A group by its `uniqueName`; None if Graph says that it does not exist."""
+        return self._one(_named(unique_name), "uniqueName", unique_name)
+
+    def groups_shown_as(self, display_name: str) -> list[JsonObject]:
+        """All groups of a display name, as Graph compares it: without case."""
+        quoted = display_name.replace("'", "''")
+        query = {
+            "$filter": f"displayName eq '{quoted}'",
+            "$select": _SELECTED,
+            "$top": _PAGE,
+        }
+        found = []
+        for answer, url, group in self._list(f"{_ROOT}/groups", query):
+            _check_group(answer, group, method="GET", url=url)
+            if _folded(group.get("displayName")) != _folded(display_name):
+                message = f"a search by display name found another one{PERHAPS_A_PROXY}"
+                raise protocol_fault(answer, message, method="GET", url=url)
+            found.append(group)
+        return found
+
+    def create_group(self, unique_name: str, body: JsonObject) -> JsonObject | None:
+        """Create a group unless one of this `uniqueName` exists.
+
+        So a repeated request, or one whose answer was lost, creates no second group.
+        body: as Graph's group. Returns the group, or None if one existed: it has the
+        properties of the body then, and `group_named` reads it.
+        """
+        url = self.endpoint.address(_named(unique_name))
+        answer = self._send(
+            "PATCH", url, body=body, headers={"Prefer": "create-if-missing"}
+        )
+        if answer.status == 204:
+            return None
+        created = stated_object(answer, method="PATCH", url=url)
+        _check_group(answer, created, method="PATCH", url=url)
+        return created
+
+    def update_group(self, group_id: str, changes: JsonObject) -> None:
+        """Write the properties that differ."""
+        url = self.endpoint.address(f"{_ROOT}/groups/{group_id}")
+        self._send("PATCH", url, body=changes)
+
+    def delete_group(self, group_id: str) -> None:
+        """Delete; succeeds if the group does not exist."""
+        url = self.endpoint.address(f"{_ROOT}/groups/{group_id}")
+        self._unless_absent("DELETE", url)
+
+    def linked(self, group_id: str, link: GroupLink) -> list[str]:
+        """Object ids of a group's members or owners, in lower case, in Graph's order.
+
+        A list that cannot be read to its end is an error: never a shorter list.
+        """
+        path = f"{_ROOT}/groups/{group_id}/{link}"
+        found: dict[str, None] = {}
+        for answer, url, entry in self._list(path, {"$select": "id", "$top": _PAGE}):
+            _check_id(answer, entry, method="GET", url=url)
+            found[entry["id"].lower()] = None
+        return list(found)
+
+    def add(self, group_id: str, link: GroupLink, object_id: str) -> None:
+        """Add a member or owner; succeeds if it is one already.
+
+        ArmError 404 when Graph has no such object, or not yet such a group.
+        """
+        url = self.endpoint.address(f"{_ROOT}/groups/{group_id}/{link}/$ref")
+        try:
+            self._send("POST", url, body={"@odata.id": self.reference(object_id)})
+        except ArmError as error:
+            if not _is_there_already(error):
+                raise
+
+    def remove(self, group_id: str, link: GroupLink, object_id: str) -> None:
+        """Remove a member or owner; succeeds if it is none."""
+        path = f"{_ROOT}/groups/{group_id}/{link}/{object_id}/$ref"
+        self._unless_absent("DELETE", self.endpoint.address(path))
+
+    def reference(self, object_id: str) -> str:
+        """How a request names an object of the directory."""
+        return self.endpoint.address(f"{_ROOT}/directoryObjects/{object_id}")
+
+    def close(self) -> None:
+        """Close all connections; the client cannot be used after it."""
+        self._pipeline.close()
+
+    def _one(self, path: str, member: str, value: str) -> JsonObject | None:
+        """The group at a path. member, value: identify the group."""
+        url = self.endpoint.address(path, query={"$select": _SELECTED})
+        answer = self._unless_absent("GET", url)
+        if answer is None:
+            return None
+        group = stated_object(answer, method="GET", url=url)
+        _check_group(answer, group, method="GET", url=url)
+        if str(group.get(member)).lower() != value.lower():
+            message = f"the answer shows another group{PERHAPS_A_PROXY}"
+            raise protocol_fault(answer, message, method="GET", url=url)
+        return group
+
+    def _list(
+        self, path: str, query: Mapping[str, str]
+    ) -> Iterator[tuple[ArmResponse, str, JsonObject]]:
+        """Each entry, with its answer and that answer's URL."""
+        url = self.endpoint.address(path, query=query)
+        paging = Paging(self.endpoint, url, link=_NEXT_LINK, needs_value=True)
+        while url := paging.url:
+            answer = self._send("GET", url)
+            for entry in paging.turn(answer):
+                yield answer, url, entry
+
+    def _unless_absent(self, method: str, url: str) -> ArmResponse | None:
+        """The answer; None if Graph says that the object does not exist."""
+        try:
+            return self._send(method, url)
+        except ArmError as error:
+            if is_absent(error):
+                return None
+            raise
+
+    def _send(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: JsonObject | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> ArmResponse:
+        request_id = random_id()
+        answer = self._pipeline.send(
+            method,
+            url,
+            body=body,
+            # Graph's logs have the request by this id, and its answer repeats it.
+            headers={"client-request-id": request_id, **headers},
+            client_request_id=request_id,
+        )
+        if answer.status >= 300 or answer.is_foreign:
+            raise parse_fault(answer, method=method, url=url, now=self._clock.now())
+        return answer
+
+
+def is_absent(error: ArmError) -> bool:
+    """Whether Graph itself says that the object does not exist; a proxy's 404 does not
+    count.
+    """
+    return error.is_not_found and _ABSENT in (error.code, *error.codes)
+
+
+def bound(references: Sequence[str], link: GroupLink) -> JsonObject:
+    """What a creation says of owners or members: `references` are the client's."""
+    return {f"{link}@odata.bind": list(references)} if references else {}
+
+
+def _named(unique_name: str) -> str:
+    return f"{_ROOT}/groups(uniqueName='{unique_name}')"
+
+
+def _check_group(
+    answer: ArmResponse, group: JsonObject, *, method: str, url: str
+) -> None:
+    """Raises ArmError if the answer is not a group."""
+    _check_id(answer, group, method=method, url=url)
+    problem = ""
+    for name in _TEXTS:
+        if not isinstance(group.get(name), str | None):
+            problem = f"its {name} is no text"
+    if not isinstance(group.get("groupTypes"), list | None):
+        problem = "its groupTypes is no list"
+    if problem:
+        message = f"the answer shows no group: {problem}{PERHAPS_A_PROXY}"
+        raise protocol_fault(answer, message, method=method, url=url)
+
+
+def _check_id(answer: ArmResponse, entry: JsonObject, *, method: str, url: str) -> None:
+    """The id becomes a segment of paths: it must not contain further segments."""
+    id_ = entry.get("id")
+    if not isinstance(id_, str) or not _ID.fullmatch(id_):
+        message = f"the answer shows an entry without its id{PERHAPS_A_PROXY}"
+        raise protocol_fault(answer, message, method=method, url=url)
+
+
+def _folded(name: str | None) -> str:
+    """A display name in the form in which Graph may compare it: letters without case
+    and accents.
+    """
+    plain = unicodedata.normalize("NFKD", name or "").casefold()
+    return "".join(c for c in plain if not unicodedata.combining(c)).strip()
+
+
+def _is_there_already(error: ArmError) -> bool:
+    return (
+        error.status == 400
+        and error.code == _BAD_REQUEST
+        and _THERE_ALREADY in error.message
+    )

@@ -1,0 +1,136 @@
+"""Keeping embedded children: a PUT of the parent without them would delete them.
+
+Subnets, routes and similar children are resources of their own, but Azure deletes those
+that a PUT of the parent does not contain. So we add Azure's children to the parent's
+PUT.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from typing import Any
+
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.middleware.extension_points import Middleware
+from asoreconcile.azure.middleware.preconditions import named
+from asoreconcile.azure.middleware.requests import ModifyPayload
+from asoreconcile.base.objects import JsonObject, dig
+
+# The writable part of an object: property -> its own shape, or True for anything.
+ChildShape = Mapping[str, "ChildShape | bool"]
+
+
+class ChildMerge(Enum):
+    """How Azure's children and those of the spec are merged."""
+
+    REPLACE = auto()  # Azure's, as the parent's spec cannot name any
+    MERGE_BY_NAME = auto()  # the spec's, then Azure's whose name the spec lacks
+
+
+def keep_children(
+    path: str,
+    *,
+    shapes: Mapping[str, ChildShape],
+    rule: ChildMerge,
+    parent_may_be_absent: bool = False,
+) -> Middleware[ModifyPayload, JsonObject]:
+    """An extension that adds Azure's children to the parent's PUT.
+
+    path: of the child list, from the root of the ARM body. shapes: api-version -> the
+    writable part of a child; a version between two is like the older. rule: how to
+    merge.
+    parent_may_be_absent: Azure leaves out the container of the list when the list is
+    empty. One GET at the object's own api-version, shared with the reconcile's other
+    links; a resource that does not exist yet (404) has no children. Children in
+    deletion are left out, or the PUT would recreate them. The PUT is sent only if the
+    resource is unchanged since the read (`ReconcileContext.require_unchanged`). Raises
+    ConditionError when Azure's answer lacks the list: a PUT could delete its children.
+    """
+
+    def modify(
+        req: ModifyPayload, call_next: Callable[[ModifyPayload], JsonObject], /
+    ) -> JsonObject:
+        payload = call_next(req)
+        current = req.ctx.raw_get()
+        if current is None:
+            return payload
+        req.ctx.require_unchanged()
+        children = _children(current, path, parent_may_be_absent=parent_may_be_absent)
+        shape = _shape_at(shapes, req.ctx.version.api_version)
+        kept = [writable(child, shape) for child in children if not _is_leaving(child)]
+        if rule is ChildMerge.MERGE_BY_NAME:
+            kept = _merged(_listed(payload, path), kept)
+        return _with(payload, path.split("."), kept) if kept else payload
+
+    return named(modify, f"keep_children({path})")
+
+
+def writable(value: Any, shape: "ChildShape | bool") -> Any:
+    """The part of an answer's value that a PUT may contain.
+
+    Lists are filtered item by item; empty lists and nulls are left out, as absent means
+    the same. Names match without case; the answer's spelling is kept.
+    """
+    if isinstance(shape, bool):
+        return value
+    if isinstance(value, list):
+        return [writable(item, shape) for item in value]
+    if not isinstance(value, dict):
+        return value
+    known = {name.lower(): inner for name, inner in shape.items()}
+    return {
+        name: writable(inner, known[name.lower()])
+        for name, inner in value.items()
+        if name.lower() in known and inner is not None and inner != []
+    }
+
+
+def _children(
+    current: JsonObject, path: str, *, parent_may_be_absent: bool
+) -> list[JsonObject]:
+    *above, leaf = path.split(".")
+    parent: Any = current
+    for step in above:
+        parent = parent.get(step) if isinstance(parent, dict) else None
+    if parent is None and parent_may_be_absent:
+        return []
+    children = parent.get(leaf) if isinstance(parent, dict) else None
+    if not isinstance(children, list):
+        raise ConditionError(
+            f"Azure's answer for the resource has no list {path}: nothing was written, "
+            "as a write without it could delete what it holds",
+            reason="Failed",
+        )
+    return children
+
+
+def _is_leaving(child: JsonObject) -> bool:
+    return str(dig(child, "properties.provisioningState")).lower() == "deleting"
+
+
+def _shape_at(shapes: Mapping[str, ChildShape], api_version: str) -> ChildShape:
+    older = [version for version in shapes if version <= api_version]
+    return shapes[max(older) if older else min(shapes)]
+
+
+def _listed(payload: JsonObject, path: str) -> list[JsonObject]:
+    value: Any = payload
+    for step in path.split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    return value if isinstance(value, list) else []
+
+
+def _merged(ours: list[JsonObject], azures: list[JsonObject]) -> list[JsonObject]:
+    names = {child.get("name") for child in ours}
+    return [*ours, *(child for child in azures if child.get("name") not in names)]
+
+
+def _with(payload: JsonObject, path: list[str], value: Any) -> JsonObject:
+    """A copy of the payload with a value set; everything outside the path is shared."""
+    head, *rest = path
+    if not rest:
+        return {**payload, head: value}
+    inner = payload.get(head)
+    return {
+        **payload,
+        head: _with(inner if isinstance(inner, dict) else {}, rest, value),
+    }

@@ -1,0 +1,104 @@
+"""Extensions that belong together, each registered for a point and some kinds."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from asoreconcile.azure.middleware.extension_points import (
+    ExtensionPoint,
+    Middleware,
+    Req,
+    Res,
+)
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import GroupKind
+
+API_LEVEL = 1
+BUILT_IN_ORDER = 0
+THIRD_PARTY_ORDER = 100
+
+# Every kind: for policies that cut across, such as tags or audit.
+ANY_KIND = GroupKind("*", "*")
+
+
+class ExtensionError(AsoreconcileError):
+    """The extensions do not fit together; the operator does not start with them."""
+
+
+@attrs.frozen
+class Extension:
+    """One extension at one point for one kind, and where it was registered."""
+
+    point: ExtensionPoint[Any, Any]
+    kind: GroupKind
+    run: Middleware[Any, Any]
+    name: str
+    defined: str
+
+
+class ExtensionSet:
+    """Collects extensions while modules load; frozen once a chain is made of it.
+
+    name: unique among all sets of a process. order: a set of a higher order wraps those
+    of lower ones; the built-in sets have 0, the innermost place. api: the level of this
+    interface that the set was written for. Not for several threads.
+
+    Within a set the extension registered first is the outermost.
+    """
+
+    def __init__(
+        self, name: str, order: int = THIRD_PARTY_ORDER, api: int = API_LEVEL
+    ) -> None:
+        self.name = name
+        self.order = order
+        self.api = api
+        self._links: list[Extension] = []
+        self._frozen = False
+
+    def on(
+        self, point: ExtensionPoint[Req, Res], *kinds: GroupKind
+    ) -> Callable[[Middleware[Req, Res]], Middleware[Req, Res]]:
+        """A decorator that registers a function for a point and some kinds.
+
+            @aks.on(PRE_RECONCILE, MANAGED_CLUSTER)
+            def not_on_fridays(req, call_next): ...
+
+        kinds: at least one, or `ANY_KIND`. Raises ExtensionError for none, and when the
+        set is in use already.
+        """
+        if not kinds:
+            raise ExtensionError(f"extension set {self.name!r}: name at least one kind")
+        defined = _where_called()
+
+        def register(run: Middleware[Req, Res]) -> Middleware[Req, Res]:
+            if self._frozen:
+                raise ExtensionError(
+                    f"extension set {self.name!r} is in use: register before start"
+                )
+            name = _name_of(run)
+            self._links.extend(
+                Extension(point, kind, run, name, defined) for kind in kinds
+            )
+            return run
+
+        return register
+
+    def freeze(self) -> tuple[Extension, ...]:
+        """The links in order of registration; nothing can be added afterwards."""
+        self._frozen = True
+        return tuple(self._links)
+
+    def __repr__(self) -> str:
+        return f"ExtensionSet({self.name!r}, order={self.order})"
+
+
+def _where_called() -> str:
+    caller = sys._getframe(2)  # noqa: SLF001 - the only way to a cheap module and line
+    return f"{caller.f_globals.get('__name__', '?')}:{caller.f_lineno}"
+
+
+def _name_of(run: Middleware[Any, Any]) -> str:
+    name = getattr(run, "__qualname__", None) or type(run).__qualname__
+    return str(name)

@@ -1,0 +1,78 @@
+"""Error predicates, and the extension that reclassifies matching errors."""
+
+import re
+from collections.abc import Callable
+
+import attrs
+
+from asoreconcile.azure.arm.classification import Classification
+from asoreconcile.azure.arm.condition_error import RetryClass, Severity
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.middleware.extension_points import Middleware
+from asoreconcile.azure.middleware.preconditions import named
+from asoreconcile.azure.middleware.requests import ClassifyError
+
+
+@attrs.frozen
+class ErrorMatch:
+    """A predicate on an ARM error; combine with `&` and `|`.
+
+    text: short, as it becomes part of the extension's name in lists and metrics.
+    """
+
+    text: str
+    matches: Callable[[ArmError], bool] = attrs.field(repr=False)
+
+    def __and__(self, other: "ErrorMatch") -> "ErrorMatch":
+        return ErrorMatch(
+            f"{self.text} and {other.text}",
+            lambda error: self.matches(error) and other.matches(error),
+        )
+
+    def __or__(self, other: "ErrorMatch") -> "ErrorMatch":
+        return ErrorMatch(
+            f"({self.text} or {other.text})",
+            lambda error: self.matches(error) or other.matches(error),
+        )
+
+
+def code(*codes: str) -> ErrorMatch:
+    """The error's code equals one of these."""
+    return ErrorMatch("/".join(codes), lambda error: error.code in codes)
+
+
+def message_contains(*parts: str) -> ErrorMatch:
+    """The error's message contains each of these texts."""
+    return ErrorMatch(
+        "message",
+        lambda error: all(part in error.message for part in parts),
+    )
+
+
+def message_matches(pattern: str) -> ErrorMatch:
+    """A regular expression is found anywhere in the error's message."""
+    found = re.compile(pattern).search
+    return ErrorMatch("message", lambda error: found(error.message) is not None)
+
+
+def reclassify(
+    match: ErrorMatch,
+    *,
+    retry: RetryClass = RetryClass.SLOW,
+    severity: Severity = "Warning",
+) -> Middleware[ClassifyError, Classification]:
+    """An extension that gives matching errors a severity and a retry class.
+
+    Code, message and any `Retry-After` stay as the next link returned them. The default
+    is for missing dependencies: a Warning, retried SLOW.
+    """
+
+    def classify(
+        req: ClassifyError, call_next: Callable[[ClassifyError], Classification], /
+    ) -> Classification:
+        judged = call_next(req)
+        if not match.matches(req.error):
+            return judged
+        return attrs.evolve(judged, severity=severity, retry=retry)
+
+    return named(classify, f"reclassify({match.text})")

@@ -1,0 +1,179 @@
+"""Key exporters: send one request to Azure and copy fields of the answer into Secrets.
+
+Only keys that `spec.operatorSpec.secrets` or an expression names are requested. Values
+go to the export and nowhere else; errors name keys only.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.middleware.context import KeptAs
+from asoreconcile.azure.middleware.extension_points import Middleware
+from asoreconcile.azure.middleware.preconditions import named
+from asoreconcile.azure.middleware.requests import Export, ExportSecrets, SecretExport
+from asoreconcile.base.objects import JsonObject, dig
+
+_DESTINATIONS = "spec.operatorSpec.secrets"
+_STEP = re.compile(r"(?P<name>[^\[]+)(\[(?P<field>\w+)=(?P<value>[^\]]*)\])?")
+
+# A dotted path (`a.b`, `keys[keyName=key1].value`, `[name=]` for an absent name), or a
+# function of the document.
+ValueSource = str | Callable[[JsonObject], str | None]
+
+
+# The answer of nearly every API with a pair of keys.
+KEY_PAIR = {"primaryKey": "primaryKey", "secondaryKey": "secondaryKey"}
+KEYS_AND_CONNECTION_STRINGS = KEY_PAIR | {
+    "primaryConnectionString": "primaryConnectionString",
+    "secondaryConnectionString": "secondaryConnectionString",
+}
+
+
+def export_keys(
+    action: str,
+    api_version: str,
+    keys: Mapping[str, ValueSource],
+    *,
+    kept_as: KeptAs | None = None,
+) -> Middleware[ExportSecrets, SecretExport]:
+    """An exporter that POSTs one action and copies fields of the answer.
+
+    action: the last segment of the URL, such as `listKeys`.
+    api_version: pinned, whatever version the object is written in. keys: the name in
+    `operatorSpec.secrets` -> its path in the answer.
+    kept_as: how ASO stores the token of an action that takes long. No request when none
+    of the keys is wanted. Raises ConditionError when a wanted one is missing or empty
+    in the answer.
+    """
+
+    def export(
+        req: ExportSecrets, call_next: Callable[[ExportSecrets], SecretExport], /
+    ) -> SecretExport:
+        rest = call_next(req)
+        wanted = requested(req, keys)
+        if not wanted:
+            return rest
+        answer = _ask(req, action, api_version, kept_as)
+        origin = f"Azure's answer to {action}"
+        return rest.merge(collect(req, keys, wanted, answer, origin=origin))
+
+    return named(export, f"export_keys({action})")
+
+
+def export_status(
+    keys: Mapping[str, ValueSource],
+) -> Middleware[ExportSecrets, SecretExport]:
+    """An exporter that copies fields of the object itself; makes no request.
+
+    keys: the name in `operatorSpec.secrets` -> its path from the object's root, such as
+    `status.fullyQualifiedDomainName`, or a function of the object.
+    """
+
+    def export(
+        req: ExportSecrets, call_next: Callable[[ExportSecrets], SecretExport], /
+    ) -> SecretExport:
+        wanted = requested(req, keys)
+        mine = collect(req, keys, wanted, req.obj, origin="the resource's status")
+        return call_next(req).merge(mine)
+
+    return named(export, f"export_status({', '.join(keys)})")
+
+
+def requested(req: ExportSecrets, keys: Iterable[str]) -> frozenset[str]:
+    """The keys that the object or one of its expressions names."""
+    asked = {name for name, at in _destinations(req.obj).items() if at}
+    return frozenset(keys) & (asked | req.extra)
+
+
+def collect(
+    req: ExportSecrets,
+    keys: Mapping[str, ValueSource],
+    wanted: Iterable[str],
+    document: JsonObject,
+    *,
+    origin: str,
+) -> SecretExport:
+    """The wanted keys' values, at their destinations and raw for expressions.
+
+    origin: what the document is, for the message of the ConditionError that a missing
+    or empty value of a destination raises.
+    """
+    destinations = _destinations(req.obj)
+    exports = []
+    raw = {}
+    for name in sorted(wanted):
+        value = _value(document, keys[name])
+        if name in req.extra and value:
+            raw[name] = value
+        if destination := destinations.get(name):
+            exports.append(_export(name, destination, value, origin))
+    return SecretExport(tuple(exports), raw)
+
+
+def _ask(
+    req: ExportSecrets, action: str, api_version: str, kept_as: KeptAs | None
+) -> JsonObject:
+    ctx = req.ctx
+    ctx.check()
+    answer = ctx.lro(
+        "export-" + re.sub(r"\W+", "-", action).lower(),
+        lambda: ctx.arm.post(f"{ctx.arm_id}/{action}", api_version),
+        kept_as=kept_as,
+    )
+    return answer if isinstance(answer, dict) else {}
+
+
+def _destinations(obj: JsonObject) -> Mapping[str, JsonObject]:
+    found = dig(obj, _DESTINATIONS)
+    return found if isinstance(found, dict) else {}
+
+
+def _export(
+    name: str, destination: JsonObject, value: str | None, origin: str
+) -> Export:
+    if not value:
+        raise ConditionError(
+            f'{origin} holds no value for "{name}", which {_DESTINATIONS} asks for: '
+            "remove it there if the resource has none",
+            reason="Failed",
+        )
+    return Export(
+        name=destination["name"],
+        key=destination["key"],
+        value=value,
+        labels=destination.get("labels") or {},
+        annotations=destination.get("annotations") or {},
+    )
+
+
+def _value(document: JsonObject, source: ValueSource) -> str | None:
+    found = _follow(document, source) if isinstance(source, str) else source(document)
+    # Ports are numbers in a status and text in a Secret; booleans are not exported.
+    is_value = isinstance(found, str | int) and not isinstance(found, bool)
+    return str(found) if is_value else None
+
+
+def _follow(value: Any, path: str) -> Any:
+    for step in path.split("."):
+        match = _STEP.fullmatch(step)
+        if match is None or not isinstance(value, dict):
+            return None
+        value = value.get(match["name"])
+        if match["field"]:
+            value = _selected(value, match["field"], match["value"])
+    return value
+
+
+def _selected(items: Any, field: str, wanted: str) -> Any:
+    if not isinstance(items, list):
+        return None
+    for item in items:
+        if not isinstance(item, dict):
+            continue
+        name = item.get(field)
+        # A name of another type does not count as absent.
+        if ("" if name is None else name) == wanted:
+            return item
+    return None

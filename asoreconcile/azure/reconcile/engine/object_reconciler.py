@@ -1,0 +1,267 @@
+"""The part of a reconcile that all kinds share: load, run, write the status.
+
+Runs on worker threads, several at once, never two for one object. The step `run`
+depends on the kind: `reconciler` has the one for ARM.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import attrs
+
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.correlation import correlated
+from asoreconcile.azure.catalogue.conversion import KindConversionError
+from asoreconcile.azure.middleware.context import SuboperationPending
+from asoreconcile.azure.reconcile.engine.execute import execute
+from asoreconcile.azure.reconcile.engine.failure_report import after_failure, shown
+from asoreconcile.azure.reconcile.engine.failures import facts_of_failure, failure_of
+from asoreconcile.azure.reconcile.model.conditions import find_ready, succeeded
+from asoreconcile.azure.reconcile.model.decisions import (
+    AT_ONCE_SECONDS,
+    IN_PROGRESS_PRIORITY,
+    Keep,
+    ReconcileOutcome,
+    Requeue,
+    Stop,
+    Succeeded,
+)
+from asoreconcile.azure.reconcile.scope.effects import apply
+from asoreconcile.azure.reconcile.scope.patch_helper import (
+    GoneError,
+    PatchHelper,
+    StaleError,
+)
+from asoreconcile.azure.reconcile.scope.reconcile_scope import (
+    KindRuntime,
+    ReconcileScope,
+    SharedDependencies,
+)
+from asoreconcile.azure.reconcile.scope.unreadable import report_unreadable
+from asoreconcile.azure.reconcile.state.read_set import ReadSet
+from asoreconcile.azure.reconcile.sync.note_writes import after_ready, write_deferred
+from asoreconcile.base import reconcile_context
+from asoreconcile.base.errors import RetryError, StoppedError
+from asoreconcile.base.log import Logger, bound
+from asoreconcile.base.objects import (
+    JsonObject,
+    ObjectKey,
+    key_of,
+    status,
+    uid_of,
+)
+from asoreconcile.cache.unreadable import known_of
+from asoreconcile.kube.errors import ApiError, ConflictError, is_too_large
+from asoreconcile.queue.workqueue import LOW_PRIORITY
+from asoreconcile.runtime.reconciler import Request, Result
+
+_log = Logger(__name__)
+
+_BREAKS_THE_SCHEMA = 422
+
+
+class ObjectReader(Protocol):
+    """The kind's cache (`cache.informer.Informer`)."""
+
+    def get(self, key: ObjectKey) -> JsonObject | None:
+        """A copy of the cached object, never older than our own writes; None if it is
+        gone.
+        """
+
+
+class ObjectReconciler:
+    """`runtime.reconciler.Reconciler` for one kind."""
+
+    def __init__(
+        self,
+        operator: SharedDependencies,
+        kind: KindRuntime,
+        reader: ObjectReader,
+        *,
+        run: Callable[[ReconcileScope], ReconcileOutcome],
+        on_gone: Callable[[ObjectKey], None] = lambda _: None,
+    ) -> None:
+        """run: reconciles one object; raises as `execute` does. on_gone: called for an
+        object that no longer exists; must not block.
+        """
+        self._operator = operator
+        self._kind = kind
+        self._reader = reader
+        self._run = run
+        self._on_gone = on_gone
+
+    def reconcile(self, request: Request) -> Result:
+        """One reconcile. Raises only errors after which no condition can be written:
+        conflicts and failures of the Kubernetes API. The queue then backs off.
+        """
+        obj = self._reader.get(request.key)
+        if obj is None:
+            unreadable = self._kind.unreadable().get(request.key)
+            if unreadable is not None:
+                self._report_unreadable(unreadable.known, unreadable.message)
+            # Also reached if somebody else removed the object or our finalizer.
+            self._forget(request.key)
+            return Result()
+        with (
+            correlated(reconcile_context.reconcile_id()),
+            bound(namespace=request.key.namespace),  # log records hide its secrets
+            self._kind.in_flight_reads.during(request.key) as read_set,
+        ):
+            try:
+                scope = self._scope(obj, read_set)
+            except KindConversionError as error:
+                self._report_unreadable(known_of(obj, self._kind.resource), str(error))
+                return Result()
+            result = self._reconcile(scope)
+        return self._reset_priority(scope, result)
+
+    def _report_unreadable(self, known: JsonObject, message: str) -> None:
+        report_unreadable(self._operator, self._kind, known, message)
+
+    def _reset_priority(self, scope: ReconcileScope, result: Result) -> Result:
+        """Drop a raised priority that was meant for one reconcile. A requeue would keep
+        it (PQ-7), ahead of objects that people change.
+        """
+        if result.priority == IN_PROGRESS_PRIORITY:
+            return result
+        was_claimed = scope.memory.recent_writes.end()
+        if was_claimed and result.priority is None:
+            return attrs.evolve(result, priority=0)
+        return result
+
+    def _reconcile(self, scope: ReconcileScope) -> Result:
+        try:
+            outcome = write_deferred(scope) or self._run(scope)
+        except GoneError:
+            self._forget(scope.key)
+            return self._finish(scope, Stop())
+        # The newer object is already in the cache: the read that found it stored it.
+        except StaleError:
+            return Result(requeue_after_seconds=AT_ONCE_SECONDS)
+        except SuboperationPending as pending:
+            # The object is not Ready yet, so earlier failures still count (R4.3).
+            return self._commit(
+                scope, Result(requeue_after_seconds=pending.after_seconds)
+            )
+        # After a conflict a condition would be refused; when we stop, nobody would read
+        # it.
+        except ConflictError:
+            raise
+        except StoppedError:
+            scope.log.warning(
+                "Stopped in the middle of a reconcile: the next process begins it anew,"
+                " and repeats a write of which nothing is recorded",
+                armId=scope.arm_id,
+            )
+            raise
+        except RetryError as error:
+            return self._finish(scope, Requeue(error.after_seconds))
+        except Exception as error:
+            failure = failure_of(scope, error)
+            if failure is None:
+                raise
+            return self._fail(scope, failure)
+        return self._finish(scope, outcome)
+
+    def _scope(self, obj: JsonObject, read_set: ReadSet) -> ReconcileScope:
+        memory = self._kind.memories.of(key_of(obj), uid_of(obj))
+        patcher = PatchHelper(
+            obj,
+            resource=self._kind.resource,
+            client=self._operator.client,
+            cache=self._kind.cache,
+            form=self._kind.form,
+            clock=self._operator.clock,
+            is_live=memory.recent_writes.is_as_written(
+                obj, now=self._operator.clock.monotonic()
+            ),
+        )
+        return ReconcileScope(
+            self._operator,
+            self._kind,
+            patcher,
+            log=_log,
+            read_set=read_set,
+            memory=memory,
+        )
+
+    def _forget(self, key: ObjectKey) -> None:
+        self._operator.forget(self._kind, key)
+        self._on_gone(key)
+
+    def _finish(self, scope: ReconcileScope, outcome: ReconcileOutcome) -> Result:
+        self._kind.requeue_backoff.succeeded(scope.memory)
+        scope.memory.failure_streak.reset()
+        return self._result_of(scope, outcome)
+
+    def _result_of(self, scope: ReconcileScope, outcome: ReconcileOutcome) -> Result:
+        match outcome:
+            case Stop():
+                return Result()
+            case Requeue(after_seconds=after_seconds, priority=priority):
+                result = Result(requeue_after_seconds=after_seconds, priority=priority)
+                return self._commit(scope, result)
+            case Succeeded(resync_seconds=resync):
+                scope.patcher.set_ready(succeeded(scope.patcher.generation))
+                if isinstance(resync, Keep):
+                    resync = self._kind.requeue_backoff.resync(
+                        age_seconds=scope.age_seconds
+                    )
+                result = Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
+                result = self._commit(scope, after_ready(scope, result))
+                # Only once the status is stored: until then a retry must not PUT again.
+                scope.memory.settled()
+                return result
+
+    def _fail(self, scope: ReconcileScope, error: ConditionError) -> Result:
+        """Show the failure, and retry as its class says. Rules: R4.1, R7.3."""
+        before = find_ready(status(scope.obj).get("conditions"))
+        apply(scope, shown(error, scope.patcher.generation))
+        after = find_ready(scope.patcher.status["conditions"])
+        facts = facts_of_failure(scope, error, is_repeated=after == before)
+        scope.log.warning(
+            "Reconcile failed",
+            reason=error.reason,
+            severity=error.severity,
+            condition=str(error),
+            attempt=scope.memory.failure_streak.attempts,
+            failingSeconds=round(facts.seconds, 1),
+        )
+        return self._result_of(scope, execute(scope, after_failure(facts)))
+
+    def _commit(self, scope: ReconcileScope, result: Result) -> Result:
+        try:
+            self._write_status(scope)
+        except GoneError:
+            self._forget(scope.key)
+            return Result()
+        return result
+
+    def _write_status(self, scope: ReconcileScope) -> None:
+        """Write the status, or the part that the cluster accepts: Ready is written even
+        if Azure's part is too large or violates the schema.
+        """
+        patcher = scope.patcher
+        if dropped := patcher.fit_status():
+            names = ", ".join(f"status.{name}" for name in dropped)
+            text = (
+                f"what Azure reports is more than the cluster stores; without {names}"
+            )
+            scope.event("Warning", "StatusTooLarge", text)
+        # The conditions alone: first beside the stored status, then in place of it.
+        lighter = iter((False, True))
+        while True:
+            try:
+                return patcher.commit()
+            except ApiError as error:
+                stored = next(lighter, None)
+                if stored is None or not _cannot_be_stored(error):
+                    raise
+                scope.log.error(
+                    "Status refused; its conditions alone", reason=str(error)
+                )
+            patcher.drop_observed(stored=stored)
+
+
+def _cannot_be_stored(error: ApiError) -> bool:
+    return error.status == _BREAKS_THE_SCHEMA or is_too_large(error)

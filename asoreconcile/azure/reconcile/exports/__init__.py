@@ -1,0 +1,1 @@
+"""Exports to Secrets and ConfigMaps."""

@@ -1,0 +1,87 @@
+"""Writes the Secrets and ConfigMaps of a resource. Rules: R9.1, R9.7, D14."""
+
+from asoreconcile.azure.reconcile.exports.export_plan import (
+    ExportTarget,
+    holds,
+    invalid,
+    is_owned,
+    manifest,
+    refused,
+)
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.base.errors import RetryError
+from asoreconcile.base.objects import (
+    JsonObject,
+    ObjectKey,
+    resource_version,
+    uid_of,
+)
+from asoreconcile.kube.errors import (
+    AlreadyExistsError,
+    InvalidError,
+    NotFoundError,
+    is_another_object,
+)
+from asoreconcile.kube.resources import ApiResource
+
+FIELD_MANAGER = "asoreconcile"
+_REPLACED_SECONDS = 1.0
+
+
+def write(scope: ReconcileScope, resource: ApiResource, target: ExportTarget) -> str:
+    """Write one target if it differs; its resource version afterwards.
+
+    Blocking: a read, and a write if need be. Raises ConditionError for a target that is
+    not ours or that the API server refuses. Rules: R9.1, R9.7, D14.
+    """
+    try:
+        return resource_version(_written(scope, resource, target))
+    except InvalidError as error:
+        if is_another_object(error):
+            raise RetryError(
+                f"{resource.kind} {target.name!r} was replaced while it was written",
+                after_seconds=_REPLACED_SECONDS,
+            ) from None
+        raise invalid(resource, target, error) from None
+
+
+def _written(
+    scope: ReconcileScope, resource: ApiResource, target: ExportTarget
+) -> JsonObject:
+    client = scope.operator.client
+    key = ObjectKey(scope.key.namespace, target.name)
+    wanted = manifest(scope.obj, scope.version.gvk, resource, target)
+    try:
+        present = client.get(resource, key)
+    except NotFoundError:
+        try:
+            return client.create(resource, wanted, field_manager=FIELD_MANAGER)
+        except AlreadyExistsError:
+            # Somebody else created it first: check its owner.
+            present = client.get(resource, key)
+    if not is_owned(present, scope.obj):
+        raise refused(
+            f"{resource.kind} {target.name!r} exists and is not owned by this "
+            "resource: delete it, or choose another name"
+        )
+    if holds(present, wanted):
+        return present
+    # Preconditioned on the uid: an object that replaced it may not be ours.
+    wanted["metadata"]["uid"] = uid_of(present)
+    answer = client.patch(
+        resource,
+        key,
+        wanted,
+        kind="apply",
+        field_manager=FIELD_MANAGER,
+        # Force ownership of fields: the owner reference has shown that the object is
+        # ours.
+        force=True,
+    )
+    surplus = (answer.get("data") or {}).keys() - wanted["data"].keys()
+    if not surplus:
+        return answer
+    # Server-side apply keeps keys that were written otherwise: by our create, or by
+    # another operator.
+    gone = {"metadata": {"uid": uid_of(present)}, "data": dict.fromkeys(surplus)}
+    return client.patch(resource, key, gone)

@@ -1,0 +1,1 @@
+"""Which Azure resource an object is."""

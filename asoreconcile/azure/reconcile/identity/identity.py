@@ -1,0 +1,176 @@
+"""Which Azure resource an object represents: its name and its ARM id.
+
+Both follow from the spec and the owner. After the claim they must not change: a PUT to
+another id would create a second resource and leave the first behind (write-once,
+R10.1). Pure, except for random names; `identity_reads` collects the facts.
+"""
+
+from enum import Enum, auto
+
+import attrs
+
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.catalogue.names import azure_name, is_named_by_uuid
+from asoreconcile.azure.catalogue.paths import arm_id as arm_id_of
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.base.objects import JsonObject, annotations, is_deleting, spec, status
+
+
+@attrs.frozen
+class ResourceIdentity:
+    """The Azure name (last path segment) and the full ARM id."""
+
+    name: str
+    arm_id: str
+
+
+@attrs.frozen
+class IdentityFacts:
+    """The facts from which an object's resource follows.
+
+    claimed: the ARM id in its annotation, "" before the claim. noted_name: the
+    ConfigMap's name at the claim, from an annotation; "" without one.
+    """
+
+    version: KindVersion
+    obj: JsonObject
+    claimed: str
+    noted_name: str = ""
+
+
+class Proof(Enum):
+    """What must confirm that a claimed id is the object's own."""
+
+    STATUS = auto()
+    """The status names it: no further question."""
+    CONFIG_MAP = auto()
+    """The spec makes it, with the name that the ConfigMap says now."""
+    SPEC = auto()
+    """The spec and the owner make it."""
+
+
+def stated_name(facts: IdentityFacts) -> str | None:
+    """The Azure name; None if the ConfigMap of `spec.azureNameFromConfig` must be read
+    for it (`configured_name`).
+
+    Names that were generated or read at the claim do not change: a UUID may be random,
+    or generated differently by another version of the kind. Raises ConditionError
+    `Failed`.
+    """
+    from_config = is_from_config(facts.obj)
+    if facts.claimed and (_is_made_up(facts.version, facts.obj) or from_config):
+        return _single(claimed_name(facts.claimed))
+    if from_config:
+        # When a lost resource-id is written again, the ConfigMap may contain another
+        # name.
+        return _single(facts.noted_name) if facts.noted_name else None
+    name = azure_name(facts.version, facts.obj)
+    if not name:
+        raise _failed("the Azure name cannot be derived: set spec.azureName")
+    return _single(name)
+
+
+def configured_name(reference: JsonObject, value: str) -> str:
+    """The Azure name from a ConfigMap. Raises ConditionError `Failed`."""
+    if not value:
+        raise _failed(
+            f"ConfigMap {reference.get('name')!r} gives an empty Azure name: fill key "
+            f"{reference.get('key')!r}"
+        )
+    return _single(value)
+
+
+def resource_identity(
+    facts: IdentityFacts, name: str, *, owner_id: str, subscription_id: str
+) -> ResourceIdentity:
+    """The resource that the spec names now.
+
+    owner_id: "" without an owner. Raises ConditionError `Failed` (Error) if the object
+    has claimed another one.
+    """
+    arm_id = arm_id_of(
+        facts.version, name=name, owner_id=owner_id, subscription_id=subscription_id
+    )
+    if facts.claimed and not _same(facts.claimed, arm_id):
+        raise _failed(
+            f"spec.azureName or spec.owner now names {arm_id}, but this object manages "
+            f"{facts.claimed}: change it back, or delete the object and create it anew"
+        )
+    # In the spelling of the claim: Azure ignores case, and the annotation must not
+    # flap.
+    return ResourceIdentity(name, facts.claimed or arm_id)
+
+
+def proof_of(obj: JsonObject, claimed: str) -> Proof:
+    """What must confirm that a claimed id is the object's own.
+
+    The id is in an annotation, which anybody who edits the object can write. So it must
+    equal the id that follows from the owner and the name; or, if these are no longer
+    known (the owner is gone, the spec was edited), the id in the status, which only the
+    operator writes.
+    """
+    if is_confirmed(obj, claimed):
+        return Proof.STATUS
+    # The annotation with the ConfigMap's name can be edited, and a deletion cannot be
+    # undone.
+    if is_deleting(obj) and is_from_config(obj):
+        return Proof.CONFIG_MAP
+    return Proof.SPEC
+
+
+def is_confirmed(obj: JsonObject, claimed: str) -> bool:
+    """Whether the status names the id that the annotation claims."""
+    seen = status(obj).get("id")
+    return bool(claimed and isinstance(seen, str) and seen and ids.same(seen, claimed))
+
+
+def name_of_other(version: KindVersion, obj: JsonObject, claimed: str) -> str:
+    """The Azure name of another object, as far as known without a read: for a name that
+    was generated or read at a claim, the claimed one; "" if unknown.
+    """
+    keeps_name = claimed and (_is_made_up(version, obj) or is_from_config(obj))
+    return claimed_name(claimed) if keeps_name else azure_name(version, obj)
+
+
+def is_from_config(obj: JsonObject) -> bool:
+    """Whether the Azure name came from a ConfigMap at the claim."""
+    stated = spec(obj)
+    return bool(stated.get("azureNameFromConfig")) and not stated.get("azureName")
+
+
+def claimed_name(claimed: str) -> str:
+    """The last segment of a claimed id."""
+    return claimed.rpartition("/")[2]
+
+
+def claimed_id(obj: JsonObject) -> str:
+    """The ARM id in the annotation; "" before the claim."""
+    return annotations(obj).get(RESOURCE_ID) or ""
+
+
+def _is_made_up(version: KindVersion, obj: JsonObject) -> bool:
+    return is_named_by_uuid(version.group_kind) and not spec(obj).get("azureName")
+
+
+def _single(name: str) -> str:
+    """Require a name of one segment: more would be the id of another resource."""
+    if problem := ids.segment_problem(name):
+        raise _failed(f"no resource can be called {name!r}: the name {problem}")
+    return name
+
+
+def _same(claimed: str, arm_id: str) -> bool:
+    try:
+        ids.parse_stated(claimed)
+    except ids.ArmIdError as error:
+        raise _failed(
+            f"annotation {RESOURCE_ID} is no ARM id ({error}): remove it, and it is "
+            "written anew"
+        ) from error
+    return ids.same(claimed, arm_id)
+
+
+def _failed(message: str) -> ConditionError:
+    return ConditionError(message, reason="Failed", severity="Error")

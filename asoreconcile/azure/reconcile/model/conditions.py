@@ -1,0 +1,221 @@
+"""Builds the Ready and Drifted conditions, and decides which of two Ready ones is
+shown.
+
+`patch_helper` writes it.
+
+Pure. Wire contract with ASO: one condition of type `Ready`, which is all that its tools
+read, with status, severity, reason, message, observedGeneration and lastTransitionTime.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+import attrs
+
+from asoreconcile.azure.arm.condition_error import Severity
+from asoreconcile.base.objects import JsonObject
+
+READY = "Ready"
+# Not in ASO. Present only while a sync in mode `report` has found drift.
+DRIFTED = "Drifted"
+# What Kubernetes allows the message of a condition of its own.
+MAX_MESSAGE = 32_768
+ReadyStatus = Literal["True", "False", "Unknown"]
+
+# Reasons that a fresh `Reconciling` may replace at the same generation (R3.3): the
+# cause lies outside the object and may be gone.
+_CURABLE = frozenset(
+    {
+        "ReferenceNotFound",
+        "SecretNotFound",
+        "ConfigMapNotFound",
+        "AzureResourceNotFound",
+        "WaitingForOwner",
+    }
+)
+
+
+def _bounded(message: str) -> str:
+    if len(message) <= MAX_MESSAGE:
+        return message
+    return message[: MAX_MESSAGE - 3] + "..."
+
+
+@attrs.frozen
+class ReadyCondition:
+    """A Ready condition; `observed_generation` is read at the start of the reconcile.
+
+    message: cut at MAX_MESSAGE characters; the log has the whole.
+    """
+
+    status: ReadyStatus
+    reason: str
+    severity: Severity = ""
+    message: str = attrs.field(default="", converter=_bounded)
+    observed_generation: int = 0
+
+    def to_json(self, last_transition: str) -> JsonObject:
+        """The condition as it is in `status.conditions`; empty members are left
+        out, as a Go client that knows the type would write them.
+        """
+        condition: JsonObject = {
+            "type": READY,
+            "status": self.status,
+            "lastTransitionTime": last_transition,
+            "reason": self.reason,
+        }
+        if self.severity:
+            condition["severity"] = self.severity
+        if self.message:
+            condition["message"] = self.message
+        if self.observed_generation:
+            condition["observedGeneration"] = self.observed_generation
+        return condition
+
+
+def succeeded(generation: int) -> ReadyCondition:
+    """Ready=True for that generation of the spec."""
+    return ReadyCondition("True", "Succeeded", observed_generation=generation)
+
+
+def reconciling(generation: int) -> ReadyCondition:
+    """Ready=False while Azure creates or updates: severity Info, as nothing is
+    wrong.
+    """
+    return ReadyCondition(
+        "False",
+        "Reconciling",
+        "Info",
+        "The resource is being created or updated in Azure",
+        generation,
+    )
+
+
+def deleting(generation: int) -> ReadyCondition:
+    """Ready=False while Azure deletes: severity Info, as nothing is wrong."""
+    return ReadyCondition(
+        "False",
+        "Deleting",
+        "Info",
+        "The resource is being deleted in Azure",
+        generation,
+    )
+
+
+def find_ready(conditions: Sequence[JsonObject] | None) -> JsonObject | None:
+    """The Ready condition among `status.conditions`, or None."""
+    for condition in conditions or ():
+        if condition.get("type") == READY:
+            return condition
+    return None
+
+
+def is_ready(obj: JsonObject) -> bool:
+    """Whether an object's Ready condition is True, at whatever generation."""
+    status = obj.get("status")
+    if not isinstance(status, dict):
+        return False
+    condition = find_ready(status.get("conditions"))
+    return condition is not None and condition.get("status") == "True"
+
+
+def merge_ready(
+    conditions: Sequence[JsonObject] | None,
+    new: ReadyCondition,
+    now: datetime,
+    *,
+    stored: JsonObject | None = None,
+    reason_aware: bool = False,
+) -> list[JsonObject]:
+    """`status.conditions` after offering it a new Ready condition (R3.1-R3.7).
+
+    The new one is taken if its generation is higher, or if it differs and ranks at
+    least as high. reason_aware: also if the reconcile has just found the old reason
+    gone (before a PUT). Conditions of other types are kept.
+
+    lastTransitionTime changes with the content of the condition: another error has a
+    new time, the same error keeps it. stored: the conditions in the cluster; a
+    condition that becomes equal to a stored one again keeps that one's time.
+    """
+    others = [c for c in conditions or () if c.get("type") != READY]
+    old = find_ready(conditions)
+    if old is None:
+        return [*others, new.to_json(_stamp(now))]
+    if not _replaces(old, new, reason_aware=reason_aware):
+        return [*others, old]
+    fresh = new.to_json(_stamp(now))
+    same = stored if stored is not None and _says_the_same(stored, fresh) else None
+    return [*others, fresh if same is None else same]
+
+
+def merge_drifted(
+    conditions: Sequence[JsonObject] | None,
+    message: str,
+    now: datetime,
+    *,
+    generation: int,
+    stored: Sequence[JsonObject] | None = None,
+) -> list[JsonObject]:
+    """`status.conditions` with a Drifted condition before Ready; without one if message
+    is "".
+
+    stored: the conditions in the cluster; an equal one keeps its time.
+    """
+    others = [c for c in conditions or () if c.get("type") != DRIFTED]
+    if not message:
+        return others
+    fresh = {
+        "type": DRIFTED,
+        "status": "True",
+        "lastTransitionTime": _stamp(now),
+        "reason": "Drift",
+        "severity": "Warning",
+        "message": _bounded(message),
+        "observedGeneration": generation,
+    }
+    for old in stored or ():
+        if old.get("type") == DRIFTED and _says_the_same(old, fresh):
+            return [old, *others]
+    return [fresh, *others]
+
+
+def _says_the_same(one: JsonObject, other: JsonObject) -> bool:
+    time = {"lastTransitionTime": None}
+    return {**one, **time} == {**other, **time}
+
+
+def _replaces(old: JsonObject, new: ReadyCondition, *, reason_aware: bool) -> bool:
+    if new.observed_generation > (old.get("observedGeneration") or 0):
+        return True
+    if (old.get("status"), old.get("severity") or "", old.get("reason")) == (
+        new.status,
+        new.severity,
+        new.reason,
+    ) and (old.get("message") or "") == new.message:
+        return False
+    if _priority(new.status, new.severity) >= _priority(
+        str(old.get("status")), old.get("severity") or ""
+    ):
+        return True
+    return reason_aware and _rank(new.reason) > _rank(str(old.get("reason")))
+
+
+def _priority(status: str, severity: str) -> int:
+    # Only the order counts: errors and final states rank above progress, progress above
+    # unknown.
+    if status == "True":
+        return 5
+    if status == "False":
+        return 4 if severity == "Info" else 5
+    return 3
+
+
+def _rank(reason: str) -> int:
+    if reason in _CURABLE:
+        return -2
+    return -1 if reason == "Reconciling" else 0
+
+
+def _stamp(now: datetime) -> str:
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,383 @@
+"""The steps of a reconcile as values: pure functions decide them, `execute` does them.
+
+An action talks to Azure or to the cluster and yields facts. A pure function turns the
+facts into the next Decision:
+
+    facts -> decide -> Decision(effects, then) -> execute -> facts -> ... -> an ending
+
+`plan` makes the first one; `begin`, `operation_polls`, `success`, `delete` the others.
+"""
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Literal
+
+import attrs
+
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.arm.outcomes import PollState, ReadResource, Restart
+from asoreconcile.azure.reconcile.model.conditions import ReadyCondition
+from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
+from asoreconcile.azure.reconcile.model.repair_attempts import RepairAttempts
+from asoreconcile.base.objects import JsonObject
+
+# Practically no delay: the next reconcile runs at once, but the queue may serve other
+# objects in between.
+AT_ONCE_SECONDS = 0.001
+# Higher than objects that wait for their first reconcile: started work is finished
+# before more is started. Otherwise, of many objects applied at once, none would
+# progress until all are claimed.
+IN_PROGRESS_PRIORITY = 1
+# The delay before a lost operation is started again: Azure may lose the next one too.
+LOST_SECONDS = 5.0
+
+SyncCause = Literal[
+    "unchanged",  # nothing differs
+    "resumed",  # nothing was read: another process synced it within the period
+    "moving",  # the resource is in transition
+    "changed",  # a Secret, ConfigMap or reference is another than at the last PUT
+    "gone",  # Azure does not have the resource
+    "drift",  # a declared value differs
+    "undeclared",  # a value changed that the spec does not declare
+    "confirm",  # Azure accepted a value but reports another
+    "forced",  # the last PUT is too long ago
+]
+AnnotationPatch = Mapping[str, str | None]  # annotations; None removes one
+
+
+# Effects: changes of metadata, status, events, logs and memory. They read nothing.
+
+
+@attrs.frozen
+class SetMetadata:
+    """Annotations and labels to write with the next write of metadata."""
+
+    annotations: AnnotationPatch
+    labels: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class PatchMetadata:
+    """As SetMetadata, but stored before the next step."""
+
+    annotations: AnnotationPatch
+    labels: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class PatchSharedMetadata:
+    """Metadata that others write too (finalizers, ownerReferences), with what belongs
+    to it. Written at once, and only if the object still has the version that was read.
+    """
+
+    metadata: JsonObject
+
+
+@attrs.frozen
+class RecordOwnWrite:
+    """Remember that we have just written the object (`recent_writes`)."""
+
+
+@attrs.frozen
+class SetReady:
+    """A Ready condition for the status that is written at the end.
+
+    reason_aware: it may also replace a condition of lower rank (R3.3).
+    """
+
+    ready: ReadyCondition
+    reason_aware: bool = False
+
+
+@attrs.frozen
+class SetDrifted:
+    """The Drifted condition of the status that is written at the end; without a message
+    the condition is absent.
+    """
+
+    message: str = ""
+
+
+@attrs.frozen
+class AppendToMessages:
+    """A sentence that is appended to every condition of this reconcile, or ""."""
+
+    text: str
+
+
+@attrs.frozen
+class RestoreReady:
+    """Ready stays as it was read, even if this reconcile has set another."""
+
+
+@attrs.frozen
+class PatchStatus:
+    """A merge patch for the status, from an extension."""
+
+    patch: JsonObject
+
+
+@attrs.frozen
+class SetObservedGeneration:
+    """The observedGeneration of the conditions that follow."""
+
+    generation: int
+
+
+@attrs.frozen
+class EmitEvent:
+    """Record an event at the object, without waiting for the write."""
+
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+@attrs.frozen
+class EmitUnreadableEvent:
+    """A Warning event with the error of a monitor that refuses polls (L16)."""
+
+    refusal: ArmError
+
+
+@attrs.frozen
+class Log:
+    """A line for the operator's log. reason: why. arm_id: the resource's."""
+
+    level: Literal["info", "warning"]
+    message: str
+    reason: str = ""
+    arm_id: str = ""
+
+
+@attrs.frozen
+class CountSync:
+    """Count a sync in the metrics. is_put: whether it sends a PUT."""
+
+    cause: SyncCause
+    is_put: bool = False
+
+
+class Keep(Enum):
+    """No change."""
+
+    KEEP = auto()
+
+
+@attrs.frozen
+class UpdateMemory:
+    """Changes of the object's memory (`memory.ObjectMemory`).
+
+    failed_operation_generation: the generation whose operation failed; counted.
+    """
+
+    accepted: PutRecord | Keep | None = Keep.KEEP
+    poll: PollState | Keep = Keep.KEEP
+    precondition_failures: int | Keep = Keep.KEEP
+    failed_operation_generation: int | Keep = Keep.KEEP
+    repair_attempts: RepairAttempts | Keep = Keep.KEEP
+    credential: str | Keep = Keep.KEEP
+    unknown_values: frozenset[str] | Keep = Keep.KEEP
+
+
+Effect = (
+    SetMetadata
+    | PatchMetadata
+    | PatchSharedMetadata
+    | RecordOwnWrite
+    | SetReady
+    | SetDrifted
+    | AppendToMessages
+    | RestoreReady
+    | PatchStatus
+    | SetObservedGeneration
+    | EmitEvent
+    | EmitUnreadableEvent
+    | Log
+    | CountSync
+    | UpdateMemory
+)
+
+
+# Actions: each calls Azure, the cluster or the extensions once.
+
+
+@attrs.frozen
+class SetOperatorNamespace:
+    """Write which operator owns the object (R1.3). claim: claim it, too, if
+    possible.
+    """
+
+    claim: bool
+
+
+@attrs.frozen
+class Claim:
+    """Write the finalizer and the ARM id (R1.4)."""
+
+
+@attrs.frozen
+class RestoreId:
+    """Write the ARM id again after someone removed it (D10)."""
+
+
+@attrs.frozen
+class PreparePut:
+    """Run the checks before a PUT, and build its body."""
+
+
+@attrs.frozen
+class Put:
+    """Send the PUT. digest: of the request, as `put_ledger` makes it."""
+
+    arm_id: str
+    body: JsonObject = attrs.field(repr=False)
+    digest: bytes = attrs.field(repr=False)
+    notes: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Poll:
+    """Poll the recorded operation, unless it is too early."""
+
+
+@attrs.frozen
+class InferFromResource:
+    """Read the resource instead of polling its operation's monitor (L16)."""
+
+    undecided: ReadResource
+
+
+class Follows(Enum):
+    """The reason for a read of the resource."""
+
+    NOTHING = auto()  # the policy is skip
+    PUT = auto()
+    OPERATION = auto()  # of a PUT; its token is removed after the read
+
+
+@attrs.frozen
+class Read:
+    """Read the resource into the status. body: if it has just been read."""
+
+    follows: Follows
+    body: JsonObject | None = attrs.field(default=None, repr=False)
+
+
+@attrs.frozen
+class PostCheck:
+    """Let the extensions check the resource, and find out what a PUT repaired."""
+
+    follows: Follows
+
+
+@attrs.frozen
+class WriteExports:
+    """Write the Secrets and ConfigMaps that are made from the resource."""
+
+    follows: Follows
+
+
+@attrs.frozen
+class PrepareDelete:
+    """Find out whether this object may delete the resource."""
+
+
+@attrs.frozen
+class Delete:
+    """Ask Azure to delete the resource; if it is already gone, that is a success."""
+
+
+@attrs.frozen
+class CheckAbsent:
+    """Find out whether a resource exists that Azure deletes only with its parent
+    (R5.9).
+    """
+
+
+@attrs.frozen
+class RemoveFinalizer:
+    """Remove our finalizer, if it is there: Kubernetes may end the object."""
+
+
+Action = (
+    SetOperatorNamespace
+    | Claim
+    | RestoreId
+    | PreparePut
+    | Put
+    | Poll
+    | InferFromResource
+    | Read
+    | PostCheck
+    | WriteExports
+    | PrepareDelete
+    | Delete
+    | CheckAbsent
+    | RemoveFinalizer
+)
+
+
+# Endings.
+
+
+@attrs.frozen
+class Succeeded:
+    """The resource matches the spec: Ready becomes True, the next reconcile is the
+    resync.
+
+    resync_seconds: until then, None for never; by default the sync period.
+    """
+
+    resync_seconds: float | Keep | None = Keep.KEEP
+
+
+@attrs.frozen
+class Requeue:
+    """Requeue after a delay: something is in progress. Ready stays as it was set.
+
+    priority: of that reconcile; None keeps this reconcile's.
+    """
+
+    after_seconds: float = AT_ONCE_SECONDS
+    priority: int | None = None
+
+
+@attrs.frozen
+class Stop:
+    """Nothing is left to do: the object is not ours, or gone."""
+
+
+@attrs.frozen
+class Fail:
+    """Ready shows the error; the error's class decides when to retry."""
+
+    error: ConditionError
+
+
+@attrs.frozen
+class Refused:
+    """As Fail, for a refusal by Azure that is not classified yet (R4.4)."""
+
+    error: ArmError
+    action: Literal["CreateOrUpdate", "Delete", "Monitor"]
+
+
+@attrs.frozen
+class OperationLost:
+    """As Fail, for an operation that left no trace (L16)."""
+
+    operation: Restart
+
+
+ReconcileOutcome = Succeeded | Requeue | Stop
+Ending = ReconcileOutcome | Fail | Refused | OperationLost
+
+
+@attrs.frozen
+class Decision:
+    """Effects in order, followed by an action or an ending."""
+
+    effects: tuple[Effect, ...]
+    then: Action | Ending

@@ -1,0 +1,255 @@
+"""The differences between a body to PUT and a body from a GET.
+
+Pure. The walk follows the wanted body; additions by Azure are ignored, except in lists
+and free maps, where an addition changes the meaning. A list of children that other
+objects manage, too, may have further elements.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal
+
+import attrs
+
+from asoreconcile.azure.reconcile.model.normalization import is_empty, is_same, plain
+from asoreconcile.base import jsontext
+from asoreconcile.base.jsontext import DeepJson
+from asoreconcile.base.objects import JsonObject
+
+DifferenceKind = Literal[
+    "absent", "value", "shape", "list-missing", "list-extra", "map-extra"
+]
+
+# Replaces a value that must not be compared, such as a secret.
+HIDDEN: Final = "\0hidden"
+
+# A PUT of the same id cannot change these, or they cannot be read back.
+_ENVELOPE = frozenset(
+    {"id", "name", "type", "etag", "systemData", "apiVersion", "location"}
+)
+_FREE_MAPS = frozenset({"tags", "userassignedidentities"})
+# Members that identify the elements of a list, the most reliable first.
+_IDENTITIES = (
+    *("id", "name", "key", "ruleId", "principalId", "objectId", "serviceName"),
+    *("service", "category", "type", "port", "destinationPort", "locationName"),
+    "location",
+)
+_ELEMENT = re.compile(r"\[[^\]]*\]")
+# Longer lists without an identity are paired by position: comparing all pairs would
+# take quadratic time.
+_MAX_PAIRS = 2500
+
+
+@attrs.frozen
+class Difference:
+    """path: as `properties/subnets[web]/addressPrefix`. Values hidden from reprs."""
+
+    path: str
+    kind: DifferenceKind
+    want: Any = attrs.field(default=None, repr=False)
+    have: Any = attrs.field(default=None, repr=False)
+
+
+def differences(
+    want: JsonObject,
+    have: JsonObject,
+    *,
+    children: frozenset[str] = frozenset(),
+    free_maps: frozenset[str] = frozenset(),
+) -> list[Difference]:
+    """The differences that a PUT of `want` might repair. Changes neither.
+
+    children: names in `properties` of collections whose elements are resources of their
+    own, in lower case. free_maps: paths of maps of which an entry without a value says
+    something, as in `catalogue.body_shape`.
+    """
+    inside = {name: value for name, value in want.items() if name not in _ENVELOPE}
+    collections = frozenset(f"properties/{name}" for name in children)
+    walk = _Walk(collections, free_maps)
+    return list(walk.objects("", inside, have))
+
+
+@attrs.frozen
+class _Walk:
+    """children: paths of lists that other objects add to. free_maps: see `differences`.
+    roughly: pair by position.
+    """
+
+    children: frozenset[str]
+    free_maps: frozenset[str] = frozenset()
+    roughly: bool = False
+
+    def is_free(self, path: str) -> bool:
+        """Whether the names in the map at a path are its author's."""
+        return path.rpartition("/")[2].casefold() in _FREE_MAPS or (
+            bool(self.free_maps) and _ELEMENT.sub("", path).casefold() in self.free_maps
+        )
+
+    def absent(self, path: str, value: Any) -> Iterator[Difference]:
+        """A wanted value that Azure does not show; each of its leaves is judged. Of a
+        free map that is gone as a whole each entry is, even one without a value.
+        """
+        if value == HIDDEN or value is None:
+            return
+        if isinstance(value, dict) and value:
+            is_free = self.is_free(path)
+            for name, inner in value.items():
+                if is_free and inner is not None and is_empty(inner):
+                    yield Difference(f"{path}/{name}", "absent", want=inner)
+                else:
+                    yield from self.absent(f"{path}/{name}", inner)
+        elif not is_empty(value):
+            yield Difference(path, "absent", want=value)
+
+    def objects(
+        self, path: str, want: JsonObject, have: JsonObject
+    ) -> Iterator[Difference]:
+        spelled = {name.casefold(): name for name in have}
+        is_closed = path.rpartition("/")[2].casefold() in _FREE_MAPS
+        is_free = is_closed or self.is_free(path)
+        seen = set()
+        for name, value in want.items():
+            at = f"{path}/{name}" if path else name
+            theirs = name if name in have else spelled.get(name.casefold())
+            if theirs is not None:
+                seen.add(theirs)
+            found = None if theirs is None else have[theirs]
+            # In a free map an empty value says something: a tag without one is still a
+            # tag.
+            if found is None:
+                if is_free and theirs is None and value is not None and is_empty(value):
+                    yield Difference(at, "absent", want=value)
+                else:
+                    yield from self.absent(at, value)
+            else:
+                yield from self.values(at, value, found)
+        # Into other free maps Azure writes entries of its own, which the snapshot
+        # watches.
+        if is_closed:
+            for name in have.keys() - seen:
+                yield Difference(f"{path}/{name}", "map-extra", have=have[name])
+
+    def values(self, path: str, want: Any, have: Any) -> Iterator[Difference]:
+        if want is None or want == HIDDEN:
+            return
+        if isinstance(want, dict) and isinstance(have, dict):
+            yield from self.objects(path, want, have)
+        elif isinstance(want, list) and isinstance(have, list):
+            yield from self.lists(path, want, have)
+        elif isinstance(want, DeepJson) or isinstance(have, DeepJson):
+            if want != have:
+                yield Difference(path, "value", want, have)
+        elif isinstance(want, dict | list) or isinstance(have, dict | list):
+            if not (is_empty(want) and is_empty(have)):
+                yield Difference(path, "shape", want, have)
+        elif not is_same(want, have):
+            yield Difference(path, "value", want, have)
+
+    def lists(
+        self, path: str, want: list[Any], have: list[Any]
+    ) -> Iterator[Difference]:
+        if all(isinstance(one, dict) for one in (*want, *have)):
+            yield from self.elements(path, want, have)
+            return
+        mine, theirs = (Counter(_text(one) for one in some) for some in (want, have))
+        # It is unknown which of Azure's elements is the hidden one, so none is
+        # reported.
+        if HIDDEN in mine:
+            return
+        for text in (mine - theirs).elements():
+            yield Difference(path, "list-missing", want=text)
+        for text in (theirs - mine).elements():
+            yield Difference(path, "list-extra", have=text)
+
+    def elements(
+        self, path: str, want: list[JsonObject], have: list[JsonObject]
+    ) -> Iterator[Difference]:
+        identity = _identity(want, have)
+        if identity:
+            pairs, missing, extra = _by_identity(identity, want, have)
+        else:
+            pairs, missing, extra = self.by_likeness(path, want, have)
+        for name, mine, theirs in pairs:
+            yield from self.objects(f"{path}[{name}]", mine, theirs)
+        for name, mine in missing:
+            yield Difference(f"{path}[{name}]", "list-missing", want=mine)
+        if path.casefold() not in self.children:
+            for name, theirs in extra:
+                yield Difference(f"{path}[{name}]", "list-extra", have=theirs)
+
+    def by_likeness(
+        self, path: str, want: list[JsonObject], have: list[JsonObject]
+    ) -> "_Paired":
+        """Equal ones first, then each with the one it differs least from; the same
+        position wins a draw. Roughly, or where there are many: by position.
+        """
+        left = dict(enumerate(have))
+        pairs: list[tuple[str, JsonObject, JsonObject]] = []
+        rest = list(enumerate(want))
+        by_position = self.roughly or len(want) * len(have) > _MAX_PAIRS
+        if by_position:
+            count = min(len(want), len(have))
+            both = zip(want, have, strict=False)
+            paired = [(str(i), mine, other) for i, (mine, other) in enumerate(both)]
+            missing = [(str(i), one) for i, one in rest[count:]]
+            return paired, missing, [(str(i), left[i]) for i in range(count, len(have))]
+        for exactly in (True, False):
+            waiting, rest = rest, []
+            for index, mine in waiting:
+                distances = {i: self._distance(path, mine, left[i]) for i in left}
+                best = min(
+                    left, key=lambda i: (distances[i], i != index, i), default=-1
+                )
+                if best < 0 or (exactly and distances[best]):
+                    rest.append((index, mine))
+                else:
+                    pairs.append((str(index), mine, left.pop(best)))
+        missing = [(str(index), mine) for index, mine in rest]
+        return pairs, missing, [(str(i), one) for i, one in left.items()]
+
+    def _distance(self, path: str, want: JsonObject, have: JsonObject) -> int:
+        # Lists within are paired by position: were each a search of its own, the work
+        # would double with every level, and a few dozen would never end.
+        walk = attrs.evolve(self, roughly=True)
+        return sum(1 for _ in walk.objects(path, want, have))
+
+
+_Paired = tuple[
+    list[tuple[str, JsonObject, JsonObject]],
+    list[tuple[str, JsonObject]],
+    list[tuple[str, JsonObject]],
+]
+
+
+def _identity(want: Sequence[JsonObject], have: Sequence[JsonObject]) -> str:
+    """The member that distinguishes the elements of both lists, or ""."""
+    for name in _IDENTITIES:
+        if all(_is_unique(name, some) for some in (want, have)):
+            return name
+    return ""
+
+
+def _is_unique(name: str, some: Sequence[JsonObject]) -> bool:
+    values = [one.get(name) for one in some]
+    if any(v is None or v == HIDDEN or isinstance(v, dict | list) for v in values):
+        return False
+    return len({plain(v) for v in values}) == len(values)
+
+
+def _by_identity(name: str, want: list[JsonObject], have: list[JsonObject]) -> _Paired:
+    theirs = {plain(one[name]): one for one in have}
+    pairs, missing = [], []
+    for mine in want:
+        found = theirs.pop(plain(mine[name]), None)
+        if found is None:
+            missing.append((str(mine[name]), mine))
+        else:
+            pairs.append((str(mine[name]), mine, found))
+    return pairs, missing, [(str(one[name]), one) for one in theirs.values()]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict | list | DeepJson):
+        value = jsontext.dumps(value, sort_keys=True).decode()
+    return value if value == HIDDEN else plain(value)

@@ -1,0 +1,123 @@
+"""The record of a resource's last PUT, kept in an annotation.
+
+A few hundred bytes of JSON, `v` for its version: the fingerprint of the PUT (`put`) and
+of its inputs (`spec`), its time (`at`), the differences that it could not repair, which
+are values that Azure overrules or never shows (`known`), and a snapshot of the resource
+after the PUT had settled (`rest`). Hashes only, and no secret goes into any.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
+from asoreconcile.azure.reconcile.model.differences import Difference
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject
+
+OBSERVED = OWN_PREFIX + "observed"
+# A record without a version is of the first one: `put` and `known`, with the same
+# meaning.
+_VERSION = 2
+# Shortened, as every object carries the annotation. A collision costs one missed PUT,
+# until the spec or Azure changes again.
+_PUT_DIGITS = 32
+# Compared only within one object, which has a handful.
+_DIFFERENCE_DIGITS = 12
+# Elements without an identity are named by their position, which is arbitrary.
+_POSITION = re.compile(r"\[\d+\]")
+# Marks of undeclared additions in Azure: their removal is drift, too.
+_EXTRA = "+"
+# Marks of differences that remained after a PUT and that another PUT may repair: Azure
+# does not always apply what it accepts.
+_UNCONFIRMED = "?"
+
+
+@attrs.frozen
+class DriftBaseline:
+    """put: of the last PUT; spec: of its inputs; at: when it was sent, in UTC.
+
+    known: marks of differences that remained; rest: the snapshot. "" is not known.
+    """
+
+    put: str
+    known: frozenset[str] = frozenset()
+    rest: str = ""
+    spec: str = ""
+    at: str = ""
+
+    def dumps(self) -> str:
+        """The annotation's text; equal baselines have equal texts."""
+        texts = {"at": self.at, "rest": self.rest, "spec": self.spec}
+        content: dict[str, Any] = {name: text for name, text in texts.items() if text}
+        content |= {"known": sorted(self.known), "put": self.put, "v": _VERSION}
+        return jsontext.dumps(content, sort_keys=True).decode()
+
+    def is_unconfirmed(self, mark: str) -> bool:
+        """Whether the difference remained after the PUT, and no PUT was sent for it
+        since.
+        """
+        return _UNCONFIRMED + mark in self.known
+
+
+def unconfirmed(found: Iterable[str]) -> frozenset[str]:
+    """Marks as unconfirmed: of differences that remained after a PUT."""
+    return frozenset(_UNCONFIRMED + mark for mark in found)
+
+
+def extras(known: Iterable[str]) -> frozenset[str]:
+    """The marks of undeclared additions in Azure."""
+    return frozenset(mark for mark in known if mark.startswith(_EXTRA))
+
+
+def confirmed(known: Iterable[str]) -> frozenset[str]:
+    """The marks that are no longer open."""
+    return frozenset(mark for mark in known if not mark.startswith(_UNCONFIRMED))
+
+
+def loads(text: str) -> DriftBaseline | None:
+    """None for no annotation, a damaged one, and one of an unknown version."""
+    try:
+        found = jsontext.loads(text) if text else None
+    except jsontext.JSONDecodeError:
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("put"), str):
+        return None
+    if found.get("v", 1) not in (1, _VERSION):
+        return None
+    known = found.get("known")
+    known = known if isinstance(known, list) else []
+    return DriftBaseline(
+        put=found["put"],
+        known=frozenset(k for k in known if isinstance(k, str)),
+        **{
+            name: value
+            for name in ("rest", "spec", "at")
+            if isinstance(value := found.get(name), str)
+        },
+    )
+
+
+def fingerprint(arm_id: str, api_version: str, body: JsonObject, inputs: str) -> str:
+    """The fingerprint of a PUT. body: without secrets; inputs: the Secrets it was made
+    from.
+    """
+    text = jsontext.dumps([arm_id.lower(), api_version, body, inputs], sort_keys=True)
+    return hashlib.sha256(text).hexdigest()[:_PUT_DIGITS]
+
+
+def marks(found: Iterable[Difference]) -> frozenset[str]:
+    """Each difference as a short hash of where it is, and of both values."""
+    return frozenset(mark_of(one) for one in found)
+
+
+def mark_of(one: Difference) -> str:
+    """As `marks`, of one."""
+    path = _POSITION.sub("[]", one.path)
+    content = [path, one.kind, one.want, one.have]
+    text = jsontext.dumps(content, sort_keys=True, default=str)
+    mark = hashlib.sha256(text).hexdigest()[:_DIFFERENCE_DIGITS]
+    return _EXTRA + mark if one.kind in ("list-extra", "map-extra") else mark

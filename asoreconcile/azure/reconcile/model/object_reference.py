@@ -1,0 +1,15 @@
+"""The kind and name of an object, as others refer to it."""
+
+from typing import NamedTuple
+
+from asoreconcile.base.objects import GroupKind, ObjectKey
+
+SECRET = GroupKind("", "Secret")
+CONFIG_MAP = GroupKind("", "ConfigMap")
+
+
+class ObjectReference(NamedTuple):
+    """Any object of the cluster, by kind and name."""
+
+    group_kind: GroupKind
+    key: ObjectKey

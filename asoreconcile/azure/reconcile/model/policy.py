@@ -1,0 +1,66 @@
+"""Which of PUT, GET and DELETE an object's reconcile policy allows. Pure."""
+
+from collections.abc import Mapping
+from enum import Enum
+
+from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
+
+
+class Policy(Enum):
+    """`serviceoperator.azure.com/reconcile-policy`; values are case-sensitive."""
+
+    MANAGE = "manage"
+    DETACH_ON_DELETE = "detach-on-delete"
+    SKIP = "skip"
+
+    @property
+    def writes(self) -> bool:
+        """Whether the operator may PUT the resource."""
+        return self is not Policy.SKIP
+
+    @property
+    def deletes(self) -> bool:
+        """Whether the operator may delete the resource."""
+        return self is Policy.MANAGE
+
+
+# Policies that differ only at a deletion.
+_QUIET = {None, "", Policy.MANAGE.value, Policy.DETACH_ON_DELETE.value}
+
+
+def policy_of(
+    annotations: Mapping[str, str],
+    namespace_annotations: Mapping[str, str],
+    default: Policy,
+) -> tuple[Policy, str | None]:
+    """The policy in force, and the unknown value, if any.
+
+    The object's annotation wins over its namespace's, which wins over the default; an
+    empty value counts as absent, an unknown one as the default (`annotation_values`
+    reports it). Rule: R1.7.
+    """
+    value = annotations.get(RECONCILE_POLICY) or namespace_annotations.get(
+        RECONCILE_POLICY
+    )
+    # An empty annotation counts as none, as ASO has it.
+    if not value:
+        return default, None
+    try:
+        return Policy(value), None
+    except ValueError:
+        return default, value
+
+
+def concerns(
+    before: Mapping[str, str], after: Mapping[str, str], *, deleting: bool
+) -> bool:
+    """Whether a change of a policy annotation is a reason for a reconcile.
+
+    A change to or from `skip` is one (R6.1, R6.3), and to or from an unknown value,
+    which is reported. For an object that is being deleted any change is: it may have
+    waited for `detach-on-delete`.
+    """
+    old, new = before.get(RECONCILE_POLICY), after.get(RECONCILE_POLICY)
+    if old == new:
+        return False
+    return deleting or not {old, new} <= _QUIET

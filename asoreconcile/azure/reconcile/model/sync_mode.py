@@ -1,0 +1,54 @@
+"""What a sync of a Ready resource does: send a PUT, or read first and decide (D11)."""
+
+from collections.abc import Mapping
+from enum import Enum
+
+from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
+
+SYNC_MODE = OWN_PREFIX + "sync-mode"
+
+
+class SyncMode(Enum):
+    """`asoreconcile/sync-mode`, on an object or its Namespace.
+
+    ASORECONCILE_SYNC_MODE is the default for all others.
+    """
+
+    PUT = "put"  # as ASO does: each sync is a PUT
+    COMPARE = "compare"  # each sync is a GET; a PUT repairs differences
+    REPORT = "report"  # each sync is a GET; differences are reported only
+
+
+class BulkReads(Enum):
+    """How syncs read resources (`ASORECONCILE_BULK_READS`)."""
+
+    OFF = "off"  # by one GET each
+    LIST = "list"  # by a list for many, where there are many
+    GRAPH = "graph"  # by a query of Resource Graph first, then as LIST
+
+
+class Undeclared(Enum):
+    """What a sync does about a changed value that the spec does not declare.
+
+    Set by ASORECONCILE_UNDECLARED. The new value is the baseline from then on.
+    """
+
+    IGNORE = "ignore"  # nothing is reported
+    REPORT = "report"  # an event
+    PUT = "put"  # an event and one PUT, which may bring it back
+
+
+def sync_mode_of(
+    annotations: Mapping[str, str],
+    namespace_annotations: Mapping[str, str],
+    default: SyncMode,
+) -> SyncMode:
+    """The mode in force: the object's, else its namespace's, else the default. Pure.
+
+    An unknown value counts as the default.
+    """
+    value = annotations.get(SYNC_MODE) or namespace_annotations.get(SYNC_MODE)
+    try:
+        return SyncMode(value) if value else default
+    except ValueError:
+        return default

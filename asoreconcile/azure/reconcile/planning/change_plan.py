@@ -1,0 +1,217 @@
+"""What a PUT of each object would change in Azure, without sending one.
+
+For `asoctl plan`. One GET an object, and the reads of its extensions; the body is the
+one that the operator would send. Nothing is written, and no value of a Secret is read
+or shown.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError, stated_resource
+from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.azure.catalogue.payload import to_arm
+from asoreconcile.azure.catalogue.resolution import Resolution
+from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.middleware.context import ReconcileContext
+from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
+from asoreconcile.azure.middleware.requests import ModifyPayload
+from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
+from asoreconcile.azure.reconcile.model.differences import HIDDEN
+from asoreconcile.azure.reconcile.model.owner import owner_reference
+from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
+from asoreconcile.azure.reconcile.planning.dry_run import ManifestObjects, ReadOnlyArm
+from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads
+from asoreconcile.azure.reconcile.planning.planned_change import (
+    PlannedChange,
+    compared,
+    secret_names,
+    shown,
+)
+from asoreconcile.azure.reconcile.sync.drift_reads import child_collections
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import AsoreconcileError, StoppedError
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import (
+    GroupKind,
+    JsonObject,
+    ObjectKey,
+    annotations,
+    gvk_of,
+    key_of,
+)
+from asoreconcile.base.objects import spec as spec_of
+
+_log = Logger(__name__)
+_NAMESPACE = GroupKind("", "Namespace")
+# Azure also answers 404 for a resource whose owner is missing: the error code tells the
+# two apart.
+_NO_OWNER = frozenset({"ParentResourceNotFound", "ResourceGroupNotFound"})
+
+
+@attrs.frozen
+class _HiddenSecrets:
+    """Resolves references and ConfigMaps; hides the values of Secrets."""
+
+    resolution: Resolution
+    namespace: str
+
+    def reference(self, reference: JsonObject, /) -> str:
+        return self.resolution.inputs(self.namespace).reference(reference)
+
+    def config_map(self, reference: JsonObject, /) -> str:
+        return self.resolution.inputs(self.namespace).config_map(reference)
+
+    def secret(self, _reference: JsonObject, /) -> str:
+        return HIDDEN
+
+    def secret_map(self, _reference: JsonObject, /) -> Any:
+        return HIDDEN
+
+
+OutsidePlan = Callable[[PlannedChange, JsonObject, _HiddenSecrets], PlannedChange]
+"""Plans for an object of a kind without ARM: the plan so far, the object, and what its
+spec names. Raises as ARM's client, or an AsoreconcileError.
+"""
+
+
+@attrs.frozen
+class Planner:
+    """Makes the plans of one call. Blocking; for one thread.
+
+    objects: those to plan for, and what they refer to, each with its namespace; with
+    Namespaces whose annotations count. resolution: finds what they name. extensions:
+    as the operator runs them. outside: for kinds without ARM.
+    """
+
+    catalogue: Catalogue
+    objects: tuple[JsonObject, ...]
+    resolution: Resolution
+    reads: PatientReads
+    extensions: Extensions
+    clock: Clock
+    subscription_id: str = ""
+    outside: Mapping[GroupKind, "OutsidePlan"] = attrs.field(factory=dict)
+
+    def changes(self) -> Iterator[PlannedChange]:
+        """One for each Azure object, as they are consumed. An error becomes `cannot
+        tell`, with the reason. Raises UnknownKindError, UnknownVersionError for unknown
+        kinds, StoppedError.
+        """
+        groups = self.catalogue.groups()
+        view = ManifestObjects(self.catalogue, self.objects)
+        for obj in self.objects:
+            if gvk_of(obj).group in groups:
+                yield self._change(obj, view)
+
+    def _change(self, obj: JsonObject, view: ManifestObjects) -> PlannedChange:
+        version = self.catalogue.version(gvk_of(obj))
+        key = key_of(obj)
+        owner = _owner(version, obj)
+        plan = PlannedChange(
+            version.group_kind, key.namespace, key.name, "cannot tell", owner=owner
+        )
+        outside = self.outside.get(version.group_kind)
+        if not version.is_arm and outside is None:
+            why = (
+                "it is no ARM resource, and only its own server knows: "
+                "`asoctl render` prints what would be said to it"
+            )
+            return attrs.evolve(plan, why=why)
+        try:
+            if version.is_arm:
+                id_ = self.resolution.arm_id_of(version, obj)
+                plan = attrs.evolve(plan, arm_id=id_, api_version=version.api_version)
+            if whose := _skipping(obj, view):
+                why = f"the reconcile policy of the {whose} is skip"
+                return attrs.evolve(plan, action="no change", why=why)
+            if outside is not None:
+                inputs = _HiddenSecrets(self.resolution, key.namespace)
+                return outside(plan, obj, inputs)
+            return self._compared(plan, version, obj, view)
+        except StoppedError:
+            raise
+        except ArmError as error:
+            why = f"{error.status} {error.code}: {error.message}"
+            return attrs.evolve(plan, why=why)
+        except (ArmTransportError, AsoreconcileError) as error:
+            return attrs.evolve(plan, why=str(error))
+
+    def _compared(
+        self,
+        plan: PlannedChange,
+        version: KindVersion,
+        obj: JsonObject,
+        view: ManifestObjects,
+    ) -> PlannedChange:
+        """Raises ArmError, ArmTransportError, AsoreconcileError."""
+        have, absence = self._read(plan)
+        context = ReconcileContext(
+            version=version,
+            arm=ReadOnlyArm(self.reads),
+            arm_id=plan.arm_id,
+            subscription_id=self.subscription_id,
+            objects=view,
+            log=_log,
+            clock=self.clock,
+        )
+        # Extensions that read the resource get this answer, without a second GET.
+        context.observed(have)
+        body = to_arm(
+            version,
+            spec_of(obj),
+            name=self.resolution.name_of(version, obj),
+            inputs=_HiddenSecrets(self.resolution, plan.namespace),
+        )
+        modify = self.extensions.chain(MODIFY_PAYLOAD, version.group_kind)
+        body = modify(ModifyPayload(ctx=context, obj=obj, payload=body))
+        if have is None:
+            sent = shown(body, secret_names(version.table))
+            why = _absence(plan, absence, has_owner=view.owner_of(obj) is not None)
+            return attrs.evolve(plan, action="create", why=why, sent=sent)
+        children = child_collections(version, self.catalogue)
+        return compared(plan, version, body, have, children=children)
+
+    def _read(self, plan: PlannedChange) -> tuple[JsonObject | None, str]:
+        """The resource; or None, and the error code that says so."""
+        try:
+            body = self.reads.get(plan.arm_id, plan.api_version)
+            # An empty answer would look like a resource without any value.
+            return stated_resource(body, url=plan.arm_id), ""
+        except ArmError as error:
+            if error.is_not_found:
+                return None, error.code
+            raise
+
+
+def _owner(version: KindVersion, obj: JsonObject) -> str:
+    reference = owner_reference(version, obj)
+    if not reference:
+        return ""
+    if reference.get("armId"):
+        return str(reference["armId"])
+    key = ObjectKey(key_of(obj).namespace, str(reference.get("name") or ""))
+    return f"{reference.get('kind')} {key}"
+
+
+def _absence(plan: PlannedChange, code: str, *, has_owner: bool) -> str:
+    if code not in _NO_OWNER:
+        return "Azure does not have it"
+    if has_owner:
+        return f"Azure does not have it, and its owner {plan.owner} comes first"
+    return (
+        f"Azure does not have it, nor its owner {plan.owner}, which is not among these "
+        "objects: make that first"
+    )
+
+
+def _skipping(obj: JsonObject, view: ManifestObjects) -> str:
+    """Which policy prevents writes: `object`'s, `namespace`'s or none."""
+    namespace = view.get(_NAMESPACE, ObjectKey("", key_of(obj).namespace))
+    inherited = annotations(namespace) if namespace else {}
+    policy, _ = policy_of(annotations(obj), inherited, Policy.MANAGE)
+    if policy.writes:
+        return ""
+    return "object" if annotations(obj).get(RECONCILE_POLICY) else "namespace"

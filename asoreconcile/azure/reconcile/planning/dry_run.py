@@ -1,0 +1,108 @@
+"""Run extensions without writing: reads may wait, and writes are refused.
+
+A chain runs as it does in a reconcile, so that it shows what the operator would send.
+If it would write to Azure on the way, it ends with WouldWriteError.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Never
+
+import attrs
+
+from asoreconcile.azure.arm.outcomes import Progress
+from asoreconcile.azure.arm.tokens import Token
+from asoreconcile.azure.catalogue.kinds import Catalogue
+from asoreconcile.azure.reconcile.model.owner import owner_reference
+from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import (
+    GroupKind,
+    JsonObject,
+    ObjectKey,
+    copy_json,
+    gvk_of,
+    key_of,
+)
+
+
+class WouldWriteError(AsoreconcileError):
+    """The operator would write first; the message says what."""
+
+
+@attrs.frozen
+class ReadOnlyArm:
+    """`middleware.context.ArmAccess` over reads. Each blocks until ARM answers."""
+
+    reads: PatientReads
+
+    def get(self, arm_id: str, api_version: str, /) -> JsonObject:
+        """The resource's body; waits while throttled, and retries where that may
+        help.
+        """
+        return self.reads.get(arm_id, api_version)
+
+    def head(self, arm_id: str, api_version: str, /) -> bool:
+        """Whether the resource is there; waits as `get` does."""
+        return self.reads.head(arm_id, api_version)
+
+    def list(
+        self, path: str, api_version: str, /, *, query: Mapping[str, str] | None = None
+    ) -> Iterator[JsonObject]:
+        """All items of a collection, read before this returns."""
+        return iter(self.reads.entries(path, api_version, query=query))
+
+    def put(self, arm_id: str, api_version: str, body: JsonObject, /) -> Never:  # noqa: ARG002
+        """Raises WouldWriteError, which says what would be written."""
+        raise WouldWriteError(f"the operator would PUT {arm_id} first")
+
+    def delete(
+        self,
+        arm_id: str,
+        api_version: str,  # noqa: ARG002
+        /,
+        *,
+        query: Mapping[str, str] | None = None,  # noqa: ARG002
+        headers: Mapping[str, str] | None = None,  # noqa: ARG002
+    ) -> Never:
+        """Raises WouldWriteError, which says what would be deleted."""
+        raise WouldWriteError(f"the operator would DELETE {arm_id} first")
+
+    def post(
+        self,
+        arm_id_with_action: str,
+        api_version: str,  # noqa: ARG002
+        body: JsonObject | None = None,  # noqa: ARG002
+        /,
+    ) -> Never:
+        """Raises WouldWriteError: an action may change things, also one that lists
+        keys.
+        """
+        raise WouldWriteError(f"the operator would POST {arm_id_with_action} first")
+
+    def poll(self, token: Token, progress: Progress | None = None, /) -> Never:  # noqa: ARG002
+        """Raises WouldWriteError: no operation can have been started here."""
+        raise WouldWriteError("the operator would wait for an operation first")
+
+
+class ManifestObjects:
+    """`middleware.context.ObjectsView` over objects that were read before."""
+
+    def __init__(self, catalogue: Catalogue, objects: Iterable[JsonObject]) -> None:
+        self._catalogue = catalogue
+        self._objects = {(gvk_of(obj).group_kind, key_of(obj)): obj for obj in objects}
+
+    def get(self, group_kind: GroupKind, key: ObjectKey, /) -> JsonObject | None:
+        """A copy of an object that was read before; None if it was not among them."""
+        found = self._objects.get((group_kind, key))
+        return None if found is None else copy_json(found)
+
+    def owner_of(self, obj: JsonObject, /) -> JsonObject | None:
+        """The owner, if `spec.owner` names one that was read; None for one by
+        ARM id.
+        """
+        reference = owner_reference(self._catalogue.version(gvk_of(obj)), obj)
+        if not reference or reference.get("armId"):
+            return None
+        kind = GroupKind(str(reference.get("group")), str(reference.get("kind")))
+        name = str(reference.get("name") or "")
+        return self.get(kind, ObjectKey(key_of(obj).namespace, name))

@@ -1,0 +1,49 @@
+"""An object of a cluster as a manifest for Git: what its author would write. Pure."""
+
+from collections.abc import Mapping
+
+from asoreconcile.azure.reconcile.model.annotations import (
+    CREDENTIAL_FROM,
+    RECONCILE_POLICY,
+    is_operators_own,
+)
+from asoreconcile.base.objects import (
+    JsonObject,
+    annotations,
+    copy_json,
+    labels,
+    metadata,
+)
+
+# Annotations with the operator's prefix that people write.
+_AUTHORS = frozenset({CREDENTIAL_FROM, RECONCILE_POLICY})
+_TOOLS = "kubectl.kubernetes.io/"
+_KEPT = ("name", "namespace")
+
+
+def exported_manifest(obj: JsonObject, *, adopt: bool = False) -> JsonObject:
+    """Without status and without what servers and operators wrote.
+
+    adopt: keep the operator's annotations and labels, so that an operator of another
+    cluster takes over. Shares nothing with the object.
+    """
+    meta = metadata(obj)
+    made: JsonObject = {key: meta[key] for key in _KEPT if meta.get(key)}
+    for name, found in (("labels", labels(obj)), ("annotations", annotations(obj))):
+        if kept := _kept(found, adopt=adopt):
+            made[name] = kept
+    return {
+        "apiVersion": obj["apiVersion"],
+        "kind": obj["kind"],
+        "metadata": made,
+        "spec": copy_json(obj.get("spec") or {}),
+    }
+
+
+def _kept(found: Mapping[str, str], *, adopt: bool) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in found.items()
+        if not name.startswith(_TOOLS)
+        and (adopt or name in _AUTHORS or not is_operators_own(name))
+    }

@@ -1,0 +1,196 @@
+"""The changes that a PUT would make in Azure, by field and with the rule. Pure.
+
+It contains no value of a Secret: those of a body were replaced by `***` before, and the
+values of secret fields in Azure's answer are hidden.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import attrs
+
+from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.catalogue.status import status_of
+from asoreconcile.azure.catalogue.tables import Table
+from asoreconcile.azure.reconcile.model.differences import (
+    HIDDEN,
+    Difference,
+    DifferenceKind,
+    differences,
+)
+from asoreconcile.azure.reconcile.model.normalization import is_same
+from asoreconcile.base.objects import GroupKind, JsonObject
+from asoreconcile.redaction import HIDDEN as STARS
+
+ChangeAction = Literal["no change", "create", "update", "replace needed", "cannot tell"]
+
+_STEP = re.compile(r"([^/\[\]]+)|\[([^\]]*)\]")
+_RULES: Mapping[DifferenceKind, str] = {
+    "absent": "Azure does not have it",
+    "value": "Azure has another value",
+    "shape": "Azure has another type of value",
+    "list-missing": "the list lacks it",
+    "list-extra": "the list has it and the manifest does not",
+    "map-extra": "the map has it and the manifest does not",
+}
+
+
+@attrs.frozen
+class FieldChange:
+    """path: in the ARM body. rule: why it counts as a change.
+
+    want, have: None if there is no value on that side.
+    """
+
+    path: str
+    rule: str
+    want: Any = None
+    have: Any = None
+
+
+@attrs.frozen
+class PlannedChange:
+    """The change to the resource of one object.
+
+    why: the reason, except for an update.
+    owner: the resource's owner, `Kind namespace/name` or an ARM id. write_only: paths
+    that Azure never shows, so that they were not compared. sent: the body of the PUT;
+    found: what Azure has; both without secrets, None if unknown. statements: the SQL
+    statements for a database server, without secrets.
+    """
+
+    kind: GroupKind
+    namespace: str
+    name: str
+    action: ChangeAction
+    arm_id: str = ""
+    api_version: str = ""
+    owner: str = ""
+    why: str = ""
+    changes: tuple[FieldChange, ...] = ()
+    write_only: tuple[str, ...] = ()
+    statements: tuple[str, ...] = ()
+    sent: JsonObject | None = attrs.field(default=None, repr=False)
+    found: JsonObject | None = attrs.field(default=None, repr=False)
+
+    def to_json(self) -> JsonObject:
+        """The change as `asoctl plan --output json` prints it."""
+        return {
+            "kind": str(self.kind),
+            "namespace": self.namespace,
+            "name": self.name,
+            "action": self.action,
+            "armId": self.arm_id,
+            "apiVersion": self.api_version,
+            "owner": self.owner,
+            "why": self.why,
+            "changes": [attrs.asdict(change) for change in self.changes],
+            "writeOnly": [*self.write_only],
+            "statements": [*self.statements],
+            "sent": self.sent,
+            "found": self.found,
+        }
+
+
+def compared(
+    plan: PlannedChange,
+    version: KindVersion,
+    body: JsonObject,
+    have: JsonObject,
+    *,
+    children: frozenset[str],
+) -> PlannedChange:
+    """The plan with the changes that a PUT of the body would make.
+
+    body: with `differences.HIDDEN` for secrets. children: see `differences`.
+    """
+    secrets = secret_names(version.table)
+    plan = attrs.evolve(
+        plan, sent=shown(body, secrets), found=shown(have, secrets, theirs=True)
+    )
+    location, stated = body.get("location"), have.get("location")
+    # Azure refuses a PUT with another location, and writes "West Europe" as westeurope.
+    if location and stated and not is_same(location, stated):
+        change = FieldChange("location", "cannot be changed", location, stated)
+        return attrs.evolve(
+            plan,
+            action="replace needed",
+            why="a resource stays where it was made: delete it, or mend the manifest",
+            changes=(change,),
+        )
+    found = differences(body, have, children=children)
+    write_only = [d for d in found if d.kind == "absent" and _never_shown(version, d)]
+    changes = tuple(_change(d, secrets) for d in found if d not in write_only)
+    return attrs.evolve(
+        plan,
+        action="update" if changes else "no change",
+        changes=changes,
+        write_only=tuple(d.path for d in write_only),
+    )
+
+
+def secret_names(table: Table) -> frozenset[str]:
+    """Names of the body's fields that come from Secrets, in lower case."""
+    return frozenset(_secret_names(table, set()))
+
+
+def shown(value: Any, secrets: frozenset[str], *, theirs: bool = False) -> Any:
+    """A copy of a JSON value that may be printed. theirs: from Azure, in which every
+    member with a secret's name is hidden.
+    """
+    if value == HIDDEN:
+        return STARS
+    if isinstance(value, dict):
+        return {
+            name: STARS
+            if theirs and name.lower() in secrets
+            else shown(inner, secrets, theirs=theirs)
+            for name, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [shown(inner, secrets, theirs=theirs) for inner in value]
+    return value
+
+
+def _secret_names(table: Table, seen: set[int]) -> Iterator[str]:
+    if id(table) in seen:
+        return
+    # Types may be recursive (a rule that has rules): without it this would not end.
+    seen.add(id(table))
+    for field in table.fields:
+        if field.is_secret:
+            yield field.path[-1].lower()
+        if field.table is not None:
+            yield from _secret_names(field.table, seen)
+
+
+def _change(found: Difference, secrets: frozenset[str]) -> FieldChange:
+    name = found.path.partition("[")[0].rpartition("/")[2].lower()
+    have = STARS if name in secrets else shown(found.have, secrets, theirs=True)
+    want = shown(found.want, secrets)
+    return FieldChange(found.path, _RULES[found.kind], want, have)
+
+
+def _never_shown(version: KindVersion, found: Difference) -> bool:
+    """Whether the kind's status, the schema of Azure's answers, lacks the field."""
+    body = found.want
+    # From the inside out: each step wraps the value in its container.
+    for match in reversed([*_STEP.finditer(found.path)]):
+        name, element = match.groups()
+        if element is None:
+            body = {name: body}
+        else:
+            identity = {"name": element} if isinstance(body, dict) else {}
+            body = [{**identity, **body}] if isinstance(body, dict) else [body]
+    return not _holds(status_of(version, body), found.want)
+
+
+def _holds(value: Any, wanted: Any) -> bool:
+    if value == wanted:
+        return True
+    if isinstance(value, dict):
+        return any(_holds(inner, wanted) for inner in value.values())
+    if isinstance(value, list):
+        return any(_holds(inner, wanted) for inner in value)
+    return False

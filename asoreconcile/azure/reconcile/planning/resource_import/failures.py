@@ -1,0 +1,45 @@
+"""What a read that failed means for an import. Pure."""
+
+from asoreconcile.azure.arm.bearer import ForeignHostError
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
+from asoreconcile.azure.reconcile.planning.resource_import.report import ImportStatus
+
+READ_FAILURES = (ArmError, ArmTransportError, ForeignHostError)
+# A list of a type that the place does not have: nothing is missing.
+_NO_SUCH_LIST = frozenset(
+    {
+        "BadRequest",
+        "NoRegisteredProviderFound",
+        "RequestUrlInvalid",
+        "ResourceTypeNotSupported",
+        "UnsupportedFeature",
+        "UnsupportedResourceType",
+        "ValidationFailed",
+    }
+)
+
+
+def of_resource(error: Exception, *, expected: bool) -> tuple[ImportStatus, str]:
+    """Status and reason. expected: the resource must be there."""
+    if isinstance(error, ArmError) and error.is_not_found:
+        return ("failed" if expected else "skipped"), "the resource does not exist"
+    return "failed", _reason(error)
+
+
+def of_list(error: Exception) -> str:
+    """Why a list failed; "" where the place has no such list."""
+    if isinstance(error, ArmError):
+        codes = (error.code, *error.codes)
+        if error.is_not_found or (
+            error.status == 400 and not _NO_SUCH_LIST.isdisjoint(codes)
+        ):
+            return ""
+    return f"cannot be listed: {_reason(error)}"
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ArmError):
+        if error.status == 403:
+            return f"access is forbidden ({error.code})"
+        return f"{error.status} {error.code}: {error.message}"
+    return str(error)

@@ -1,0 +1,312 @@
+"""Import: read resources of Azure and all that is below them, as manifests.
+
+The calling thread hands out tasks and keeps the books; some workers read. A list that
+fails costs the children that it would have shown, not their parent; what was read is
+never lost.
+"""
+
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+import attrs
+
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.credentials import CredentialError
+from asoreconcile.azure.arm.errors import stated_resource
+from asoreconcile.azure.arm.ids import ArmId
+from asoreconcile.azure.arm.response import PERHAPS_A_PROXY
+from asoreconcile.azure.catalogue.arm_to_spec import to_spec
+from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.azure.catalogue.status import status_of
+from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
+from asoreconcile.azure.middleware.extension_points import IMPORT
+from asoreconcile.azure.middleware.extension_set import ExtensionSet
+from asoreconcile.azure.middleware.requests import (
+    Import,
+    Imported,
+    ImportResult,
+    Skipped,
+)
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads, ReadClient
+from asoreconcile.azure.reconcile.planning.resource_import import failures
+from asoreconcile.azure.reconcile.planning.resource_import.child_types import (
+    RESOURCE_GROUPS,
+    ChildTypes,
+)
+from asoreconcile.azure.reconcile.planning.resource_import.manifests import (
+    ImportedManifest,
+    manifests_of,
+)
+from asoreconcile.azure.reconcile.planning.resource_import.options import ImportOptions
+from asoreconcile.azure.reconcile.planning.resource_import.report import (
+    ImportOutcome,
+    ImportReport,
+    NoReporter,
+    Reporter,
+    in_order,
+)
+from asoreconcile.azure.reconcile.planning.resource_import.tasks import (
+    GroupTask,
+    ListTask,
+    ResourceTask,
+    Task,
+)
+from asoreconcile.base.clock import Clock, SystemClock
+from asoreconcile.base.errors import AsoreconcileError, StoppedError
+from asoreconcile.base.objects import JsonObject, annotations
+
+
+class NotImportableError(AsoreconcileError):
+    """An id that cannot be imported; the message says why, and what is near."""
+
+
+@attrs.frozen
+class ImportedResources:
+    """manifests: by group, version, kind and name."""
+
+    manifests: tuple[ImportedManifest, ...]
+    report: ImportReport
+
+
+@attrs.frozen
+class _Finding:
+    """What a worker brings back. found: more to do. unread: where to go on, of a task
+    that was stopped. refused: why nobody is signed in any more.
+    """
+
+    outcome: ImportOutcome | None = None
+    body: JsonObject | None = None
+    found: tuple[Task, ...] = ()
+    unread: str = ""
+    refused: CredentialError | None = None
+
+
+class ResourceImporter:
+    """For one import. `stop` may be called from any thread or signal handler."""
+
+    def __init__(
+        self,
+        client: ReadClient,
+        catalogue: Catalogue,
+        extension_sets: Iterable[ExtensionSet] = (),
+        *,
+        options: ImportOptions | None = None,
+        reporter: Reporter | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Raises UnknownKindError, UnknownVersionError, ExtensionError."""
+        self._options = options or ImportOptions()
+        self._reporter = reporter or NoReporter()
+        self._types = ChildTypes(
+            catalogue, versions=self._options.versions, wanted=self._options.wanted
+        )
+        self._extensions = Extensions.compose(
+            extension_sets,
+            kinds=[kind.group_kind for kind in catalogue.kinds()],
+            terminals=DefaultHandlers(import_=self._fill),
+        )
+        self._stop = threading.Event()
+        self._reads = PatientReads(
+            client,
+            clock=clock or SystemClock(),
+            stop=self._stop,
+            on_wait=self._reporter.waiting,
+        )
+        # By key, from the read until its chain has ended.
+        self._bodies: dict[str, JsonObject] = {}
+
+    def stop(self) -> None:
+        """Have `run` read nothing more and return what it has.
+
+        From any thread or signal.
+        """
+        self._stop.set()
+
+    def run(self, arm_ids: Sequence[str]) -> ImportedResources:
+        """Read the resources of the ids and all below them. Blocks.
+
+        Raises NotImportableError for the first id that no kind stands for, before
+        anything is read, and CredentialError where nothing was. Who is signed in no
+        longer, later on, has stopped it.
+        """
+        waiting: list[Task] = [self._root(text) for text in arm_ids]
+        seen: set[str] = set()
+        outcomes: list[ImportOutcome] = []
+        read: list[tuple[ResourceTask, JsonObject]] = []
+        unread: set[str] = set()
+        running: dict[Future[_Finding], Task] = {}
+        with ThreadPoolExecutor(max(self._options.workers, 1)) as pool:
+            while waiting or running:
+                fresh = {task.key: task for task in waiting if task.key not in seen}
+                # A resource may be named, and listed by its group as well: it is read
+                # once.
+                seen |= fresh.keys()
+                tasks = fresh.values()
+                self._reporter.found(sum(isinstance(t, ResourceTask) for t in tasks))
+                running |= {pool.submit(self._do, task): task for task in tasks}
+                waiting = []
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    task, finding = running.pop(future), future.result()
+                    waiting += finding.found
+                    unread |= {finding.unread} - {""}
+                    if finding.refused is not None:
+                        if not read:
+                            raise finding.refused
+                        if not self._stop.is_set():
+                            outcomes.append(_signed_out(task, finding.refused))
+                        self.stop()
+                    if finding.outcome is not None:
+                        outcomes.append(finding.outcome)
+                        self._reporter.outcome(finding.outcome)
+                    if finding.body is not None and isinstance(task, ResourceTask):
+                        read.append((task, finding.body))
+        report = ImportReport(
+            in_order(outcomes),
+            was_stopped=self._stop.is_set(),
+            unread=tuple(sorted(unread)),
+        )
+        return ImportedResources(manifests_of(read, self._options), report)
+
+    def _root(self, text: str) -> ResourceTask:
+        try:
+            arm_id = ids.parse_stated(text)
+        except ids.ArmIdError as error:
+            raise NotImportableError(str(error)) from None
+        if not arm_id.name:
+            raise NotImportableError(f"{text} ends on a type: add the resource's name")
+        version = self._types.of(arm_id.type)
+        if version is None:
+            near = self._types.nearest(arm_id.type)
+            raise NotImportableError(
+                f"{text}: no kind stands for a {arm_id.type}{near}"
+            )
+        return ResourceTask(arm_id, version, expected=True)
+
+    def _do(self, task: Task) -> _Finding:
+        """On a worker. Once stopped, nothing is read any more."""
+        try:
+            match task:
+                case ResourceTask():
+                    return self._read(task)
+                case ListTask():
+                    return self._list(task)
+                case GroupTask():
+                    return self._group(task)
+        except StoppedError:
+            return _Finding(unread=task.root_id)
+        except CredentialError as error:
+            return _Finding(unread=task.root_id, refused=error)
+
+    def _read(self, resource: ResourceTask) -> _Finding:
+        kind, text = resource.version.group_kind, resource.id.text
+        request = Import(resource.version, _skeleton(resource), resource.owner_id)
+        try:
+            result = self._extensions.chain(IMPORT, kind)(request)
+        except failures.READ_FAILURES as error:
+            status, reason = failures.of_resource(error, expected=resource.expected)
+            return _Finding(ImportOutcome(text, kind, status, reason))
+        body = self._bodies.pop(resource.key, None)
+        if isinstance(result, Skipped) or body is None:
+            reason = result.reason if isinstance(result, Skipped) else "was not read"
+            return _Finding(ImportOutcome(text, kind, "skipped", reason))
+        return _Finding(
+            ImportOutcome(text, kind, "imported"), body, tuple(self._below(resource))
+        )
+
+    def _fill(self, request: Import) -> ImportResult:
+        """The end of a chain: the object as it would be, with spec and status."""
+        arm_id = annotations(request.obj)[RESOURCE_ID]
+        version = request.version
+        body = self._reads.get(arm_id, version.api_version)
+        body = stated_resource(body, url=arm_id)
+        self._bodies[ids.key(arm_id)] = body
+        mapped = to_spec(version, body, name=ids.parse(arm_id).name, secret_name="")
+        return Imported(
+            {**request.obj, "spec": mapped.spec, "status": status_of(version, body)}
+        )
+
+    def _below(self, parent: ResourceTask) -> Iterable[Task]:
+        if parent.id.type.lower() == RESOURCE_GROUPS:
+            yield GroupTask(parent.id.text)
+        yield from self._types.below(parent.id, parent.version)
+
+    def _list(self, task: ListTask) -> _Finding:
+        try:
+            entries = self._reads.entries(task.path, task.version.api_version)
+        except failures.READ_FAILURES as error:
+            reason = failures.of_list(error)
+            if not reason:
+                return _Finding()
+            kind = task.version.group_kind
+            failed = ImportOutcome(task.path, kind, "failed", reason, is_list=True)
+            return _Finding(failed)
+        arm_ids = [_id_of(entry.get("id")) for entry in entries]
+        place = ids.key(task.path)
+        # A list of role assignments shows those of wider scopes, too.
+        found = tuple(
+            ResourceTask(arm_id, task.version)
+            for arm_id in arm_ids
+            if arm_id and ids.key(arm_id.text).rpartition("/")[0] == place
+        )
+        return _Finding(_unreadable(task.path, arm_ids), found=found)
+
+    def _group(self, task: GroupTask) -> _Finding:
+        try:
+            headers = self._reads.headers(task.id)
+        except failures.READ_FAILURES as error:
+            reason = failures.of_list(error) or "cannot be listed: it does not exist"
+            path = f"{task.id}/resources"
+            return _Finding(ImportOutcome(path, None, "failed", reason, is_list=True))
+        listed = [
+            (_id_of(header.id), version)
+            for header in headers
+            if (version := self._types.in_group(header.type)) is not None
+        ]
+        found = tuple(
+            ResourceTask(arm_id, version)
+            for arm_id, version in listed
+            if arm_id and _is_in_group(arm_id, task.id, version)
+        )
+        unread = _unreadable(f"{task.id}/resources", [arm_id for arm_id, _ in listed])
+        return _Finding(unread, found=found)
+
+
+def _skeleton(resource: ResourceTask) -> JsonObject:
+    """The object before anything is read: its name is known, and where it is."""
+    version = resource.version
+    return {
+        "apiVersion": f"{version.gvk.group}/{version.gvk.version}",
+        "kind": version.gvk.kind,
+        "metadata": {"annotations": {RESOURCE_ID: resource.id.text}},
+        "spec": {"azureName": resource.id.name},
+    }
+
+
+def _signed_out(task: Task, error: CredentialError) -> ImportOutcome:
+    return ImportOutcome(task.root_id, None, "failed", str(error), is_list=True)
+
+
+def _id_of(stated: object) -> ArmId | None:
+    """The id of an entry in a list; None where it has none that can be read."""
+    try:
+        return ids.parse_stated(stated if isinstance(stated, str) else "")
+    except ids.ArmIdError:
+        return None
+
+
+def _unreadable(path: str, arm_ids: Sequence[ArmId | None]) -> ImportOutcome | None:
+    """What to say of a list with entries that nobody can read."""
+    count = arm_ids.count(None)
+    if not count:
+        return None
+    reason = f"{count} entries without an id are left out{PERHAPS_A_PROXY}"
+    return ImportOutcome(path, None, "failed", reason, is_list=True)
+
+
+def _is_in_group(arm_id: ArmId, group_id: str, version: KindVersion) -> bool:
+    """Whether an entry is what its list says of it."""
+    is_inside = ids.key(arm_id.text).startswith(f"{ids.key(group_id)}/")
+    return is_inside and arm_id.type.lower() == version.arm_type.lower()

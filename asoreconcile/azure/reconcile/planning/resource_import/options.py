@@ -1,0 +1,31 @@
+"""How to import."""
+
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from asoreconcile.azure.catalogue.kinds import Kind
+from asoreconcile.azure.reconcile.model.policy import Policy
+from asoreconcile.base.objects import GroupKind
+
+
+def _every(_: Kind) -> bool:
+    return True
+
+
+@attrs.frozen
+class ImportOptions:
+    """namespace: of the manifests; "" writes none. labels, annotations: of each.
+
+    policy: the reconcile policy that they carry. workers: how many read at once.
+    versions: of kinds that are not imported at their storage version. wanted: which
+    kinds to import.
+    """
+
+    namespace: str = ""
+    labels: Mapping[str, str] = attrs.field(factory=dict)
+    annotations: Mapping[str, str] = attrs.field(factory=dict)
+    policy: Policy = Policy.SKIP
+    workers: int = 4
+    versions: Mapping[GroupKind, str] = attrs.field(factory=dict)
+    wanted: Callable[[Kind], bool] = _every

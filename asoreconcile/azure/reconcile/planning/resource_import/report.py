@@ -1,0 +1,100 @@
+"""What came of an import: by resource while it runs, and counted at its end."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal, Protocol
+
+import attrs
+
+from asoreconcile.base.objects import GroupKind
+
+ImportStatus = Literal["imported", "skipped", "failed"]
+
+
+@attrs.frozen
+class ImportOutcome:
+    """What came of one resource, or of a list of children that failed.
+
+    arm_id: of a list its path. reason: a clause, "" for what was imported.
+    """
+
+    arm_id: str
+    kind: GroupKind | None
+    status: ImportStatus
+    reason: str = ""
+    is_list: bool = False
+
+
+class Reporter(Protocol):
+    """Follows an import. `waiting` is called by any thread, the others by one."""
+
+    def found(self, count: int) -> None:
+        """So many resources more are to be read."""
+
+    def outcome(self, outcome: ImportOutcome) -> None:
+        """Told of each resource and list once, when it is done with."""
+
+    def waiting(self, seconds: float, why: str) -> None:
+        """A read waits before it is tried again."""
+
+
+class NoReporter:
+    """For who does not want to know how far an import is."""
+
+    def found(self, count: int) -> None:
+        """Does nothing."""
+
+    def outcome(self, outcome: ImportOutcome) -> None:
+        """Does nothing."""
+
+    def waiting(self, seconds: float, why: str) -> None:
+        """Does nothing."""
+
+
+@attrs.frozen
+class ReportRow:
+    """How many resources of a kind ended so, for one reason."""
+
+    kind: str
+    status: ImportStatus
+    reason: str
+    count: int
+
+
+@attrs.frozen
+class ImportReport:
+    """outcomes: of every resource and of every list that failed, by ARM id.
+    was_stopped: it ended before all was read. unread: ids to go on with then, each of a
+    resource that was not read or whose children were not.
+    """
+
+    outcomes: tuple[ImportOutcome, ...]
+    was_stopped: bool = False
+    unread: tuple[str, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing failed and nobody stopped it."""
+        return not self.was_stopped and all(
+            outcome.status != "failed" for outcome in self.outcomes
+        )
+
+    @property
+    def imported(self) -> int:
+        """How many resources became manifests."""
+        return sum(outcome.status == "imported" for outcome in self.outcomes)
+
+    def rows(self) -> list[ReportRow]:
+        """Counts by kind, status and reason, sorted."""
+        counts = Counter(_cell(outcome) for outcome in self.outcomes)
+        return [ReportRow(*cell, count) for cell, count in sorted(counts.items())]
+
+
+def _cell(outcome: ImportOutcome) -> tuple[str, ImportStatus, str]:
+    kind = "(unknown)" if outcome.kind is None else str(outcome.kind)
+    return kind, outcome.status, outcome.reason
+
+
+def in_order(outcomes: Iterable[ImportOutcome]) -> tuple[ImportOutcome, ...]:
+    """Sorted by ARM id, so that two runs report alike however their threads raced."""
+    return tuple(sorted(outcomes, key=lambda one: one.arm_id.lower()))

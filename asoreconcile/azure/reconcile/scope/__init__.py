@@ -1,0 +1,1 @@
+"""What one reconcile works with."""

@@ -1,0 +1,175 @@
+"""ARM failures for users: classified, in full in the log, short in Ready."""
+
+from http import HTTPStatus
+from typing import Literal
+
+from asoreconcile.azure.arm.classification import classify
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, Severity
+from asoreconcile.azure.arm.error_body import NO_MESSAGE
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
+from asoreconcile.azure.arm.outcomes import Restart
+from asoreconcile.azure.catalogue.inputs import inputs_of
+from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
+from asoreconcile.azure.middleware.requests import ClassifyError
+from asoreconcile.azure.reconcile.model.decisions import LOST_SECONDS
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.base.errors import RetryError
+from asoreconcile.base.log import Uncut
+from asoreconcile.base.objects import spec
+
+_STATUSES = frozenset(HTTPStatus)
+_Action = Literal["CreateOrUpdate", "Delete", "Read"]
+_MESSAGES: dict[_Action, str] = {
+    "CreateOrUpdate": "Error during CreateOrUpdate",
+    "Delete": "Error during Delete",
+    "Read": "Error during Read",
+}
+
+
+def put_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
+    """A refused PUT, or an operation that failed: may be severity Error."""
+    return _classified(scope, error, action="CreateOrUpdate", worst="Error")
+
+
+def delete_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
+    """A refused DELETE: never worse than Warning, nobody can edit it away (R4.5).
+
+    Never as slow as a refused PUT: most wait for the deletion of something else (DE2).
+    """
+    failed = _classified(scope, error, action="Delete", worst="Warning")
+    if failed.retry is RetryClass.VERY_SLOW:
+        failed.retry = RetryClass.SLOW
+    return failed
+
+
+def monitor_refused(
+    scope: ReconcileScope,
+    error: ArmError,
+    unread: ArmError | ArmTransportError | RetryError | None = None,
+) -> ConditionError:
+    """A monitor that refuses polls (L16). That says nothing about the spec, so it is a
+    Warning, and is retried soon.
+
+    unread: why the resource could not be read either; its retry may be slower.
+    """
+    failed = read_failed(scope, error)
+    is_slow = failed.retry is RetryClass.VERY_SLOW
+    failure = ConditionError(
+        f"Azure refuses to tell of the running operation: {failed}",
+        reason=failed.reason,
+        retry=RetryClass.SLOW if is_slow else failed.retry,
+        after_seconds=max(failed.after_seconds, _after(unread)),
+    )
+    failure.__cause__ = error  # its ids go into the event
+    return failure
+
+
+def operation_lost(scope: ReconcileScope, lost: Restart) -> ConditionError:
+    """An operation of which Azure has no trace (L16): a condition says so, and the
+    write is sent again, with a growing delay.
+    """
+    retry = f"{lost.reason}, so it is sent again"
+    if lost.error is None:
+        text, reason = "Azure has lost the operation", "OperationLost"
+        failed = ConditionError(f"{text}: {retry}", reason=reason)
+    else:
+        refused = monitor_refused(scope, lost.error)
+        failed = ConditionError(
+            f"{refused}; {retry}",
+            reason=refused.reason,
+            retry=refused.retry,
+            after_seconds=refused.after_seconds,
+        )
+        failed.__cause__ = lost.error
+    failed.after_seconds = max(failed.after_seconds, LOST_SECONDS)
+    return failed
+
+
+def _after(error: Exception | None) -> float:
+    match error:
+        case RetryError(after_seconds=after):
+            return after
+        case ArmError(retry_after_seconds=float(after)):
+            return after
+        case _:
+            return 0.0
+
+
+def read_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
+    """A refused read or action: never worse than Warning."""
+    return _classified(scope, error, action="Read", worst="Warning")
+
+
+def unreachable(scope: ReconcileScope, error: ArmTransportError) -> ConditionError:
+    """No answer, or an answer that is not Azure's."""
+    scope.log.warning(
+        "Azure did not answer",
+        reason=str(error),
+        correlationId=error.correlation_id,
+        clientRequestId=error.client_request_id,
+    )
+    found = classify(error)
+    failed = ConditionError(
+        f"Azure did not answer, so it is asked again: {found.message}",
+        reason=found.code,
+        severity=found.severity,
+        retry=found.retry,
+    )
+    failed.__cause__ = error  # its ids go into the event
+    return failed
+
+
+def _classified(
+    scope: ReconcileScope, error: ArmError, *, action: _Action, worst: Severity
+) -> ConditionError:
+    # First: Azure may quote secrets that it was sent, and the line below logs its
+    # message.
+    scope.references.know_secrets(inputs_of(scope.version, spec(scope.obj)))
+    scope.log.error(
+        _MESSAGES[action],
+        action=action,
+        armId=scope.arm_id,
+        azureName=scope.arm_id.rpartition("/")[2],
+        requestId=error.request_id,
+        correlationId=error.correlation_id,
+        clientRequestId=error.client_request_id,
+        armError=Uncut(describe(error)),
+    )
+    chain = scope.operator.extensions.chain(CLASSIFY_ERROR, scope.kind.group_kind)
+    found = chain(ClassifyError(version=scope.version, error=error))
+    severity = found.severity if worst == "Error" else "Warning"
+    failed = ConditionError(
+        _message_of(found.message, error),
+        reason=found.code,
+        severity=severity,
+        retry=found.retry,
+        after_seconds=found.after_seconds,
+    )
+    failed.__cause__ = error  # its ids go into the event
+    return failed
+
+
+def _message_of(message: str, error: ArmError) -> str:
+    """Azure's message unchanged; without one, a description of the answer."""
+    answered = f"Azure answered {error.status} {_phrase(error.status)}".rstrip()
+    if message == NO_MESSAGE:
+        return f"{message}: {answered} and said no more"
+    if not error.understood and error.body:
+        return f"{answered}, not as its API does: {message}"
+    return message
+
+
+def describe(error: ArmError) -> str:
+    """The complete error, over several lines, for the log."""
+    return "\n".join(
+        (
+            f"{error.method} {error.url}",
+            f"RESPONSE {error.status}: {error.status} {_phrase(error.status)}",
+            f"ERROR CODE: {error.code}",
+            error.body,
+        )
+    )
+
+
+def _phrase(status: int) -> str:
+    return HTTPStatus(status).phrase if status in _STATUSES else ""

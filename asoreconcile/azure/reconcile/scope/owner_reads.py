@@ -1,0 +1,78 @@
+"""Owners as Azure has them, read once for all children that wait for the same one.
+
+Otherwise two hundred databases of one server would read that server two hundred times.
+"""
+
+import threading
+
+import attrs
+
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.single_flight import SingleFlight
+
+# Shorter than two of the shortest back-offs of a blocked child.
+_MAX_AGE_SECONDS = 2.0
+# The cache holds whole bodies, so it is limited; further owners are read again.
+_KEPT = 256
+_Key = tuple[str, str, str]
+
+
+@attrs.frozen
+class _Read:
+    body: JsonObject
+    at: float
+
+
+class OwnerReads:
+    """Shares reads for a short time. Safe from any thread."""
+
+    def __init__(
+        self, clock: Clock, *, max_age_seconds: float = _MAX_AGE_SECONDS
+    ) -> None:
+        self._clock = clock
+        self._max_age_seconds = max_age_seconds
+        self._lock = threading.Lock()
+        self._reads: dict[_Key, _Read] = {}
+        self._under_way: SingleFlight[_Key, JsonObject] = SingleFlight()
+
+    def get(
+        self, client: ArmClient, arm_id: str, api_version: str, *, credential: str
+    ) -> JsonObject:
+        """The resource's body; the caller must not change it. One request at most.
+
+        credential: answers are shared only between users of the same credential.
+        Callers during a read wait for its answer, at most until their own deadline.
+        Raises as `ArmClient.get`, in all waiting callers; later ones read again.
+        """
+        key = (credential, arm_id.lower(), api_version)
+
+        def read() -> JsonObject:
+            # Another read may have ended since this thread checked.
+            young = self._young(key)
+            return young.body if young else self._read(client, key, arm_id)
+
+        young = self._young(key)
+        return young.body if young else self._under_way.do(key, read)
+
+    def _read(self, client: ArmClient, key: _Key, arm_id: str) -> JsonObject:
+        body = client.get(arm_id, key[2])
+        now = self._clock.monotonic()
+        with self._lock:
+            # Only when full: most clusters have fewer owners than that in two seconds.
+            if len(self._reads) >= _KEPT:
+                self._reads = {
+                    k: read for k, read in self._reads.items() if self._is_young(read)
+                }
+            self._reads[key] = _Read(body, now)
+        return body
+
+    def _young(self, key: _Key) -> _Read | None:
+        # Without the lock: pruning replaces the dict, and other changes add whole
+        # entries. A reader that misses a new entry checks again (`read`).
+        read = self._reads.get(key)
+        return read if read is not None and self._is_young(read) else None
+
+    def _is_young(self, read: _Read) -> bool:
+        return self._clock.monotonic() - read.at < self._max_age_seconds

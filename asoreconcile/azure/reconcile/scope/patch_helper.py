@@ -1,0 +1,368 @@
+"""One reconcile of one object: its working copy, and every write to Kubernetes.
+
+Writes are few, small and conditional. Annotations and labels are collected and written
+together: at the latest before the status, or at once if the next process must know them
+(`record`). So a reconcile makes two writes at most, one of metadata and, last, one of
+the status.
+
+Our own annotations and labels are a merge patch preconditioned on the uid, so that an
+edit in between does not lose an operation token. Finalizers and owner references are
+lists that others write, too, so these are also preconditioned on the resource version.
+Every answer replaces the working copy's metadata and is given to the cache, so that the
+next reconcile cannot start from an older object (D21).
+
+If the object is gone, the reconcile ends silently (`GoneError`): R1.17, D2.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import attrs
+
+from asoreconcile.azure.catalogue.storage_codec import StorageCodec
+from asoreconcile.azure.reconcile.model.annotations import FINALIZER
+from asoreconcile.azure.reconcile.model.conditions import (
+    ReadyCondition,
+    find_ready,
+    merge_drifted,
+    merge_ready,
+)
+from asoreconcile.azure.reconcile.scope.status_size import (
+    MAX_OBJECT_BYTES,
+    fitted,
+    json_size,
+)
+from asoreconcile.base import jsontext, reconcile_context
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import AsoreconcileError, StoppedError
+from asoreconcile.base.objects import (
+    JsonObject,
+    ObjectKey,
+    annotations,
+    copy_json,
+    generation,
+    is_deleting,
+    key_of,
+    labels,
+    resource_version,
+    status,
+    uid_of,
+)
+from asoreconcile.kube.create_or_patch import Patcher
+from asoreconcile.kube.errors import InvalidError, NotFoundError, is_another_object
+from asoreconcile.kube.finalizers import has_ended, has_finalizer
+from asoreconcile.kube.patch import merge_patch
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.redaction import redact
+
+# The results of a reconcile are written even after its deadline.
+_RECORD_SECONDS = 15.0
+
+
+class GoneError(AsoreconcileError):
+    """The object is no longer there, or another one has its name: end the reconcile."""
+
+
+class StaleError(AsoreconcileError):
+    """The object is newer than this reconcile's copy: start the reconcile again."""
+
+
+class ObjectPatcher(Patcher, Protocol):
+    """The part of `kube.client.KubeClient` that is used here."""
+
+    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
+        """Read the object from the server.
+
+        Blocking; raises ApiError, TransportError.
+        """
+
+
+class WriteCache(Protocol):
+    """Receives the answers of writes (`cache.informer.Informer`)."""
+
+    def record_write(self, obj: JsonObject) -> None:
+        """Show the answer of a write to readers of the cache at once, before
+        its event.
+        """
+
+    def record_deletion(self, key: ObjectKey, uid: str) -> None:
+        """Hide a deleted object from readers of the cache, before its event."""
+
+
+class PatchHelper:
+    """The working copy of a reconcile. Not for sharing between threads."""
+
+    def __init__(
+        self,
+        obj: JsonObject,
+        *,
+        resource: ApiResource,
+        client: ObjectPatcher,
+        cache: WriteCache,
+        clock: Clock,
+        form: StorageCodec,
+        is_live: bool = False,
+    ) -> None:
+        """Begin a reconcile with a private copy of the stored object.
+
+        is_live: the copy is an answer of the API server from just now
+        (`recent_writes`).
+
+        Raises ConversionError.
+        """
+        self._form = form
+        self.obj: JsonObject = {}
+        # Annotations and labels of the working copy that are not written yet.
+        self._unwritten: JsonObject = {}
+        self._take(obj)
+        self.key = key_of(obj)
+        # The generation of this reconcile's conditions, also if the spec is edited
+        # meanwhile.
+        self.generation = generation(obj)
+        self.status: JsonObject = copy_json(status(self.obj))
+        self._resource = resource
+        self._client = client
+        self._cache = cache
+        self._clock = clock
+        # A sentence that is appended to every condition of this reconcile.
+        self.remark = ""
+        self._is_live = is_live  # whether `obj` is an answer of the API server
+
+    def annotation(self, name: str) -> str:
+        """The working copy's annotation; "" if it has none, or an empty one."""
+        return annotations(self.obj).get(name) or ""
+
+    def annotate(
+        self,
+        notes: Mapping[str, str | None],
+        *,
+        labelled: Mapping[str, str] | None = None,
+    ) -> None:
+        """Set (or with None remove) annotations and set labels, if any differs. They
+        are written with the next write of metadata, `commit` at the latest.
+
+        They are written together even if the working copy has some of them already: the
+        copy may be older than another process's write, and an operation's token must
+        never be combined with the generation of another operation.
+        """
+        if _differ(annotations(self.obj), notes):
+            self._collect("annotations", notes)
+        if labelled and _differ(labels(self.obj), labelled):
+            self._collect("labels", labelled)
+
+    def record(
+        self,
+        notes: Mapping[str, str | None],
+        *,
+        labelled: Mapping[str, str] | None = None,
+    ) -> None:
+        """As `annotate`, but stored before this returns, with everything collected.
+
+        For what another process must know if this one crashes now. Raises GoneError.
+        """
+        self.annotate(notes, labelled=labelled)
+        self.flush()
+
+    @property
+    def unwritten(self) -> Mapping[str, Mapping[str, str | None]]:
+        """The collected changes that are not written yet, as `annotations` and
+        `labels`.
+        """
+        return self._unwritten
+
+    @property
+    def stored(self) -> JsonObject:
+        """The stored object, as far as this reconcile knows."""
+        return self._kept
+
+    def withhold(self) -> None:
+        """Drop the collected changes without writing them: the caller keeps them for
+        later.
+        """
+        self._unwritten = {}
+
+    def write_shared(self, meta: JsonObject) -> None:
+        """Write lists that others write too (finalizers, ownerReferences), at once.
+
+        Raises ConflictError if the object changed since it was read: nothing was
+        written, and the reconcile starts again from the newer object.
+        """
+        base = {
+            "uid": uid_of(self.obj),
+            "resourceVersion": resource_version(self.obj),
+        }
+        for field in ("annotations", "labels"):
+            self._collect(field, meta.get(field) or {})
+        self._patch({"metadata": {**base, **meta, **self._collected()}})
+
+    def confirm(self) -> None:
+        """Make sure that the object still exists, unchanged.
+
+        Caches lag, especially just after another process was the leader: a PUT for a
+        deleted object would leave a resource that nobody deletes (D2). One GET, unless
+        this reconcile has already written, or we wrote a moment ago. Raises GoneError,
+        StaleError.
+        """
+        if self._is_live:
+            return
+        try:
+            # From the server, as the cache may be outdated.
+            live = self._client.get(self._resource, self.key)
+        except NotFoundError as error:
+            raise GoneError(f"{self.key} is gone") from error
+        # Also if it has changed: the next reconcile then starts from this object.
+        self._cache.record_write(live)
+        if uid_of(live) != uid_of(self.obj):
+            raise GoneError(f"{self.key} was replaced")
+        if (
+            generation(live) != generation(self.obj)
+            or is_deleting(live)
+            or not has_finalizer(live, FINALIZER)
+        ):
+            raise StaleError(f"{self.key} has changed since it was read")
+        self._is_live = True
+
+    def set_ready(self, ready: ReadyCondition, *, reason_aware: bool = False) -> None:
+        """Offer the working status a Ready condition; written by `commit`.
+
+        Known secrets are hidden in its message, which many people can read.
+        """
+        namespace = self.key.namespace
+        reason = redact(ready.reason, namespace=namespace)
+        message = "; ".join(text for text in (ready.message, self.remark) if text)
+        message = redact(message, namespace=namespace)
+        self.status["conditions"] = merge_ready(
+            self.status.get("conditions"),
+            attrs.evolve(ready, reason=reason, message=message),
+            self._clock.now(),
+            stored=find_ready(status(self.obj).get("conditions")),
+            reason_aware=reason_aware,
+        )
+
+    def set_drifted(self, message: str) -> None:
+        """Set the Drifted condition, or remove it with ""; written by `commit`."""
+        found = self.status.get("conditions")
+        shown = merge_drifted(
+            found,
+            redact(message, namespace=self.key.namespace),
+            self._clock.now(),
+            generation=self.generation,
+            stored=status(self.obj).get("conditions"),
+        )
+        if found or shown:
+            self.status["conditions"] = shown
+
+    def restore_ready(self) -> None:
+        """Undo `set_ready`: Ready stays as it was read, if there was one."""
+        before = status(self.obj).get("conditions")
+        if before:
+            self.status["conditions"] = copy_json(before)
+
+    def replace_status(self, observed: JsonObject) -> None:
+        """Replace the status by Azure's answer; conditions are kept (D1)."""
+        conditions: Sequence[JsonObject] = self.status.get("conditions") or []
+        self.status = {**observed, "conditions": list(conditions)}
+
+    def drop_observed(self, *, stored: bool = False) -> None:
+        """Keep only the conditions of the working status.
+
+        stored: drop the rest of the stored status, too; else it stays.
+        """
+        self.status = {
+            **({} if stored else copy_json(status(self.obj))),
+            "conditions": self.status.get("conditions") or [],
+        }
+
+    def fit_status(self) -> list[str]:
+        """Drop members of the status until the object fits into the cluster's limit;
+        the names of those dropped, the largest first.
+        """
+        room = MAX_OBJECT_BYTES - json_size({**self.obj, "status": None})
+        self.status, dropped = fitted(self.status, room)
+        return dropped
+
+    def commit(self) -> None:
+        """Write the collected metadata, and then the working status if it differs from
+        the stored one (R1.16). Raises GoneError, ApiError.
+        """
+        self.flush()
+        wanted = self._form.status({**self.obj, "status": self.status})
+        stored = status(self._kept)
+        # Nearly always nothing differs; comparing the texts is ten times as fast.
+        if jsontext.dumps(stored) == jsontext.dumps(wanted):
+            return
+        change = merge_patch({"status": stored}, {"status": wanted})
+        if change is not None:
+            # Preconditioned on the uid, not the resource version: only we write the
+            # status, and an edit of the spec in between must not lose Azure's answer.
+            # The conditions' observedGeneration tells which spec it is of.
+            self._patch(
+                {"metadata": {"uid": uid_of(self.obj)}, **change}, subresource="status"
+            )
+
+    def _collect(self, field: str, values: Mapping[str, str | None]) -> None:
+        """Apply the changes to the working copy, to be written later."""
+        if not values:
+            return
+        meta = self.obj["metadata"]
+        shown = {**(meta.get(field) or {}), **values}
+        kept = {name: value for name, value in shown.items() if value is not None}
+        self.obj = {**self.obj, "metadata": {**meta, field: kept}}
+        self._unwritten[field] = {**self._unwritten.get(field, {}), **values}
+
+    def flush(self) -> None:
+        """Write the collected metadata. Raises GoneError, ApiError; not retried in this
+        reconcile.
+        """
+        if collected := self._collected():
+            self._patch({"metadata": {"uid": uid_of(self.obj), **collected}})
+
+    def _collected(self) -> JsonObject:
+        collected, self._unwritten = self._unwritten, {}
+        return collected
+
+    def _patch(self, body: JsonObject, *, subresource: str = "") -> None:
+        try:
+            with reconcile_context.allowance(_RECORD_SECONDS):
+                answer = self._send(body, subresource)
+        except NotFoundError as error:
+            raise GoneError(f"{self.key} is gone") from error
+        except InvalidError as error:
+            if is_another_object(error):
+                raise GoneError(f"{self.key} was replaced") from error
+            raise
+        if has_ended(answer):
+            # A reconcile before the event arrives would poll and release the object
+            # again.
+            self._cache.record_deletion(self.key, uid_of(answer))
+        else:
+            self._cache.record_write(answer)
+        self._take(answer)
+        self._is_live = True
+
+    def _send(self, body: JsonObject, subresource: str) -> JsonObject:
+        """Send the PATCH; once more if the shutdown interrupted it and there is time.
+
+        Otherwise the results of the reconcile are lost with the process. A broken
+        connection must not lose the operation's token: the next connection may work,
+        and writing the same twice does no harm.
+        """
+        try:
+            with reconcile_context.half_of_stop():
+                return self._client.patch(
+                    self._resource, self.key, body, subresource=subresource
+                )
+        except StoppedError:
+            if reconcile_context.seconds_left() == 0:
+                raise
+        return self._client.patch(
+            self._resource, self.key, body, subresource=subresource
+        )
+
+    def _take(self, kept: JsonObject) -> None:
+        self.obj = self._form.read(kept)
+        self._kept = kept
+
+
+def _differ(before: Mapping[str, str], wanted: Mapping[str, str | None]) -> bool:
+    return any(before.get(name) != value for name, value in wanted.items())

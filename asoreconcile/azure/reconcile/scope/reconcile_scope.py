@@ -1,0 +1,373 @@
+"""The context of one reconcile: the object, its kind, and what all kinds share.
+
+`SharedDependencies` is shared by all kinds, `KindRuntime` by all reconciles of one
+kind; `ReconcileScope` belongs to one reconcile.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import Literal, Protocol
+
+import attrs
+
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.collection_reads import CollectionReads
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.credentials import CredentialError
+from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.azure.catalogue.storage_codec import SingleVersionCodec, StorageCodec
+from asoreconcile.azure.expressions.api import Expressions, shared
+from asoreconcile.azure.graph.client import GraphClient
+from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.middleware.context import ReconcileContext
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.decisions import SyncCause
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_owner
+from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, Undeclared
+from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
+from asoreconcile.azure.reconcile.scope.graph_reads import GraphReads
+from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper, WriteCache
+from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
+from asoreconcile.azure.reconcile.state.deferred_note import NOTES_PER_SECOND
+from asoreconcile.azure.reconcile.state.last_look import LastLook
+from asoreconcile.azure.reconcile.state.memory import ObjectMemories, ObjectMemory
+from asoreconcile.azure.reconcile.state.parent_writes import ParentWrites
+from asoreconcile.azure.reconcile.state.read_set import (
+    InFlightReads,
+    ReadSet,
+    TrackingReader,
+)
+from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
+from asoreconcile.azure.reconcile.state.waiting import Waiting
+from asoreconcile.base import reconcile_context
+from asoreconcile.base.backoff import TokenBucket
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, annotations
+from asoreconcile.cache.unreadable import Unreadable
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.resources import ApiResource
+
+
+def no_graph() -> GraphClient:
+    """The `graph` of a connection that reaches ARM only."""
+    raise CredentialError("this connection has no way to Microsoft Graph")
+
+
+@attrs.frozen
+class Connection:
+    """The connection to ARM for one object: a client, and the origin of its credential.
+
+    source: `namespace/name` of the Secret that the credential came from.
+    content: a hash of that Secret's data; "" for the operator's settings.
+    tenant_id: of the credential; "" if only the machine knows it.
+    graph: the client of Microsoft Graph with the same credential; made on first use.
+    Raises ConditionError `CredentialError` if Graph's address is not known.
+    """
+
+    client: ArmClient
+    subscription_id: str
+    source: str
+    content: str = ""
+    tenant_id: str = ""
+    graph: Callable[[], GraphClient] = attrs.field(
+        default=no_graph, eq=False, repr=False
+    )
+
+    def require_subscription_of(self, arm_id: str) -> None:
+        """Raises ConditionError `SubscriptionMismatch` (Error) for another
+        subscription: R8.6.
+
+        To a credential of another subscription Azure answers that the resource does not
+        exist. That must not be mistaken for its deletion.
+        """
+        stated = ids.subscription_of(arm_id)
+        if stated is not None and stated.lower() != self.subscription_id.lower():
+            raise ConditionError(
+                f"the resource is in subscription {stated}, but the credential from "
+                f"{self.source} is for {self.subscription_id}: use a credential of the "
+                "resource's subscription",
+                reason="SubscriptionMismatch",
+                severity="Error",
+            )
+
+
+class ConnectionResolver(Protocol):
+    """Finds the credential for an object (R8.1)."""
+
+    def for_object(self, obj: JsonObject) -> Connection:
+        """Raises ConditionError `CredentialError` when there is none."""
+
+
+class Recorder(Protocol):
+    """Writes events without blocking (`kube.events.EventRecorder`)."""
+
+    def event(
+        self,
+        obj: JsonObject,
+        type: Literal["Normal", "Warning"],  # noqa: A002 - the field's name
+        reason: str,
+        message: str,
+    ) -> None:
+        """Queue an event about the object. reason: one CamelCase word. Never blocks."""
+
+
+class NamingRecorder(Recorder, Protocol):
+    """A recorder from which others are derived (`kube.events.EventRecorder`)."""
+
+    def named(self, source: str) -> Recorder:
+        """The same recorder, for the events of one controller."""
+
+
+class ServedKinds(Objects, Protocol):
+    """The Azure objects in the cluster, and the version each kind is served at."""
+
+    def served(self, group_kind: GroupKind) -> KindVersion | None:
+        """The version that an installed kind is served at."""
+
+
+@attrs.frozen
+class SharedDependencies:
+    """What all kinds share.
+
+    namespace_annotations: namespace name -> its annotations, from the cache. namespace:
+    the operator's own, which it writes on its objects. is_credential: whether some
+    object names a Secret as its credential. objects_with_arm_id: an ARM id -> the
+    objects that may represent it, each with its version: those claimed for it, and
+    unclaimed ones with its name. Raises RetryError while some are not listed yet.
+    waiting: objects that wait for an older one of the same id. collection_reads: None
+    reads each resource by a GET of its own. graph_reads: tried before collection_reads.
+    note_pace: limits the rate of deferred notes.
+    force_put_seconds: after so long, a resource of which Azure does not show every
+    value gets a PUT even without drift; None is never. count_sync: called at each sync
+    that reads first, with its result and whether it PUTs. predecessor_renewed: when the
+    previous leader last renewed its lease, None if not known. expressions: the engine
+    that evaluates export expressions.
+    """
+
+    clock: Clock
+    client: KubeClient
+    catalogue: Catalogue
+    objects: ServedKinds
+    connections: ConnectionResolver
+    extensions: Extensions
+    recorder: NamingRecorder
+    namespace_annotations: Callable[[str], Mapping[str, str]]
+    namespace: str
+    default_policy: Policy
+    build: str
+    sync_mode: SyncMode = SyncMode.PUT
+    undeclared: Undeclared = Undeclared.PUT
+    force_put_seconds: float | None = None
+    count_sync: Callable[[SyncCause, bool], None] = lambda _cause, _is_put: None
+    predecessor_renewed: Callable[[], datetime | None] = lambda: None
+    expressions: Callable[[], Expressions] = shared
+    is_credential: Callable[[ObjectKey], bool] = lambda _: False
+    owner_reads: OwnerReads = attrs.field(
+        default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)
+    )
+    note_pace: TokenBucket = attrs.field(
+        default=attrs.Factory(
+            lambda self: TokenBucket(NOTES_PER_SECOND, 1, clock=self.clock),
+            takes_self=True,
+        )
+    )
+    parent_writes: ParentWrites = attrs.field(factory=ParentWrites)
+    objects_with_arm_id: Callable[[str], Iterable[tuple[KindVersion, JsonObject]]] = (
+        lambda _: ()
+    )
+    waiting: Waiting = attrs.field(factory=Waiting)
+    collection_reads: CollectionReads | None = None
+    graph_reads: GraphReads | None = None
+
+    def forget(self, kind: "KindRuntime", key: ObjectKey) -> None:
+        """Drop the memory of an object that is gone or released."""
+        kind.memories.forget(key)
+        self.waiting.forget(ObjectReference(kind.group_kind, key))
+
+
+@attrs.frozen
+class KindRuntime:
+    """One kind as the cluster stores it, and what its reconciles share.
+
+    version: the one that the kind is served at; the version of an object is its
+    author's (`ReconcileScope.version`).
+    unreadable: the objects that the cache could not read.
+    recorder: None records events as the operator.
+    """
+
+    version: KindVersion
+    resource: ApiResource
+    cache: WriteCache
+    requeue_backoff: RequeueBackoff
+    in_flight_reads: InFlightReads
+    form: StorageCodec = attrs.field(
+        default=attrs.Factory(
+            lambda self: SingleVersionCodec(self.version), takes_self=True
+        )
+    )
+    memories: ObjectMemories = attrs.field(factory=ObjectMemories)
+    unreadable: Callable[[], Mapping[ObjectKey, Unreadable]] = dict
+    recorder: Recorder | None = None
+
+    @property
+    def group_kind(self) -> GroupKind:
+        """The kind without its version."""
+        return self.version.group_kind
+
+
+class ReconcileScope:
+    """One reconcile. Not for sharing between threads."""
+
+    def __init__(
+        self,
+        operator: SharedDependencies,
+        kind: KindRuntime,
+        patcher: PatchHelper,
+        *,
+        log: Logger,
+        read_set: ReadSet,
+        memory: ObjectMemory,
+    ) -> None:
+        self.operator = operator
+        self.kind = kind
+        self.patcher = patcher
+        self.log = log
+        self.read_set = read_set
+        # Kept here, not looked up again: memory that is dropped during the reconcile
+        # stays dropped.
+        self.memory = memory
+        # Whether a failure of this reconcile is about old values of Secrets or
+        # ConfigMaps.
+        self.inputs_changed = False
+        # When the list that this sync used was started, in monotonic seconds.
+        self.listed_at: float | None = None
+        # The last GET's answer, if a list differs from it.
+        self.listed_otherwise: LastLook | None = None
+        # The row of Resource Graph, if it cannot replace a GET.
+        self.undecided_row: JsonObject | None = None
+        self.objects = TrackingReader(operator.objects, read_set)
+
+    @property
+    def obj(self) -> JsonObject:
+        """The working copy's present state."""
+        return self.patcher.obj
+
+    @property
+    def key(self) -> ObjectKey:
+        """Namespace and name of the object that is reconciled."""
+        return self.patcher.key
+
+    @property
+    def version(self) -> KindVersion:
+        """The version the user wrote: its tables and its api-version are used."""
+        return self.kind.form.version(self.obj)
+
+    @property
+    def policy(self) -> Policy:
+        """The reconcile policy in force."""
+        policy, _ = policy_of(
+            annotations(self.obj),
+            self.namespace_annotations,
+            self.operator.default_policy,
+        )
+        return policy
+
+    @cached_property
+    def namespace_annotations(self) -> Mapping[str, str]:
+        """The Namespace's annotations that the object inherits, read once a reconcile.
+        Raises RetryError while the Namespace is not cached yet.
+        """
+        return self.operator.namespace_annotations(self.key.namespace)
+
+    @property
+    def arm_id(self) -> str:
+        """The claimed ARM id, or "" before the claim."""
+        return self.patcher.annotation(RESOURCE_ID)
+
+    @property
+    def age_seconds(self) -> float:
+        """The age of the list that the sync used; 0 if it used none."""
+        if self.listed_at is None:
+            return 0.0
+        return self.operator.clock.monotonic() - self.listed_at
+
+    @cached_property
+    def connection(self) -> Connection:
+        """The connection to ARM, resolved by the first step that needs it (D18).
+
+        Raises ConditionError: no credential, or one that does not fit the claimed id.
+        """
+        # Taken before the read: a change during it must not count as already used.
+        self.memory.content = ""
+        connection = self.operator.connections.for_object(self.obj)
+        self.memory.content = connection.content
+        connection.require_subscription_of(self.arm_id)
+        return connection
+
+    @cached_property
+    def references(self) -> ReferenceResolver:
+        """Resolves what the object names, in its own namespace only; reads are
+        recorded.
+        """
+        return ReferenceResolver(
+            self.key.namespace,
+            client=self.operator.client,
+            objects=self.objects,
+            read_set=self.read_set,
+        )
+
+    @cached_property
+    def context(self) -> ReconcileContext:
+        """The context for this reconcile's extensions; they share its raw GET."""
+        return ReconcileContext(
+            version=self.version,
+            arm=self.connection.client,
+            arm_id=self.arm_id,
+            subscription_id=self.connection.subscription_id,
+            objects=_View(self),
+            log=self.log,
+            clock=self.operator.clock,
+            operations=AnnotationLroStore(self.patcher),
+            polls=self.memory.sub_polls,
+            deadline=reconcile_context.deadline(),
+        )
+
+    def owner(self) -> Owner | None:
+        """The owner as the cluster has it now. Raises ConditionError."""
+        owner = resolve_owner(self.version, self.obj, self.objects)
+        if owner is None or owner.group_kind is None:
+            return owner
+        served = self.operator.objects.served(owner.group_kind)
+        return attrs.evolve(owner, kept_as=served.kept_as) if served else owner
+
+    def event(
+        self, type_: Literal["Normal", "Warning"], reason: str, message: str
+    ) -> None:
+        """Record an event at the object, in its controller's name. Never blocks."""
+        recorder = self.kind.recorder or self.operator.recorder
+        recorder.event(self.obj, type_, reason, message)
+
+    def require_subscription(self, arm_id: str) -> None:
+        """Raises ConditionError `SubscriptionMismatch` (Error): R8.6."""
+        self.connection.require_subscription_of(arm_id)
+
+
+class _View:
+    """The cluster as extensions see it: cached objects, and this object's owner."""
+
+    def __init__(self, scope: ReconcileScope) -> None:
+        self._scope = scope
+
+    def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
+        return self._scope.objects.get(group_kind, key)
+
+    def owner_of(self, obj: JsonObject) -> JsonObject | None:
+        scope = self._scope
+        owner = resolve_owner(scope.version, obj, scope.objects)
+        return None if owner is None else owner.obj

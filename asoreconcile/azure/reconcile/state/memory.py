@@ -1,0 +1,145 @@
+"""The process's memory of each object, never stored.
+
+Each object has one `ObjectMemory`, which is dropped when the object leaves the cache
+for whatever reason. Losing it, as in a restart, costs one PUT, some reads or an event;
+no decision that must outlive the process depends on it.
+"""
+
+import threading
+
+import attrs
+
+from asoreconcile.azure.arm.outcomes import PollState
+from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
+from asoreconcile.azure.reconcile.model.recent_writes import RecentWrites
+from asoreconcile.azure.reconcile.model.repair_attempts import RepairAttempts
+from asoreconcile.azure.reconcile.state.deferred_note import DeferredNote
+from asoreconcile.azure.reconcile.state.last_look import LastLook
+from asoreconcile.base.objects import ObjectKey
+
+
+@attrs.define
+class FailureStreak:
+    """Consecutive failed reconciles. since: the time of the first, in monotonic
+    seconds.
+    """
+
+    attempts: int = 0
+    since: float = 0.0
+
+    def record_failure(self, now: float) -> float:
+        """Count one more failure; seconds since the first one."""
+        if not self.attempts:
+            self.since = now
+        self.attempts += 1
+        return now - self.since
+
+    def reset(self) -> None:
+        """Forget the failed attempts: the next failure is the first of a new series."""
+        self.attempts = 0
+
+
+# Shared by all settled objects.
+_NO_POLLS = PollState()
+_NO_ATTEMPTS = RepairAttempts()
+
+
+@attrs.define(eq=False)
+class ObjectMemory:
+    """The state of one object that is not in the cluster.
+
+    Only the object's reconcile uses it, of which there is never more than one at a
+    time; only `content` is read by other threads.
+
+    uid: the object's; another object of the same name has a memory of its own.
+    accepted: the PUT that Azure accepted last, until the object settled.
+    poll: of its running operation. sub_polls: of its extensions' operations, by name.
+    recent_writes: our own write of a moment ago.
+    repair_attempts: differences that PUTs were sent for.
+    failures: consecutive failed reconciles, for the back-off.
+    failure_streak: the same, for events and logs.
+    failed_operations: consecutive operations that Azure accepted and that failed;
+    another accepted PUT does not reset the count.
+    precondition_failures: consecutive PUTs that Azure refused because the resource had
+    changed since it was read.
+    credential: `namespace/name` of the Secret whose credential was used last.
+    unknown_values: unknown values of annotations that were reported already.
+    was_looked_at: whether this process has reconciled it before.
+    content: a hash of that Secret's content; "" while none is used.
+    last_look: the last read of the resource, for syncs by lists; None from a PUT to the
+    next read.
+    deferred_note: of the last PUT, to be written after Ready; None once it is.
+    """
+
+    uid: str
+    accepted: PutRecord | None = None
+    poll: PollState = _NO_POLLS
+    sub_polls: dict[str, PollState] = attrs.field(factory=dict)
+    recent_writes: RecentWrites = attrs.field(factory=RecentWrites)
+    repair_attempts: RepairAttempts = _NO_ATTEMPTS
+    failures: int = 0
+    failed_operations: int = 0
+    precondition_failures: int = 0
+    _failed_operation_generation: int = 0
+    failure_streak: FailureStreak = attrs.field(factory=FailureStreak)
+    credential: str = ""
+    was_looked_at: bool = False
+    unknown_values: frozenset[str] = frozenset()
+    content: str = ""
+    last_look: LastLook | None = None
+    deferred_note: DeferredNote | None = None
+
+    def record_failed_operation(self, generation: int) -> None:
+        """Count a failed operation; generation: of its spec. Another generation starts
+        a new count.
+        """
+        self.failed_operations = 1 + (
+            self.failed_operations
+            if generation == self._failed_operation_generation
+            else 0
+        )
+        self._failed_operation_generation = generation
+
+    def settled(self) -> None:
+        """The object is Ready: drop the state of the way there."""
+        self.accepted = None
+        self.failed_operations = 0
+
+
+class ObjectMemories:
+    """The memories of one kind's objects. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_key: dict[ObjectKey, ObjectMemory] = {}
+
+    def of(self, key: ObjectKey, uid: str) -> ObjectMemory:
+        """An object's memory, new if there is none, or one of another object."""
+        with self._lock:
+            memory = self._by_key.get(key)
+            # An object of that name was deleted and another one created: nothing
+            # carries over.
+            if memory is None or memory.uid != uid:
+                memory = self._by_key[key] = ObjectMemory(uid)
+            return memory
+
+    def forget(self, key: ObjectKey) -> None:
+        """Forget an object that is gone or was released."""
+        with self._lock:
+            self._by_key.pop(key, None)
+
+    def has_used(self, key: ObjectKey, content: str) -> bool:
+        """Whether the object's last or running reconcile used this content of its
+        credential's Secret. If not, a reconcile is due.
+        """
+        with self._lock:
+            memory = self._by_key.get(key)
+        return bool(content) and memory is not None and memory.content == content
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._by_key)
+
+    def __contains__(self, key: object) -> bool:
+        with self._lock:
+            return key in self._by_key

@@ -1,0 +1,122 @@
+"""Keep apart the PUT of a parent and the writes of its children.
+
+Some parents carry their children in their own body. Azure takes such a PUT as the whole
+truth about the children too, but the body holds the children as they were read earlier:
+a child that was written in between would vanish. Where a provider has ETags, If-Match
+prevents this, whoever wrote. Elsewhere this process writes nothing below a parent from
+the parent's read until its PUT is answered.
+
+No thread waits here: a reconcile that has to wait starts again a moment later.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.reconcile.model.decisions import AT_ONCE_SECONDS
+from asoreconcile.base.errors import RetryError
+
+# About as long as a PUT takes; the operation that follows it blocks nobody.
+_BUSY_SECONDS = 1.0
+
+
+class ParentRead:
+    """A reconcile of a parent, from before it reads to its end.
+
+    The lock of `ParentWrites` guards it.
+    """
+
+    def __init__(self, key: str, *, is_stale: bool) -> None:
+        self.key = key
+        self.is_stale = is_stale  # a child was written meanwhile
+        self.is_writing = False
+
+
+class ParentWrites:
+    """The running reads of parents and writes below them. Safe from any thread.
+
+    An entry is removed as soon as its read or write ends.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._readings: dict[str, list[ParentRead]] = {}
+        self._writes: Counter[str] = Counter()  # of children, by parent
+
+    @contextmanager
+    def reading(self, arm_id: str) -> Iterator[ParentRead]:
+        """A context for the reconcile of a possible parent; enter it before the first
+        read.
+        """
+        key = ids.key(arm_id)
+        with self._lock:
+            reading = ParentRead(key, is_stale=key in self._writes)
+            self._readings.setdefault(key, []).append(reading)
+        try:
+            yield reading
+        finally:
+            with self._lock:
+                self._readings[key].remove(reading)
+                if not self._readings[key]:
+                    del self._readings[key]
+
+    @contextmanager
+    def exclusive(self, reading: ParentRead) -> Iterator[None]:
+        """A context for the parent's PUT: until its answer no child is written.
+
+        Raises RetryError when a child was written since the reading began, or is being
+        written.
+        """
+        with self._lock:
+            # The PUT may lack that child, and Azure would delete it.
+            if reading.is_stale:
+                is_busy = reading.key in self._writes
+                raise RetryError(
+                    f"a child was written since {reading.key} was read: the parent is "
+                    "read again before its PUT",
+                    after_seconds=_BUSY_SECONDS if is_busy else AT_ONCE_SECONDS,
+                )
+            reading.is_writing = True
+        try:
+            yield
+        finally:
+            with self._lock:
+                reading.is_writing = False
+
+    @contextmanager
+    def writing(self, arm_id: str) -> Iterator[None]:
+        """A context for a PUT or DELETE of a child, until its answer.
+
+        Raises RetryError during a PUT of a parent that contains children.
+        """
+        parents = [*_parents(arm_id)]
+        with self._lock:
+            readings = [r for key in parents for r in self._readings.get(key, ())]
+            if any(reading.is_writing for reading in readings):
+                raise RetryError(
+                    f"not sent: a PUT of the parent of {arm_id} is under way",
+                    after_seconds=_BUSY_SECONDS,
+                )
+            # What they have read of their children becomes outdated.
+            for reading in readings:
+                reading.is_stale = True
+            self._writes.update(parents)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._writes.subtract(parents)
+                for key in parents:
+                    if not self._writes[key]:
+                        del self._writes[key]
+
+
+def _parents(arm_id: str) -> Iterator[str]:
+    """The resources that this one is nested in."""
+    child: ids.ArmId | None = ids.parse(arm_id)
+    while child is not None and len(child.types) > 1:
+        child = child.parent
+        if child is not None:
+            yield ids.key(child.text)

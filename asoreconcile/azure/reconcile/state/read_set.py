@@ -1,0 +1,150 @@
+"""The versions of other objects that reconciles in flight have read.
+
+A change wakes the objects that depend on it (D13). But a cache shows a change before
+the handlers of its event run: a reconcile may have read the new version already, and
+another reconcile for it would send a second PUT. A change after a reconcile's reads may
+no longer matter at its end: for example, it needed only the id of a target that became
+Ready meanwhile. Another reconcile would then read a Ready object for nothing.
+"""
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import attrs
+
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.owner import Objects
+from asoreconcile.base.objects import (
+    GroupKind,
+    JsonObject,
+    ObjectKey,
+    resource_version,
+    version_number,
+)
+
+# Called on the worker that ends a reconcile; must not block, nor raise.
+Waits = Callable[[], bool]
+
+
+def always() -> bool:
+    """`Waits` for a change that always needs a reconcile."""
+    return True
+
+
+@attrs.frozen
+class _Change:
+    """`node` changed to `version`; 0: it was deleted."""
+
+    node: ObjectReference
+    version: int
+    waits: Waits
+
+
+class ReadSet:
+    """The versions at which one reconcile has read other objects. For one thread."""
+
+    def __init__(self) -> None:
+        self._read: dict[ObjectReference, int] = {}
+
+    def note(self, node: ObjectReference, found: JsonObject | None) -> None:
+        """found: the object that was read; None if there was none."""
+        version = 0 if found is None else version_number(resource_version(found))
+        # Keep the first read: it is the oldest, and the reconcile may depend on it.
+        self._read.setdefault(node, version)
+
+    def include(self, node: ObjectReference, version: int) -> bool:
+        """Whether the reconcile read an object at that version or a newer one."""
+        return 0 < version <= self._read.get(node, 0)
+
+
+class TrackingReader:
+    """`azure.owner.Objects` that records reads; raises what the inner ones do."""
+
+    def __init__(self, objects: Objects, read_set: ReadSet) -> None:
+        self._objects = objects
+        self._read_set = read_set
+
+    def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
+        """The cached object or None, recorded either way: a missing one may be created
+        (D13).
+        """
+        found = self._objects.get(group_kind, key)
+        self._read_set.note(ObjectReference(group_kind, key), found)
+        return found
+
+    def is_installed(self, group_kind: GroupKind) -> bool:
+        """Whether the kind runs here.
+
+        Not recorded: kinds that start wake their objects.
+        """
+        return self._objects.is_installed(group_kind)
+
+
+class InFlightReads:
+    """key -> the reconcile of it that is in flight. Safe from any thread."""
+
+    def __init__(self, wake: Callable[[ObjectKey], None]) -> None:
+        """wake: queues a reconcile of an object; does not block."""
+        self._wake = wake
+        self._lock = threading.Lock()
+        self._changes: dict[ObjectKey, list[_Change]] = {}
+
+    def during(self, key: ObjectKey) -> AbstractContextManager[ReadSet]:
+        """A context for a reconcile of an object. At its end, also after an exception,
+        the object is woken if it `waits` for a change that the reconcile has not read.
+        """
+        return _During(self, key)
+
+    def begin(self, key: ObjectKey) -> None:
+        """Record the start of a reconcile."""
+        with self._lock:
+            self._changes[key] = []
+
+    def end(self, key: ObjectKey, read_set: ReadSet) -> None:
+        """Record the end of a reconcile, with what it has read."""
+        with self._lock:
+            changes = self._changes.pop(key)
+        unread = (c for c in changes if not read_set.include(c.node, c.version))
+        if any(change.waits() for change in unread):
+            self._wake(key)
+
+    def changed(
+        self,
+        key: ObjectKey,
+        node: ObjectReference,
+        version: str,
+        waits: Waits = always,
+    ) -> None:
+        """A target of an object has a new version, or with "" was deleted: wake the
+        object, unless the reconcile in flight reads that version.
+
+        waits: called at the end of a reconcile in flight: whether the object, in its
+        state then, still waits for the change.
+        """
+        with self._lock:
+            changes = self._changes.get(key)
+            # During a reconcile the decision is made at its end, when its reads and
+            # writes are known.
+            if changes is not None:
+                changes.append(_Change(node, version_number(version), waits))
+                return
+        self._wake(key)
+
+
+class _During:
+    """The context of `InFlightReads.during`. A class, as it is faster than a generator
+    and each reconcile uses it.
+    """
+
+    __slots__ = ("_key", "_read_set", "_reads")
+
+    def __init__(self, reads: InFlightReads, key: ObjectKey) -> None:
+        self._reads, self._key, self._read_set = reads, key, ReadSet()
+
+    def __enter__(self) -> ReadSet:
+        self._reads.begin(self._key)
+        return self._read_set
+
+    def __exit__(self, *_: object) -> None:
+        self._reads.end(self._key, self._read_set)

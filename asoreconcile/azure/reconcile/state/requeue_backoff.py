@@ -1,0 +1,71 @@
+"""When an object is reconciled again: back-off by retry class, and the sync period.
+
+Each object counts its own failures (D7). The class and the count decide, a
+`Retry-After` is a lower bound (D4). Rules: R4.1-R4.3.
+"""
+
+import random
+from collections.abc import Callable
+
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.reconcile.state.memory import ObjectMemory
+
+# The same as ASO's (R4.1).
+_CAP_SECONDS = {RetryClass.FAST: 30.0, RetryClass.SLOW: 180.0}
+# Without a sync period: errors that only a change can fix are still retried.
+_VERY_SLOW_SECONDS = 3600.0
+_JITTER = 0.25
+_DOUBLINGS = 10  # 2**10 s is past every cap
+
+
+class RequeueBackoff:
+    """Computes the delays for the objects of one kind; the counts are in their
+    memory.
+    """
+
+    def __init__(
+        self,
+        *,
+        sync_period_seconds: float | None,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        """sync_period_seconds: None means never."""
+        self.sync_period_seconds = sync_period_seconds
+        self._uniform = uniform
+
+    def failed(self, memory: ObjectMemory, error: ConditionError) -> float:
+        """Seconds until the next try after one more failure. Rules: R4.1, D19."""
+        # It waits for a person, so the delay does not grow.
+        if error.severity == "Error":
+            self.succeeded(memory)
+            return max(error.after_seconds, self.very_slow())
+        # An accepted write resets the failures, but not the failed operations.
+        count = max(memory.failures, memory.failed_operations - 1)
+        memory.failures += 1
+        if error.retry is RetryClass.VERY_SLOW:
+            return max(error.after_seconds, self.very_slow())
+        ramp = 2.0 ** min(count, _DOUBLINGS)
+        return max(error.after_seconds, min(ramp, _CAP_SECONDS[error.retry]))
+
+    def succeeded(self, memory: ObjectMemory) -> None:
+        """The object's last reconcile did not fail. Rule: R4.3."""
+        memory.failures = 0
+
+    def resync(self, *, age_seconds: float = 0.0) -> float | None:
+        """Seconds until a Ready object is synced again; None is never.
+
+        age_seconds: of the data of this sync, which is subtracted from the period.
+        """
+        if self.sync_period_seconds is None:
+            return None
+        return max(self._jittered(self.sync_period_seconds) - age_seconds, 1.0)
+
+    def very_slow(self) -> float:
+        """Seconds until the retry of an error that only a change can fix: the sync
+        period, or an hour.
+        """
+        return self._jittered(self.sync_period_seconds or _VERY_SLOW_SECONDS)
+
+    def _jittered(self, seconds: float) -> float:
+        # The jitter spreads the load of a restart over half the period.
+        return seconds * self._uniform(1 - _JITTER, 1 + _JITTER)

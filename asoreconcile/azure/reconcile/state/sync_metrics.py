@@ -1,0 +1,38 @@
+"""Metrics of syncs that read before a PUT: avoided PUTs, found drift."""
+
+from prometheus_client import CollectorRegistry, Counter
+
+from asoreconcile.azure.reconcile.model.decisions import SyncCause
+
+_DRIFT: frozenset[SyncCause] = frozenset({"drift", "undeclared"})
+
+
+class SyncMetrics:
+    """Families on one registry; make one a process. Thread-safe."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._avoided = Counter(
+            "asoreconcile_sync_puts_avoided",
+            "Syncs that sent no PUT, by what they found",
+            ("cause",),
+            registry=registry,
+        )
+        self._sent = Counter(
+            "asoreconcile_sync_puts",
+            "Syncs that sent a PUT, by the cause",
+            ("cause",),
+            registry=registry,
+        )
+        self._drift = Counter(
+            "asoreconcile_drift_found",
+            "Syncs that found a value changed in Azure",
+            ("value",),
+            registry=registry,
+        )
+
+    def count(self, cause: SyncCause, is_put: bool) -> None:
+        """Count a sync; is_put: whether it sends a PUT."""
+        (self._sent if is_put else self._avoided).labels(cause).inc()
+        if cause in _DRIFT:
+            value = "declared" if cause == "drift" else "undeclared"
+            self._drift.labels(value).inc()

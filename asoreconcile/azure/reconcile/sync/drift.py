@@ -1,0 +1,255 @@
+"""Decides whether a Ready resource needs a PUT at its sync (D11). Pure.
+
+ASO sends a PUT for every resource at every sync. By default we send a GET instead, and
+compare the answer with the body that we would PUT and with a snapshot of the last
+answer. A PUT is sent only for differences that no earlier PUT has failed to repair
+(`SyncMode`).
+"""
+
+from collections.abc import Sequence
+
+import attrs
+
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.reconcile.model.decisions import (
+    CountSync,
+    Decision,
+    Effect,
+    EmitEvent,
+    Fail,
+    Follows,
+    Log,
+    Put,
+    Read,
+    SetDrifted,
+    SetMetadata,
+    UpdateMemory,
+)
+from asoreconcile.azure.reconcile.model.differences import Difference
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    OBSERVED,
+    DriftBaseline,
+    confirmed,
+    extras,
+    mark_of,
+    marks,
+    unconfirmed,
+)
+from asoreconcile.azure.reconcile.model.repair_attempts import RepairAttempts
+from asoreconcile.azure.reconcile.model.snapshot import is_comparable
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, Undeclared
+from asoreconcile.base.objects import JsonObject, dig
+
+PERSISTENT = "PersistentDrift"
+# Beyond it somebody undoes each of our PUTs.
+_MOST_REPAIRS = 3
+_SHOWN_PATHS = 10
+# A snapshot that equals no other, for a resource that never matched its spec.
+_UNSETTLED = "-"
+# The entry of the repair attempts for all undeclared values together.
+_UNDECLARED = "undeclared"
+# Provisioning states of a running operation; any other, such as Ready or Enabled, may
+# be a lasting one.
+_MOVING = frozenset({"accepted", "inprogress", "pending", "queued", "notstarted"})
+_RESTING = frozenset({"running"})
+
+
+@attrs.frozen
+class SyncFacts:
+    """The facts at the sync of a Ready resource that is read before any PUT.
+
+    mode: COMPARE or REPORT. put: the fingerprint of the PUT. observed: the record of
+    the last PUT. have: the resource; None if it does not exist, or if the last PUT was
+    another. found: how it differs. rest: its snapshot. spec: the fingerprint of the
+    PUT's inputs. is_forced: a PUT is due whatever is found. changed: the paths at which
+    the stored status differs from what was read.
+    repair_attempts: the differences that PUTs were sent for before.
+    """
+
+    mode: SyncMode
+    put: str
+    observed: DriftBaseline | None
+    have: JsonObject | None = attrs.field(repr=False)
+    found: Sequence[Difference]
+    repair_attempts: RepairAttempts
+    rest: str = ""
+    spec: str = ""
+    is_forced: bool = False
+    undeclared: Undeclared = Undeclared.PUT
+    changed: Sequence[str] = ()
+
+
+def at_sync(facts: SyncFacts, put: Put) -> Decision:
+    """PUT, or continue with the resource that was read if a PUT would change nothing.
+
+    Fails with `PersistentDrift` when somebody undoes each PUT.
+    """
+    observed, have = facts.observed, facts.have
+    # The body is not the last one: the spec was edited, so no comparison is needed.
+    if observed is not None and observed.put != facts.put:
+        forgotten = UpdateMemory(repair_attempts=RepairAttempts())
+        return Decision((forgotten, CountSync("changed", is_put=True)), put)
+    if have is None:
+        return Decision((CountSync("gone", is_put=True),), put)
+    read = Read(Follows.PUT, have)
+    if is_moving(have):
+        # In transition: nothing can be compared; the next sync tries again.
+        return Decision((CountSync("moving"),), read)
+    if facts.is_forced and facts.mode is SyncMode.COMPARE:
+        return Decision((CountSync("forced", is_put=True),), put)
+    before = observed or DriftBaseline(facts.put)
+    known = before.known
+    if not before.rest:
+        # At the first look, values that Azure does not show count as write-only: the
+        # PUT sent them. Later, a value that Azure no longer shows was removed.
+        known |= marks(one for one in facts.found if one.kind == "absent")
+    open_ = [one for one in facts.found if mark_of(one) not in known]
+    # Values that Azure had added and that are gone: only their marks are known.
+    vanished = extras(confirmed(known)) - marks(facts.found)
+    learnt = attrs.evolve(before, known=known, spec=facts.spec)
+    if open_ or vanished:
+        if facts.mode is SyncMode.COMPARE:
+            return _repair(facts, learnt, open_, vanished, put)
+        return Decision(_report(facts, learnt, open_, vanished), read)
+    if is_comparable(before.rest, facts.rest) and before.rest != facts.rest:
+        return _undeclared(facts, learnt, put, read)
+    return Decision((*_in_order(facts, learnt), CountSync("unchanged")), read)
+
+
+def is_moving(have: JsonObject) -> bool:
+    """Whether a resource is in transition, so that it cannot be compared."""
+    state = str(dig(have, "properties.provisioningState") or "").lower()
+    return state in _MOVING or (state.endswith("ing") and state not in _RESTING)
+
+
+def _in_order(facts: SyncFacts, learnt: DriftBaseline) -> tuple[Effect, ...]:
+    # A difference that the PUT left is either gone by itself or still in `found`.
+    note = attrs.evolve(learnt, known=confirmed(learnt.known), rest=facts.rest)
+    return (
+        UpdateMemory(repair_attempts=RepairAttempts()),
+        SetMetadata({OBSERVED: note.dumps()}),
+    )
+
+
+def _repair(
+    facts: SyncFacts,
+    learnt: DriftBaseline,
+    open_: Sequence[Difference],
+    vanished: frozenset[str],
+    put: Put,
+) -> Decision:
+    attempts = facts.repair_attempts.started(marks(open_) | vanished)
+    counted = UpdateMemory(repair_attempts=attempts)
+    where = _at(open_)
+    if attempts.max_attempts() > _MOST_REPAIRS:
+        error = ConditionError(
+            f"somebody changes the resource back after each sync {where}: it is "
+            "left as it is until the spec says the same, or the other one stops",
+            reason=PERSISTENT,
+            retry=RetryClass.VERY_SLOW,
+        )
+        return Decision((counted, CountSync("drift")), Fail(error))
+    if not vanished and all(learnt.is_unconfirmed(mark_of(one)) for one in open_):
+        log = Log("info", "Putting again what Azure has accepted and not kept", where)
+        return Decision((counted, log, CountSync("confirm", is_put=True)), put)
+    log = Log("warning", "Azure differs from the spec; putting again", where)
+    event = EmitEvent("Warning", "Drift", f"Azure differs {where}; it is put again")
+    return Decision((counted, log, event, CountSync("drift", is_put=True)), put)
+
+
+def _report(
+    facts: SyncFacts,
+    learnt: DriftBaseline,
+    open_: Sequence[Difference],
+    vanished: frozenset[str],
+) -> tuple[Effect, ...]:
+    left = [one for one in open_ if learnt.is_unconfirmed(mark_of(one))]
+    others = [one for one in open_ if one not in left]
+    known = confirmed(learnt.known) | marks(left)
+    # No snapshot is taken of a resource that differs.
+    rest = learnt.rest or (_UNSETTLED if others else facts.rest)
+    note = attrs.evolve(learnt, known=known, rest=rest)
+    effects: list[Effect] = [SetMetadata({OBSERVED: note.dumps()})]
+    if left:
+        effects.append(_not_honoured(left))
+    if others or vanished:
+        text = f"Azure differs {_at(others)}; left as it is"
+        effects += [
+            SetDrifted(text),
+            EmitEvent("Warning", "Drift", text),
+            CountSync("drift"),
+        ]
+    return tuple(effects)
+
+
+def _undeclared(
+    facts: SyncFacts, learnt: DriftBaseline, put: Put, read: Read
+) -> Decision:
+    """A value changed that the spec does not declare, or one that Azure stores
+    differently.
+    """
+    noted = _in_order(facts, learnt)[1:]
+    if facts.undeclared is Undeclared.IGNORE:
+        return Decision((*noted, CountSync("unchanged")), read)
+    where = _shown(facts.changed) if facts.changed else "; see the status"
+    text = f"a value that the spec does not declare was changed in Azure{where}"
+    attempts = facts.repair_attempts.started(frozenset({_UNDECLARED}))
+    if attempts.max_attempts() > _MOST_REPAIRS:
+        # The value changes by itself: neither a PUT nor another event helps.
+        log = Log("info", "Undeclared values change with each sync")
+        counted = UpdateMemory(repair_attempts=attempts)
+        return Decision((counted, *noted, log, CountSync("undeclared")), read)
+    counted = UpdateMemory(repair_attempts=attempts)
+    is_put = facts.undeclared is Undeclared.PUT and facts.mode is SyncMode.COMPARE
+    said = f"{text}; it is put again" if is_put else f"{text}; left as it is"
+    event = EmitEvent("Warning", "UndeclaredChange", said)
+    if is_put:
+        return Decision((counted, event, CountSync("undeclared", is_put=True)), put)
+    return Decision((counted, *noted, event, CountSync("undeclared")), read)
+
+
+def after_own_put(
+    repair_attempts: RepairAttempts,
+    observed: DriftBaseline,
+    found: Sequence[Difference],
+    rest: str,
+) -> tuple[Effect, ...]:
+    """After our PUT: remember the differences that remain, and what Azure has now.
+
+    A value that Azure does not show is accepted at once. A value that differs is
+    accepted once a PUT was sent for it alone: Azure accepts some PUTs and does not
+    apply them at first.
+    found: how the resource differs now. rest: its snapshot.
+    """
+    pending = repair_attempts.pending
+    left = [one for one in found if mark_of(one) in pending]
+    kept = confirmed(observed.known) - (pending - marks(found))
+    silent = marks(one for one in found if one.kind == "absent")
+    known = kept | marks(left) | silent
+    open_ = marks(found) - known
+    note = attrs.evolve(observed, known=known | unconfirmed(open_), rest=rest)
+    reported = (_not_honoured(left),) if left else ()
+    return (
+        UpdateMemory(repair_attempts=repair_attempts.finished(marks(left))),
+        SetMetadata({OBSERVED: note.dumps()}),
+        *reported,
+    )
+
+
+def _not_honoured(left: Sequence[Difference]) -> EmitEvent:
+    text = (
+        f"Azure accepts the spec and keeps other values {_at(left)}: they are not put "
+        "again"
+    )
+    return EmitEvent("Warning", "ValueNotHonoured", text)
+
+
+def _at(found: Sequence[Difference]) -> str:
+    if not found:
+        return "in a list or map that Azure had added to"
+    return _shown([one.path for one in found]).strip()
+
+
+def _shown(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _SHOWN_PATHS} more" if len(paths) > _SHOWN_PATHS else ""
+    return f" at {', '.join(paths[:_SHOWN_PATHS])}{more}"

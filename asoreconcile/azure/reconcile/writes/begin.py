@@ -1,0 +1,237 @@
+"""Decides what to do before and after a PUT. Pure."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+
+import attrs
+
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.arm.outcomes import (
+    ArmOutcome,
+    Failed,
+    OperationDone,
+    Pending,
+    PollState,
+)
+from asoreconcile.azure.reconcile.identity.claim import uses_credential
+from asoreconcile.azure.reconcile.model.annotations import (
+    INPUTS,
+    LAST_RECONCILED_VERSION,
+    LATEST_RECONCILED_GENERATION,
+    PUT_POLLER,
+    label_value,
+)
+from asoreconcile.azure.reconcile.model.conditions import reconciling
+from asoreconcile.azure.reconcile.model.decisions import (
+    CountSync,
+    Decision,
+    Effect,
+    EmitEvent,
+    Follows,
+    Log,
+    PatchMetadata,
+    Poll,
+    Put,
+    Read,
+    Refused,
+    Requeue,
+    SetDrifted,
+    SetMetadata,
+    SetReady,
+    UpdateMemory,
+)
+from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
+from asoreconcile.azure.reconcile.model.resume_token import (
+    clear_token,
+    token_annotations,
+)
+from asoreconcile.azure.reconcile.sync.drift import SyncFacts, at_sync
+from asoreconcile.azure.reconcile.writes.external_deletion import (
+    RECREATED,
+    is_recreated,
+    what_to_do,
+)
+from asoreconcile.base.objects import JsonObject
+
+# In a row. Beyond it, another writer changes the resource all the time.
+_MAX_PRECONDITION_FAILURES = 5
+
+
+def resumed(accepted: PutRecord | None, *, now: float, build: str) -> Decision | None:
+    """Poll the operation of an accepted PUT whose token is not stored, or no longer. It
+    is followed to its end before a new spec is sent (L27). None: no such operation.
+
+    now: `Clock.monotonic` seconds. build: the operator's.
+    """
+    if accepted is None or accepted.running is None:
+        return None
+    # Poll at once: another process may have seen its end and cleared the token.
+    running = attrs.evolve(accepted.running, delay_seconds=0.0)
+    return Decision(_recorded(accepted, running, now=now, build=build), Poll())
+
+
+def credential_used(source: str, *, before: str) -> tuple[Effect, ...]:
+    """Remember the credential of a PUT. If it is not the one used before, record an
+    event, so that people see the change of identity.
+
+    source, before: the credentials' Secrets, "" for none.
+    """
+    remembered = UpdateMemory(credential=source)
+    if before and before != source:
+        return remembered, uses_credential(source)
+    return (remembered,)
+
+
+@attrs.frozen
+class PutFacts:
+    """What is known when everything is ready for a PUT.
+
+    put: the request that would be sent. accepted: the PUT that Azure accepted last, if
+    it has not settled. sync: what was read, if a sync compares before it writes.
+    """
+
+    put: Put
+    generation: int
+    accepted: PutRecord | None
+    sync: SyncFacts | None
+    now: float
+    build: str
+
+
+def before_put(facts: PutFacts) -> Decision:
+    """PUT, unless Azure has accepted the same PUT (D15) or has the same values
+    (D11).
+    """
+    show = SetReady(reconciling(facts.generation), reason_aware=True)
+    accepted = facts.accepted
+    # A retry after a reconcile that failed after its PUT: continue after the PUT.
+    if accepted is not None and accepted.digest == facts.put.digest:
+        accepted = attrs.evolve(accepted, generation=facts.generation)
+        return _after_accepted((show,), accepted, now=facts.now, build=facts.build)
+    if facts.sync is None:
+        return Decision((show, SetDrifted()), facts.put)
+    decided = at_sync(facts.sync, facts.put)
+    # The Drifted condition stays until a sync no longer finds the drift, or sends a
+    # PUT. A sync of a moving resource can tell nothing, so it keeps the condition.
+    gone = () if CountSync("moving") in decided.effects else (SetDrifted(),)
+    return attrs.evolve(decided, effects=(show, *gone, *decided.effects))
+
+
+@attrs.frozen
+class PutAnswer:
+    """What is known after a PUT.
+
+    answer: Azure's, or its refusal. stored: the object's annotations. before: its
+    status. inputs: which Secrets and ConfigMaps the body was made of. rests_on: the
+    ETag in the PUT's If-Match. was_absent: a read before the PUT found nothing.
+    precondition_failures: earlier PUTs in a row that Azure refused because somebody
+    else had written.
+    """
+
+    put: Put
+    answer: ArmOutcome | ArmError
+    generation: int
+    stored: Mapping[str, str]
+    before: JsonObject
+    arm_type: str
+    inputs: str
+    rests_on: str | None
+    was_absent: bool
+    precondition_failures: int
+    now: float
+    build: str
+
+
+def after_put(facts: PutAnswer) -> Decision:
+    """Record the operation, read the resource, or fail."""
+    match facts.answer:
+        case ArmError() as error:
+            times = facts.precondition_failures + 1
+            if not _precondition_failed(error, facts.rests_on):
+                return _refused(facts, error)
+            if times > _MAX_PRECONDITION_FAILURES:
+                return _refused(facts, error, UpdateMemory(precondition_failures=times))
+            # Somebody else wrote in between: read and PUT again at once. After too many
+            # such failures in a row: show a condition and back off.
+            why = f"{times} in a row"
+            log = Log("info", "Resource changed since it was read; beginning anew", why)
+            return Decision((UpdateMemory(precondition_failures=times), log), Requeue())
+        case Failed(error=error):
+            return _refused(facts, error)
+        case answer:
+            return _accepted(facts, answer)
+
+
+def _precondition_failed(error: ArmError, rests_on: str | None) -> bool:
+    return error.status == HTTPStatus.PRECONDITION_FAILED and bool(rests_on)
+
+
+def _refused(facts: PutAnswer, error: ArmError, *effects: Effect) -> Decision:
+    note = SetMetadata(_generation_note(facts.generation))
+    failed = Refused(error, "CreateOrUpdate")
+    return Decision((*effects, *clear_token(facts.stored), note), failed)
+
+
+def _accepted(facts: PutAnswer, answer: ArmOutcome) -> Decision:
+    put = facts.put
+    accepted = PutRecord(
+        put.digest,
+        facts.generation,
+        running=answer if isinstance(answer, Pending) else None,
+        inputs=facts.inputs,
+        notes=put.notes,
+        recreated=is_recreated(
+            facts.before,
+            arm_type=facts.arm_type,
+            is_absent=facts.was_absent,
+            created=isinstance(answer, OperationDone | Pending) and answer.created,
+        ),
+    )
+    effects: list[Effect] = [
+        # First: if a later write fails, it must not lead to a second PUT (D15).
+        UpdateMemory(precondition_failures=0, accepted=accepted),
+        EmitEvent(
+            "Normal",
+            "BeginCreateOrUpdate",
+            f'Successfully sent resource to Azure with ID "{put.arm_id}"',
+        ),
+    ]
+    if accepted.recreated:
+        effects.append(EmitEvent("Warning", RECREATED, what_to_do(put.arm_id)))
+    return _after_accepted(effects, accepted, now=facts.now, build=facts.build)
+
+
+def _after_accepted(
+    effects: Sequence[Effect], accepted: PutRecord, *, now: float, build: str
+) -> Decision:
+    """What follows an accepted PUT: record its operation, or read the resource."""
+    running = accepted.running
+    if running is not None:
+        recorded = _recorded(accepted, running, now=now, build=build)
+        return Decision((*effects, *recorded), Requeue(running.delay_seconds))
+    notes = {**_generation_note(accepted.generation), **accepted.notes}
+    return Decision(
+        (*effects, SetMetadata(notes, _build_label(build))), Read(Follows.PUT)
+    )
+
+
+def _recorded(
+    accepted: PutRecord, running: Pending, *, now: float, build: str
+) -> tuple[Effect, ...]:
+    # A crash between Azure's answer and this write costs one identical PUT, no more.
+    notes = {
+        **token_annotations(running.token, PUT_POLLER),
+        **_generation_note(accepted.generation),
+        **accepted.notes,
+        INPUTS: accepted.inputs or None,
+    }
+    due = PollState(running.progress, now + running.delay_seconds)
+    return UpdateMemory(poll=due), PatchMetadata(notes, _build_label(build))
+
+
+def _build_label(build: str) -> dict[str, str]:
+    return {LAST_RECONCILED_VERSION: label_value(build)}
+
+
+def _generation_note(generation: int) -> dict[str, str | None]:
+    return {LATEST_RECONCILED_GENERATION: str(generation)}

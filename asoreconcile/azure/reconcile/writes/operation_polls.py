@@ -1,0 +1,255 @@
+"""Decides about polls of a recorded operation, a PUT's or a DELETE's. Pure.
+
+A poll that fails says nothing about the operation: its token stays (D3).
+"""
+
+from collections.abc import Mapping
+from urllib.parse import parse_qs, urlsplit
+
+import attrs
+
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.outcomes import (
+    ArmOutcome,
+    Failed,
+    OperationDone,
+    Pending,
+    PollState,
+    ReadResource,
+    Restart,
+)
+from asoreconcile.azure.arm.tokens import Token, TokenError, TokenShape, is_signed_anew
+from asoreconcile.azure.reconcile.model.annotations import (
+    DELETE_POLLER,
+    LATEST_RECONCILED_GENERATION,
+    PUT_POLLER,
+)
+from asoreconcile.azure.reconcile.model.decisions import (
+    Decision,
+    Effect,
+    EmitEvent,
+    EmitUnreadableEvent,
+    Fail,
+    Follows,
+    InferFromResource,
+    Log,
+    OperationLost,
+    PatchMetadata,
+    Read,
+    Refused,
+    RemoveFinalizer,
+    Requeue,
+    SetObservedGeneration,
+    UpdateMemory,
+)
+from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
+from asoreconcile.azure.reconcile.model.resume_token import (
+    clear_token,
+    recorded_token,
+    token_annotations,
+)
+from asoreconcile.base.objects import JsonObject
+
+_UNAUTHENTICATED = 401
+
+
+@attrs.frozen
+class Watched:
+    """The facts about an object whose operation is polled.
+
+    stored: its annotations. deleting: whether the operation is a DELETE's.
+    poll: the poll state in memory. generation: of the spec.
+    accepted: the PUT that Azure accepted last, if the process remembers it.
+    now: `Clock.monotonic` seconds.
+    """
+
+    arm_id: str
+    api_version: str
+    stored: Mapping[str, str]
+    deleting: bool
+    generation: int
+    poll: PollState
+    accepted: PutRecord | None
+    now: float
+
+    def token(self) -> Token:
+        """The recorded operation, with the newest signature that is known (L19).
+
+        Raises TokenError for a token that is unreadable or of another operation.
+        """
+        token = self.recorded()
+        newest = self.poll.newest
+        # The stored token decides: another process may have started another operation.
+        if newest is None or not is_signed_anew(token, newest):
+            return token
+        return attrs.evolve(token, url=newest.url, location=newest.location)
+
+    def recorded(self) -> Token:
+        """The operation as the object's annotation has it. Raises as `token`."""
+        return recorded_token(self.stored, arm_id=self.arm_id, deleting=self.deleting)
+
+
+def before_poll(facts: Watched) -> Decision | None:
+    """What to do instead of a poll: the token is unreadable, or it is too early (D4,
+    L17), as a watch event can trigger the reconcile sooner. None: poll.
+    """
+    try:
+        facts.token()
+    except TokenError as error:
+        return _unreadable(facts, error)
+    # The time is in memory only: after a restart the first poll is at once, and Azure's
+    # answer gives a new delay.
+    early = facts.poll.due - facts.now
+    return Decision((), Requeue(early)) if early > 0 else None
+
+
+def _unreadable(facts: Watched, error: TokenError) -> Decision:
+    forget = clear_token(facts.stored)
+    if facts.deleting:
+        # Start the deletion again: Azure accepts repeated DELETEs.
+        log = Log("warning", "Dropping unreadable operation token", str(error))
+        return Decision((log, *forget), Requeue())
+    failure = ConditionError(
+        f"the recorded Azure operation cannot be read ({error}); it is dropped and "
+        "the resource is put again",
+        reason="Failed",
+    )
+    return Decision((UpdateMemory(accepted=None), *forget), Fail(failure))
+
+
+def after_poll(facts: Watched, outcome: ArmOutcome) -> Decision:
+    """The decision after a poll. If the monitor is gone or cannot be polled, the same
+    reconcile reads the resource instead (L16).
+    """
+    decided = (
+        Decision((), InferFromResource(outcome))
+        if isinstance(outcome, ReadResource)
+        else _after(facts, outcome)
+    )
+    if facts.deleting and not facts.poll.progress.polls:
+        # One event a deletion, not one for each poll.
+        text = "Continue monitoring deletion"
+        event = EmitEvent("Normal", "MonitorDelete", text)
+        return attrs.evolve(decided, effects=(event, *decided.effects))
+    return decided
+
+
+def after_judging(
+    facts: Watched, undecided: ReadResource, outcome: ArmOutcome
+) -> Decision:
+    """The decision after a read of the resource, when the monitor gave no result. A
+    refusal by the monitor is always shown, never only logged (L16).
+    """
+    refusal = undecided.error
+    if refusal is None:
+        return _after(facts, outcome)
+    if not isinstance(outcome, Restart):
+        decided = _after(facts, outcome)
+        effects = (EmitUnreadableEvent(refusal), *decided.effects)
+        return attrs.evolve(decided, effects=effects)
+    # A failed sign-in says nothing about the resource, so it is no reason for a PUT.
+    if refusal.status == _UNAUTHENTICATED:
+        return Decision((), Refused(refusal, "Monitor"))
+    return _after(facts, attrs.evolve(outcome, error=refusal))
+
+
+def _after(facts: Watched, outcome: ArmOutcome) -> Decision:
+    match outcome:
+        case Pending():
+            return _running(facts, outcome)
+        case Failed(error=error):
+            effects = _came_to_nothing(facts)
+            if facts.deleting:
+                return Decision(effects, Refused(error, "Delete"))
+            return Decision(effects, Refused(error, "CreateOrUpdate"))
+        case Restart():
+            # The operation left no trace: send its request again (L16, R5.6).
+            return Decision(_came_to_nothing(facts), OperationLost(outcome))
+        case OperationDone() if facts.deleting:
+            return Decision((), RemoveFinalizer())
+        case ReadResource() if facts.deleting:
+            return Decision(clear_token(facts.stored), Requeue(outcome.delay_seconds))
+        case OperationDone() | ReadResource():
+            read = Read(Follows.OPERATION, _resource_read(facts, outcome))
+            return Decision((*_followed(facts, None),), read)
+
+
+def _running(facts: Watched, running: Pending) -> Decision:
+    effects: list[Effect] = []
+    if running.read_error is not None:
+        text = "Cannot read the operation"
+        effects.append(Log("warning", text, str(running.read_error)))
+    if not facts.deleting:
+        effects += _followed(facts, running)
+    due = facts.now + running.delay_seconds
+    recorded = facts.recorded()
+    is_news = _is_news(recorded, running.token)
+    is_renewed = not is_news and not _is_polled_alike(recorded, running.token)
+    newest = running.token if is_renewed else None
+    effects.append(UpdateMemory(poll=PollState(running.progress, due, newest)))
+    if is_news:
+        poller = DELETE_POLLER if facts.deleting else PUT_POLLER
+        notes = token_annotations(running.token, poller)
+        effects.append(PatchMetadata(notes))
+    return Decision((*effects,), Requeue(running.delay_seconds))
+
+
+def _is_news(stored: Token, polled: Token) -> bool:
+    """Whether the newer token must be stored: with it, another process would poll
+    differently.
+
+    A new status word alone makes no difference, except that it can say that a resource
+    which is its own monitor has been seen (L7). A new signature makes none: Azure
+    renews those of some monitors with each answer, and accepts the older ones, too.
+    """
+    if not is_signed_anew(stored, polled):
+        return True
+    not_seen = stored.shape is TokenShape.BODY and stored.state == "InProgress"
+    return not_seen and polled.state != stored.state
+
+
+def _is_polled_alike(one: Token, other: Token) -> bool:
+    return (one.url, one.location) == (other.url, other.location)
+
+
+def _followed(facts: Watched, running: Pending | None) -> list[Effect]:
+    """Remember that the accepted PUT's operation is now `running`, or with None has
+    succeeded.
+    """
+    if facts.accepted is None:
+        return []
+    return [UpdateMemory(accepted=attrs.evolve(facts.accepted, running=running))]
+
+
+def _came_to_nothing(facts: Watched) -> tuple[Effect, ...]:
+    """The effects of an operation that failed.
+
+    A PUT's failure is about the generation that it was started with, not about later
+    edits.
+    """
+    if facts.deleting:
+        return *clear_token(facts.stored), UpdateMemory(
+            failed_operation_generation=facts.generation
+        )
+    text = facts.stored.get(LATEST_RECONCILED_GENERATION) or ""
+    generation_sent = int(text) if text.isdecimal() else facts.generation
+    return (
+        *clear_token(facts.stored),
+        UpdateMemory(accepted=None, failed_operation_generation=generation_sent),
+        SetObservedGeneration(generation_sent),
+    )
+
+
+def _resource_read(
+    facts: Watched, outcome: OperationDone | ReadResource
+) -> JsonObject | None:
+    """The resource, if it was its own monitor, so that it need not be read again. None
+    for another monitor, and for a poll at another api-version.
+    """
+    token = facts.token()
+    if not isinstance(outcome, OperationDone) or token.shape is not TokenShape.BODY:
+        return None
+    query = parse_qs(urlsplit(token.url).query)
+    asked_at_ours = query.get("api-version") == [facts.api_version]
+    body = outcome.body if asked_at_ours else None
+    return body if isinstance(body, dict) else None

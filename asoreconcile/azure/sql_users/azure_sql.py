@@ -1,0 +1,168 @@
+"""Users of a database of Azure SQL: which statements give one what its spec says. Pure.
+
+They are contained users: of one database, without a login of the server.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import attrs
+
+from asoreconcile.azure.sql_users.quoting import tsql_identifier, tsql_text
+from asoreconcile.azure.sql_users.server import Session
+from asoreconcile.azure.sql_users.statement import Secret, Statement
+from asoreconcile.azure.sql_users.user import UserIdentity
+from asoreconcile.base.objects import JsonObject
+
+_USER = """
+SELECT type, authentication_type_desc
+FROM sys.database_principals WHERE name = :name
+"""
+_MEMBER_OF = """
+SELECT granted.name
+FROM sys.database_role_members AS membership
+JOIN sys.database_principals AS granted
+  ON granted.principal_id = membership.role_principal_id
+JOIN sys.database_principals AS member
+  ON member.principal_id = membership.member_principal_id
+WHERE member.name = :name
+"""
+_SQL_USER = "S"
+_RESERVED = frozenset({"dbo", "guest", "information_schema", "public", "sys"})
+
+
+@attrs.frozen
+class DatabaseUser:
+    """A user as its spec wants it."""
+
+    name: str
+    password: str = attrs.field(repr=False)
+    member_of: frozenset[str]
+
+    @property
+    def identity(self) -> UserIdentity:
+        """Which user of the database it is."""
+        return {"name": self.name}
+
+
+@attrs.frozen
+class DatabaseUserFacts:
+    """A principal as the database has it. type: `S` is a user with a password."""
+
+    type: str
+    authentication: str
+    member_of: frozenset[str]
+
+
+class AzureSql:
+    """`dialect.Dialect` of Azure SQL."""
+
+    name: ClassVar[str] = "Azure SQL"
+    port: ClassVar[int] = 1433
+    renames: ClassVar[bool] = False
+    read_only: ClassVar[str] = ""
+
+    def identity(self, name: str, spec: JsonObject) -> UserIdentity:  # noqa: ARG002
+        """Its name in the database."""
+        return {"name": name}
+
+    def wanted(self, name: str, spec: JsonObject, *, password: str) -> DatabaseUser:
+        """The user that a spec describes."""
+        return DatabaseUser(name, password, frozenset(spec.get("roles") or ()))
+
+    def prepared(self, session: Session, wanted: DatabaseUser) -> DatabaseUser:  # noqa: ARG002
+        """As it is: the server says nothing that is needed."""
+        return wanted
+
+    def facts(
+        self, session: Session, identity: UserIdentity
+    ) -> DatabaseUserFacts | None:
+        """The user and its roles as the server has them; None if it has no such
+        user.
+        """
+        name = identity["name"]
+        found = session.query(_USER, name=name)
+        if not found:
+            return None
+        kind, authentication = found[0]
+        rows = session.query(_MEMBER_OF, name=name)
+        return DatabaseUserFacts(
+            type=str(kind).strip(),
+            authentication=str(authentication or ""),
+            member_of=frozenset(str(row[0]) for row in rows),
+        )
+
+    def refusal(self, identity: UserIdentity, facts: DatabaseUserFacts | None) -> str:
+        """Why a principal is none of ours, or ""."""
+        name = identity["name"].lower()
+        if name in _RESERVED or name.startswith("##"):
+            return "it is a principal of the database's own"
+        if facts is not None and facts.type != _SQL_USER:
+            return (
+                f"it is no user with a password (type {facts.type!r} of "
+                "sys.database_principals)"
+            )
+        return ""
+
+    def is_user(self, identity: UserIdentity, name: str) -> bool:
+        """Whether an administrator's name means this user: letter case aside, as most
+        databases compare.
+        """
+        return identity["name"].casefold() == name.casefold()
+
+    def changes(
+        self, wanted: DatabaseUser, facts: DatabaseUserFacts | None
+    ) -> Sequence[Statement]:
+        """All that is to be said, the password with it."""
+        user = tsql_identifier(wanted.name)
+        verb = "CREATE" if facts is None else "ALTER"
+        made = Statement.of(
+            f"{verb} USER {user} WITH PASSWORD = ", Secret(tsql_text(wanted.password))
+        )
+        return (made, *self._memberships(wanted, facts))
+
+    def differences(
+        self, wanted: DatabaseUser, facts: DatabaseUserFacts
+    ) -> Sequence[Statement]:
+        """What is to be said still, but for the password, which cannot be read."""
+        return self._memberships(wanted, facts)
+
+    def unread(
+        self,
+        wanted: DatabaseUser,  # noqa: ARG002
+        facts: DatabaseUserFacts,  # noqa: ARG002
+    ) -> Sequence[str]:
+        """The password."""
+        return ("localUser.password",)
+
+    def rename(self, former: UserIdentity, now: UserIdentity) -> Sequence[Statement]:
+        """What it owns stays its own."""
+        old, new = tsql_identifier(former["name"]), tsql_identifier(now["name"])
+        return (Statement.of(f"ALTER USER {old} WITH NAME = {new}"),)
+
+    def drop(self, identity: UserIdentity) -> Sequence[Statement]:
+        """A schema or role that it owns keeps it."""
+        user = tsql_identifier(identity["name"])
+        return (Statement.of(f"DROP USER IF EXISTS {user}"),)
+
+    def _memberships(
+        self, wanted: DatabaseUser, facts: DatabaseUserFacts | None
+    ) -> list[Statement]:
+        """Role names are compared as most databases do, letter case aside."""
+        user = tsql_identifier(wanted.name)
+        had = {r.casefold(): r for r in (facts.member_of if facts else ())}
+        want = {r.casefold(): r for r in wanted.member_of}
+        return [
+            *(
+                Statement.of(
+                    f"ALTER ROLE {tsql_identifier(had[one])} DROP MEMBER {user}"
+                )
+                for one in sorted(had.keys() - want.keys())
+            ),
+            *(
+                Statement.of(
+                    f"ALTER ROLE {tsql_identifier(want[one])} ADD MEMBER {user}"
+                )
+                for one in sorted(want.keys() - had.keys())
+            ),
+        ]

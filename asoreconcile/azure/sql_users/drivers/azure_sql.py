@@ -1,0 +1,120 @@
+"""Sessions with Azure SQL, by python-tds."""
+
+import os
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+import certifi
+from cryptography import x509
+
+from asoreconcile.azure.sql_users.drivers.dbapi import DbApiSession
+from asoreconcile.azure.sql_users.server import (
+    CONNECT_SECONDS,
+    STATEMENT_SECONDS,
+    DatabaseServer,
+    ServerError,
+    SignIn,
+    Trouble,
+)
+from asoreconcile.base.certificates import hosts_of
+
+_TROUBLE: dict[int, Trouble] = {
+    4060: "sign-in",  # the login may not open the database
+    10928: "unreachable",  # a limit of the database: sessions
+    15138: "owns",  # owns a schema
+    15421: "owns",  # owns a role
+    18456: "sign-in",
+    40197: "unreachable",  # Azure is busy with the server
+    40501: "unreachable",
+    40613: "unreachable",  # not available at the moment; serverless ones wake up
+    40615: "firewall",
+    40914: "firewall",
+}
+
+
+def connect(server: DatabaseServer, sign_in: SignIn) -> DbApiSession:
+    """Sign in. Raises ServerError.
+
+    TDS wraps TLS in packets of its own, and the driver makes its context of a file of
+    authorities. That is SSL_CERT_FILE, else the system's.
+    """
+    import pytds
+    import pytds.tls
+    import pytds.utils
+
+    # The driver's own takes letters off names, believes the subject, and calls what
+    # pyOpenSSL is about to drop. It asks for this name before it signs in.
+    pytds.tls.validate_host = _is_of_host
+    # The driver's own waits until the time is up before it says what the server said.
+    pytds.utils.exponential_backoff = _once
+    try:
+        made = pytds.connect(
+            dsn=server.host,
+            port=server.port,
+            database=server.database,
+            user=sign_in.user,
+            password=sign_in.secret,
+            timeout=STATEMENT_SECONDS,
+            login_timeout=CONNECT_SECONDS,
+            appname="asoreconcile",
+            autocommit=True,
+            cafile=authorities(),
+            validate_host=True,
+            disable_connect_retry=True,
+        )
+    except Exception as error:  # noqa: BLE001 - told apart by `_failure`
+        failure = _failure(error, connected=False)
+        raise failure from None
+    return DbApiSession(made, lambda error: _failure(error, connected=True))
+
+
+def authorities() -> str:
+    """The file of the authorities that certificates are checked by."""
+    found = ssl.get_default_verify_paths().cafile
+    stated = os.environ.get("SSL_CERT_FILE")
+    return stated or found or certifi.where()
+
+
+def is_for_host(certificate: x509.Certificate, host: str) -> bool:
+    """Whether a certificate is for a host: one of its alternative names, in which a
+    first label `*` stands for any one label.
+    """
+    wanted = host.lower().rstrip(".")
+    names = {name.lower() for name in hosts_of(certificate)}
+    first, _, rest = wanted.partition(".")
+    return wanted in names or (bool(first and "." in rest) and f"*.{rest}" in names)
+
+
+def _once(
+    work: Callable[[float], Any],
+    ex_handler: object,  # noqa: ARG001
+    max_time_sec: float,
+    first_attempt_time_sec: float,  # noqa: ARG001
+) -> Any:
+    """One try: the queue comes again, and no worker waits."""
+    return work(max_time_sec)
+
+
+def _is_of_host(cert: Any, name: bytes) -> bool:
+    return is_for_host(cert.to_cryptography(), name.decode("ascii"))
+
+
+def _failure(error: Exception, *, connected: bool) -> ServerError:
+    text = str(error) or type(error).__name__
+    lost: Trouble = "lost" if connected else "unreachable"
+    name = f"{type(error).__module__}.{type(error).__name__}"
+    if name.startswith("OpenSSL.") or "certificate" in text.lower():
+        return ServerError(f"TLS failed: {text}", trouble="tls")
+    number = getattr(error, "msg_no", None) or getattr(error, "number", None)
+    if isinstance(number, int) and number:
+        trouble = _TROUBLE.get(number, "refused")
+        return ServerError(text, trouble=trouble, code=str(number))
+    if type(error).__name__ == "LoginError":
+        return ServerError(text, trouble="sign-in")
+    if isinstance(error, OSError) or type(error).__name__ in _LOST:
+        return ServerError(text, trouble=lost)
+    return ServerError(text, trouble="refused" if connected else lost)
+
+
+_LOST = frozenset({"ClosedConnectionError", "InterfaceError", "TimeoutError"})

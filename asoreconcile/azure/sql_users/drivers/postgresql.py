@@ -1,0 +1,132 @@
+"""Sessions with PostgreSQL, by pg8000."""
+
+import socket
+import ssl
+import struct
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from typing import Any
+
+from asoreconcile.azure.sql_users.server import (
+    CONNECT_SECONDS,
+    STATEMENT_SECONDS,
+    DatabaseServer,
+    ServerError,
+    SignIn,
+    Trouble,
+)
+from asoreconcile.azure.sql_users.statement import Statement
+
+_TROUBLE: dict[str, Trouble] = {
+    "28P01": "sign-in",  # invalid_password
+    "28000": "sign-in",  # invalid_authorization_specification
+    "2BP01": "owns",  # dependent_objects_still_exist
+    "57P01": "lost",  # admin_shutdown
+    "57P02": "lost",  # crash_shutdown
+    "57P03": "unreachable",  # cannot_connect_now
+    "53300": "unreachable",  # too_many_connections
+}
+# SSLRequest of the protocol: its length, and a number that stands for no version.
+_TLS_REQUEST = struct.pack("!ii", 8, 80877103)
+_NO_ENTRY = "no pg_hba.conf entry"
+
+
+class PostgreSqlSession:
+    """`server.Session` over one connection."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def query(self, sql: str, **values: str) -> Sequence[Sequence[Any]]:
+        """As `server.Session.query`."""
+        return self._said(lambda: self._connection.run(sql, **values)) or ()
+
+    def execute(self, statement: Statement) -> None:
+        """As `server.Session.execute`."""
+        self._said(lambda: self._connection.execute_simple(statement.sql))
+
+    def close(self) -> None:
+        """As `server.Session.close`."""
+        with suppress(Exception):  # it is of no use any more
+            self._connection.close()
+
+    def _said(self, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except Exception as error:  # noqa: BLE001 - told apart by `_failure`
+            failure = _failure(error, connected=True)
+        # Not chained: the driver's exceptions hold the statement.
+        raise failure
+
+
+def connect(
+    server: DatabaseServer, sign_in: SignIn, context: ssl.SSLContext
+) -> PostgreSqlSession:
+    """Sign in. Raises ServerError."""
+    from pg8000.native import Connection
+
+    with ExitStack() as opened:
+        try:
+            sock = opened.enter_context(_secured(server, context))
+            made = Connection(
+                sign_in.user,
+                password=sign_in.secret,
+                sock=sock,
+                ssl_context=False,  # it is one already
+                database=server.database,
+                application_name="asoreconcile",
+            )
+        except Exception as error:  # noqa: BLE001 - told apart by `_failure`
+            failure = _failure(error, connected=False)
+            raise failure from None
+        sock.settimeout(STATEMENT_SECONDS)
+        opened.pop_all()
+    return PostgreSqlSession(made)
+
+
+def _secured(server: DatabaseServer, context: ssl.SSLContext) -> ssl.SSLSocket:
+    """A verified connection. The driver would leave it open when it fails later on."""
+    where = (server.host, server.port)
+    with ExitStack() as opened:
+        sock = opened.enter_context(socket.create_connection(where, CONNECT_SECONDS))
+        sock.sendall(_TLS_REQUEST)
+        if sock.recv(1) != b"S":
+            raise ServerError("the server offers no TLS", trouble="tls")
+        secured = context.wrap_socket(sock, server_hostname=server.host)
+        opened.pop_all()
+    return secured
+
+
+def _failure(error: Exception, *, connected: bool) -> ServerError:
+    from pg8000.exceptions import DatabaseError
+
+    if isinstance(error, DatabaseError) and error.args:
+        said = error.args[0]
+        if isinstance(said, dict):
+            return _refusal(said)
+    if isinstance(error, ssl.SSLError):
+        return ServerError(f"TLS failed: {error}", trouble="tls")
+    if isinstance(error, ServerError):
+        return error
+    cause = error.__cause__ or error
+    if isinstance(cause, TimeoutError | socket.timeout):
+        seconds = STATEMENT_SECONDS if connected else CONNECT_SECONDS
+        return ServerError(
+            f"no answer within {seconds:.0f} s",
+            trouble="lost" if connected else "unreachable",
+        )
+    text = str(cause) if isinstance(cause, OSError) else str(error)
+    return ServerError(
+        text or type(error).__name__, trouble="lost" if connected else "unreachable"
+    )
+
+
+def _refusal(said: dict[str, str]) -> ServerError:
+    """An ErrorResponse: C is its code, M the message, D the detail."""
+    code, message = said.get("C", ""), said.get("M", "")
+    if detail := said.get("D"):
+        message = f"{message}: {detail}"
+    trouble: Trouble = _TROUBLE.get(code, "refused")
+    if _NO_ENTRY in message:
+        trouble = "firewall"
+    return ServerError(message, trouble=trouble, code=code)

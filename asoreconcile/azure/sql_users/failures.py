@@ -1,0 +1,47 @@
+"""What a server's refusal means for the object: reason, words, and what to do. Pure."""
+
+from collections.abc import Mapping
+
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
+from asoreconcile.azure.sql_users.server import DatabaseServer, ServerError, Trouble
+
+_REASONS: Mapping[Trouble, str] = {
+    "unreachable": "ServerUnreachable",
+    "lost": "ServerUnreachable",
+    "tls": "ServerNotVerified",
+    "firewall": "BlockedByFirewall",
+    "sign-in": "AdministratorSignInFailed",
+    "owns": "UserOwnsObjects",
+    "refused": "RefusedByServer",
+}
+_ADVICE: Mapping[Trouble, str] = {
+    "unreachable": "see that it runs, that its name resolves here, and that the "
+    "network policies and firewalls on the way let the operator out on this port",
+    "lost": "it is tried again",
+    "tls": "the operator talks to servers over TLS alone, and to those whose "
+    "certificate it can verify",
+    "firewall": "add a firewall rule for the address that the operator comes from",
+    "sign-in": "see that serverAdminUsername, and the password or the identity, are "
+    "those of an administrator of the server",
+    "owns": "give it to another user (REASSIGN OWNED, ALTER AUTHORIZATION), or drop "
+    f"it; or set {RECONCILE_POLICY} to detach-on-delete to let only this object go",
+    "refused": "",
+}
+
+
+def condition_of(
+    error: ServerError, server: DatabaseServer, doing: str = ""
+) -> ConditionError:
+    """The condition of a failure. doing: the statement, without its secrets."""
+    code = f" ({error.code})" if error.code else ""
+    what = f" to {doing!r}" if doing else ""
+    advice = _ADVICE[error.trouble]
+    message = f"server {server} said{what}: {error}{code}"
+    if error.trouble in ("unreachable", "tls"):
+        message = f"server {server} cannot be used: {error}{code}"
+    return ConditionError(
+        f"{message}: {advice}" if advice else message,
+        reason=_REASONS[error.trouble],
+        retry=RetryClass.SLOW,
+    )

@@ -1,0 +1,173 @@
+"""The three kinds of users put together: dialect, driver, and how to sign in."""
+
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
+from typing import Any
+
+from asoreconcile.azure.sql_users.azure_sql import AzureSql
+from asoreconcile.azure.sql_users.lookups import UserLookups
+from asoreconcile.azure.sql_users.mysql import MySql
+from asoreconcile.azure.sql_users.owner import database_of, server_of
+from asoreconcile.azure.sql_users.planning import PlanSources, UserPlanner
+from asoreconcile.azure.sql_users.postgresql import PostgreSql
+from asoreconcile.azure.sql_users.quoting import unusable
+from asoreconcile.azure.sql_users.resource import DatabaseUsers
+from asoreconcile.azure.sql_users.server import DatabaseServer, Session, SignIn
+from asoreconcile.azure.sql_users.sessions import Sessions
+from asoreconcile.azure.sql_users.user_kind import UserKind
+from asoreconcile.base import tls
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.fencing import Fence
+from asoreconcile.base.objects import GroupKind, spec
+
+_POSTGRESQL_DATABASE = "postgres"
+_MYSQL_DATABASE = "mysql"
+# Whom a token for a server of MySQL is meant for, by the cloud that the server is in.
+ENTRA_SCOPES = {
+    ".mysql.database.azure.com": "https://ossrdbms-aad.database.windows.net/.default",
+    ".mysql.database.chinacloudapi.cn": (
+        "https://ossrdbms-aad.database.chinacloudapi.cn/.default"
+    ),
+    ".mysql.database.usgovcloudapi.net": (
+        "https://ossrdbms-aad.database.usgovcloudapi.net/.default"
+    ),
+}
+
+
+MakeContext = Callable[[], ssl.SSLContext]
+"""Makes what servers are verified by; called once, when it is needed."""
+
+
+def postgresql_kind(trust: MakeContext = tls.client_context) -> UserKind:
+    """PostgreSQL. trust: what servers are verified by."""
+
+    def connect(server: DatabaseServer, sign_in: SignIn) -> Session:
+        from asoreconcile.azure.sql_users.drivers import postgresql
+
+        return postgresql.connect(server, sign_in, context())
+
+    context = cache(trust)
+    dialect = PostgreSql()
+    find = partial(server_of, port=dialect.port, database=_POSTGRESQL_DATABASE)
+    return UserKind(dialect, connect, find, _by_password)
+
+
+def mysql_kind(
+    trust: MakeContext = tls.client_context,
+    scope_of: Callable[[DatabaseServer], str] | None = None,
+) -> UserKind:
+    """scope_of: whom a token for a server is meant for; by default by its cloud."""
+
+    def connect(server: DatabaseServer, sign_in: SignIn) -> Session:
+        from asoreconcile.azure.sql_users.drivers import mysql
+
+        return mysql.connect(server, sign_in, context())
+
+    context = cache(trust)
+    dialect = MySql()
+    find = partial(server_of, port=dialect.port, database=_MYSQL_DATABASE)
+    sign_in = partial(_by_password_or_token, scope_of=scope_of or entra_scope)
+    return UserKind(dialect, connect, find, sign_in)
+
+
+def azure_sql_kind() -> UserKind:
+    """Its driver trusts the authorities of SSL_CERT_FILE, else the system's."""
+
+    def connect(server: DatabaseServer, sign_in: SignIn) -> Session:
+        from asoreconcile.azure.sql_users.drivers import azure_sql
+
+        return azure_sql.connect(server, sign_in)
+
+    dialect = AzureSql()
+    find = partial(database_of, port=dialect.port)
+    return UserKind(dialect, connect, find, _by_password)
+
+
+def postgresql_users(
+    *, clock: Clock, fence: Fence | None = None, trust: MakeContext = tls.client_context
+) -> DatabaseUsers:
+    """Users of PostgreSQL. trust: what servers are verified by."""
+    return _users(postgresql_kind(trust), clock, fence)
+
+
+def mysql_users(
+    *,
+    clock: Clock,
+    fence: Fence | None = None,
+    trust: MakeContext = tls.client_context,
+    scope_of: Callable[[DatabaseServer], str] | None = None,
+) -> DatabaseUsers:
+    """scope_of: whom a token for a server is meant for; by default by its cloud."""
+    return _users(mysql_kind(trust, scope_of), clock, fence)
+
+
+def azure_sql_users(*, clock: Clock, fence: Fence | None = None) -> DatabaseUsers:
+    """Users of Azure SQL. fence: asked before each write."""
+    return _users(azure_sql_kind(), clock, fence)
+
+
+@contextmanager
+def user_planners(
+    sources: PlanSources, clock: Clock
+) -> Iterator[Mapping[GroupKind, UserPlanner]]:
+    """Who plans for users, by kind; their connections are closed at the end."""
+    with ExitStack() as opened:
+        planners: dict[GroupKind, UserPlanner] = {}
+        for group_kind, kind in {
+            GroupKind("dbformysql.azure.com", "User"): mysql_kind(),
+            GroupKind("dbforpostgresql.azure.com", "User"): postgresql_kind(),
+            GroupKind("sql.azure.com", "User"): azure_sql_kind(),
+        }.items():
+            sessions = Sessions(kind.connect, clock=clock)
+            opened.callback(sessions.close)
+            planners[group_kind] = UserPlanner(kind, sessions, sources)
+        yield planners
+
+
+def _users(kind: UserKind, clock: Clock, fence: Fence | None) -> DatabaseUsers:
+    return DatabaseUsers(kind, Sessions(kind.connect, clock=clock), fence=fence)
+
+
+def entra_scope(server: DatabaseServer) -> str:
+    """Raises ConditionError for a host that is none of Azure's: a token goes nowhere
+    else.
+    """
+    for suffix, scope in ENTRA_SCOPES.items():
+        if server.host.lower().endswith(suffix):
+            return scope
+    raise unusable(
+        f"{server.host!r} is no server of Azure Database for MySQL: no token is sent "
+        "to it; sign in with localUser.serverAdminPassword"
+    )
+
+
+def _by_password(lookups: UserLookups, server: DatabaseServer) -> SignIn:  # noqa: ARG001
+    local: dict[str, Any] = spec(lookups.obj).get("localUser") or {}
+    reference = local.get("serverAdminPassword")
+    if not reference:
+        raise unusable("spec.localUser.serverAdminPassword is missing: name a Secret")
+    return SignIn(_administrator(local), lookups.secret(reference))
+
+
+def _by_password_or_token(
+    lookups: UserLookups,
+    server: DatabaseServer,
+    *,
+    scope_of: Callable[[DatabaseServer], str],
+) -> SignIn:
+    content = spec(lookups.obj)
+    local = content.get("localUser") or {}
+    if local.get("serverAdminPassword"):
+        return _by_password(lookups, server)
+    user = _administrator(content.get("aadUser") or local)
+    token, holder = lookups.token(scope_of(server))
+    return SignIn(user, token, is_token=True, holder=holder)
+
+
+def _administrator(given: dict[str, Any]) -> str:
+    name = str(given.get("serverAdminUsername") or "")
+    if not name:
+        raise unusable("serverAdminUsername is missing: name an administrator")
+    return name

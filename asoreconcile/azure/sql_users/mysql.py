@@ -1,0 +1,257 @@
+"""Users of MySQL: which statements give an account what its spec says. Pure.
+
+An account is a name and a host. A user of Entra ID is made by Azure's own statement, at
+any host, and is called by its alias where it has one.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import attrs
+
+from asoreconcile.azure.sql_users.quoting import (
+    mysql_account,
+    mysql_identifier,
+    text,
+    unusable,
+)
+from asoreconcile.azure.sql_users.server import Session
+from asoreconcile.azure.sql_users.statement import Secret, Statement
+from asoreconcile.azure.sql_users.user import UserIdentity
+from asoreconcile.base.objects import JsonObject
+
+_ANYWHERE = "%"
+_ALL = "ALL PRIVILEGES"
+_GRANT_OPTION = "GRANT OPTION"
+_PRIVILEGE = re.compile(r"[A-Z][A-Z_]*( [A-Z_]+)*")
+# On the whole server, in the keys of `Account.privileges`.
+_SERVER = ""
+_ENTRA_PLUGINS = frozenset({"aad_auth"})
+_ACCOUNT = """
+SELECT plugin FROM mysql.user WHERE User = :name AND Host = :host
+"""
+_GRANTED = """
+SELECT grantee, '', privilege_type, is_grantable
+FROM information_schema.user_privileges
+WHERE grantee = :grantee AND privilege_type <> 'USAGE'
+UNION ALL
+SELECT grantee, table_schema, privilege_type, is_grantable
+FROM information_schema.schema_privileges WHERE grantee = :grantee
+UNION ALL
+SELECT grantee, '', '', is_grantable
+FROM information_schema.user_privileges
+WHERE grantee = :grantee AND privilege_type = 'USAGE'
+"""
+_RESERVED = frozenset(
+    {
+        *("azure_superuser", "mariadb.sys", "mysql", "mysql.infoschema"),
+        *("mysql.session", "mysql.sys", "root"),
+    }
+)
+
+
+@attrs.frozen
+class Account:
+    """An account as its spec wants it.
+
+    entra: the name of its user in Entra ID; "" for one with a password. privileges: by
+    database, "" being the whole server.
+    """
+
+    name: str
+    host: str
+    password: str = attrs.field(repr=False)
+    entra: str
+    privileges: Mapping[str, frozenset[str]]
+
+    @property
+    def identity(self) -> UserIdentity:
+        """Which user of the server it is."""
+        return {"name": self.name, "host": self.host}
+
+
+@attrs.frozen
+class AccountFacts:
+    """An account as the server has it."""
+
+    plugin: str
+    privileges: Mapping[str, frozenset[str]]
+
+
+class MySql:
+    """`dialect.Dialect` of MySQL."""
+
+    name: ClassVar[str] = "MySQL"
+    port: ClassVar[int] = 3306
+    renames: ClassVar[bool] = False
+    read_only: ClassVar[str] = "SET SESSION TRANSACTION READ ONLY"
+
+    def identity(self, name: str, spec: JsonObject) -> UserIdentity:
+        """Name and host; of a user of Entra ID the alias."""
+        entra = spec.get("aadUser")
+        if entra is not None:
+            return {"name": str(entra.get("alias") or name), "host": _ANYWHERE}
+        host = str(spec.get("hostname") or _ANYWHERE).lower()  # as the server has it
+        return {"name": name, "host": host}
+
+    def wanted(self, name: str, spec: JsonObject, *, password: str) -> Account:
+        """Raises ConditionError for a privilege that cannot be one."""
+        given = {_SERVER: spec.get("privileges") or ()}
+        given.update(spec.get("databasePrivileges") or {})
+        identity = self.identity(name, spec)
+        return Account(
+            name=identity["name"],
+            host=identity["host"],
+            password=password,
+            entra=name if spec.get("aadUser") is not None else "",
+            privileges={
+                place: frozenset(map(privilege, names or ()))
+                for place, names in given.items()
+            },
+        )
+
+    def prepared(self, session: Session, wanted: Account) -> Account:  # noqa: ARG002
+        """As it is: the server says nothing that is needed."""
+        return wanted
+
+    def facts(self, session: Session, identity: UserIdentity) -> AccountFacts | None:
+        """The account as the server has it; None where it has none."""
+        name, host = identity["name"], identity["host"]
+        found = session.query(_ACCOUNT, name=name, host=host)
+        if not found:
+            return None
+        grantee = f"'{name}'@'{host}'"
+        privileges: dict[str, set[str]] = {}
+        for whose, place, granted, grantable in session.query(
+            _GRANTED, grantee=grantee
+        ):
+            if whose != grantee:
+                continue  # these views compare letter case aside, accounts do not
+            held = privileges.setdefault(str(place), set())
+            if granted:
+                held.add(str(granted).upper())
+            if grantable == "YES":
+                held.add(_GRANT_OPTION)
+        return AccountFacts(
+            plugin=str(found[0][0] or ""),
+            privileges={place: frozenset(p) for place, p in privileges.items()},
+        )
+
+    def refusal(self, identity: UserIdentity, facts: AccountFacts | None) -> str:  # noqa: ARG002
+        """Why an account is none of ours, or ""."""
+        if identity["name"].lower() in _RESERVED:
+            return "it is an account of the server's own"
+        return ""
+
+    def is_user(self, identity: UserIdentity, name: str) -> bool:
+        """Whether an administrator's name means this account."""
+        return identity["name"] == name
+
+    def changes(
+        self, wanted: Account, facts: AccountFacts | None
+    ) -> Sequence[Statement]:
+        """All that is to be said, the password with it.
+
+        Raises ConditionError where the account has the name and is of the other type.
+        """
+        account = mysql_account(wanted.name, wanted.host)
+        is_entra = facts is not None and facts.plugin in _ENTRA_PLUGINS
+        if facts is not None and is_entra != bool(wanted.entra):
+            has, wants = ("Entra ID", "a password")[:: 1 if is_entra else -1]
+            raise unusable(
+                f"{account} signs in with {has}, and the spec wants {wants}: a user "
+                "stays of its type; drop it by hand, or choose another name"
+            )
+        made: tuple[Statement, ...] = ()
+        if not wanted.entra:
+            verb = "CREATE" if facts is None else "ALTER"
+            start = f"{verb} USER {account} IDENTIFIED BY "
+            made = (Statement.of(start, Secret(text(wanted.password))),)
+        elif facts is None:
+            alias = f" AS {text(wanted.name)}" if wanted.name != wanted.entra else ""
+            made = (Statement.of(f"CREATE AADUSER {text(wanted.entra)}{alias}"),)
+        return (*made, *self._grants(wanted, facts))
+
+    def differences(self, wanted: Account, facts: AccountFacts) -> Sequence[Statement]:
+        """What is to be said still, but for the password, which cannot be read."""
+        given = {
+            place: (names - {_ALL}) | _held(facts, place)
+            if self._has_some_of_all(wanted, facts, place)
+            else names
+            for place, names in wanted.privileges.items()
+        }
+        return self._grants(attrs.evolve(wanted, privileges=given), facts)
+
+    def unread(self, wanted: Account, facts: AccountFacts) -> Sequence[str]:
+        """The password, and whether ALL of a place is there: the server lists what
+        there is, and not whether that is all.
+        """
+        secret = () if wanted.entra else ("localUser.password",)
+        places = (
+            f"databasePrivileges.{place}" if place else "privileges"
+            for place in sorted(wanted.privileges)
+            if self._has_some_of_all(wanted, facts, place)
+        )
+        return (*secret, *places)
+
+    def rename(self, former: UserIdentity, now: UserIdentity) -> Sequence[Statement]:
+        """Another host of the same name: privileges stay."""
+        old = mysql_account(former["name"], former["host"])
+        new = mysql_account(now["name"], now["host"])
+        return (Statement.of(f"RENAME USER {old} TO {new}"),)
+
+    def drop(self, identity: UserIdentity) -> Sequence[Statement]:
+        """At its host alone."""
+        account = mysql_account(identity["name"], identity["host"])
+        return (Statement.of(f"DROP USER IF EXISTS {account}"),)
+
+    def _has_some_of_all(
+        self, wanted: Account, facts: AccountFacts, place: str
+    ) -> bool:
+        return _ALL in wanted.privileges[place] and bool(_held(facts, place))
+
+    def _grants(self, wanted: Account, facts: AccountFacts | None) -> list[Statement]:
+        account = mysql_account(wanted.name, wanted.host)
+        before = facts.privileges if facts is not None else {}
+        said: list[Statement] = []
+        for place in sorted({*before, *wanted.privileges}):
+            had = before.get(place, frozenset())
+            want = wanted.privileges.get(place, frozenset())
+            # All there are of a place but the right to give them on.
+            kept = had - {_GRANT_OPTION} if _ALL in want else frozenset()
+            on = "*.*" if place == _SERVER else f"{mysql_identifier(place)}.*"
+            if gone := sorted(had - want - kept):
+                said.append(
+                    Statement.of(f"REVOKE {', '.join(gone)} ON {on} FROM {account}")
+                )
+            if new := sorted(want - had):
+                said.append(
+                    Statement.of(f"GRANT {', '.join(new)} ON {on} TO {account}")
+                    if new != [_ALL] and _ALL not in new
+                    else Statement.of(f"GRANT {_ALL} ON {on} TO {account}")
+                )
+                if _ALL in new and _GRANT_OPTION in new:
+                    said.append(
+                        Statement.of(f"GRANT {_GRANT_OPTION} ON {on} TO {account}")
+                    )
+        return said
+
+
+def _held(facts: AccountFacts, place: str) -> frozenset[str]:
+    """What an account may do there; the right to give it on aside."""
+    return facts.privileges.get(place, frozenset()) - {_GRANT_OPTION}
+
+
+def privilege(stated: str) -> str:
+    """A privilege as the server writes it. Raises ConditionError for what is none:
+    nothing but words goes into a statement.
+    """
+    name = " ".join(str(stated).upper().split())
+    if name == "ALL":
+        name = _ALL
+    if not _PRIVILEGE.fullmatch(name):
+        raise unusable(
+            f"{stated!r} is no privilege: they are words such as SELECT or CREATE VIEW"
+        )
+    return name

@@ -1,0 +1,41 @@
+"""What a user's manifest means to its server: the statements, without secrets. Pure.
+
+As they are for a user that the server does not have: what is there already, only the
+server knows.
+"""
+
+from collections.abc import Mapping
+
+from asoreconcile.azure.catalogue.payload import Inputs
+from asoreconcile.azure.sql_users.azure_sql import AzureSql
+from asoreconcile.azure.sql_users.dialect import Dialect
+from asoreconcile.azure.sql_users.mysql import MySql
+from asoreconcile.azure.sql_users.postgresql import PostgreSql
+from asoreconcile.base.objects import GroupKind, JsonObject, key_of, spec
+from asoreconcile.redaction import HIDDEN
+
+DIALECTS: Mapping[GroupKind, Dialect] = {
+    GroupKind("dbformysql.azure.com", "User"): MySql(),
+    GroupKind("dbforpostgresql.azure.com", "User"): PostgreSql(),
+    GroupKind("sql.azure.com", "User"): AzureSql(),
+}
+
+
+def rendered_user(
+    group_kind: GroupKind,
+    obj: JsonObject,
+    inputs: Inputs | None = None,  # noqa: ARG001
+) -> JsonObject:
+    """The document of one user. inputs: not asked, as no secret is shown.
+
+    Raises ConditionError for what cannot be said.
+    """
+    dialect = DIALECTS[group_kind]
+    content = spec(obj)
+    name = str(content.get("azureName") or key_of(obj).name)
+    wanted = dialect.wanted(name, content, password=HIDDEN)
+    return {
+        "server": f"{dialect.name}, of owner {content['owner']['name']}",
+        "user": dict(dialect.identity(name, content)),
+        "statements": [one.shown for one in dialect.changes(wanted, None)],
+    }

@@ -1,0 +1,207 @@
+"""Connections, kept by server and credential: few, and closed with their last user.
+
+Nobody waits for one. Who finds all of a server's taken comes again in a moment; and who
+asks for a server that did not answer just now is told so at once: a server that hangs
+holds up no more workers than it may have connections, for one time limit.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+import attrs
+
+from asoreconcile.azure.sql_users.server import (
+    DatabaseServer,
+    OpenSession,
+    ServerError,
+    Session,
+    SignIn,
+)
+from asoreconcile.base import reconcile_context
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import AsoreconcileError, RetryError
+from asoreconcile.base.objects import ObjectKey
+
+MOST_SESSIONS = 2
+# Azure's load balancers forget connections after four minutes.
+IDLE_SECONDS = 120.0
+# For how long a server that did not answer is not asked again.
+SILENT_SECONDS = 20.0
+_TAKEN_SECONDS = 0.5
+
+_Place = tuple[DatabaseServer, str]
+
+
+@attrs.define(eq=False)
+class _Pool:
+    """Of one server and credential."""
+
+    idle: list[tuple[Session, float]] = attrs.field(factory=list)
+    taken: int = 0
+    users: set[ObjectKey] = attrs.field(factory=set)
+    silent_until: float = 0.0
+    silence: ServerError | None = None
+
+
+class Sessions:
+    """Safe from any thread."""
+
+    def __init__(self, connect: OpenSession, *, clock: Clock) -> None:
+        self._connect = connect
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._pools: dict[_Place, _Pool] = {}
+        self._place_of: dict[ObjectKey, _Place] = {}
+        self._closed = False
+
+    @contextmanager
+    def borrow(
+        self, user: ObjectKey, server: DatabaseServer, sign_in: SignIn
+    ) -> Iterator[Session]:
+        """A session for one object's reconcile. Blocks while one is opened.
+
+        Raises ServerError, also the one of a moment ago; RetryError while all of the
+        server's are taken.
+        """
+        place = (server, sign_in.digest)
+        pool = self._entered(user, place)
+        try:
+            session = self._opened(pool, server, sign_in)
+        except BaseException:
+            self._left(place, pool, None)
+            raise
+        trace = reconcile_context.trace()
+        span = trace.call("use database", server.host) if trace else nullcontext()
+        kept: Session | None = None
+        try:
+            with span:
+                yield session
+            kept = session
+        # What a server refuses leaves the session sound; only a bug or a break does
+        # not.
+        except AsoreconcileError as error:
+            if isinstance(error, ServerError) and error.trouble == "lost":
+                self._note_silence(pool, error)
+            else:
+                kept = session
+            raise
+        finally:
+            if kept is None:
+                session.close()
+            self._left(place, pool, kept)
+
+    def forget(self, user: ObjectKey) -> None:
+        """An object needs no session any more. What it was the last user of is closed,
+        on a thread of its own: a server may take its time for that.
+        """
+        with self._lock:
+            unused = self._abandoned(user)
+        _close_apart(unused)
+
+    def close(self) -> None:
+        """Close all that nobody has; nothing is kept from now on."""
+        with self._lock:
+            self._closed = True
+            sessions = [s for pool in self._pools.values() for s, _ in pool.idle]
+            for pool in self._pools.values():
+                pool.idle.clear()
+        for session in sessions:
+            session.close()
+
+    def count(self) -> int:
+        """How many sessions are open."""
+        with self._lock:
+            return sum(len(p.idle) + p.taken for p in self._pools.values())
+
+    def _entered(self, user: ObjectKey, place: _Place) -> _Pool:
+        unused: list[Session] = []
+        with self._lock:
+            if self._place_of.get(user, place) != place:
+                unused = self._abandoned(user)
+            pool = self._pools.setdefault(place, _Pool())
+            if pool.silence and self._clock.monotonic() < pool.silent_until:
+                raise pool.silence
+            if pool.taken >= MOST_SESSIONS:
+                raise RetryError(
+                    f"all connections to {place[0]} are taken",
+                    after_seconds=_TAKEN_SECONDS,
+                )
+            pool.taken += 1
+            pool.users.add(user)
+            self._place_of[user] = place
+        _close_apart(unused)
+        return pool
+
+    def _opened(self, pool: _Pool, server: DatabaseServer, sign_in: SignIn) -> Session:
+        stale: list[Session] = []
+        fresh: Session | None = None
+        with self._lock:
+            oldest = self._clock.monotonic() - IDLE_SECONDS
+            while pool.idle and fresh is None:
+                # The newest first, so that those beyond need grow old.
+                session, since = pool.idle.pop()
+                if since >= oldest:
+                    fresh = session
+                else:
+                    stale.append(session)
+        for session in stale:
+            session.close()
+        if fresh is not None:
+            return fresh
+        trace = reconcile_context.trace()
+        span = trace.call("connect database", server.host) if trace else nullcontext()
+        try:
+            with span:
+                opened = self._connect(server, sign_in)
+        except ServerError as error:
+            if error.trouble == "unreachable":
+                self._note_silence(pool, error)
+            raise
+        pool.silence = None
+        return opened
+
+    def _note_silence(self, pool: _Pool, error: ServerError) -> None:
+        with self._lock:
+            pool.silence = error
+            pool.silent_until = self._clock.monotonic() + SILENT_SECONDS
+
+    def _left(self, place: _Place, pool: _Pool, session: Session | None) -> None:
+        unused: list[Session] = []
+        with self._lock:
+            pool.taken -= 1
+            if session is not None:
+                if self._closed or not pool.users:
+                    unused.append(session)
+                else:
+                    pool.idle.append((session, self._clock.monotonic()))
+            if not pool.users and not pool.taken:
+                self._pools.pop(place, None)
+        for one in unused:
+            one.close()
+
+    def _abandoned(self, user: ObjectKey) -> list[Session]:
+        """The sessions of the place that a user leaves empty. Caller holds the lock."""
+        place = self._place_of.pop(user, None)
+        pool = self._pools.get(place) if place else None
+        if place is None or pool is None:
+            return []
+        pool.users.discard(user)
+        if pool.users:
+            return []
+        unused = [session for session, _ in pool.idle]
+        pool.idle.clear()
+        if not pool.taken:
+            del self._pools[place]
+        return unused
+
+
+def _close_apart(sessions: list[Session]) -> None:
+    if not sessions:
+        return
+
+    def close() -> None:
+        for session in sessions:
+            session.close()
+
+    threading.Thread(target=close, name="database-close", daemon=True).start()

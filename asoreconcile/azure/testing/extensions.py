@@ -1,0 +1,347 @@
+"""For tests of extensions: a reconcile without a cluster, and Azure as a table of
+responses.
+
+arm = FakeArm().on("POST", "/listKeys", "2021-06-01", {"primaryKey": "k"})
+req = ExportSecrets(fake_ctx(arm=arm), obj)
+assert export(req, returns(SecretExport())) == ...
+assert arm.sent == [("POST", f"{ARM_ID}/listKeys", "2021-06-01")]
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import suppress
+from typing import Any, NoReturn, TypeVar, cast
+
+import attrs
+
+from asoreconcile.azure.arm import outcomes
+from asoreconcile.azure.arm.errors import ArmError, parse_fault
+from asoreconcile.azure.arm.response import ArmResponse
+from asoreconcile.azure.arm.tokens import Token
+from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.middleware.context import (
+    MemoryOperations,
+    OperationStore,
+    ReconcileContext,
+)
+from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
+from asoreconcile.azure.middleware.extension_set import (
+    ANY_KIND,
+    Extension,
+    ExtensionSet,
+)
+from asoreconcile.azure.middleware.requests import (
+    ClassifyError,
+    ModifyPayload,
+    PreReconcileOwner,
+)
+from asoreconcile.base import jsontext
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import (
+    GroupKind,
+    GroupVersionKind,
+    JsonObject,
+    ObjectKey,
+    copy_json,
+    gvk_of,
+    key_of,
+)
+from asoreconcile.testing.clock import FakeClock
+
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
+ARM_ID = (
+    f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg"
+    "/providers/Microsoft.Sample/things/thing"
+)
+
+Res = TypeVar("Res")
+_NO_HEADERS: Mapping[str, str] = {}
+
+
+def returns(result: Res) -> Callable[[Any], Res]:
+    """A `call_next` that returns a value."""
+    return lambda _: result
+
+
+def fails_if_called(request: object) -> NoReturn:
+    """A `call_next` for extensions that must not call it."""
+    raise AssertionError(f"the next link was called with {type(request).__name__}")
+
+
+def arm_fault(status: int, code: str, message: str = "") -> ArmError:
+    """The error that the ARM client raises for such a response."""
+    content = jsontext.dumps({"error": {"code": code, "message": message or code}})
+    return parse_fault(ArmResponse(status, {}, content))
+
+
+class FakeArm:
+    """Responses of Azure by method, end of the path, and api-version.
+
+    Registering the same request again queues responses; the last one stays. What is not
+    registered is an AssertionError, or 404 for reads if unknown is "404". sent:
+    requests as (method, path, api-version), in order. bodies: sent with them. options:
+    query and headers of each DELETE. progress: as each POLL was told it.
+    """
+
+    def __init__(self, *, unknown: str = "fail") -> None:
+        self.sent: list[tuple[str, str, str]] = []
+        self.bodies: list[JsonObject] = []
+        self.options: list[JsonObject] = []
+        self.progress: list[outcomes.Progress] = []
+        self._unknown = unknown
+        self._answers: dict[tuple[str, str, str], list[Any]] = {}
+
+    def on(
+        self, method: str, path_suffix: str, api_version: str, answer: Any
+    ) -> "FakeArm":
+        """Register a response; returns self.
+
+        answer: a body, an `arm.outcomes` outcome, an exception to raise, or for LIST a
+        list of items. method is GET, PUT, POST, DELETE, LIST, or POLL with the token's
+        URL as the path and "" as the version.
+        """
+        key = (method, path_suffix, api_version)
+        self._answers.setdefault(key, []).append(answer)
+        return self
+
+    def get(self, arm_id: str, api_version: str, /) -> JsonObject:
+        """A copy of the registered body.
+
+        Raises the registered error, or the one for unknowns.
+        """
+        body: JsonObject = copy_json(self._answer("GET", arm_id, api_version))
+        return body
+
+    def head(self, arm_id: str, api_version: str, /) -> bool:
+        """True if a HEAD is registered and answers, False for a 404; raises other
+        errors.
+        """
+        try:
+            self._answer("HEAD", arm_id, api_version)
+        except ArmError as error:
+            if error.status == 404:
+                return False
+            raise
+        return True
+
+    def put(
+        self, arm_id: str, api_version: str, body: JsonObject, /
+    ) -> outcomes.ArmOutcome:
+        """The registered outcome; the body sent is kept in `bodies`."""
+        self.bodies.append(body)
+        return self._outcome("PUT", arm_id, api_version)
+
+    def delete(
+        self,
+        arm_id: str,
+        api_version: str,
+        /,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] = _NO_HEADERS,
+    ) -> outcomes.ArmOutcome:
+        """The registered outcome; query and headers are kept in `options`."""
+        self.options.append({"query": dict(query or {}), "headers": dict(headers)})
+        return self._outcome("DELETE", arm_id, api_version)
+
+    def post(
+        self,
+        arm_id_with_action: str,
+        api_version: str,
+        body: JsonObject | None = None,
+        /,
+    ) -> outcomes.ArmOutcome:
+        """The registered outcome; a body that was sent is kept in `bodies`."""
+        if body is not None:
+            self.bodies.append(body)
+        return self._outcome("POST", arm_id_with_action, api_version)
+
+    def list(
+        self,
+        path: str,
+        api_version: str,
+        /,
+        *,
+        query: Mapping[str, str] | None = None,
+    ) -> Iterator[JsonObject]:
+        """The registered list, item by item; the query is not looked at."""
+        del query
+        return iter(copy_json(self._answer("LIST", path, api_version)))
+
+    def poll(
+        self, token: Token, progress: outcomes.Progress = outcomes.NO_PROGRESS, /
+    ) -> outcomes.ArmOutcome:
+        """The outcome registered for POLL of the token's URL; the progress is kept."""
+        self.progress.append(progress)
+        return self._outcome("POLL", token.url, "")
+
+    def _outcome(self, method: str, path: str, api_version: str) -> outcomes.ArmOutcome:
+        answer = self._answer(method, path, api_version)
+        if isinstance(answer, outcomes.ArmOutcome):
+            return answer
+        return outcomes.OperationDone(copy_json(answer))
+
+    def _answer(self, method: str, path: str, api_version: str) -> Any:
+        self.sent.append((method, path, api_version))
+        for (known, suffix, version), queue in self._answers.items():
+            if (known, version) == (method, api_version) and path.endswith(suffix):
+                answer = queue.pop(0) if len(queue) > 1 else queue[0]
+                if isinstance(answer, Exception):
+                    raise answer
+                return answer
+        if self._unknown == "404":
+            if method == "LIST":
+                return []
+            raise arm_fault(404, "ResourceNotFound")
+        raise AssertionError(f"unexpected request: {method} {path} ({api_version})")
+
+
+class FakeObjects:
+    """A cluster of the objects given, found by kind and key; owners by `spec.owner`."""
+
+    def __init__(self, objects: Iterable[JsonObject] = ()) -> None:
+        self._objects = {(gvk_of(o).group_kind, key_of(o)): o for o in objects}
+
+    def get(self, group_kind: GroupKind, key: ObjectKey, /) -> JsonObject | None:
+        """The object given at the start, not a copy; None if there is none."""
+        return self._objects.get((group_kind, key))
+
+    def owner_of(self, obj: JsonObject, /) -> JsonObject | None:
+        """The object in the same namespace that `spec.owner.name` names, of any kind;
+        or None.
+        """
+        name = ((obj.get("spec") or {}).get("owner") or {}).get("name")
+        here = key_of(obj).namespace
+        for (_, key), owner in self._objects.items():
+            if key == ObjectKey(here, name or ""):
+                return owner
+        return None
+
+
+@attrs.frozen
+class FakeVersion:
+    """What extensions read of a `KindVersion`."""
+
+    gvk: GroupVersionKind
+    api_version: str
+    arm_type: str = "Microsoft.Sample/things"
+
+    @property
+    def group_kind(self) -> GroupKind:
+        """The kind without its version, as extensions look others up."""
+        return self.gvk.group_kind
+
+
+_UNREAD: JsonObject = {}
+
+
+def fake_version(
+    api_version: str = "2024-01-01", kind: GroupKind | None = None
+) -> KindVersion:
+    """A stand-in for a catalogue entry, at an ARM api-version."""
+    gk = kind or GroupKind("sample.azure.com", "Thing")
+    gvk = GroupVersionKind(gk.group, "v" + api_version.replace("-", ""), gk.kind)
+    return cast("KindVersion", FakeVersion(gvk, api_version))
+
+
+def fake_ctx(
+    version: KindVersion | None = None,
+    *,
+    arm: FakeArm | None = None,
+    arm_id: str = ARM_ID,
+    raw: JsonObject | None = _UNREAD,
+    objects: Iterable[JsonObject] = (),
+    clock: FakeClock | None = None,
+    operations: OperationStore | None = None,
+    polls: MutableMapping[str, outcomes.PollState] | None = None,
+) -> ReconcileContext:
+    """A reconcile of one object.
+
+    raw: what `raw_get` answers (None: Azure has none); without it `arm` is asked.
+    operations: give the same one to two contexts to see a reconcile resumed after a
+    restart; give them the same polls, too, to see it resumed without one.
+    """
+    ctx = ReconcileContext(
+        version=version or fake_version(),
+        arm=arm or FakeArm(),
+        arm_id=arm_id,
+        subscription_id=SUBSCRIPTION,
+        objects=FakeObjects(objects),
+        log=Logger("asoreconcile.azure.testing.extensions"),
+        clock=clock or FakeClock(),
+        operations=operations or MemoryOperations(),
+        polls={} if polls is None else polls,
+    )
+    if raw is not _UNREAD:
+        ctx.observed(raw)
+    return ctx
+
+
+def check_extension_set(
+    extension_set: ExtensionSet,
+    *,
+    kinds: Iterable[GroupKind],
+    samples: Iterable[JsonObject] = (),
+) -> None:
+    """Check the rules for every extension set; for third-party tests.
+
+    Its kinds exist, its links differ, and no link changes its request or calls the next
+    one twice, tried with an empty object and with each sample CR of the link's kind.
+    kinds: of the catalogue. Raises AssertionError, ExtensionError or NextCalledTwice.
+    """
+    known = frozenset(kinds)
+    Extensions.compose([extension_set], kinds=known)
+    links = extension_set.freeze()
+    for link in links:
+        twins = [
+            one
+            for one in links
+            if (one.point, one.kind, one.name) == (link.point, link.kind, link.name)
+        ]
+        assert len(twins) == 1, f"{link.name} is registered twice for {link.kind}"
+    crs = list(samples)
+    for link in links:
+        kind = min(known) if link.kind == ANY_KIND else link.kind
+        mine = [cr for cr in crs if gvk_of(cr).group_kind == kind]
+        for cr in ({"metadata": {"name": "sample"}}, *mine):
+            _try(link, kind, cr)
+
+
+def _try(link: Extension, kind: GroupKind, cr: JsonObject) -> None:
+    request = _request(link, kind, copy_json(cr))
+    before = _content(request)
+    calls = []
+
+    def call_next(inner: Any) -> Any:
+        calls.append(inner)
+        return DefaultHandlers().of(link.point)(inner)
+
+    with suppress(AsoreconcileError):  # refusing a sample is an answer too
+        link.run(request, call_next)
+    assert _content(request) == before, f"{link.name} changes its request"
+    if link.point.next_at_most_once:
+        assert len(calls) <= 1, f"{link.name} calls its next link {len(calls)} times"
+
+
+def _request(link: Extension, kind: GroupKind, cr: JsonObject) -> Any:
+    version = fake_version(kind=kind)
+    ctx = fake_ctx(version, arm=FakeArm(unknown="404"))
+    match link.point.request:
+        case request if request is ModifyPayload:
+            return ModifyPayload(ctx, cr, {"name": "sample", "properties": {}})
+        case request if request is PreReconcileOwner:
+            return PreReconcileOwner(ctx, cr)
+        case request if request is ClassifyError:
+            return ClassifyError(version, arm_fault(400, "BadRequest"))
+        case request:
+            return request(ctx, cr)
+
+
+def _content(request: Any) -> bytes:
+    fields = {
+        name: value
+        for name in ("obj", "owner", "payload")
+        if (value := getattr(request, name, None)) is not None
+    }
+    return jsontext.dumps(fields)

@@ -1,0 +1,1 @@
+"""Shared foundations of the library: errors, objects, clock, threads, JSON, TLS."""

@@ -1,0 +1,201 @@
+"""Rate limiters: how long to wait before the next try, given the failure.
+
+Call `delay` once per failure, and `forget` when a key succeeded or is gone. Limiters
+keep a bounded set of keys: a key without a failure for its time to live is dropped
+(RL-2). All are safe from any thread and never block.
+"""
+
+import random
+import threading
+from collections.abc import Callable, Hashable
+from typing import Protocol
+
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import check_number
+
+# No `forget` follows if an object is deleted while it fails: its key expires (RL-2).
+_TTL_SECONDS = 3600.0
+# 2**64 times any base is past every cap; more would overflow a float.
+_MAX_DOUBLINGS = 64
+
+
+class RateLimiter(Protocol):
+    """Decides how long a key waits after a failure."""
+
+    def delay(self, key: Hashable, error: BaseException | None = None) -> float:
+        """Seconds to wait, counting this call as one more failure of the key.
+
+        Never less than the error itself asks for (`asked_delay`). Rules: RL-1, RL-3.
+        """
+
+    def forget(self, key: Hashable) -> None:
+        """The key succeeded, failed terminally or is gone: its next failure counts as
+        the first.
+        """
+
+    def retries(self, key: Hashable) -> int:
+        """Failures counted since the key was last forgotten."""
+
+
+def asked_delay(error: BaseException | None) -> float:
+    """The seconds that a failure asks to wait, 0.0 if it does not say.
+
+    Reads `after_seconds` (RetryError) or `retry_after_seconds` (the `Retry-After` of an
+    API) along the chain of causes; the longest wins. Rule: RL-3.
+    """
+    asked = 0.0
+    seen = set()  # `raise error from error` makes a ring
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        for name in ("after_seconds", "retry_after_seconds"):
+            value = getattr(error, name, None)
+            if isinstance(value, int | float):
+                asked = max(asked, value)
+        error = error.__cause__
+    return asked
+
+
+class ItemExponential:
+    """`base * 2**failures`, capped. Rules: RL-1, RL-2, RL-3.
+
+    base_seconds, max_seconds: the first and the longest delay.
+    jitter: up to this share is added (0.1 means 0-10 %), even past the cap, so that
+    objects that failed together are not retried together.
+    ttl_seconds: a key that did not fail for this long is forgotten; default an hour or
+    four times the cap, whichever is longer.
+    """
+
+    def __init__(
+        self,
+        base_seconds: float,
+        max_seconds: float,
+        *,
+        clock: Clock,
+        jitter: float = 0.0,
+        uniform: Callable[[float, float], float] = random.uniform,
+        ttl_seconds: float | None = None,
+    ) -> None:
+        """Raises TypeError or ValueError for an invalid or negative time."""
+        check_number("base_seconds", base_seconds, least=0)
+        check_number("max_seconds", max_seconds, least=0)
+        self._base_seconds = base_seconds
+        self._max_seconds = max_seconds
+        self._jitter = jitter
+        self._uniform = uniform
+        if ttl_seconds is None:
+            ttl_seconds = max(_TTL_SECONDS, 4 * max_seconds)
+        self._failures = _Failures(clock, ttl_seconds)
+
+    def delay(self, key: Hashable, error: BaseException | None = None) -> float:
+        """Seconds until this key's next try, and count one more failure for it.
+
+        The delay that the error asks for is a lower bound, even above `max_seconds`.
+        Never blocks. Rules: RL-1, RL-3.
+        """
+        failures = self._failures.count(key)
+        ramp = self._base_seconds * 2.0 ** min(failures, _MAX_DOUBLINGS)
+        seconds = max(min(ramp, self._max_seconds), asked_delay(error))
+        if self._jitter:
+            seconds *= self._uniform(1.0, 1.0 + self._jitter)
+        return seconds
+
+    def forget(self, key: Hashable) -> None:
+        """Start again from the shortest delay: the key succeeded or is gone."""
+        self._failures.forget(key)
+
+    def retries(self, key: Hashable) -> int:
+        """Failures counted for the key so far; 0 for an unknown key.
+
+        Rule: DQ-5.
+        """
+        return self._failures.of(key)
+
+    def __len__(self) -> int:
+        """The number of keys kept now."""
+        return len(self._failures)
+
+
+class TokenBucket:
+    """A rate shared by all keys: each call takes a token, and waits for it if there is
+    none.
+
+    A taken token cannot be returned; `forget` does nothing.
+    """
+
+    def __init__(self, qps: float, burst: int, *, clock: Clock) -> None:
+        """qps: tokens per second, more than 0; burst: the most tokens at once, 1 or
+        more. Raises TypeError or ValueError for other values: no call would ever get a
+        token.
+        """
+        check_number("qps", qps, least=0, above=True)
+        check_number("burst", burst, least=1)
+        self._qps = qps
+        self._burst = float(burst)
+        self._clock = clock
+        self._tokens = self._burst
+        self._seen = clock.monotonic()
+        self._lock = threading.Lock()
+
+    def delay(self, key: Hashable, error: BaseException | None = None) -> float:  # noqa: ARG002 - one bucket for all keys
+        """Take a token for this call; returns the seconds until it is available.
+
+        Never blocks.
+
+        Calls that come while no token is left get consecutive times.
+        """
+        now = self._clock.monotonic()
+        with self._lock:
+            earned = max(0.0, now - self._seen) * self._qps
+            self._tokens = min(self._burst, self._tokens + earned) - 1
+            self._seen = max(self._seen, now)
+            owed = -self._tokens / self._qps
+        return max(0.0, owed, asked_delay(error))
+
+    def forget(self, key: Hashable) -> None:
+        """Does nothing: taken tokens stay taken."""
+
+    def retries(self, key: Hashable) -> int:  # noqa: ARG002 - see above
+        """Always 0: the bucket is shared and does not count per key."""
+        return 0
+
+
+class _Failures:
+    """Counts by key, least recently used first, so that expired keys are at the
+    front.
+    """
+
+    def __init__(self, clock: Clock, ttl_seconds: float) -> None:
+        self._clock = clock
+        self._ttl_seconds = ttl_seconds
+        self._by_key: dict[Hashable, tuple[int, float]] = {}
+        self._lock = threading.Lock()
+
+    def count(self, key: Hashable) -> int:
+        """Add one failure; return how many there were before."""
+        now = self._clock.monotonic()
+        with self._lock:
+            self._expire(now)
+            before, _ = self._by_key.pop(key, (0, now))
+            self._by_key[key] = (before + 1, now)
+            return before
+
+    def of(self, key: Hashable) -> int:
+        now = self._clock.monotonic()
+        with self._lock:
+            count, used = self._by_key.get(key, (0, now))
+            return 0 if now - used >= self._ttl_seconds else count
+
+    def forget(self, key: Hashable) -> None:
+        with self._lock:
+            self._by_key.pop(key, None)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._by_key)
+
+    def _expire(self, now: float) -> None:
+        while self._by_key:
+            oldest = next(iter(self._by_key))
+            if now - self._by_key[oldest][1] < self._ttl_seconds:
+                return
+            del self._by_key[oldest]

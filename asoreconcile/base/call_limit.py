@@ -1,0 +1,329 @@
+"""The total time limit of one call to a server, and how a stop cancels it.
+
+A socket timeout limits only silence: it restarts with each address, handshake and byte,
+so a slow trickle of bytes can hold a worker forever. A call limit covers everything:
+name resolution, connection, request, response head and body. It is the caller's limit,
+or the time left of the reconcile if that is less. A stop cuts the connection of a
+pending read; a write may take until the end of the stop, because its response says what
+was done. Rules: D9, TH-9, RF-13.
+"""
+
+import errno
+import ipaddress
+import os
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
+from contextvars import ContextVar, Token
+from typing import Any
+
+from asoreconcile.base import reconcile_context
+from asoreconcile.base.clock import Clock, Timer
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.reconcile_context import Context
+from asoreconcile.base.single_flight import SingleFlight
+from asoreconcile.base.stop_signal import StopSignal
+
+# A healthy server still answers during a stop; a hanging one must not delay the next
+# leader.
+READ_SECONDS_AFTER_STOP = 2.0
+# The share of the connection time: one address that drops packets must not use all of
+# it.
+_LEAST_SECONDS_AN_ADDRESS = 2.0
+# `poll` counts in milliseconds.
+_GRAIN_SECONDS = 0.002
+
+_Address = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
+_RESOLVING: SingleFlight[tuple[str, int], Sequence[_Address]] = SingleFlight(
+    own_thread=True, name="resolve-name"
+)
+os.register_at_fork(after_in_child=_RESOLVING.forget_all)
+_CALL: ContextVar["Call | None"] = ContextVar("asoreconcile_call", default=None)
+
+
+class Call:
+    """A call in progress. One thread makes it; any thread may cancel it.
+
+    seconds: its total time; None without a limit. is_read: see `limited`.
+    """
+
+    __slots__ = (
+        "_clock",
+        "_is_cut",
+        "_is_ended",
+        "_lock",
+        "_socket",
+        "_stop",
+        "_timer",
+        "is_read",
+        "seconds",
+        "until",
+    )
+
+    def __init__(self, seconds: float | None, *, is_read: bool = True) -> None:
+        self.seconds = seconds
+        self.is_read = is_read
+        self.until = None if seconds is None else time.monotonic() + seconds
+        """When it is over (`time.monotonic`); None without a limit."""
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._is_cut = False
+        self._stop: StopSignal | None = None
+        self._clock: Clock | None = None
+        self._timer: Timer | None = None
+        self._is_ended = False
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until it is over, not below 0; None without a limit."""
+        if self.until is None:
+            return None
+        return max(0.0, self.until - time.monotonic())
+
+    @property
+    def is_cut(self) -> bool:
+        """True once the call was cancelled; it stays True."""
+        return self._is_cut
+
+    @property
+    def is_over(self) -> bool:
+        """True if no useful time is left. Always False without a limit."""
+        return self.is_over_at(time.monotonic())
+
+    def is_over_at(self, now: float) -> bool:
+        """As `is_over`. now: a recent `time.monotonic`, to save reading it again."""
+        return self.until is not None and self.until - now <= _GRAIN_SECONDS
+
+    def within(self, seconds: float | None) -> float | None:
+        """A socket timeout of at most the time left."""
+        left = self.left
+        if left is None or seconds is None:
+            return seconds if left is None else max(left, _GRAIN_SECONDS)
+        return max(min(left, seconds), _GRAIN_SECONDS)
+
+    def covers(self, seconds: float | None, *, is_read: bool) -> bool:
+        """Whether an inner limit would end no sooner, and be cancelled by the same
+        stop.
+        """
+        left = self.left
+        is_shorter = left is None or seconds is None or left <= seconds
+        return self.is_read == is_read and is_shorter
+
+    def go_on_for(self, seconds: float | None) -> None:
+        """Replace the limit, for a response that is read as it arrives.
+
+        It is shorter if the reconcile has less time left.
+        """
+        limits = [
+            s for s in (seconds, reconcile_context.seconds_left()) if s is not None
+        ]
+        self.seconds = seconds = min(limits, default=None)
+        self.until = None if seconds is None else time.monotonic() + seconds
+
+    def uses(self, connected: socket.socket | None) -> None:
+        """Set the socket to shut down when the call is cancelled."""
+        with self._lock:
+            self._socket = connected
+            is_cut = self._is_cut
+        # The call was cancelled while the socket was being opened.
+        if is_cut and connected is not None:
+            cut(connected)
+
+    def cut_off(self) -> None:
+        """Cancel the call: its pending read, send or connect fails now."""
+        with self._lock:
+            self._is_cut = True
+            connected = self._socket
+        if connected is not None:
+            cut(connected)
+
+    def heed(self, stop: StopSignal, clock: Clock) -> None:
+        """Until `end`: a stop cancels this call at the stop's end; a read soon after
+        the stop is requested.
+        """
+        self._stop, self._clock = stop, clock
+        stop.add(self, self._set_timer)
+
+    def end(self) -> None:
+        """Stops no longer cancel this call."""
+        if self._stop is None:
+            return
+        self._stop.remove(self)
+        with self._lock:
+            self._is_ended = True
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def _set_timer(self) -> None:
+        # A repeated stop may give more time: the timer is set again with each.
+        stop, clock = self._stop, self._clock
+        if stop is None or clock is None:
+            return
+        ends = [] if stop.deadline is None else [stop.deadline]
+        if self.is_read:
+            ends.append(clock.monotonic() + READ_SECONDS_AFTER_STOP)
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            # A concurrent stop may still be calling.
+            if ends and not self._is_ended:
+                self._timer = clock.call_at(min(ends), self.cut_off)
+
+    def explain(self) -> str:
+        """The reason, if the call failed because of its limit; otherwise "".
+
+        Raises StoppedError if it was cancelled: the server is not the cause.
+        """
+        if self._is_cut:
+            raise StoppedError("the controller is stopping")
+        return f"timed out after {self.seconds:.1f} s" if self.is_over else ""
+
+
+def limited(
+    seconds: float | None, *, is_read: bool, outlives: bool = False
+) -> AbstractContextManager[Call]:
+    """Within the block all connections of this thread keep to one limit.
+
+    seconds: the caller's limit; shorter if the reconcile or an outer call has less time
+    left. is_read: the call changes nothing, so a stop may cancel it early. outlives:
+    the call goes on after the block, with its own limit.
+    Raises DeadlineError or StoppedError, before anything is done, if the reconcile has
+    no time left.
+    """
+    return _Limited(seconds, is_read=is_read, outlives=outlives)
+
+
+class _Limited:
+    """The block of `limited`. Not a generator, for speed: each request passes here."""
+
+    __slots__ = ("_call", "_is_read", "_outlives", "_seconds", "_token", "_write")
+
+    def __init__(self, seconds: float | None, *, is_read: bool, outlives: bool) -> None:
+        self._seconds, self._is_read, self._outlives = seconds, is_read, outlives
+        self._token: Token[Call | None] | None = None
+        self._write: Token[Context | None] | None = None
+        self._call: Call | None = None
+
+    def __enter__(self) -> Call:
+        context, outer = reconcile_context.current(), _CALL.get()
+        left = None if context is None else context.seconds_left
+        if context is not None and left == 0:
+            context.check()
+        seconds, is_read = self._seconds, self._is_read
+        # A request and its sending share one limit and one cancellation.
+        if (
+            outer is not None
+            and not self._outlives
+            and outer.covers(seconds, is_read=is_read)
+        ):
+            return outer
+        if left is not None and (seconds is None or left < seconds):
+            seconds = left
+        if outer is not None:
+            left = outer.left
+            if left is not None and (seconds is None or left < seconds):
+                seconds = left
+        call = self._call = Call(seconds, is_read=is_read)
+        if context is not None and context.stop is not None:
+            call.heed(context.stop, context.clock)
+        if not is_read:
+            self._write = reconcile_context.begin_write()
+        self._token = _CALL.set(call)
+        return call
+
+    def __exit__(self, *_: object) -> None:
+        if self._token is None or self._call is None:
+            return  # the outer call goes on
+        if self._write is not None:
+            reconcile_context.end_write(self._write)
+        self._call.end()
+        _CALL.reset(self._token)
+
+
+def current() -> Call | None:
+    """The current call of this thread; None outside `limited`."""
+    return _CALL.get()
+
+
+def cut(connected: socket.socket) -> None:
+    """Shut a connection down so that a blocked reader returns; a plain close would
+    not.
+    """
+    with suppress(OSError):
+        # Not the TLS socket's method: that would drop its TLS state while a thread
+        # reads.
+        socket.socket.shutdown(connected, socket.SHUT_RDWR)
+
+
+def open_socket(
+    host: str,
+    port: int,
+    *,
+    call: Call,
+    seconds: float | None,
+    options: Sequence[tuple[int, int, int | bytes]],
+    source_address: tuple[str, int] | None = None,
+) -> socket.socket:
+    """Connect to one of a name's addresses; the current call can cancel it.
+
+    seconds: for all addresses together; less if the call has less left. Raises OSError:
+    the last address's.
+    """
+    connecting = Call(call.within(seconds))
+    addresses = _addresses(host, port, connecting)
+    failure = OSError("the name has no address")
+    for number, (family, kind, protocol, _, address) in enumerate(addresses):
+        # Try the first address even without time left, so that the error is its own.
+        if number and connecting.is_over:
+            raise TimeoutError
+        connected = socket.socket(family, kind, protocol)
+        try:
+            call.uses(connected)
+            connected.settimeout(_share(connecting, len(addresses) - number))
+            for option in options:
+                connected.setsockopt(*option)
+            if source_address:
+                connected.bind(source_address)
+            connected.connect(address)
+        except OSError as error:
+            failure = error
+            call.uses(None)
+            connected.close()
+        except BaseException:
+            connected.close()
+            raise
+        else:
+            return connected
+    raise failure
+
+
+def _share(connecting: Call, addresses: int) -> float | None:
+    """Seconds for the next address, with this many left to try."""
+    left = connecting.left
+    if left is None:
+        return None
+    return connecting.within(max(left / addresses, _LEAST_SECONDS_AN_ADDRESS))
+
+
+def _addresses(host: str, port: int, connecting: Call) -> Sequence[_Address]:
+    """Resolve a name. Raises OSError.
+
+    A resolver call cannot be cancelled: it runs on a separate thread, once for all
+    concurrent callers.
+    """
+
+    def resolve() -> Sequence[_Address]:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+    # An address needs no resolver, and so no thread.
+    host = host.strip("[]")
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        try:
+            return _RESOLVING.do((host, port), resolve, at_most_seconds=connecting.left)
+        except RuntimeError as error:  # CPython's message when no thread can be started
+            raise OSError(errno.EAGAIN, f"cannot look the name up: {error}") from error
+    return resolve()

@@ -1,0 +1,368 @@
+"""Reads and writes JSON text of any depth that the API server accepts. Pure.
+
+kube-apiserver accepts documents nested 10,000 levels deep, in every field of free-form
+JSON. orjson writes 254 levels and reads 1,024, and a recursive Python function fails
+even earlier. No code reads such depths: the data is only stored and passed on. So a
+part deeper than LEVELS is kept as one value, `DeepJson`, and written as JSON again:
+everything that `loads` returns is shallow enough for recursive functions.
+
+All JSON that may come from users' objects goes through here. orjson is used directly
+only for our own JSON (`pyproject.toml` names the files).
+"""
+
+import re
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import orjson
+
+from asoreconcile.base import foreign_json
+
+LEVELS = 100
+"""The maximum depth of plain values: far more than people write by hand, and few enough
+for six frames per level within Python's limit of a thousand.
+"""
+MOST_LEVELS = 10_000
+"""As in kube-apiserver: deeper text is invalid JSON."""
+
+JSONDecodeError = orjson.JSONDecodeError
+
+# How many levels orjson writes, and its error text for more levels than it reads
+# (1,024).
+_ORJSON_WRITES = 254
+_TOO_DEEP = re.compile("depth|recursion", re.IGNORECASE)
+_ROOM = _ORJSON_WRITES - LEVELS
+# Possessive, as `re` else remembers each sign of a string to come back to. The quote
+# may be missing: to look for a string again inside of one without an end would take
+# the square of its length.
+_TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)|[\[\]{}]', re.DOTALL)
+_OPENING, _CLOSING = (ord(b"{"), ord(b"[")), (ord(b"}"), ord(b"]"))
+
+
+class DeepJson:
+    """A deeply nested part of a document, kept as text. Immutable.
+
+    text: its JSON, with sorted names. Equal to the same value, sealed or plain.
+    """
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+
+    def opened(self) -> Any:
+        """Parse the part as a document of its own: LEVELS of it are plain."""
+        return loads(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DeepJson):
+            return self.text == other.text
+        if isinstance(other, (dict, list)):
+            return self.text == dumps(other, sort_keys=True)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __str__(self) -> str:
+        return self.text.decode()
+
+    def __repr__(self) -> str:
+        return f"<deep JSON of {len(self.text)} bytes>"
+
+
+def loads(text: bytes | str) -> Any:
+    """Parse a document, with its deep parts sealed. Raises JSONDecodeError."""
+    body = text.encode() if isinstance(text, str) else text
+    found = loads_plain(body)
+    # With so few brackets it cannot be deep; otherwise writing it again shows it.
+    if len(body) <= LEVELS or _brackets(body) <= LEVELS:
+        return found
+    if shallow_text(found) is not None:
+        return found
+    return _sealed(foreign_json.mended(body))
+
+
+def loads_plain(text: bytes) -> Any:
+    """As `loads`, but up to 1,024 levels may be plain: at orjson's full speed, for
+    callers that check the depth later (`cache.entry`). Unpaired surrogates and invalid
+    UTF-8 are read as Go reads them. Raises JSONDecodeError.
+    """
+    try:
+        return orjson.loads(text)
+    except JSONDecodeError as error:
+        if not isinstance(text, bytes):
+            raise  # as orjson: only text can be JSON
+        mended = foreign_json.mended(text)
+        if mended != text:
+            return loads_plain(mended)
+        # Other errors cannot be fixed by parsing again.
+        if not _TOO_DEEP.search(error.msg):
+            raise
+        return _sealed(text)
+
+
+def loads_foreign(text: bytes) -> Any:
+    """As `loads_plain`, with `NoNumber` for invalid numbers. Raises JSONDecodeError."""
+    try:
+        return loads_plain(text)
+    except JSONDecodeError as refused:
+        try:
+            return foreign_json.loads_lenient(text)
+        except JSONDecodeError:
+            raise refused from None
+
+
+def settled(value: Any) -> Any:
+    """The value with its deep parts sealed as by `loads`; the value itself if none is
+    deep.
+    """
+    return value if shallow_text(value) is not None else loads(dumps(value))
+
+
+def dumps(
+    value: Any, *, sort_keys: bool = False, default: Callable[[Any], Any] | None = None
+) -> bytes:
+    """Serialize a document of any depth.
+
+    default: converts a value that JSON cannot represent. Raises TypeError.
+    """
+    option = orjson.OPT_SORT_KEYS if sort_keys else None
+    try:
+        return orjson.dumps(value, option=option)
+    except TypeError:
+        return _dumped(value, default, option)
+
+
+def _dumped(
+    value: Any, default: Callable[[Any], Any] | None, option: int | None
+) -> bytes:
+    """As `dumps`, for a value with sealed parts or more levels than orjson writes.
+
+    A part stands as a marked string until the rest is written. `orjson.Fragment` would
+    do, but as of 3.13 what closes around a fragment is written past the end of its
+    buffer once about a hundred levels are open.
+    """
+    parts: list[bytes] = []
+
+    def serialize(one: Any) -> Any:
+        if isinstance(one, DeepJson):
+            parts.append(one.text)
+            return f"{_MARK}{len(parts) - 1}"
+        if default is None:
+            raise TypeError(f"no JSON for {type(one).__name__}")
+        return default(one)
+
+    try:
+        text = orjson.dumps(value, default=serialize, option=option)
+    except TypeError:
+        if shallow_text(value) is not None or not _is_deep(value):
+            raise
+        parts.clear()
+        text = b"".join(_written(value, serialize, option))
+    return _MARKED.sub(lambda found: parts[int(found[1])], text) if parts else text
+
+
+# Never leaves this module, so no text can contain it by accident or on purpose.
+_MARK = uuid.uuid4().hex
+_MARKED = re.compile(b'"' + _MARK.encode() + rb'(\d+)"')
+
+
+def shallow_text(value: Any) -> bytes | None:
+    """The text of a value without parts that `loads` would seal; None for other values.
+
+    Most objects have fewer brackets than LEVELS, and so no such depth. For the others
+    orjson checks it on its way: it gives up at a depth of its own, so the value is
+    written inside as many lists as make up the difference. Objects alike come one
+    after the other: what the last one was says what is tried first.
+    """
+    try:
+        if _LAST.has_few_brackets:
+            text = orjson.dumps([value])
+            # One more than LEVELS: that of the list.
+            if _brackets(text) <= LEVELS + 1:
+                # Cut out, as orjson's result keeps three times its size to grow in.
+                return text[1:-1]
+        nest = _NEST
+        nest.inner[0] = value
+        try:
+            text = orjson.dumps(nest.outer)[_ROOM:-_ROOM]
+        finally:
+            nest.inner[0] = None
+    except TypeError:
+        return None
+    _LAST.has_few_brackets = _brackets(text) <= LEVELS
+    return text
+
+
+def _brackets(text: bytes) -> int:
+    """The number of opening brackets, including those in strings. `count` would visit
+    each byte.
+    """
+    return 2 * len(text) - len(text.replace(b"{", b"")) - len(text.replace(b"[", b""))
+
+
+class _Last:
+    """What the last text was. Of all threads: a wrong guess costs a try and no more,
+    and what belongs to a thread takes as long to look up as a text to be counted.
+    """
+
+    __slots__ = ("has_few_brackets",)
+
+    def __init__(self) -> None:
+        self.has_few_brackets = True
+
+
+_LAST = _Last()
+
+
+class _Nest(threading.local):
+    """Lists within lists, and a place inside; one a thread, made once."""
+
+    def __init__(self) -> None:
+        self.inner: list[Any] = [None]
+        self.outer = self.inner
+        for _ in range(_ROOM - 1):
+            self.outer = [self.outer]
+
+
+_NEST = _Nest()
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether the value has more plain levels than orjson writes."""
+    level = [value]
+    for _ in range(_ORJSON_WRITES):
+        level = [inner for outer in level for inner in _containers(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _containers(value: Any) -> list[Any]:
+    members = value.values() if isinstance(value, dict) else value
+    if not isinstance(value, (dict, list, tuple)):
+        return []
+    return [one for one in members if isinstance(one, (dict, list, tuple))]
+
+
+def _written(
+    value: Any, default: Callable[[Any], Any], option: int | None
+) -> Iterator[bytes]:
+    """Serialize a value of any depth, piece by piece, without recursion."""
+    todo: list[tuple[bytes, Any]] = [(b"", value)]
+    while todo:
+        text, here = todo.pop()
+        yield text
+        if here is _NOTHING:
+            continue
+        if not _containers(here):
+            yield orjson.dumps(here, default=default, option=option)
+            continue
+        is_object = isinstance(here, dict)
+        members: list[tuple[bytes, Any]]
+        if is_object:
+            names = sorted(here) if option else list(here)
+            members = [(orjson.dumps(name) + b":", here[name]) for name in names]
+        else:
+            members = [(b"", one) for one in here]
+        yield b"{" if is_object else b"["
+        todo.append((b"}" if is_object else b"]", _NOTHING))
+        pieces = [
+            (b"," + text if at else text, one) for at, (text, one) in enumerate(members)
+        ]
+        todo += reversed(pieces)
+
+
+_NOTHING = object()
+
+
+class DepthError(JSONDecodeError):
+    """Text nested deeper than MOST_LEVELS. pos: the position of the first bracket too
+    deep.
+    """
+
+
+def seal(text: bytes, replace: Callable[[bytes], bytes], *, levels: int) -> bytes:
+    """JSON text with each part beyond so many levels replaced by another value's text.
+
+    Parts come from the inside out, so that each is nested `levels` deep at most.
+    Raises JSONDecodeError, and what `replace` raises.
+    """
+    layers: list[list[bytes]] = [[]]
+    depth = copied = 0
+    for token in _TOKENS.finditer(text):
+        sign = text[token.start()]
+        if sign in _OPENING:
+            depth += 1
+            if depth > MOST_LEVELS:
+                raise DepthError("exceeded max depth", "", token.start())
+            if depth % levels == 1 and depth > 1:
+                layers[-1].append(text[copied : token.start()])
+                layers.append([])
+                copied = token.start()
+        elif sign in _CLOSING:
+            if depth % levels == 1 and depth > 1:
+                layers[-1].append(text[copied : token.end()])
+                part = b"".join(layers.pop())
+                layers[-1].append(replace(part))
+                copied = token.end()
+            depth -= 1
+        elif not token[1]:
+            raise JSONDecodeError("a string has no end", "", token.start())
+    layers[-1].append(text[copied:])
+    return b"".join(piece for layer in layers for piece in layer)
+
+
+def _sealed(text: bytes) -> Any:
+    """A document of JSON text, each part beyond LEVELS sealed. Raises JSONDecodeError.
+
+    A part that was read stands as a mark in what is around it, which no text can hold
+    by chance or on purpose. It is put in there once, at the end: a part would else be
+    written again for each hundred levels around it.
+    """
+    mark, parts = uuid.uuid4().hex.encode(), list[bytes]()
+
+    def replace(part: bytes) -> bytes:
+        read = orjson.loads(part)
+        parts.append(orjson.dumps(read, option=orjson.OPT_SORT_KEYS))
+        return b'"%s%d"' % (mark, len(parts) - 1)
+
+    found = orjson.loads(seal(text, replace, levels=LEVELS))
+    _put_in(found, mark.decode(), _Parts(parts, re.compile(b'"%s(\\d+)"' % mark)))
+    return found
+
+
+class _Parts:
+    """Texts by number, in which others of them are marked."""
+
+    def __init__(self, texts: list[bytes], marked: re.Pattern[bytes]) -> None:
+        self._texts = texts
+        self._marked = marked
+
+    def whole(self, number: int) -> DeepJson:
+        """One of them with all that is in it."""
+        pieces, todo = list[bytes](), list[bytes | int]([number])
+        while todo:
+            here = todo.pop()
+            if isinstance(here, bytes):
+                pieces.append(here)
+                continue
+            # By turns: text, and the number of what follows it.
+            split = self._marked.split(self._texts[here])
+            todo += [int(one) if at % 2 else one for at, one in enumerate(split)][::-1]
+        return DeepJson(b"".join(pieces))
+
+
+def _put_in(found: Any, mark: str, parts: _Parts) -> None:
+    """Put the parts into a document of few levels, in the places of their marks."""
+    level = [found]
+    while level:
+        for here in level:
+            members = here.items() if isinstance(here, dict) else enumerate(here)
+            for name, value in list(members):
+                if isinstance(value, str) and value.startswith(mark):
+                    here[name] = parts.whole(int(value.removeprefix(mark)))
+        level = [inner for outer in level for inner in _containers(outer)]

@@ -1,0 +1,238 @@
+"""Structured logging: a constant message and key/values, over stdlib logging.
+
+A reconcile binds its identity once (`bound(...)`), and every log record within it on
+that thread carries it. The library configures nothing; `cmd/` calls `configure`.
+
+Keys are lowerCamelCase. Known secrets (`redaction`) are hidden in every field, and in
+records of other libraries; values that were not declared as secrets are not hidden.
+"""
+
+import json
+import logging
+import sys
+import traceback
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from types import MappingProxyType, NoneType
+from typing import Any, TextIO
+
+from asoreconcile.base import jsontext
+from asoreconcile.redaction import redact
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_BOUND: ContextVar[Mapping[str, Any]] = ContextVar(
+    "asoreconcile_log",
+    default=_NOTHING,
+)
+_FIELDS = "asoreconcile_fields"
+_MAX_VALUE_LENGTH = 2048
+_HARMLESS = (bool, int, float, NoneType)
+
+
+class Uncut(str):
+    """A field value that is never truncated, for text that a person on call
+    needs in full.
+    """
+
+    __slots__ = ()
+
+
+class Logger:
+    """A named logger whose records carry key/values.
+
+    Cheap to make; safe from any thread. Levels as in stdlib logging.
+    """
+
+    __slots__ = ("_fields", "_logger")
+
+    def __init__(self, name: str, fields: Mapping[str, Any] | None = None) -> None:
+        self._logger = logging.getLogger(name)
+        self._fields = fields or {}
+
+    def bind(self, **fields: Any) -> "Logger":
+        """The same logger with more fields on each of its records."""
+        return Logger(self._logger.name, {**self._fields, **fields})
+
+    def debug(self, message: str, **fields: Any) -> None:
+        """How something was done; off by default."""
+        self._emit(logging.DEBUG, message, fields)
+
+    def info(self, message: str, **fields: Any) -> None:
+        """What happened, in order."""
+        self._emit(logging.INFO, message, fields)
+
+    def warning(self, message: str, **fields: Any) -> None:
+        """A problem that is handled or will be retried."""
+        self._emit(logging.WARNING, message, fields)
+
+    def error(self, message: str, **fields: Any) -> None:
+        """A problem that a person must look at."""
+        self._emit(logging.ERROR, message, fields)
+
+    def exception(self, message: str, **fields: Any) -> None:
+        """As `error`, with the exception being handled."""
+        self._emit(logging.ERROR, message, fields, exc_info=True)
+
+    def _emit(
+        self,
+        level: int,
+        message: str,
+        fields: Mapping[str, Any],
+        *,
+        exc_info: bool = False,
+    ) -> None:
+        if self._logger.isEnabledFor(level):
+            # Here and not in the formatter, so that it applies to all handlers.
+            extra = {_FIELDS: _shown({**_BOUND.get(), **self._fields, **fields})}
+            # `log` would search all frames for the first that is not its own.
+            frame = sys._getframe(2)  # noqa: SLF001 - as logging does
+            record = self._logger.makeRecord(
+                self._logger.name,
+                level,
+                frame.f_code.co_filename,
+                frame.f_lineno,
+                message,
+                (),
+                sys.exc_info() if exc_info else None,
+                frame.f_code.co_name,
+                extra,
+            )
+            self._logger.handle(record)
+
+
+def bound(**fields: Any) -> AbstractContextManager[None]:
+    """Add fields to every record of this thread until the block ends."""
+    return _Bound(fields)
+
+
+class _Bound:
+    """The block of `bound`. Not a generator, for speed: each reconcile passes here."""
+
+    __slots__ = ("_fields", "_token")
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._fields = fields
+
+    def __enter__(self) -> None:
+        self._token = _BOUND.set({**_BOUND.get(), **self._fields})
+
+    def __exit__(self, *_: object) -> None:
+        _BOUND.reset(self._token)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per line: time, level, logger, message, then the fields.
+
+    Values longer than 2 KB are cut, except those that are `Uncut`.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as one line of JSON.
+
+        Values that JSON cannot represent raise no error.
+        """
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(
+                timespec="milliseconds"
+            ),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _message(record),
+        }
+        for key, value in getattr(record, _FIELDS, {}).items():
+            line[key] = _cut(value)
+        if record.exc_info:
+            line["exception"] = _stack(record)
+        try:
+            return jsontext.dumps(line, default=str).decode()
+        except (TypeError, ValueError):
+            # For example an unpaired surrogate or a number too large: write it escaped.
+            return json.dumps(line, default=str)
+
+
+class TextFormatter(logging.Formatter):
+    """`time LEVEL message key=value ...` for a person at a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as one line, and its stack trace below. Times are UTC."""
+        stamp = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")
+        fields = "".join(
+            f" {key}={_cut(value)}"
+            for key, value in getattr(record, _FIELDS, {}).items()
+        )
+        text = f"{stamp[:-3]} {record.levelname:<7} {_message(record)}{fields}"
+        if record.exc_info:
+            text += "\n" + _stack(record)
+        return text
+
+
+def configure(
+    *,
+    json: bool = True,
+    level: int = logging.INFO,
+    stream: TextIO | None = None,
+    errors_only: Iterable[str] = (),
+) -> None:
+    """Send this process's records to a stream (stderr). For entry points only.
+
+    level: for our own records; other libraries log from WARNING on. errors_only:
+    loggers that log only errors, such as those that also warn about errors they raise.
+    """
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter() if json else TextFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("asoreconcile").setLevel(level)
+    for name in errors_only:
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
+def _message(record: logging.LogRecord) -> str:
+    """The message, redacted if it comes from another library; ours are constants."""
+    message = record.getMessage()
+    return message if hasattr(record, _FIELDS) else redact(message, namespace=None)
+
+
+def _stack(record: logging.LogRecord) -> str:
+    """The stack of the exception that was being handled."""
+    fields = getattr(record, _FIELDS, _NOTHING)
+    text = "".join(traceback.format_exception(*(record.exc_info or ())))
+    return redact(text, namespace=_namespace(fields))
+
+
+def _shown(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields without secrets. Few have any, so one check covers them all first."""
+    namespace = _namespace(fields)
+    texts = [str(v) for v in fields.values() if not isinstance(v, _HARMLESS)]
+    joined = "\n".join(texts)
+    if redact(joined, namespace=namespace) == joined:
+        return fields
+    return {name: _redacted(value, namespace) for name, value in fields.items()}
+
+
+def _namespace(fields: Mapping[str, Any]) -> str | None:
+    """The namespace whose secrets may be in a record; all namespaces if it has none."""
+    return str(fields.get("namespace") or "") or None
+
+
+def _redacted(value: Any, namespace: str | None) -> Any:
+    if isinstance(value, _HARMLESS):
+        return value
+    if isinstance(value, Mapping):
+        return {str(k): _redacted(v, namespace) for k, v in value.items()}
+    # Not a named tuple, which has a text of its own: a key, for one.
+    if type(value) is tuple or isinstance(value, list | set | frozenset):
+        return [_redacted(v, namespace) for v in value]
+    text = redact(str(value), namespace=namespace)
+    return Uncut(text) if isinstance(value, Uncut) else text
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, Uncut):
+        return str(value)
+    if isinstance(value, str) and len(value) > _MAX_VALUE_LENGTH:
+        return value[:_MAX_VALUE_LENGTH] + "..."
+    return value

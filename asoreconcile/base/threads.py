@@ -1,0 +1,173 @@
+"""Runs the long-lived threads of a process, and restarts one that dies.
+
+    target returns, or raises StoppedError  ->  it has ended
+    target raises anything else             ->  logged and counted; called again after a
+                                                pause, on the same thread
+
+Watches, the event writer, timers, listeners, the elector and all other long-lived
+threads are started here. `runtime.health.ThreadsAlive` shows which are down,
+`RuntimeMetrics.threads` counts deaths. Rules: TH-9, TH-10.
+"""
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Self
+
+import attrs
+
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.errors import AsoreconcileError, StoppedError
+from asoreconcile.base.log import Logger
+
+_log = Logger(__name__)
+
+_FIRST_PAUSE_SECONDS = 1.0
+_LAST_PAUSE_SECONDS = 30.0
+# A thread that ran for this long fails for a new reason: its back-off restarts.
+_SOUND_AFTER_SECONDS = 60.0
+
+
+class NoThreadError(AsoreconcileError, RuntimeError):
+    """The machine cannot start another thread for this process."""
+
+
+def begin(thread: threading.Thread) -> None:
+    """Start a thread. Raises NoThreadError, which names the thread and says what to
+    do.
+    """
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise NoThreadError(
+            f"no thread {thread.name!r}: {error} (ulimit -u, or the pod's pids limit)"
+        ) from error
+
+
+@attrs.frozen
+class ThreadCrash:
+    """The crashes of all threads with one name.
+
+    count: since the start of the process. error: the type of the last exception; its
+    text is only in the log, as unauthenticated readers must not see it.
+    """
+
+    count: int
+    error: str
+
+
+def _wait(event: threading.Event, seconds: float) -> bool:
+    # By its own method: there are other implementations of events.
+    return event.wait(seconds)
+
+
+class Threads:
+    """Starts daemon threads and restarts those that die. Safe from any thread."""
+
+    def __init__(
+        self,
+        *,
+        wait: Callable[[threading.Event, float], bool] = _wait,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """wait, monotonic: those of a `Clock`; default real time, which a clock's own
+        timer thread needs.
+        """
+        self._wait = wait
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._crashes: dict[str, ThreadCrash] = {}
+        self._down: dict[int, str] = {}
+        self._tickets = itertools.count()
+
+    @classmethod
+    def timed_by(cls, clock: Clock) -> Self:
+        """Threads whose restart pauses use a clock."""
+        return cls(wait=clock.wait, monotonic=clock.monotonic)
+
+    def start(
+        self,
+        name: str,
+        target: Callable[[], None],
+        *,
+        stopping: threading.Event | None = None,
+    ) -> threading.Thread:
+        """Call `target` on a new thread, and again whenever it raises.
+
+        The first pause is 1 s, doubled up to 30 s while calls fail within a minute.
+        stopping: once set, the target is not called again, and a pause ends.
+        Raises NoThreadError if no thread can be started.
+        """
+        stopping = stopping or threading.Event()
+        thread = threading.Thread(
+            target=partial(self._keep, name, target, stopping), name=name, daemon=True
+        )
+        begin(thread)
+        return thread
+
+    def record_crash(self, name: str, error: BaseException) -> None:
+        """Log and count a crash that the owner recovers from itself. Call it while
+        handling the exception.
+        """
+        self._record(name, error)
+        _log.exception("Thread died", thread=name)
+
+    def fell(
+        self, name: str, error: BaseException, *, starts_again_in: float
+    ) -> Callable[[], None]:
+        """Log and count a crash, and show the thread as down until the returned
+        function is called. For threads that their owner restarts after a pause, in
+        seconds. Call it while handling the exception.
+        """
+        self._record(name, error)
+        _log.exception("Thread died", thread=name, startsAgainIn=starts_again_in)
+        ticket = next(self._tickets)
+        with self._lock:
+            self._down[ticket] = name
+
+        def revived() -> None:
+            with self._lock:
+                self._down.pop(ticket, None)
+
+        return revived
+
+    def crashes(self) -> Mapping[str, ThreadCrash]:
+        """The crashes so far, by thread name."""
+        with self._lock:
+            return dict(self._crashes)
+
+    def down(self) -> list[str]:
+        """The names of threads that are dead now and will be restarted."""
+        with self._lock:
+            return sorted(self._down.values())
+
+    def _keep(
+        self, name: str, target: Callable[[], None], stopping: threading.Event
+    ) -> None:
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            began = self._monotonic()
+            try:
+                target()
+            except StoppedError:
+                return
+            except BaseException as error:  # noqa: BLE001 - also what ends programs: on a thread it would end just that
+                if self._monotonic() - began >= _SOUND_AFTER_SECONDS:
+                    pause = _FIRST_PAUSE_SECONDS
+                revived = self.fell(name, error, starts_again_in=pause)
+            else:
+                return
+            try:
+                if self._wait(stopping, pause):
+                    return
+            finally:
+                revived()
+            pause = min(2 * pause, _LAST_PAUSE_SECONDS)
+
+    def _record(self, name: str, error: BaseException) -> None:
+        with self._lock:
+            known = self._crashes.get(name)
+            count = 1 + (known.count if known else 0)
+            self._crashes[name] = ThreadCrash(count, type(error).__name__)

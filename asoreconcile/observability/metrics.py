@@ -1,0 +1,307 @@
+"""The runtime's metric families, by controller-runtime's and client-go's names.
+
+`RuntimeMetrics` holds every family on one registry; create one per process. Series
+appear when a queue, controller or informer requests its part (`queue`, `controller`,
+`informer`). Depth, ages and sync states are read by callbacks at each scrape, so they
+are never stale.
+
+Thread-safe.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import attrs
+from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from asoreconcile.base.threads import Threads
+from asoreconcile.observability.histogram import Histogram, HistogramFamily
+from asoreconcile.observability.reconcile_metrics import (
+    ControllerMetrics,
+    ReconcileFamilies,
+)
+
+_QUEUE_LABELS = ("name", "controller")
+# 1e-8 s times ten, twelve times.
+_QUEUE_BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))
+# client-go's.
+_REQUEST_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+
+
+@attrs.frozen
+class QueueSnapshot:
+    """A queue's numbers at one moment.
+
+    depth: ready keys by priority label. adds, retries: totals since it was made.
+    unfinished_seconds, longest_seconds: sum and maximum of the ages of the keys being
+    processed.
+    """
+
+    depth: Mapping[str, int]
+    adds: int
+    retries: int
+    unfinished_seconds: float
+    longest_seconds: float
+
+
+@attrs.frozen
+class QueueMetrics:
+    """One queue's part."""
+
+    queue_seconds: Histogram
+    work_seconds: Histogram
+    expose: Callable[[Callable[[], QueueSnapshot]], None]
+    """Set the function that each scrape calls."""
+
+
+class RuntimeMetrics:
+    """The runtime's metric families on one registry.
+
+    Thread-safe; create one per process.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+        self._queue_seconds = HistogramFamily(
+            "workqueue_queue_duration_seconds",
+            "How long a key stays in the queue before it is taken",
+            _QUEUE_LABELS,
+            buckets=_QUEUE_BUCKETS,
+            registry=registry,
+        )
+        self._work_seconds = HistogramFamily(
+            "workqueue_work_duration_seconds",
+            "How long processing a key takes",
+            _QUEUE_LABELS,
+            buckets=_QUEUE_BUCKETS,
+            registry=registry,
+        )
+        self._requests = Counter(
+            "rest_client_requests_total",
+            "Requests to the Kubernetes API by status code, method and host",
+            ("code", "method", "host"),
+            registry=registry,
+        )
+        self._request_seconds = HistogramFamily(
+            "rest_client_request_duration_seconds",
+            "How long a request to the Kubernetes API takes, by verb and host",
+            ("verb", "host"),
+            buckets=_REQUEST_BUCKETS,
+            registry=registry,
+        )
+        self._by_request: dict[tuple[str, str, str], tuple[Histogram, Counter]] = {}
+        self._leader = Gauge(
+            "leader_election_master_status",
+            "1 while this process holds the lease",
+            ("name",),
+            registry=registry,
+        )
+        self._controllers = ReconcileFamilies(registry)
+        self._queues = _Queues()
+        self._informers = _Informers()
+        registry.register(self._queues)
+        registry.register(self._informers)
+
+    def queue(self, name: str) -> QueueMetrics:
+        """The series of the queue of the controller `name`."""
+        return QueueMetrics(
+            queue_seconds=self._queue_seconds.of(name, name),
+            work_seconds=self._work_seconds.of(name, name),
+            expose=lambda snapshot: self._queues.expose(name, snapshot),
+        )
+
+    def controller(self, name: str) -> ControllerMetrics:
+        """The series of one controller, zero-initialised."""
+        return ControllerMetrics(self._controllers, name)
+
+    def leader(self, name: str) -> Gauge:
+        """The series of one lease. Rule: LE-9."""
+        return self._leader.labels(name)
+
+    def kube_request(self, code: str, method: str, host: str, seconds: float) -> None:
+        """Count one request to the Kubernetes API.
+
+        code: the status, or `<error>` without a response. method: GET also for a LIST.
+        seconds: until the response; for a watch until it began.
+        """
+        series = self._by_request.get((code, method, host))
+        if series is None:
+            # Cached: a lookup by labels takes longer than counting.
+            series = self._by_request[code, method, host] = (
+                self._request_seconds.of(method, host),
+                self._requests.labels(code, method, host),
+            )
+        time, count = series
+        time.observe(seconds)
+        count.inc()
+
+    def informer(
+        self,
+        kind: str,
+        *,
+        has_synced: Callable[[], bool],
+        idle_seconds: Callable[[], float | None],
+        unreadable: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """Show an informer: whether it has synced, the seconds since its watch last
+        delivered an event or bookmark (None: never), and how many objects it left out
+        as unreadable.
+        """
+        self._informers.by_kind[kind] = (has_synced, idle_seconds, unreadable)
+
+    def threads(self, threads: Threads) -> None:
+        """Show how many long-lived threads have died, and how many are dead now. Call
+        once per registry.
+        """
+        self.registry.register(_ThreadCrashCollector(threads))
+
+    def expose_server_probe(
+        self, seconds_since_answer: Callable[[], float], renewed: Callable[[], int]
+    ) -> None:
+        """Show how long ago the API server last answered, and how many watches were
+        reopened because it did not. Call once per registry.
+        """
+        self.registry.register(_ServerProbeCollector(seconds_since_answer, renewed))
+
+    def forget(self, name: str) -> None:
+        """Drop the scrape callbacks of a queue or informer that no longer exists."""
+        self._queues.by_name.pop(name, None)
+        self._informers.by_kind.pop(name, None)
+
+
+class _Queues(Collector):
+    """Reads every queue when scraped."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Callable[[], QueueSnapshot]] = {}
+
+    def expose(self, name: str, snapshot: Callable[[], QueueSnapshot]) -> None:
+        self.by_name[name] = snapshot
+
+    def collect(self) -> Iterator[Metric]:
+        depth = GaugeMetricFamily(
+            "workqueue_depth",
+            "Keys ready to be taken",
+            labels=(*_QUEUE_LABELS, "priority"),
+        )
+        adds = CounterMetricFamily(
+            "workqueue_adds_total", "Keys that became ready", labels=_QUEUE_LABELS
+        )
+        retries = CounterMetricFamily(
+            "workqueue_retries_total", "Adds with a delay", labels=_QUEUE_LABELS
+        )
+        unfinished = GaugeMetricFamily(
+            "workqueue_unfinished_work_seconds",
+            "Sum of the ages of the keys being processed",
+            labels=_QUEUE_LABELS,
+        )
+        longest = GaugeMetricFamily(
+            "workqueue_longest_running_processor_seconds",
+            "Age of the key being processed for longest",
+            labels=_QUEUE_LABELS,
+        )
+        for name, read in list(self.by_name.items()):
+            now = read()
+            labels = (name, name)
+            for priority, count in now.depth.items():
+                depth.add_metric((*labels, priority), count)
+            adds.add_metric(labels, now.adds)
+            retries.add_metric(labels, now.retries)
+            unfinished.add_metric(labels, now.unfinished_seconds)
+            longest.add_metric(labels, now.longest_seconds)
+        yield from (depth, adds, retries, unfinished, longest)
+
+    def describe(self) -> list[Metric]:
+        """No families: without this method, registering would scrape."""
+        return []
+
+
+class _Informers(Collector):
+    """Reads every informer when scraped."""
+
+    def __init__(self) -> None:
+        self.by_kind: dict[
+            str,
+            tuple[Callable[[], bool], Callable[[], float | None], Callable[[], int]],
+        ] = {}
+
+    def collect(self) -> Iterator[Metric]:
+        synced = GaugeMetricFamily(
+            "informer_synced",
+            "1 once the cache holds the kind's first list",
+            labels=("kind",),
+        )
+        idle = GaugeMetricFamily(
+            "informer_seconds_since_watch_activity",
+            "Seconds since the kind's watch delivered anything, bookmarks included",
+            labels=("kind",),
+        )
+        unread = GaugeMetricFamily(
+            "informer_unreadable_objects",
+            "Objects of the kind that the cache cannot read, and leaves out",
+            labels=("kind",),
+        )
+        for kind, (has_synced, idle_seconds, unreadable) in list(self.by_kind.items()):
+            synced.add_metric((kind,), float(has_synced()))
+            unread.add_metric((kind,), unreadable())
+            seconds = idle_seconds()
+            if seconds is not None:
+                idle.add_metric((kind,), seconds)
+        yield from (synced, idle, unread)
+
+    def describe(self) -> list[Metric]:
+        """As in `_Queues`."""
+        return []
+
+
+class _ThreadCrashCollector(Collector):
+    """Reads the crashes of a process's threads when scraped."""
+
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+
+    def collect(self) -> Iterator[Metric]:
+        crashes = CounterMetricFamily(
+            "asoreconcile_thread_deaths",
+            "Times that a long-lived thread died of an exception",
+            labels=("thread",),
+        )
+        for name, crash in sorted(self._threads.crashes().items()):
+            crashes.add_metric((name,), crash.count)
+        yield crashes
+        yield GaugeMetricFamily(
+            "asoreconcile_threads_down",
+            "Long-lived threads that are dead now, until they are started again",
+            value=len(self._threads.down()),
+        )
+
+    def describe(self) -> list[Metric]:
+        """As in `_Queues`."""
+        return []
+
+
+class _ServerProbeCollector(Collector):
+    """Reads the API server probe when scraped."""
+
+    def __init__(
+        self, seconds_since_answer: Callable[[], float], renewed: Callable[[], int]
+    ) -> None:
+        self._seconds_since_answer = seconds_since_answer
+        self._renewed = renewed
+
+    def collect(self) -> Iterator[Metric]:
+        yield GaugeMetricFamily(
+            "asoreconcile_api_server_silent_seconds",
+            "Seconds since the API server last answered a probe; asked every 15 s",
+            value=self._seconds_since_answer(),
+        )
+        yield CounterMetricFamily(
+            "asoreconcile_watches_renewed",
+            "Watches opened anew after the API server had been silent",
+            value=self._renewed(),
+        )
+
+    def describe(self) -> list[Metric]:
+        """As in `_Queues`."""
+        return []

@@ -1,0 +1,71 @@
+"""What admission leaves alone, and how much it says."""
+
+import pytest
+
+from asoreconcile.azure.catalogue.problems import Problem
+from asoreconcile.azure.controllers.admission import Admission
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.objects import GroupVersionKind, ObjectKey, copy_json
+from asoreconcile.webhooks.admission import AdmissionRequest, Allowed, Denied
+
+VNET = GroupVersionKind("network.azure.com", "v20250301", "VirtualNetwork")
+STORED = "v20250301storage"
+WRONG = {"owner": {}}
+
+
+def request(spec, *, gvk=VNET, subresource="", old=None, **metadata):
+    obj = {"metadata": {"name": "it", "namespace": "ns", **metadata}, "spec": spec}
+    return AdmissionRequest(
+        operation="CREATE" if old is None else "UPDATE",
+        gvk=gvk,
+        key=ObjectKey("ns", "it"),
+        obj=obj,
+        old=old,
+        subresource=subresource,
+        dry_run=False,
+        user={},
+        options={},
+    )
+
+
+@pytest.fixture
+def admission():
+    return Admission(builtin())
+
+
+LEFT_ALONE = {
+    "subresource": {"subresource": "status"},
+    "on its way out": {"deletionTimestamp": "2026-01-01T00:00:00Z"},
+    "stored form": {"gvk": GroupVersionKind(VNET.group, STORED, VNET.kind)},
+    "unknown version": {"gvk": GroupVersionKind(VNET.group, "v1", VNET.kind)},
+    "unknown kind": {"gvk": GroupVersionKind(VNET.group, "v1", "Widget")},
+}
+
+
+@pytest.mark.parametrize("more", LEFT_ALONE.values(), ids=LEFT_ALONE)
+def test_r10_1_what_is_not_for_us_is_let_in_as_it_is(admission, more):
+    asked = request(WRONG, **more)
+    before = copy_json(asked.obj)
+    assert admission.validate(asked) == Allowed()
+    assert admission.mutate(asked) == before
+    assert isinstance(admission.validate(request(WRONG)), Denied)
+    assert admission.mutate(request(WRONG)) != before
+
+
+@pytest.mark.parametrize("count", [19, 20, 21, 25])
+def test_at_most_twenty_problems_are_told(count):
+    problems = [Problem(f"spec.field{n}", "is wrong") for n in range(count)]
+    admission = Admission(builtin(), lambda _version, _obj: problems)
+    denied = admission.validate(request({"owner": {"name": "rg"}}))
+    told = denied.message.split("; ")
+    shown = min(count, 20)
+    assert told[:shown] == [str(problem) for problem in problems[:shown]]
+    assert told[shown:] == ([f"and {count - 20} more"] if count > 20 else [])
+
+
+def test_r10_3_a_name_that_is_given_anew_stays(admission):
+    """Validation judges whether it may change; nothing is put in its place."""
+    gvk = GroupVersionKind("authorization.azure.com", "v20220401", "RoleAssignment")
+    old = {"metadata": {"name": "it"}, "spec": {"azureName": "before"}}
+    asked = request({"azureName": "now", "owner": {"name": "x"}}, gvk=gvk, old=old)
+    assert admission.mutate(asked)["spec"]["azureName"] == "now"

@@ -1,0 +1,46 @@
+"""Annotations of our own: each that the code has is in the guide, and the other way."""
+
+import ast
+import re
+from pathlib import Path
+
+from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
+from asoreconcile.azure.reconcile.scope.extension_operations import _annotation
+
+ROOT = Path(__file__).resolve().parents[4]
+GUIDE = (ROOT / "deploy" / "README.md").read_text()
+FOLDERS = ("asoreconcile", "cmd", "controllers", "extensions")
+# Extensions name their operations themselves.
+OPERATIONS = _annotation("<operation>")
+
+
+def in_code():
+    """Names that are written out, or put behind the prefix."""
+    found = set()
+    for path in (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")):
+        if "testing" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                if re.fullmatch(OWN_PREFIX + "[a-z-]+", node.value):
+                    found.add(node.value)
+            elif isinstance(node, ast.BinOp) and "OWN_PREFIX" in ast.unparse(node):
+                if isinstance(node.right, ast.Constant):
+                    found.add(OWN_PREFIX + node.right.value)
+                else:
+                    assert path.name == "extension_operations.py", (
+                        f"{path}: what is it called?"
+                    )
+                    found.add(OPERATIONS)
+    return found
+
+
+def in_guide():
+    (section,) = re.findall(
+        r"## What it writes on objects\n(.*?)\n## ", GUIDE, re.DOTALL
+    )
+    return re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)
+
+
+def test_the_guide_has_each_annotation_of_ours_and_no_other():
+    assert sorted(in_guide()) == sorted(in_code())

@@ -1,0 +1,64 @@
+"""Which CRDs are there, and what follows for readiness and for who calls us."""
+
+import pytest
+
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.definitions import Definitions
+from asoreconcile.base.objects import GroupKind, ObjectKey
+from asoreconcile.cache.entry import Entry
+from asoreconcile.testing.clock import FakeClock
+
+VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
+NAME = "virtualnetworks.network.azure.com"
+
+
+class Cache:
+    def __init__(self):
+        self.synced = True
+        self.versions = {}
+
+    def has_synced(self):
+        return self.synced
+
+    def entry(self, key):
+        version = self.versions.get(key)
+        meta = {"name": key.name, "resourceVersion": version}
+        return Entry({"metadata": meta}) if version else None
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def cache():
+    return Cache()
+
+
+def test_who_calls_us_is_what_is_there_at_its_version(cache, clock):
+    made = Definitions(cache, builtin(), installed=(), clock=clock)
+    assert made.targets() == []
+    cache.versions = {ObjectKey("", NAME): "7", ObjectKey("", "other.example.com"): "8"}
+    (caller,) = made.targets()
+    assert (caller.name, caller.version) == (NAME, "7")
+
+
+def test_readiness_waits_for_what_is_to_be_installed(cache, clock):
+    made = Definitions(cache, builtin(), installed=[VNET], clock=clock)
+    cache.synced = False
+    assert not made.ready().ok
+    cache.synced = True
+    verdict = made.ready()
+    assert not verdict.ok
+    assert verdict.details == (f"{NAME}: not installed yet",)
+    cache.versions = {ObjectKey("", NAME): "7"}
+    assert made.ready().ok
+
+
+def test_what_is_never_installed_is_shown_and_holds_up_nobody_for_ever(cache, clock):
+    made = Definitions(cache, builtin(), installed=[VNET], clock=clock)
+    clock.advance(120)
+    verdict = made.ready()
+    assert verdict.ok
+    assert verdict.details == (f"{NAME}: not installed yet",)

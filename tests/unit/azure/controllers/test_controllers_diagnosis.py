@@ -1,0 +1,452 @@
+"""The checks of an installation: what each finds, and what it says to do."""
+
+import base64
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from asoreconcile.azure.arm.credentials import CredentialError
+from asoreconcile.azure.arm.credentials_secret import SecretRules
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.diagnosis import (
+    checks,
+    credential_checks,
+    environment_checks,
+    webhook_checks,
+)
+from asoreconcile.azure.controllers.diagnosis.rights import (
+    Right,
+    of_rights,
+    operator_rights,
+)
+from asoreconcile.base.certificates import Authority
+from asoreconcile.base.objects import GroupKind, copy_json
+
+NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
+RBAC = Path(__file__).parents[4] / "deploy" / "rbac.yaml"
+FINALIZER = "serviceoperator.azure.com/finalizer"
+
+
+def levels(findings):
+    return [finding.level for finding in findings]
+
+
+def only(findings):
+    (finding,) = findings
+    return finding
+
+
+def ago(**time):
+    return (NOW - timedelta(**time)).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "available", "level"),
+    [(2, 2, "ok"), (2, 1, "warning"), (2, 0, "error"), (0, 0, "error")],
+)
+def test_replicas_that_do_not_run(wanted, available, level):
+    deployment = {
+        "spec": {"replicas": wanted},
+        "status": {"availableReplicas": available},
+    }
+    assert only(checks.of_deployment(deployment, "n/d")).level == level
+
+
+def test_an_operator_that_is_not_there():
+    assert "--operator-namespace" in only(checks.of_deployment(None, "n/d")).mend
+
+
+def pod(image="a:1", restarts=0):
+    container = {
+        "image": image,
+        "restartCount": restarts,
+        "lastState": {"terminated": {"reason": "OOMKilled"}},
+    }
+    return {"metadata": {"name": "p"}, "status": {"containerStatuses": [container]}}
+
+
+def test_pods_that_crash_and_that_differ():
+    assert [*checks.of_pods([pod(), pod(restarts=2)])] == []
+    assert "last for OOMKilled" in only(checks.of_pods([pod(restarts=9)])).text
+    assert "different images" in only(checks.of_pods([pod(), pod("a:2")])).text
+
+
+def secret(**values):
+    data = {k: base64.b64encode(v.encode()).decode() for k, v in values.items()}
+    return {"metadata": {"name": "s", "namespace": "n"}, "data": data}
+
+
+def test_settings_that_can_be_used_and_that_cannot():
+    good = secret(
+        AZURE_SUBSCRIPTION_ID=SUBSCRIPTION,
+        AZURE_TENANT_ID=SUBSCRIPTION,
+        AZURE_CLIENT_ID=SUBSCRIPTION,
+        AZURE_CLIENT_SECRET="hunter2",
+    )
+    assert levels(checks.of_settings(good, "n/s")) == ["ok"]
+    bad = secret(AZURE_SYNC_PERIOD="hunter2", AZURE_CLIENT_SECRET="hunter3")
+    found = [*checks.of_settings(bad, "n/s")]
+    assert "error" in levels(found)
+    assert "AZURE_SYNC_PERIOD" in str(found)
+    assert "hunter3" not in str(found)
+    assert only(checks.of_settings(None, "n/s")).level == "error"
+
+
+def lease(**spec):
+    return {"spec": {"leaseDurationSeconds": 15, **spec}}
+
+
+@pytest.mark.parametrize(
+    ("made", "level"),
+    [
+        (None, "warning"),
+        (lease(), "error"),
+        (lease(holderIdentity="a", renewTime=ago(seconds=3)), "ok"),
+        (lease(holderIdentity="a", renewTime=ago(seconds=40)), "error"),
+        (lease(holderIdentity="a"), "error"),
+    ],
+)
+def test_a_leader_that_does_not_renew(made, level):
+    assert only(checks.of_lease(made, "n/l", NOW)).level == level
+
+
+def installed(**changes):
+    kind = builtin().kind(GroupKind("resources.azure.com", "ResourceGroup"))
+    made = copy_json(crd(kind))
+    version = made["spec"]["versions"][0]["name"]
+    made["status"] = {
+        "conditions": [{"type": "Established", "status": "True"}],
+        "storedVersions": [version],
+    }
+    for path, value in changes.items():
+        target = made
+        *parents, last = path.split("__")
+        for parent in parents:
+            target = target[parent]
+        target[last] = value
+    return made
+
+
+def of_crds(*crds):
+    return checks.of_crds(crds, builtin(), "asoreconcile-1.2.3")
+
+
+def test_kinds_in_order():
+    assert only(of_crds(installed())).text == "1 kinds are installed"
+    assert levels(of_crds()) == ["error"]
+    other = {"spec": {"group": "example.com", "names": {"kind": "Thing"}}}
+    assert "no CRD of an Azure kind" in only(of_crds(other)).text
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"status__conditions": []}, "is not served"),
+        ({"status__storedVersions": ["v1beta1"]}, "stores objects at v1beta1"),
+        (
+            {"spec__versions": [{"name": "v2999", "served": True}]},
+            "versions that this build does not know: v2999",
+        ),
+    ],
+)
+def test_a_kind_that_is_in_trouble(changes, text):
+    found = [*of_crds(installed(**changes))]
+    assert text in " ".join(f.text for f in found)
+    assert all(f.level == "error" and f.mend for f in found)
+
+
+def bundled(days):
+    made_at = NOW - timedelta(days=100)
+    pem = Authority.make("ca", now=made_at, days=100 + days).pem
+    text = base64.b64encode(pem).decode()
+    client = {"clientConfig": {"caBundle": text}}
+    return installed(spec__conversion={"strategy": "Webhook", "webhook": client})
+
+
+def test_authorities_that_end():
+    look = webhook_checks.of_conversions
+    assert [*look([bundled(90)], NOW)] == []
+    assert only(look([bundled(5)], NOW)).level == "warning"
+    ended = only(look([bundled(-1)], NOW))
+    assert (ended.level, ended.fix) == ("error", "remove-ca-bundle")
+    assert ended.target == "resourcegroups.resources.azure.com"
+    two = [*look([bundled(90), bundled(91)], NOW)]
+    assert "2 authorities" in only(two).text
+    none = installed(spec__conversion={"strategy": "Webhook", "webhook": {}})
+    assert "no authority for the conversion" in only(look([none], NOW)).text
+    odd = bundled(90)
+    odd["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] = "bm9uZQ=="
+    assert "cannot be read" in only(look([odd], NOW)).text
+    # cert-manager's is not ours to take away.
+    odd["metadata"]["annotations"] = {"cert-manager.io/inject-ca-from": "n/c"}
+    assert only(look([odd], NOW)).fix == ""
+    assert [*look([installed()], NOW)] == []
+
+
+def test_an_authority_that_is_not_the_operator_s():
+    authority = Authority.make("ca", now=NOW - timedelta(days=1), days=90)
+    trusted = installed(
+        spec__conversion={
+            "strategy": "Webhook",
+            "webhook": {
+                "clientConfig": {"caBundle": base64.b64encode(authority.pem).decode()}
+            },
+        }
+    )
+
+    def look(**values):
+        own = secret(**values) if values else None
+        return [*webhook_checks.of_conversions([trusted], NOW, serving=own)]
+
+    other = Authority.make("ca", now=NOW, days=90).pem.decode()
+    assert look() == []
+    assert look(**{"ca.crt": authority.pem.decode()}) == []
+    # The next authority is published beside the one in use.
+    assert look(**{"ca.crt": other + authority.pem.decode()}) == []
+    assert "trusts another authority" in only(look(**{"ca.crt": other})).text
+    assert look(**{"ca.crt": "none"}) == []
+
+
+def admission(*names, namespace="n", bundle="x"):
+    client = {"caBundle": bundle, "service": {"namespace": namespace}}
+    there = {"webhooks": [{"clientConfig": client}]}
+    return {
+        name: there if name in names else None for name in ("Mutating", "Validating")
+    }
+
+
+def test_admission_webhooks_that_nobody_answers():
+    look = webhook_checks.of_admission
+    assert "no admission webhooks" in only(look(admission(), "n")).text
+    assert [*look(admission("Mutating", "Validating"), "n")] == []
+    half = only(look(admission("Mutating"), "n"))
+    assert half.text == "there is no Validating"
+    silent = [*look(admission("Mutating", "Validating", bundle=""), "n")]
+    assert levels(silent) == ["error", "error"]
+    other = [*look(admission("Mutating", "Validating", namespace="o"), "n")]
+    assert all("asks an operator in o" in one.text for one in other)
+
+
+def serving(days):
+    authority = Authority.make("ca", now=NOW - timedelta(days=100), days=100 + days)
+    return secret(**{"tls.crt": authority.pem.decode()})
+
+
+def test_the_webhooks_own_certificate():
+    look = webhook_checks.of_serving_certificate
+    assert [*look(None, NOW)] == []
+    assert levels(look(serving(20), NOW)) == ["ok"]
+    assert levels(look(serving(0.5), NOW)) == ["warning"]
+    assert levels(look(serving(-1), NOW)) == ["error"]
+    unreadable = only(look(secret(**{"tls.crt": "none"}), NOW))
+    assert "kubectl delete secret -n n s" in unreadable.mend
+
+
+def test_who_installed_the_kinds_and_what_is_left_of_older_ones():
+    def labelled(build):
+        made = installed()
+        made["metadata"]["labels"] = {"app.kubernetes.io/version": build}
+        return made
+
+    def told(build):
+        return [*of_crds(labelled(build))][1:]
+
+    assert "Azure Service Operator's" in only(told("v2.13.0")).text
+    assert told("asoreconcile-1.2.3") == []
+    assert "older than this program" in only(told("asoreconcile-1.2.2")).text
+    assert "newer than this program" in only(told("asoreconcile-1.10.0")).text
+    moved = installed()
+    stored = moved["status"]["storedVersions"]
+    extra = {"name": "v20200601", "storage": False, "served": False}
+    moved["spec"]["versions"].append(extra)
+    stored.append("v20200601")
+    left = only(of_crds(moved))
+    assert (left.level, left.fix) == ("warning", "drop-stored-versions")
+
+
+def test_kinds_that_are_asked_for_and_not_there():
+    def running(pattern):
+        containers = [{"name": "manager", "args": [f"--crd-pattern={pattern}"]}]
+        return {"spec": {"template": {"spec": {"containers": containers}}}}
+
+    def look(pattern):
+        return [*checks.of_missing_kinds(running(pattern), [installed()], builtin())]
+
+    assert look("resources.azure.com/ResourceGroup") == []
+    (missing,) = look("resources.azure.com/*;network.azure.com/VirtualNetwork")
+    assert "network.azure.com/VirtualNetwork" in missing.text
+    # Kinds that are no ARM resources are installed, too.
+    (users,) = look("resources.azure.com/ResourceGroup;sql.azure.com/User")
+    assert "sql.azure.com/User" in users.text
+    (wrong,) = look("resources.azure.com/ResourceGrop")
+    assert "did you mean" in wrong.text
+
+
+def test_settings_that_changed_after_the_start():
+    changed = secret()
+    changed["metadata"]["managedFields"] = [{"time": ago(hours=1)}]
+
+    def look(**time):
+        pods = [{"status": {"startTime": ago(**time)}}]
+        return [*checks.of_restart(changed, pods, "n/d")]
+
+    assert look(minutes=5) == []
+    late = only(look(hours=2))
+    assert (late.fix, late.target) == ("restart-operator", "n/d")
+
+
+@pytest.mark.parametrize(
+    ("here", "renewed", "said"),
+    [
+        (0, None, ["ok"]),
+        (9, -14, ["ok"]),
+        (60, 0, ["warning"]),
+        (-60, 0, ["warning"]),
+        (0, 30, ["error"]),
+        (60, 30, ["warning", "error"]),
+    ],
+)
+def test_clocks_that_disagree(here, renewed, said):
+    after = timedelta(seconds=renewed or 0)
+    when = None if renewed is None else NOW + after
+    look = environment_checks.of_clocks
+    assert levels(look(NOW, NOW + timedelta(seconds=here), when)) == said
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({}, []),
+        ({"HTTPS_PROXY": "http://user:hunter2@p", "NO_PROXY": "10.0.0.1"}, ["ok"]),
+        ({"https_proxy": "http://p", "no_proxy": "x,10.0.0.0/16"}, ["ok"]),
+        ({"HTTPS_PROXY": "http://user:hunter2@p"}, ["error"]),
+        ({"HTTPS_PROXY": "http://p", "NO_PROXY": ".svc"}, ["error"]),
+    ],
+)
+def test_a_proxy_between_the_operator_and_the_api_server(env, said):
+    listed = [{"name": name, "value": value} for name, value in env.items()]
+    containers = [{"name": "manager", "env": listed}]
+    deployment = {"spec": {"template": {"spec": {"containers": containers}}}}
+    found = [*environment_checks.of_proxies(deployment, "10.0.0.1", {})]
+    assert levels(found) == said
+    assert "hunter2" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("server", "image", "said"),
+    [
+        ({"major": "1", "minor": "31"}, "r/asoreconcile:1.2.3", []),
+        ({"major": "1", "minor": "27+"}, "r/asoreconcile:1.2.3", ["error"]),
+        ({}, "r/asoreconcile:1.2.2", ["warning"]),
+        ({}, "r/asoreconcile:v1.3.0-rc1", ["warning"]),
+        ({}, "mcr/azureserviceoperator:v2.13.0", []),
+        ({}, "r/asoreconcile@sha256:abc", []),
+    ],
+)
+def test_versions_that_do_not_go_together(server, image, said):
+    assert levels(environment_checks.of_versions(server, [image], "1.2.3")) == said
+
+
+GOOD = {
+    "AZURE_SUBSCRIPTION_ID": SUBSCRIPTION,
+    "AZURE_TENANT_ID": SUBSCRIPTION,
+    "AZURE_CLIENT_ID": SUBSCRIPTION,
+}
+
+
+def test_credentials_are_read_and_tried():
+    def refused(_source):
+        raise CredentialError("AADSTS7000222: the secret hunter2 has expired")
+
+    rules = SecretRules()
+    look = credential_checks.of_secret
+    good = secret(**GOOD, AZURE_CLIENT_SECRET="hunter2")
+    assert "--azure tries" in only(look(good, rules, None)).text
+    assert "reads 3 subscriptions" in only(look(good, rules, lambda _: 3)).text
+    failed = only(look(good, rules, refused))
+    assert failed.level == "error"
+    assert "AADSTS7000222" in failed.text
+    assert "hunter2" not in failed.text
+    assert only(look(secret(), rules, None)).level == "error"
+    workload = only(look(secret(**GOOD), rules, lambda _: 3))
+    assert (workload.level, workload.check) == ("unknown", "credentials")
+    none = only(credential_checks.of_settings_credential(secret(), None))
+    assert none.level == "warning"
+
+
+def test_the_rights_are_those_of_the_shipped_roles():
+    """Every right of deploy/rbac.yaml, for every kind, and no other."""
+    kinds = [kind.version() for kind in builtin().kinds()]
+    asked = {
+        (right.verb, right.group, f"{right.resource}/{right.subresource}".strip("/"))
+        for right in operator_rights(
+            kinds, namespace="n", lease="lease", writes_crds=True
+        )
+    }
+    shipped = set()
+    for role in yaml.safe_load_all(RBAC.read_text()):
+        for rule in role["rules"]:
+            shipped |= {
+                (verb, group, resource)
+                for verb in rule["verbs"]
+                for group in rule["apiGroups"]
+                for resource in rule["resources"]
+            }
+    webhooks = {
+        right for right in shipped if right[1] == "admissionregistration.k8s.io"
+    }
+    assert asked == shipped - webhooks
+
+
+def obj(name, condition=None, **meta):
+    made = {"creationTimestamp": ago(days=1), **meta}
+    return {
+        "kind": "VirtualNetwork",
+        "metadata": {"name": name, "namespace": "n", **made},
+        "status": {"conditions": [{"type": "Ready", **condition}]} if condition else {},
+    }
+
+
+def failing(reason, severity):
+    return {"status": "False", "reason": reason, "severity": severity}
+
+
+def test_objects_are_counted_by_reason_and_the_first_are_named():
+    ready = {"status": "True", "reason": "Succeeded"}
+    assert levels(checks.of_objects([obj("a", ready)], NOW)) == ["ok"]
+    many = [obj(f"o{n}", failing("WaitingForOwner", "Warning")) for n in range(7)]
+    found = only(checks.of_objects(many, NOW))
+    assert found.level == "warning"
+    assert found.text.startswith("7 not Ready, WaitingForOwner: VirtualNetwork n/o0, ")
+    assert found.text.endswith("...")
+    both = [
+        obj("e", failing("Failed", "Error")),
+        obj("i", failing("Reconciling", "Info")),
+    ]
+    assert levels(checks.of_objects(both, NOW)) == ["error", "ok"]
+
+
+def test_objects_that_nobody_saw_or_lets_go():
+    found = only(checks.of_objects([obj("new")], NOW))
+    assert "never looked at: VirtualNetwork n/new" in found.text
+    young = obj("young", creationTimestamp=ago(seconds=10))
+    assert levels(checks.of_objects([young], NOW)) == ["ok"]
+    stuck = obj("old", deletionTimestamp=ago(hours=3), finalizers=[FINALIZER])
+    found = only(checks.of_objects([stuck], NOW))
+    assert "detach-on-delete" in found.mend
+    other = obj("other", deletionTimestamp=ago(hours=3), finalizers=["x/y"])
+    assert "VirtualNetwork n/other (x/y)" in only(checks.of_objects([other], NOW)).text
+
+
+def test_rights_that_lack_are_named():
+    may = Right("patch", "", "secrets")
+    assert only(of_rights({may: True}, "who")).level == "ok"
+    asked = {Right("patch", "g", f"kind{n}", "status"): False for n in range(7)}
+    found = only(of_rights(asked, "who"))
+    assert found.level == "error"
+    assert "patch kind0.g/status" in found.text
+    assert "and 2 more" in found.text

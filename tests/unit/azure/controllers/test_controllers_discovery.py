@@ -1,0 +1,128 @@
+"""Which version a kind runs at, by what the cluster serves."""
+
+import pytest
+
+from asoreconcile.azure.catalogue.conversion import KindConversionError
+from asoreconcile.azure.catalogue.storage_codec import (
+    HubVersionCodec,
+    SingleVersionCodec,
+    codec_of,
+    kept_stored,
+)
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.discovery import served_in
+from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.base.objects import GroupKind
+
+VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
+ALL = [*VNET.versions, *(f"{v}storage" for v in VNET.versions)]
+
+
+def served(*names, converts):
+    resource = {"responseKind": {"kind": VNET.group_kind.kind}}
+    document = {
+        "items": [
+            {
+                "metadata": {"name": VNET.group},
+                "versions": [{"version": n, "resources": [resource]} for n in names],
+            }
+        ]
+    }
+    found = served_in(document, builtin(), converts=converts)
+    return found.versions.get(VNET.group_kind), found.refused.get(VNET.group_kind, "")
+
+
+@pytest.mark.parametrize("converts", [True, False])
+def test_one_version_is_run_as_it_is(converts):
+    version, refused = served("v1api20240301", converts=converts)
+
+    assert version is VNET.version("v1api20240301")
+    assert not refused
+    assert resource_of(version).version == "v1api20240301"
+    assert codec_of(version, VNET) == SingleVersionCodec(version)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("v20250301", "v20250301storage"), ALL],
+    ids=["ours", "azure-service-operator-s"],
+)
+def test_a_stored_form_is_what_is_watched(names):
+    version, refused = served(*names, converts=True)
+
+    assert not refused
+    assert version is kept_stored(VNET)
+    assert resource_of(version).version == "v20250301storage"
+    assert version.gvk == VNET.version().gvk
+    assert codec_of(version, VNET) == HubVersionCodec(VNET, "v20250301storage")
+
+
+def test_the_form_of_an_older_release_is_what_is_watched():
+    names = ("v1api20201101storage", "v1api20240301", "v1api20240301storage")
+    version, refused = served(*names, converts=True)
+
+    assert not refused
+    assert version is kept_stored(VNET, "v1api20240301storage")
+    assert resource_of(version).version == "v1api20240301storage"
+    form = codec_of(version, VNET)
+    assert form == HubVersionCodec(VNET, "v1api20240301storage")
+    kept = {
+        "apiVersion": "network.azure.com/v1api20240301storage",
+        "kind": "VirtualNetwork",
+        "metadata": {"name": "it", "namespace": "ns"},
+        "spec": {"location": "x", "originalVersion": "v1api20201101"},
+    }
+    obj = form.read(kept)
+    assert obj["apiVersion"] == "network.azure.com/v1api20201101"
+    assert form.status({**obj, "status": {"id": "/x"}}) == {"id": "/x"}
+
+
+@pytest.mark.parametrize(
+    ("names", "converts", "why"),
+    [
+        (ALL, False, "run the manager with --webhook-port"),
+        (("v20250301", "v20990101"), True, "unknown versions: v20990101"),
+        (("v20250301", "v20990101storage"), True, "unknown versions: v20990101storage"),
+    ],
+    ids=["nobody-converts", "newer", "newer-form"],
+)
+def test_what_cannot_be_run_is_refused_with_a_reason(names, converts, why):
+    version, refused = served(*names, converts=converts)
+
+    assert version is None
+    assert why in refused
+
+
+def test_an_object_is_read_in_its_author_s_version_and_its_status_kept_stored():
+    form = HubVersionCodec(VNET, "v20250301storage")
+    kept = {
+        "apiVersion": "network.azure.com/v20250301storage",
+        "kind": "VirtualNetwork",
+        "metadata": {"name": "it", "namespace": "ns", "annotations": {"a": "b"}},
+        "spec": {"location": "x", "originalVersion": "v1api20240301"},
+        "status": {"id": "/x", "$propertyBag": {"Old": "1"}},
+    }
+
+    obj = form.read(kept)
+
+    assert obj["apiVersion"] == "network.azure.com/v1api20240301"
+    assert form.version(obj) is VNET.version("v1api20240301")
+    seen = {"id": "/x", "conditions": [{"type": "Ready"}], "novelty": 1}
+    assert form.status({**obj, "status": seen}) == {
+        "id": "/x",
+        "conditions": [{"type": "Ready"}],
+        "$propertyBag": {"Novelty": "1"},
+    }
+
+
+def test_an_object_whose_bag_cannot_be_read_is_not_acted_upon():
+    """A PUT without the field would take it out of the resource."""
+    kept = {
+        "apiVersion": "network.azure.com/v20250301storage",
+        "kind": "VirtualNetwork",
+        "metadata": {"name": "it", "namespace": "ns"},
+        "spec": {"$propertyBag": {"AddressSpace": "{"}},
+    }
+
+    with pytest.raises(KindConversionError, match="AddressSpace"):
+        HubVersionCodec(VNET, "v20250301storage").read(kept)

@@ -1,0 +1,50 @@
+"""What is let go of when a kind runs no more."""
+
+from types import SimpleNamespace
+
+from asoreconcile.azure.catalogue.storage_codec import SingleVersionCodec
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.event_mapping import EventMapping
+from asoreconcile.azure.controllers.kind_builder import KindBuilder
+from asoreconcile.azure.controllers.kind_registry import KindRegistry
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
+from asoreconcile.base.objects import GroupKind, GroupVersionKind, ObjectKey
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added
+
+GROUP = GroupKind("resources.azure.com", "ResourceGroup")
+NETWORK = GroupVersionKind("network.azure.com", "v20250301", "VirtualNetwork")
+CHILD = {
+    "apiVersion": NETWORK.api_version,
+    "kind": NETWORK.kind,
+    "metadata": {"name": "vnet", "namespace": "ns", "uid": "2", "resourceVersion": "2"},
+    "spec": {"owner": {"name": "rg"}},
+}
+
+
+def test_a_kind_that_runs_no_more_leaves_nothing_that_waits():
+    dependents = DependencyIndex()
+    wakeups = EventMapping(KindRegistry(), dependents)
+    version = builtin().version(NETWORK)
+    wakeups.on_azure_object(SingleVersionCodec(version), Added(entry=Entry(CHILD)))
+    owner = ObjectReference(GROUP, ObjectKey("ns", "rg"))
+    assert len(dependents.of(owner)) == 1
+
+    forgotten = []
+    app = SimpleNamespace(
+        release=forgotten.append, metrics=SimpleNamespace(forget=forgotten.append)
+    )
+    builder = KindBuilder(
+        app=app,
+        sync_period_seconds=None,
+        options=None,
+        catalogue=None,
+        operator=None,
+        wakeups=wakeups,
+        webhooks=None,
+    )
+    informer = object()
+    builder.forget(SimpleNamespace(version=version, informer=informer))
+    assert dependents.of(owner) == []
+    assert informer in forgotten

@@ -1,0 +1,372 @@
+"""The operator's settings: what is read, and what is said of mistakes."""
+
+import pytest
+from keypairs import identity_file, pem, rsa_key
+
+from asoreconcile.azure.arm.credentials import ClientSecret
+from asoreconcile.azure.arm.credentials_certificate import ClientCertificate
+from asoreconcile.azure.arm.credentials_federated import (
+    ManagedIdentity,
+    WorkloadIdentity,
+)
+from asoreconcile.azure.arm.credentials_identity_file import IdentityFile
+from asoreconcile.azure.controllers.settings import (
+    KNOWN,
+    RateLimit,
+    SettingsError,
+    from_environment,
+    parse_duration,
+)
+from asoreconcile.azure.reconcile.model.policy import Policy
+from asoreconcile.azure.reconcile.model.sync_mode import BulkReads, SyncMode, Undeclared
+
+CANARY = "canary-value"
+GLOBAL = {
+    "POD_NAMESPACE": "ops",
+    "AZURE_SUBSCRIPTION_ID": "s",
+    "AZURE_TENANT_ID": "t",
+    "AZURE_CLIENT_ID": "c",
+}
+COMPLETE = {**GLOBAL, "AZURE_CLIENT_SECRET": CANARY}
+
+
+def problems(**environment):
+    with pytest.raises(SettingsError) as caught:
+        from_environment({"POD_NAMESPACE": "ops", **environment})
+    assert CANARY not in str(caught.value)
+    return caught.value.problems
+
+
+def test_defaults_are_aso_s_but_for_syncs_which_read_first():
+    settings = from_environment({"POD_NAMESPACE": "ops"})
+    assert settings.credential is None
+    assert settings.sync_period_seconds == 3600.0
+    assert settings.max_concurrent_reconciles == 4
+    assert settings.default_policy is Policy.MANAGE
+    assert settings.rate_limit is None
+    assert settings.sync_mode is SyncMode.COMPARE
+    assert settings.undeclared is Undeclared.PUT
+    assert settings.force_put_seconds is None
+    assert settings.cloud.endpoint == "https://management.azure.com"
+    assert not settings.credentials.allow_clouds
+    assert settings.credentials.token_file == ("/var/run/secrets/tokens/azure-identity")
+
+
+def test_values_are_read():
+    settings = from_environment(
+        {
+            **COMPLETE,
+            "AZURE_SYNC_PERIOD": "1h30m",
+            "MAX_CONCURRENT_RECONCILES": "9",
+            "AZURE_RESOURCE_MANAGER_ENDPOINT": "https://arm.example",
+            "DEFAULT_RECONCILE_POLICY": "detach-on-delete",
+            "ALLOW_MULTI_ENV_MANAGEMENT": "True",
+            "AZURE_FEDERATED_TOKEN_FILE": "/token",
+            "RATE_LIMIT_MODE": "bucket",
+            "RATE_LIMIT_QPS": "2.5",
+            "RATE_LIMIT_BUCKET_SIZE": "7",
+            "ASORECONCILE_SYNC_MODE": "Put",
+            "ASORECONCILE_UNDECLARED": "Report",
+            "ASORECONCILE_BULK_READS": "Graph",
+            "ASORECONCILE_FORCE_PUT_PERIOD": "24h",
+            "ASORECONCILE_EXTENSIONS": "freeze, audit,",
+        }
+    )
+    assert settings.sync_period_seconds == 5400.0
+    assert settings.max_concurrent_reconciles == 9
+    assert settings.cloud.endpoint == "https://arm.example"
+    assert settings.default_policy is Policy.DETACH_ON_DELETE
+    assert settings.credentials.allow_clouds
+    assert settings.credentials.cloud == settings.cloud
+    assert settings.credentials.token_file == "/token"
+    assert settings.rate_limit == RateLimit(qps=2.5, bucket_size=7)
+    assert settings.sync_mode is SyncMode.PUT
+    assert settings.undeclared is Undeclared.REPORT
+    assert settings.bulk_reads is BulkReads.GRAPH
+    assert settings.force_put_seconds == 86400.0
+    assert settings.extensions == ("freeze", "audit")
+
+
+def test_a_client_secret():
+    source = from_environment(COMPLETE).credential
+    assert type(source) is ClientSecret
+    assert (source.tenant_id, source.client_id, source.subscription_id) == tuple("tcs")
+    assert source.client_secret == CANARY
+
+
+def test_workload_identity_wins():
+    settings = from_environment(
+        {
+            **COMPLETE,
+            "USE_WORKLOAD_IDENTITY_AUTH": "true",
+            "AZURE_ADDITIONAL_TENANTS": "x, y",
+        }
+    )
+    assert type(settings.credential) is WorkloadIdentity
+    assert settings.credential.additional_tenants == ("x", "y")
+    assert any("AZURE_CLIENT_SECRET is not used" in n for n in settings.notices)
+
+
+def test_h5_further_tenants_of_the_settings_are_checked():
+    found = problems(**GLOBAL, AZURE_CLIENT_SECRET="s", AZURE_ADDITIONAL_TENANTS="a/b")
+    assert list(found) == [
+        "AZURE_ADDITIONAL_TENANTS names what is no tenant's GUID or domain: a/b"
+    ]
+
+
+def test_h5_a_managed_identity_has_no_further_tenants():
+    settings = from_environment({**GLOBAL, "AZURE_ADDITIONAL_TENANTS": "x"})
+    assert any("AZURE_ADDITIONAL_TENANTS is not" in n for n in settings.notices)
+
+
+def test_a_certificate_is_checked_at_the_start():
+    found = problems(
+        **GLOBAL,
+        AZURE_CLIENT_CERTIFICATE=CANARY,
+        AZURE_CLIENT_CERTIFICATE_PASSWORD=CANARY,
+    )
+    assert ["neither PEM nor PKCS12" in p for p in found] == [True]
+
+
+def test_a_certificate_comes_before_a_secret():
+    certificate = pem(rsa_key()).decode()
+    settings = from_environment({**COMPLETE, "AZURE_CLIENT_CERTIFICATE": certificate})
+    assert type(settings.credential) is ClientCertificate
+    assert "PRIVATE KEY" not in repr(settings)
+
+
+def test_an_identity_s_file_is_read_at_the_start_and_needs_no_ids(tmp_path):
+    """It comes after a certificate and before a secret, as ASO's."""
+    file = tmp_path / "identity.json"
+    key = "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS"
+    environment = {
+        "POD_NAMESPACE": "ops",
+        "AZURE_SUBSCRIPTION_ID": "s",
+        "AZURE_CLIENT_SECRET": CANARY,
+        "AZURE_ADDITIONAL_TENANTS": "x",
+        key: str(file),
+    }
+    (problem,) = problems(**environment)
+    assert f"{file} cannot be used: it cannot be read" in problem
+    file.write_text(identity_file("tenant", "identity", "https://login.example/"))
+    settings = from_environment(environment)
+    assert type(settings.credential) is IdentityFile
+    for name in ("AZURE_CLIENT_SECRET", "AZURE_ADDITIONAL_TENANTS"):
+        assert any(n.startswith(f"{name} is not used") for n in settings.notices)
+    certificate = {"AZURE_CLIENT_CERTIFICATE": pem(rsa_key()).decode()}
+    settings = from_environment({**GLOBAL, **environment, **certificate})
+    assert type(settings.credential) is ClientCertificate
+    assert any(n.startswith(f"{key} is not used") for n in settings.notices)
+
+
+def test_the_machines_identity_is_the_last_resort_and_said_so():
+    settings = from_environment(GLOBAL)
+    assert type(settings.credential) is ManagedIdentity
+    assert settings.credential.client_id == "c"
+    assert any("managed identity is used" in notice for notice in settings.notices)
+
+
+def test_what_only_an_sdk_reads_is_refused_before_the_machines_identity():
+    found = problems(**GLOBAL, AZURE_CLIENT_CERTIFICATE_PATH="/c")
+    assert "AZURE_CLIENT_CERTIFICATE" in found[0]
+    from_environment({**COMPLETE, "AZURE_CLIENT_CERTIFICATE_PATH": "/c"})
+
+
+def test_no_subscription_is_no_global_credential():
+    settings = from_environment({**COMPLETE, "AZURE_SUBSCRIPTION_ID": ""})
+    assert settings.credential is None
+    assert any("no global credential" in notice for notice in settings.notices)
+
+
+def test_never_switches_the_sync_off():
+    found = from_environment({**COMPLETE, "AZURE_SYNC_PERIOD": "never"})
+    assert found.sync_period_seconds is None
+
+
+def test_all_problems_are_reported_at_once():
+    mistakes = {
+        "POD_NAMESPACE": " ",
+        "AZURE_SUBSCRIPTION_ID": "s/t",
+        "AZURE_CLIENT_SECRET": CANARY,
+        "AZURE_SYNC_PERIOD": "0",
+        "MAX_CONCURRENT_RECONCILES": "many",
+        "AZURE_AUTHORITY_HOST": "http://plain.example",
+        "USE_WORKLOAD_IDENTITY_AUTH": "yes",
+        "ALLOW_MULTI_ENV_MANAGEMENT": "on",
+        "RATE_LIMIT_MODE": "leaky",
+        "RATE_LIMIT_QPS": "nan",
+        "RATE_LIMIT_BUCKET_SIZE": "0",
+        "DEFAULT_RECONCILE_POLICY": "keep",
+        "ASORECONCILE_BULK_READS": "some",
+        "ASORECONCILE_SYNC_MODE": "sometimes",
+        "AZURE_OPERATOR_MODE": "everything",
+        "AZURE_TARGET_NAMESPACES": "a,B/c",
+    }
+    found = problems(**mistakes)
+    for name in (
+        *(name for name in mistakes if name != "AZURE_CLIENT_SECRET"),
+        "AZURE_TENANT_ID",
+        "AZURE_CLIENT_ID",
+    ):
+        assert any(p.startswith(name) for p in found), name
+
+
+ADDRESSES = ("AZURE_AUTHORITY_HOST", "AZURE_RESOURCE_MANAGER_ENDPOINT")
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+@pytest.mark.parametrize(
+    ("address", "what"),
+    [
+        ("https://login.ex\u0430mple/", "ASCII"),
+        ("https://login.example/\nx", "ASCII"),
+        ("https://login .example/", "blanks"),
+        (f"https://user:{CANARY}@login.example/", "password"),
+        ("https://login.example:99999/", "65535"),
+        ("https://login.example:0/", "65535"),
+        ("https://login.example:port/", "65535"),
+        ("https://[::1/", "host"),
+        ("https://", "host"),
+        ("https:///x", "host"),
+        ("https://login.example/?a=b", "query"),
+    ],
+)
+def test_an_address_that_gets_tokens_is_one(name, address, what):
+    (problem,) = problems(POD_NAMESPACE="ns", **{name: address})
+    assert problem.startswith(name)
+    assert what in problem
+    assert CANARY not in problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["team\nX-Evil: 1", "\u043a\u043e\u043c\u0430\u043d\u0434\u0430", "a\x00b", "a\tb"],
+)
+def test_h2_a_user_agent_s_suffix_can_be_sent(text):
+    (problem,) = problems(POD_NAMESPACE="ns", AZURE_USER_AGENT_SUFFIX=text)
+    assert problem.startswith("AZURE_USER_AGENT_SUFFIX: the text must be")
+
+
+def test_what_goes_over_the_wire_is_checked_all_at_once():
+    found = problems(
+        POD_NAMESPACE="ns",
+        AZURE_USER_AGENT_SUFFIX="a\nb",
+        AZURE_AUTHORITY_HOST="https://u@a",
+        AZURE_RESOURCE_MANAGER_ENDPOINT="https://a:99999",
+        AZURE_RESOURCE_MANAGER_AUDIENCE="https://a b",
+    )
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "namespaces"),
+    [("", None), ("a", ("a",)), (" a , b-2,a,", ("a", "b-2"))],
+    ids=["every one", "one", "a comma too many"],
+)
+def test_namespaces_to_watch(text, namespaces):
+    environment = {"POD_NAMESPACE": "ops", "AZURE_TARGET_NAMESPACES": text}
+    assert from_environment(environment).target_namespaces == namespaces
+
+
+@pytest.mark.parametrize("text", [",", "a/b", "Upper", "*"])
+def test_a_mistake_never_widens_the_scope_to_every_namespace(text):
+    (problem,) = problems(AZURE_TARGET_NAMESPACES=text)
+    assert problem.startswith("AZURE_TARGET_NAMESPACES")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("AZURE_SUBSCRIPTION", "AZURE_SUBSCRIPTION_ID"),
+        ("AZURE_TENNANT_ID", "AZURE_TENANT_ID"),
+        ("azure_client_id", "AZURE_CLIENT_ID"),
+        ("MAX_CONCURRENT_RECONCILE", "MAX_CONCURRENT_RECONCILES"),
+        ("AZURE_SYNC_PERIODS", "AZURE_SYNC_PERIOD"),
+        ("RATELIMIT_QPS", "RATE_LIMIT_QPS"),
+        ("ALLOW_MULTIENV_MANAGEMENT", "ALLOW_MULTI_ENV_MANAGEMENT"),
+    ],
+)
+def test_a_misspelt_setting_is_named_with_what_is_meant(written, meant):
+    assert problems(**{written: CANARY}) == [
+        f"{written} is no setting: do you mean {meant}?"
+    ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "MY_POD_NAMESPACE",
+        "AZURE_CLIENT_PORT",
+        "AZURE_CLIENT_CERTIFICATE_PATH",
+        "AZURE_CONFIG_DIR",
+        "AZURE_SUBSCRIPTION_NAME",
+        "PATH",
+    ],
+)
+def test_other_programs_variables_are_left_alone(name):
+    from_environment({"POD_NAMESPACE": "ops", name: "x"})
+
+
+def test_a_misspelt_setting_without_a_value_is_as_good_as_unset():
+    from_environment({"POD_NAMESPACE": "ops", "AZURE_SUBSCRIPTION": ""})
+
+
+@pytest.mark.parametrize(
+    ("mode", "watches", "answers", "asked"),
+    [
+        ("", True, True, False),
+        ("watchers", True, False, False),
+        ("Watchers", True, False, False),
+        ("webhooks", False, True, True),
+        ("watchers-and-webhooks", True, True, True),
+        ("both", True, True, True),
+    ],
+)
+def test_modes_are_aso_s(mode, watches, answers, asked):
+    settings = from_environment({**COMPLETE, "AZURE_OPERATOR_MODE": mode})
+    assert settings.notices == ()
+    assert settings.mode.watches is watches
+    assert settings.mode.answers is answers
+    assert settings.wants_webhooks is asked
+
+
+def test_webhooks_alone_have_no_namespaces_to_watch():
+    (problem,) = problems(AZURE_OPERATOR_MODE="webhooks", AZURE_TARGET_NAMESPACES="a")
+    assert "write watchers-and-webhooks" in problem
+
+
+def test_auth_mode_belongs_into_secrets():
+    settings = from_environment({**COMPLETE, "AUTH_MODE": "podidentity"})
+    assert any("AUTH_MODE" in notice for notice in settings.notices)
+
+
+def test_empty_equals_unset():
+    settings = from_environment(
+        {"POD_NAMESPACE": "ops", **dict.fromkeys(KNOWN, "")} | {"POD_NAMESPACE": "ops"}
+    )
+    assert settings == from_environment({"POD_NAMESPACE": "ops"})
+
+
+def test_secret_stays_out_of_the_repr():
+    assert CANARY not in repr(from_environment(COMPLETE))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("15m", 900),
+        ("1h", 3600),
+        ("1h30m", 5400),
+        ("1.5s", 1.5),
+        ("0", 0),
+        ("-2m", -120),
+    ],
+)
+def test_go_durations(text, seconds):
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "15", "m", "1h 30m", "15min", "1x"])
+def test_not_a_duration(text):
+    with pytest.raises(ValueError, match="15m"):
+        parse_duration(text)

@@ -1,0 +1,243 @@
+"""What is done before and after a PUT, as tables over facts."""
+
+import attrs
+import pytest
+
+from asoreconcile.azure.arm.error_body import ErrorBody
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.arm.outcomes import (
+    Failed,
+    OperationDone,
+    Pending,
+    PollState,
+    Progress,
+)
+from asoreconcile.azure.arm.tokens import RESOURCE, Token, TokenShape, dumps
+from asoreconcile.azure.reconcile.model.annotations import (
+    INPUTS,
+    LAST_RECONCILED_VERSION,
+    LATEST_RECONCILED_GENERATION,
+    POLLER_ID,
+    POLLER_TOKEN,
+    PUT_POLLER,
+)
+from asoreconcile.azure.reconcile.model.conditions import reconciling
+from asoreconcile.azure.reconcile.model.decisions import (
+    Decision,
+    EmitEvent,
+    Follows,
+    Log,
+    PatchMetadata,
+    Poll,
+    Put,
+    Read,
+    Refused,
+    Requeue,
+    SetDrifted,
+    SetMetadata,
+    SetReady,
+    UpdateMemory,
+)
+from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
+from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
+from asoreconcile.azure.reconcile.model.repair_attempts import RepairAttempts
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.azure.reconcile.sync.drift import SyncFacts, at_sync
+from asoreconcile.azure.reconcile.writes.begin import (
+    PutAnswer,
+    PutFacts,
+    after_put,
+    before_put,
+    credential_used,
+    resumed,
+)
+
+ID = "/subscriptions/s/resourceGroups/rg"
+PUT = Put(ID, {"location": "westeurope"}, b"digest", {"asoreconcile/observed": "o"})
+TOKEN = Token(TokenShape.BODY, RESOURCE, "https://arm.test/r", "Updating")
+RUNNING = Pending(TOKEN, 10.0, Progress(client_request_id="one"))
+RECORD = PutRecord(b"digest", 7, inputs="i", notes=PUT.notes)
+BUILD = {LAST_RECONCILED_VERSION: "v1"}
+SHOW = SetReady(reconciling(7), reason_aware=True)
+NO_DRIFT = SetDrifted()
+BEGUN = EmitEvent(
+    "Normal",
+    "BeginCreateOrUpdate",
+    f'Successfully sent resource to Azure with ID "{ID}"',
+)
+RECORDED = PatchMetadata(
+    {
+        POLLER_TOKEN: dumps(TOKEN),
+        POLLER_ID: PUT_POLLER,
+        LATEST_RECONCILED_GENERATION: "7",
+        "asoreconcile/observed": "o",
+        INPUTS: "i",
+    },
+    BUILD,
+)
+NOTED = SetMetadata(
+    {LATEST_RECONCILED_GENERATION: "7", "asoreconcile/observed": "o"}, BUILD
+)
+
+SYNC = SyncFacts(
+    mode=SyncMode.COMPARE,
+    put="p",
+    observed=DriftBaseline("p"),
+    have={"id": ID},
+    found=(),
+    repair_attempts=RepairAttempts(),
+)
+
+
+def refusal(status):
+    return ArmError(ErrorBody("Code", "No."), status=status)
+
+
+def before(**given):
+    facts = {"accepted": None, "sync": None}
+    facts = {**facts, **given}
+    return before_put(PutFacts(put=PUT, generation=7, now=100.0, build="v1", **facts))
+
+
+def after(answer, **given):
+    facts = {
+        "stored": {},
+        "before": {},
+        "rests_on": None,
+        "was_absent": False,
+        "precondition_failures": 0,
+        **given,
+    }
+    return after_put(
+        PutAnswer(
+            put=PUT,
+            answer=answer,
+            generation=7,
+            arm_type="Microsoft.Resources/resourceGroups",
+            inputs="i",
+            now=100.0,
+            build="v1",
+            **facts,
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "told"), [("", []), ("ns/b", []), ("ns/a", ["CredentialFrom"])]
+)
+def test_only_a_change_of_the_credential_is_told(before, told):
+    remembered, *others = credential_used("ns/b", before=before)
+    assert remembered == UpdateMemory(credential="ns/b")
+    assert [one.reason for one in others] == told
+
+
+def test_nothing_is_resumed_where_nothing_runs():
+    assert resumed(None, now=100.0, build="v1") is None
+    assert resumed(RECORD, now=100.0, build="v1") is None
+
+
+def test_l27_an_accepted_put_that_is_not_recorded_is_ended_first():
+    accepted = attrs.evolve(RECORD, running=RUNNING)
+    at_once = UpdateMemory(poll=PollState(RUNNING.progress, 100.0))
+    expected = Decision((at_once, RECORDED), Poll())
+    assert resumed(accepted, now=100.0, build="v1") == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, Decision((SHOW, NO_DRIFT), PUT)),
+        # Another body than Azure accepted.
+        ({"accepted": PutRecord(b"other", 7)}, Decision((SHOW, NO_DRIFT), PUT)),
+        # D15: the same body, of an older generation or not, is not put again.
+        (
+            {"accepted": attrs.evolve(RECORD, generation=6)},
+            Decision((SHOW, NOTED), Read(Follows.PUT)),
+        ),
+        # D11: the sync looks first, and Azure has it already.
+        (
+            {"sync": SYNC},
+            Decision(
+                (SHOW, NO_DRIFT, *at_sync(SYNC, PUT).effects),
+                Read(Follows.PUT, {"id": ID}),
+            ),
+        ),
+    ],
+    ids=["put", "another was accepted", "it was accepted", "it is in order"],
+)
+def test_a_put_goes_out_only_where_it_is_needed(given, expected):
+    assert before(**given) == expected
+
+
+def test_a_put_that_is_answered_at_once_is_read():
+    memory = UpdateMemory(precondition_failures=0, accepted=RECORD)
+    expected = Decision((memory, BEGUN, NOTED), Read(Follows.PUT))
+    assert after(OperationDone({"id": ID})) == expected
+
+
+def test_a_put_that_takes_its_time_is_recorded_before_anything_else():
+    decided = after(RUNNING, precondition_failures=3)
+    accepted = attrs.evolve(RECORD, running=RUNNING)
+    assert decided == Decision(
+        (
+            UpdateMemory(precondition_failures=0, accepted=accepted),
+            BEGUN,
+            UpdateMemory(poll=PollState(RUNNING.progress, 110.0)),
+            RECORDED,
+        ),
+        Requeue(10.0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "given"),
+    [
+        (OperationDone({}, created=True), {"before": {"id": ID}}),
+        (OperationDone({}), {"before": {"id": ID}, "was_absent": True}),
+    ],
+    ids=["answered 201", "seen absent"],
+)
+def test_what_is_made_again_is_told(answer, given):
+    memory, _, told, _ = after(answer, **given).effects
+    assert memory.accepted.recreated
+    assert (told.type, told.reason) == ("Warning", "AzureResourceRecreated")
+
+
+@pytest.mark.parametrize("wrapped", [False, True], ids=["refused", "failed at once"])
+def test_a_refused_put_forgets_its_operation_and_keeps_its_generation(wrapped):
+    error = refusal(400)
+    stored = {POLLER_TOKEN: "{}", POLLER_ID: "x"}
+    decided = after(Failed(error) if wrapped else error, stored=stored)
+    assert decided == Decision(
+        (
+            UpdateMemory(poll=PollState()),
+            SetMetadata({POLLER_TOKEN: None, POLLER_ID: None}),
+            SetMetadata({LATEST_RECONCILED_GENERATION: "7"}),
+        ),
+        Refused(error, "CreateOrUpdate"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "rests_on", "precondition_failures", "again"),
+    [
+        (412, '"1"', 0, True),
+        (412, '"1"', 4, True),
+        (412, '"1"', 5, False),  # only a busy neighbour: it backs off
+        (412, None, 0, False),
+        (412, "", 0, False),
+        (409, '"1"', 0, False),
+    ],
+)
+def test_who_is_refused_as_changed_puts_again_at_once(
+    status, rests_on, precondition_failures, again
+):
+    decided = after(
+        refusal(status), rests_on=rests_on, precondition_failures=precondition_failures
+    )
+    assert isinstance(decided.then, Requeue if again else Refused)
+    counted = (
+        UpdateMemory(precondition_failures=precondition_failures + 1) in decided.effects
+    )
+    assert counted == (status == 412 and bool(rests_on))
+    assert any(isinstance(one, Log) for one in decided.effects) == again

@@ -1,0 +1,281 @@
+"""What counts as a difference between a body to PUT and a body from a GET."""
+
+import random
+
+import pytest
+
+from asoreconcile.azure.reconcile.model.differences import HIDDEN, differences
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    DriftBaseline,
+    fingerprint,
+    loads,
+    marks,
+)
+from asoreconcile.azure.reconcile.model.normalization import is_empty, is_same
+from asoreconcile.base import jsontext
+
+
+def found(want, have, **options):
+    return [(one.path, one.kind) for one in differences(want, have, **options)]
+
+
+@pytest.mark.parametrize(
+    ("want", "have"),
+    [
+        ("westus2", "West US 2"),
+        ("/subscriptions/s/resourceGroups/G", "/subscriptions/s/resourcegroups/g"),
+        ("/providers/P/t/n", "/subscriptions/s/providers/P/t/n"),
+        ("utf8", "UTF8"),
+        (10, 10.0),
+        ("5", 5),
+        ("true", True),
+        ("PT1H", "PT60M"),
+        ("PT1H", "01:00:00"),
+        ("P1DT12H", "1.12:00:00"),
+        ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00.123+00:00"),
+        ("<a>\n  <b/>\n</a>", "<a><b/></a>"),
+        ("example.com.", "example.com"),
+        ("10.0.0.1/32", "10.0.0.1"),
+        ('{"a": [1, 2]}', '{"a":[1,2]}'),
+    ],
+)
+def test_same_in_another_spelling(want, have):
+    assert is_same(want, have)
+    assert is_same(have, want) or want.startswith("/providers")
+
+
+@pytest.mark.parametrize(
+    ("want", "have"),
+    [
+        ("a", "b"),
+        (1, 2),
+        (True, False),
+        (1, True),
+        ("PT1H", "PT2H"),
+        ("PT1H", "one hour"),
+        ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"),
+        ("/providers/P/t/n", "/providers/P/t/m"),
+        ("10.0.0.0/24", "10.0.0.0"),
+        ('{"a":1}', '{"a":2}'),
+        ("utf8", "utf8mb3"),
+    ],
+)
+def test_not_the_same(want, have):
+    assert not is_same(want, have)
+    assert not is_same(have, want)
+
+
+@pytest.mark.parametrize("value", [None, "", 0, False, [], {}, {"a": {"b": []}}])
+def test_what_is_empty_may_be_absent(value):
+    assert is_empty(value)
+    assert found({"properties": {"a": value}}, {"properties": {}}) == []
+    assert found({"properties": {"a": value}}, {"properties": {"a": None}}) == []
+
+
+def test_what_azure_adds_is_its_own_business():
+    have = {"properties": {"a": 1, "b": 2}, "systemData": {}, "sku": {"name": "x"}}
+    assert found({"properties": {"a": 1}}, have) == []
+
+
+def test_the_envelope_is_not_compared():
+    want = {"id": "/a", "name": "parent/child", "type": "T", "location": "here"}
+    assert found(want, {"name": "child"}) == []
+
+
+def test_names_of_members_are_matched_without_case():
+    want = {"properties": {"networkACLs": {"defaultAction": "Deny"}}}
+    assert found(want, {"properties": {"networkAcls": {"defaultAction": "Deny"}}}) == []
+
+
+def test_leaves_of_what_is_absent_are_judged_one_by_one():
+    want = {"properties": {"a": {"b": 1, "c": None, "d": {"e": "x", "f": []}}}}
+    assert found(want, {"properties": {}}) == [
+        ("properties/a/b", "absent"),
+        ("properties/a/d/e", "absent"),
+    ]
+
+
+def test_values_and_shapes():
+    want = {"properties": {"a": 1, "b": [1], "c": {"d": 1}, "e": None}}
+    have = {"properties": {"a": 2, "b": "1", "c": [], "e": 5}}
+    assert found(want, have) == [
+        ("properties/a", "value"),
+        ("properties/b", "shape"),
+        ("properties/c", "shape"),
+    ]
+
+
+def test_tags_and_identities_are_compared_both_ways():
+    want = {"tags": {"a": "1", "b": "2", "d": ""}}
+    have = {"tags": {"A": "1", "c": "3"}}
+    assert sorted(found(want, have)) == [
+        ("tags/b", "absent"),
+        ("tags/c", "map-extra"),
+        ("tags/d", "absent"),
+    ]
+    want = {"identity": {"userAssignedIdentities": {"/x/ID": {}, "/x/gone": {}}}}
+    have = {"identity": {"userAssignedIdentities": {"/x/id": {"clientId": "1"}}}}
+    assert found(want, have) == [
+        ("identity/userAssignedIdentities//x/gone", "absent"),
+    ]
+
+
+def test_lists_of_scalars_have_no_order_and_no_case():
+    assert found({"zones": ["1", "2"]}, {"zones": ["2", "1"]}) == []
+    assert found({"zones": ["1", "1"]}, {"zones": ["1", "2"]}) == [
+        ("zones", "list-missing"),
+        ("zones", "list-extra"),
+    ]
+
+
+def test_elements_are_paired_by_what_identifies_them():
+    want = {"rules": [{"name": "a", "port": 1}, {"name": "b", "port": 2}]}
+    have = {
+        "rules": [
+            {"name": "B", "port": 3, "state": "on"},
+            {"name": "c", "port": 4},
+        ]
+    }
+    assert found(want, have) == [
+        ("rules[b]/port", "value"),
+        ("rules[a]", "list-missing"),
+        ("rules[c]", "list-extra"),
+    ]
+
+
+def test_elements_without_identity_are_paired_by_likeness():
+    want = {"rules": [{"from": 1, "to": 2}, {"from": 3, "to": 4}]}
+    have = {"rules": [{"from": 3, "to": 4}, {"from": 1, "to": 5}]}
+    assert found(want, have) == [("rules[0]/to", "value")]
+
+
+def test_long_lists_are_paired_by_position():
+    want = {"rules": [{"a": n} for n in range(60)]}
+    have = {"rules": [{"a": n} for n in (*range(59), 99)]}
+    assert found(want, have) == [("rules[59]/a", "value")]
+
+
+def test_children_that_are_resources_of_their_own_may_have_company():
+    want = {"properties": {"subnets": [{"name": "a", "properties": {"x": 1}}]}}
+    have = {
+        "properties": {
+            "subnets": [{"name": "a", "properties": {"x": 2}}, {"name": "b"}]
+        }
+    }
+    subnets = frozenset({"subnets"})
+    assert found(want, have, children=subnets) == [
+        ("properties/subnets[a]/properties/x", "value")
+    ]
+    assert ("properties/subnets[b]", "list-extra") in found(want, have)
+
+
+def test_what_is_hidden_is_not_compared():
+    want = {"properties": {"password": HIDDEN, "keys": [HIDDEN], "in": {"a": HIDDEN}}}
+    assert found(want, {"properties": {}}) == [("properties/keys", "absent")]
+    have = {"properties": {"password": "", "keys": ["x"], "in": {"a": None}}}
+    assert found(want, have) == []
+
+
+def test_nothing_is_changed_and_order_does_not_matter():
+    rng = random.Random(1)
+    body = {
+        "properties": {
+            "rules": [{"name": str(n), "values": [n, n + 1]} for n in range(9)],
+            "tags": {"a": "b"},
+        }
+    }
+    text = str(body)
+    shuffled = {
+        "properties": {
+            "tags": {"a": "b"},
+            "rules": rng.sample(body["properties"]["rules"], 9),
+        }
+    }
+    assert differences(body, body) == []
+    assert differences(body, shuffled) == []
+    assert str(body) == text
+
+
+def test_marks_tell_differences_apart_and_hold_no_value():
+    one, other = (
+        differences({"properties": {"a": value}}, {"properties": {"a": "Azure's"}})
+        for value in ("ours", "others")
+    )
+    assert marks(one) == marks(list(one))
+    assert marks(one).isdisjoint(marks(other))
+    assert all(len(mark) == 12 for mark in marks(one))
+    assert "ours" not in repr(one)
+
+
+def test_the_place_of_an_element_without_identity_does_not_mark_it():
+    element = {"from": 1}
+    have = {"rules": [{"from": 8}, {"from": 9}]}
+    at_first = differences({"rules": [element, {"from": 8}]}, have)
+    at_second = differences({"rules": [{"from": 8}, element]}, have)
+    assert marks(at_first) == marks(at_second)
+
+
+def test_the_note_survives_and_nonsense_counts_as_lost():
+    note = DriftBaseline("f" * 32, frozenset({"b" * 12, "a" * 12}))
+    assert loads(note.dumps()) == note
+    assert len(note.dumps()) < 100
+    for text in ("", "x", "[]", "{}", '{"put":1}'):
+        assert loads(text) is None
+    assert loads('{"put":"x","known":7}') == DriftBaseline("x")
+
+
+def test_the_fingerprint_is_of_all_that_is_sent():
+    base = ("/ID", "2026-01-01", {"a": 1, "b": 2}, "inputs")
+    same = fingerprint("/id", "2026-01-01", {"b": 2, "a": 1}, "inputs")
+    assert fingerprint(*base) == same
+    others = [
+        ("/other", *base[1:]),
+        (base[0], "2025-01-01", *base[2:]),
+        (*base[:2], {"a": 1}, base[3]),
+        (*base[:3], "others"),
+    ]
+    assert len({fingerprint(*one) for one in (base, *others)}) == 5
+
+
+def in_lists(levels, leaf):
+    for _ in range(levels):
+        leaf = {"q": [leaf]}
+    return {"properties": leaf}
+
+
+def test_lists_within_lists_are_compared_in_one_go(monkeypatch):
+    """Looking for the likest of each list anew at each level would never end."""
+    compared = []
+
+    def counted(want, have):
+        compared.append(1)
+        return is_same(want, have)
+
+    monkeypatch.setattr(
+        "asoreconcile.azure.reconcile.model.differences.is_same", counted
+    )
+    found = differences(in_lists(45, {"z": 1}), in_lists(45, {"z": 2}))
+    assert [(one.kind, one.want, one.have) for one in found] == [("value", 1, 2)]
+    assert len(compared) < 200
+
+
+@pytest.mark.parametrize("levels", [90, 300, 2000])
+def test_what_is_nested_deep_differs_by_what_it_says_not_by_where_it_stands(levels):
+    def wanted(leaf):
+        text = '{"properties":{"x":' + '{"a":' * levels + leaf + "}" * levels + "}}"
+        return jsontext.loads(text)
+
+    def shown(leaf):
+        text = '{"a":[' + jsontext.dumps(wanted(leaf)).decode() + "]}"
+        return jsontext.loads(text)["a"][0]
+
+    assert list(differences(wanted("1"), shown("1"))) == []
+    assert len(list(differences(wanted("1"), shown("2")))) == 1
+
+
+def test_lists_of_lists_nested_deep_are_told_apart():
+    def body(leaf):
+        return jsontext.loads('{"p":' + "[" * 300 + leaf + "]" * 300 + "}")
+
+    assert list(differences(body("1"), body("1"))) == []
+    assert list(differences(body("1"), body("2")))

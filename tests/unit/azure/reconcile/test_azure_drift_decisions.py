@@ -1,0 +1,274 @@
+"""What a sync that looks first decides, as tables over facts."""
+
+import attrs
+import pytest
+
+from asoreconcile.azure.reconcile.model.decisions import (
+    CountSync,
+    Decision,
+    EmitEvent,
+    Fail,
+    Follows,
+    Log,
+    Put,
+    Read,
+    SetDrifted,
+    SetMetadata,
+    UpdateMemory,
+)
+from asoreconcile.azure.reconcile.model.differences import Difference
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    OBSERVED,
+    DriftBaseline,
+    marks,
+    unconfirmed,
+)
+from asoreconcile.azure.reconcile.model.repair_attempts import RepairAttempts
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, Undeclared
+from asoreconcile.azure.reconcile.sync.drift import (
+    SyncFacts,
+    after_own_put,
+    at_sync,
+    is_moving,
+)
+
+PUT = Put("/id", {}, b"digest")
+HAVE = {"id": "/id", "properties": {"provisioningState": "Succeeded"}}
+CHANGED = Difference("properties/size", "value", 1, 2)
+ABSENT = Difference("properties/password", "absent", "\0hidden")
+MARKS = marks([CHANGED])
+READ = Read(Follows.PUT, HAVE)
+EXTRA = Difference("tags/policy", "map-extra", None, "x")
+REST, CHANGED_REST = "1abcd.0123", "1abcd.4567"
+FACTS = SyncFacts(
+    mode=SyncMode.COMPARE,
+    put="p",
+    observed=DriftBaseline("p", rest=REST, spec="s", at="t"),
+    have=HAVE,
+    found=(),
+    repair_attempts=RepairAttempts(),
+    rest=REST,
+    spec="s",
+)
+FORGOTTEN = UpdateMemory(repair_attempts=RepairAttempts())
+MOVING = {**HAVE, "properties": {"provisioningState": "Updating"}}
+
+
+def decide(**given):
+    return at_sync(attrs.evolve(FACTS, **given), PUT)
+
+
+def noted(known=frozenset(), rest=REST, at="t"):
+    note = DriftBaseline("p", known, rest=rest, spec="s", at=at)
+    return SetMetadata({OBSERVED: note.dumps()})
+
+
+def knowing(*known, rest=REST):
+    return DriftBaseline("p", frozenset(known), rest=rest, spec="s", at="t")
+
+
+def in_order(known=frozenset(), at="t"):
+    return Decision((FORGOTTEN, noted(known, at=at), CountSync("unchanged")), READ)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, in_order()),
+        ({"have": None}, Decision((CountSync("gone", is_put=True),), PUT)),
+        (
+            {"observed": DriftBaseline("another"), "have": None},
+            Decision((FORGOTTEN, CountSync("changed", is_put=True)), PUT),
+        ),
+        # In transition nothing can be said.
+        (
+            {"have": MOVING, "found": [CHANGED]},
+            Decision((CountSync("moving"),), Read(Follows.PUT, MOVING)),
+        ),
+        # What the last PUT left is known.
+        ({"observed": knowing(*MARKS), "found": [CHANGED]}, in_order(MARKS)),
+        # Never shown since the PUT that made it Ready.
+        ({"observed": None, "found": [ABSENT]}, in_order(marks([ABSENT]), at="")),
+        (
+            {"observed": knowing(rest=""), "found": [ABSENT]},
+            in_order(marks([ABSENT])),
+        ),
+        ({"observed": None, "have": None}, Decision((CountSync("gone", True),), PUT)),
+        # Of an older form of the note, and of an older catalogue: nothing is said.
+        ({"observed": DriftBaseline("p")}, in_order(at="")),
+        ({"observed": knowing(rest="1ffff.0123")}, in_order()),
+        # What the PUT left open has settled by itself.
+        ({"observed": knowing(*unconfirmed(MARKS))}, in_order()),
+        ({"is_forced": True}, Decision((CountSync("forced", is_put=True),), PUT)),
+        ({"is_forced": True, "mode": SyncMode.REPORT}, in_order()),
+    ],
+    ids=[
+        *("same", "gone", "edited", "in transition", "known", "never shown"),
+        *("not looked at", "first", "older", "other catalogue", "settled", "forced"),
+        "forced in a report",
+    ],
+)
+def test_d11_a_put_goes_out_for_what_it_may_mend_alone(given, expected):
+    assert decide(**given) == expected
+
+
+@pytest.mark.parametrize("observed", [knowing(), None])
+def test_what_differs_is_put_again_and_told(observed):
+    decided = decide(observed=observed, found=[CHANGED])
+    counted, log, told, metric = decided.effects
+    assert counted == UpdateMemory(
+        repair_attempts=RepairAttempts(MARKS, dict.fromkeys(MARKS, 1))
+    )
+    assert isinstance(log, Log)
+    assert (told.type, told.reason) == ("Warning", "Drift")
+    assert "at properties/size; it is put again" in told.message
+    assert metric == CountSync("drift", is_put=True)
+    assert decided.then == PUT
+
+
+def test_a_declared_value_that_is_shown_no_more_is_drift():
+    decided = decide(found=[ABSENT])
+    assert decided.then == PUT
+    assert CountSync("drift", is_put=True) in decided.effects
+
+
+def test_what_is_never_shown_is_no_part_of_what_is_put_for():
+    decided = decide(observed=None, found=[ABSENT, CHANGED])
+    assert decided.effects[0].repair_attempts.pending == MARKS
+
+
+def test_what_a_put_left_is_confirmed_by_another_put_and_not_called_drift():
+    observed = knowing(*unconfirmed(MARKS))
+    decided = decide(observed=observed, found=[CHANGED])
+    assert decided.then == PUT
+    assert [type(one) for one in decided.effects] == [UpdateMemory, Log, CountSync]
+    assert decided.effects[-1] == CountSync("confirm", is_put=True)
+
+
+def test_an_extra_that_vanishes_is_drift_whether_or_not_snapshots_count():
+    observed = knowing(*marks([EXTRA]))
+    kept = decide(observed=observed, found=[EXTRA])
+    assert kept == in_order(marks([EXTRA]))
+    gone = decide(observed=observed, undeclared=Undeclared.IGNORE)
+    assert gone.then == PUT
+    assert gone.effects[0].repair_attempts.pending == marks([EXTRA])
+    assert "had added" in gone.effects[2].message
+
+
+def test_what_differs_is_left_alone_where_that_is_asked_for():
+    decided = decide(mode=SyncMode.REPORT, found=[CHANGED])
+    text = "Azure differs at properties/size; left as it is"
+    told = EmitEvent("Warning", "Drift", text)
+    shown = SetDrifted(text)
+    assert decided == Decision((noted(), shown, told, CountSync("drift")), READ)
+
+
+def test_a_report_learns_what_a_put_left():
+    observed = knowing(*unconfirmed(MARKS))
+    decided = decide(mode=SyncMode.REPORT, observed=observed, found=[CHANGED])
+    note, told = decided.effects
+    assert note == noted(MARKS)
+    assert told.reason == "ValueNotHonoured"
+    assert decided.then == READ
+
+
+def test_a_report_learns_what_is_never_shown_beside_what_differs():
+    decided = decide(mode=SyncMode.REPORT, observed=None, found=[ABSENT, CHANGED])
+    assert decided.effects[0] == noted(marks([ABSENT]), rest="-", at="")
+    again = decide(
+        mode=SyncMode.REPORT,
+        observed=knowing(*marks([ABSENT]), rest="-"),
+        found=[ABSENT],
+    )
+    assert again == in_order(marks([ABSENT]))
+
+
+@pytest.mark.parametrize(
+    ("given", "is_put", "is_told"),
+    [
+        ({}, True, True),
+        ({"undeclared": Undeclared.REPORT}, False, True),
+        ({"undeclared": Undeclared.IGNORE}, False, False),
+        ({"mode": SyncMode.REPORT}, False, True),
+    ],
+    ids=["put", "report", "ignore", "mode report"],
+)
+def test_a_change_that_nobody_declared_is_told_and_put_as_wanted(
+    given, is_put, is_told
+):
+    decided = decide(rest=CHANGED_REST, **given)
+    assert (decided.then == PUT) is is_put
+    told = [one.reason for one in decided.effects if isinstance(one, EmitEvent)]
+    assert told == (["UndeclaredChange"] if is_told else [])
+    # What is not put for counts from now on.
+    assert (noted(rest=CHANGED_REST) in decided.effects) is not is_put
+
+
+def test_what_changes_by_itself_is_put_for_three_times_and_then_followed():
+    tried = RepairAttempts(frozenset(), {"undeclared": 3})
+    decided = decide(rest=CHANGED_REST, repair_attempts=tried)
+    assert decided.then == READ
+    assert noted(rest=CHANGED_REST) in decided.effects
+    assert not any(isinstance(one, EmitEvent) for one in decided.effects)
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        *((s, True) for s in ("Updating", "accepted", "InProgress", "Provisioning")),
+        *((s, False) for s in ("Succeeded", "Ready", "Running", "Enabled", "", None)),
+    ],
+)
+def test_a_state_that_is_none_of_transition_is_one_to_rest_in(state, expected):
+    assert is_moving({"properties": {"provisioningState": state}}) is expected
+
+
+@pytest.mark.parametrize(("times", "gives_up"), [(2, False), (3, True), (9, True)])
+def test_what_comes_back_each_time_is_given_up(times, gives_up):
+    tried = RepairAttempts(frozenset(), dict.fromkeys(MARKS, times))
+    decided = decide(found=[CHANGED], repair_attempts=tried)
+    assert decided.effects[0].repair_attempts.repairs == dict.fromkeys(MARKS, times + 1)
+    assert isinstance(decided.then, Fail if gives_up else Put)
+    if gives_up:
+        assert decided.then.error.reason == "PersistentDrift"
+
+
+def test_what_a_put_left_is_not_put_for_again():
+    tried = RepairAttempts(MARKS, dict.fromkeys(MARKS, 1))
+    found = [CHANGED, ABSENT]
+    judged, note, told = after_own_put(tried, knowing(rest=""), found, REST)
+    assert judged == UpdateMemory(repair_attempts=RepairAttempts())
+    assert note == noted(marks(found))
+    assert (told.reason, told.type) == ("ValueNotHonoured", "Warning")
+
+
+def test_what_a_first_put_left_is_open_and_what_is_not_shown_is_known():
+    judged, note = after_own_put(
+        RepairAttempts(), knowing(rest=""), [CHANGED, ABSENT], REST
+    )
+    assert judged == FORGOTTEN
+    assert note == noted(marks([ABSENT]) | unconfirmed(MARKS))
+
+
+def test_a_vanished_extra_that_does_not_come_back_is_forgotten():
+    extra = marks([EXTRA])
+    tried = RepairAttempts(extra, dict.fromkeys(extra, 1))
+    _, note = after_own_put(tried, knowing(*extra, rest=""), [], REST)
+    assert note == noted()
+    _, note, _ = after_own_put(tried, knowing(*extra, rest=""), [EXTRA], REST)
+    assert note == noted(extra)
+
+
+def test_what_a_put_mended_is_counted_on():
+    tried = RepairAttempts(MARKS, dict.fromkeys(MARKS, 2))
+    judged, _ = after_own_put(tried, knowing(rest=""), [ABSENT], REST)
+    assert judged == UpdateMemory(
+        repair_attempts=RepairAttempts(frozenset(), tried.repairs)
+    )
+
+
+def test_the_most_stubborn_difference_counts():
+    attempts = RepairAttempts().started(frozenset("ab")).started(frozenset("bc"))
+    assert attempts.pending == frozenset("bc")
+    assert attempts.max_attempts() == 2
+    assert RepairAttempts().max_attempts() == 0

@@ -1,0 +1,146 @@
+"""Which resource an object stands for, as tables of facts. Rules: R10.1, R10.3."""
+
+import pytest
+
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.reconcile.identity.identity import (
+    IdentityFacts,
+    Proof,
+    configured_name,
+    name_of_other,
+    proof_of,
+    resource_identity,
+    stated_name,
+)
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.base.objects import GroupKind
+
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
+GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg"
+NETWORKS = f"{GROUP}/providers/Microsoft.Network/virtualNetworks"
+ROLE = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/drawn"
+CONFIG = {"azureNameFromConfig": {"name": "names", "key": "vnet"}}
+
+
+def version(group, kind):
+    found = builtin().kind(GroupKind(group, kind))
+    return found.version(found.storage)
+
+
+VNET = version("network.azure.com", "VirtualNetwork")
+ASSIGNMENT = version("authorization.azure.com", "RoleAssignment")
+
+
+def obj(spec=None, *, claimed="", seen="", deleting=False):
+    meta = {"name": "mine", "namespace": "default"}
+    if claimed:
+        meta["annotations"] = {RESOURCE_ID: claimed}
+    if deleting:
+        meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    return {
+        "metadata": meta,
+        "spec": spec or {},
+        "status": {"id": seen} if seen else {},
+    }
+
+
+def facts(spec=None, *, claimed="", noted="", of=VNET):
+    return IdentityFacts(of, obj(spec, claimed=claimed), claimed, noted)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        (facts(), "mine"),
+        (facts({"azureName": "theirs"}), "theirs"),
+        # What the spec says counts, also against a claim: `resource_identity` refuses.
+        (facts({"azureName": "theirs"}, claimed=f"{NETWORKS}/old"), "theirs"),
+        (facts(CONFIG), None),
+        (facts(CONFIG, noted="as-noted"), "as-noted"),
+        (facts(CONFIG, claimed=f"{NETWORKS}/old", noted="as-noted"), "old"),
+        (facts({**CONFIG, "azureName": "theirs"}), "theirs"),
+        (facts(of=ASSIGNMENT, claimed=ROLE), "drawn"),
+    ],
+)
+def test_where_the_name_comes_from(given, name):
+    assert stated_name(given) == name
+
+
+@pytest.mark.parametrize("name", ["a/b", ".."])
+def test_a_name_is_one_segment_wherever_it_comes_from(name):
+    for find in (
+        lambda: stated_name(facts({"azureName": name})),
+        lambda: stated_name(facts(CONFIG, noted=name)),
+        lambda: configured_name(CONFIG["azureNameFromConfig"], name),
+    ):
+        with pytest.raises(ConditionError, match="no resource can be called") as caught:
+            find()
+        assert (caught.value.reason, caught.value.severity) == ("Failed", "Error")
+
+
+def test_an_empty_name_of_a_config_map_names_the_key_to_fill():
+    with pytest.raises(ConditionError, match=r"'names'.*fill key 'vnet'"):
+        configured_name(CONFIG["azureNameFromConfig"], "")
+
+
+@pytest.mark.parametrize(
+    ("claimed", "found"),
+    [
+        ("", f"{NETWORKS}/mine"),
+        (f"{NETWORKS}/mine", f"{NETWORKS}/mine"),
+        # As it was claimed, so that the annotation does not flap.
+        (f"{NETWORKS}/MINE", f"{NETWORKS}/MINE"),
+    ],
+)
+def test_r10_1_the_id_is_as_it_was_claimed(claimed, found):
+    made = resource_identity(
+        facts(claimed=claimed), "mine", owner_id=GROUP, subscription_id=SUBSCRIPTION
+    )
+    assert (made.name, made.arm_id) == ("mine", found)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "said"),
+    [(f"{NETWORKS}/other", "change it back"), ("nonsense", "is no ARM id")],
+)
+def test_r10_1_another_id_than_the_claimed_one_is_refused(claimed, said):
+    with pytest.raises(ConditionError, match=said):
+        resource_identity(
+            facts(claimed=claimed), "mine", owner_id=GROUP, subscription_id=""
+        )
+
+
+@pytest.mark.parametrize(
+    ("given", "proof"),
+    [
+        (obj(claimed=ROLE, seen=ROLE), Proof.STATUS),
+        (obj(claimed=ROLE, seen=ROLE.upper()), Proof.STATUS),
+        (obj(claimed=ROLE), Proof.SPEC),
+        (obj(claimed=ROLE, seen=f"{NETWORKS}/x"), Proof.SPEC),
+        (obj(CONFIG, claimed=ROLE), Proof.SPEC),
+        (obj(CONFIG, claimed=ROLE, deleting=True), Proof.CONFIG_MAP),
+        (obj(CONFIG, claimed=ROLE, seen=ROLE, deleting=True), Proof.STATUS),
+    ],
+)
+def test_what_tells_whether_a_claimed_id_is_the_object_s_own(given, proof):
+    assert proof_of(given, ROLE) is proof
+
+
+def test_no_status_confirms_what_was_never_claimed():
+    assert proof_of(obj(seen=ROLE), "") is Proof.SPEC
+
+
+@pytest.mark.parametrize(
+    ("of", "spec", "claimed", "name"),
+    [
+        (VNET, {}, "", "mine"),
+        (VNET, {}, f"{NETWORKS}/other", "mine"),
+        (VNET, CONFIG, "", ""),
+        (VNET, CONFIG, f"{NETWORKS}/other", "other"),
+        (ASSIGNMENT, {}, ROLE, "drawn"),
+        (ASSIGNMENT, {"azureName": "given"}, ROLE, "given"),
+    ],
+)
+def test_the_name_of_another_object_is_told_without_a_read(of, spec, claimed, name):
+    assert name_of_other(of, obj(spec, claimed=claimed), claimed) == name

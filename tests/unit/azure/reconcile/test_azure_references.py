@@ -1,0 +1,81 @@
+"""What a spec names is looked up in the object's own namespace, and read once."""
+
+import base64
+
+import pytest
+
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
+from asoreconcile.azure.reconcile.state.read_set import ReadSet
+from asoreconcile.base.objects import ObjectKey
+from asoreconcile.kube.errors import NotFoundError
+
+NETWORK = {"group": "network.azure.com", "kind": "VirtualNetwork", "name": "vnet"}
+
+
+class Cluster:
+    """Secrets, ConfigMaps and networks, by kind and namespace."""
+
+    def __init__(self, **data):
+        self.data = data
+        self.reads = []
+
+    def get(self, kind, key):
+        if not hasattr(kind, "plural"):
+            return self.data.get(str(key))
+        self.reads.append((kind.kind, str(key)))
+        found = self.data.get(f"{kind.kind}:{key}")
+        if found is None:
+            raise NotFoundError("none", status=404)
+        return {"metadata": {"name": key.name, "uid": "1"}, "data": found}
+
+    def is_installed(self, _):
+        return True
+
+
+def references(namespace, **data):
+    cluster = Cluster()
+    cluster.data = data
+    made = ReferenceResolver(
+        namespace, client=cluster, objects=cluster, read_set=ReadSet()
+    )
+    return made, cluster
+
+
+def encoded(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize(("namespace", "found"), [("here", True), ("there", False)])
+def test_a_reference_stays_in_its_namespace(namespace, found):
+    network = {"metadata": {"annotations": {RESOURCE_ID: "/id"}}}
+    key = str(ObjectKey("here", "vnet"))
+    refs, _ = references(namespace, **{key: network})
+    if found:
+        assert refs.reference(NETWORK) == "/id"
+        return
+    with pytest.raises(ConditionError, match="does not exist in this namespace"):
+        refs.reference(NETWORK)
+
+
+@pytest.mark.parametrize("kind", ["Secret", "ConfigMap"])
+def test_an_input_stays_in_its_namespace_and_is_read_once(kind):
+    key = ObjectKey("here", "in")
+    value = encoded("x") if kind == "Secret" else "x"
+    refs, cluster = references("here", **{f"{kind}:{key}": {"a": value, "b": value}})
+    read = refs.secret if kind == "Secret" else refs.config_map
+    assert [read({"name": "in", "key": k}) for k in ("a", "b", "a")] == ["x"] * 3
+    assert cluster.reads == [(kind, str(key))]
+    elsewhere, _ = references("there", **{f"{kind}:{key}": {"a": value}})
+    reader = elsewhere.secret if kind == "Secret" else elsewhere.config_map
+    with pytest.raises(ConditionError) as caught:
+        reader({"name": "in", "key": "a"})
+    assert caught.value.reason == f"{kind}NotFound"
+
+
+def test_a_reference_that_has_no_id_yet_says_whose_condition_to_see():
+    refs, _ = references("here", **{"here/vnet": {"metadata": {}}})
+    with pytest.raises(ConditionError, match="no Azure resource id yet") as caught:
+        refs.reference(NETWORK)
+    assert caught.value.reason == "ReferenceNotFound"

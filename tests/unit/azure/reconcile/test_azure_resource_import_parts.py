@@ -1,0 +1,124 @@
+"""The pure parts of an import: names, what to look for below a resource, counts."""
+
+import pytest
+
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.catalogue.kinds import UnknownVersionError
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.reconcile.planning.resource_import.child_types import ChildTypes
+from asoreconcile.azure.reconcile.planning.resource_import.object_names import (
+    object_name,
+    object_names,
+)
+from asoreconcile.azure.reconcile.planning.resource_import.report import (
+    ImportOutcome,
+    ImportReport,
+    ReportRow,
+)
+from asoreconcile.azure.reconcile.planning.resource_import.tasks import (
+    ListTask,
+    ResourceTask,
+)
+from asoreconcile.base.objects import GroupKind
+
+GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/rg"
+ACCOUNT = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/shop"
+KIND = GroupKind("storage.azure.com", "StorageAccount")
+
+
+@pytest.mark.parametrize(
+    ("azure", "kubernetes"),
+    [
+        ("web", "web"),
+        ("Shop_Front (EU)", "shop-front-eu"),
+        ("--a..b--", "a-b"),
+        ("Ünï", "n"),
+        ("___", "resource"),
+        ("x" * 300, "x" * 253),
+    ],
+)
+def test_a_name_that_kubernetes_takes(azure, kubernetes):
+    assert object_name(azure) == kubernetes
+
+
+def test_who_would_share_a_name_gets_a_suffix_that_depends_on_nobody_else():
+    one, two = f"{ACCOUNT}/blobServices/default", f"{GROUP}2/blobServices/DEFAULT"
+    other = f"{GROUP}3/blobServices/default"
+    names = object_names([(KIND, one), (KIND, two)])
+    assert len(set(names.values())) == 2
+    assert all(name.startswith("default-") for name in names.values())
+    more = object_names([(KIND, other), (KIND, two), (KIND, one)])
+    assert more.items() >= names.items()
+    # Two kinds may share one.
+    apart = object_names([(KIND, one), (GroupKind("g", "Other"), two)])
+    assert set(apart.values()) == {"default"}
+
+
+def types(**options):
+    return ChildTypes(
+        builtin(),
+        versions=options.get("versions", {}),
+        wanted=options.get("wanted", lambda kind: True),
+    )
+
+
+def below(arm_id, **options):
+    known = types(**options)
+    parsed = ids.parse(arm_id)
+    return known.below(parsed, known.of(parsed.type))
+
+
+def test_nested_types_are_listed_and_those_of_one_name_are_read():
+    tasks = below(ACCOUNT)
+    read = [t.id.text for t in tasks if isinstance(t, ResourceTask)]
+    listed = [t.path for t in tasks if isinstance(t, ListTask)]
+    assert f"{ACCOUNT}/blobServices/default" in read
+    assert f"{ACCOUNT}/providers/Microsoft.Authorization/roleAssignments" in listed
+    blobs = below(f"{ACCOUNT}/blobServices/default")
+    assert f"{ACCOUNT}/blobServices/default/containers" in [
+        t.path for t in blobs if isinstance(t, ListTask)
+    ]
+
+
+def test_extensions_of_clusters_are_not_looked_for_elsewhere():
+    cluster = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/c"
+    for arm_id, expected in ((ACCOUNT, False), (cluster, True)):
+        paths = [t.path for t in below(arm_id) if isinstance(t, ListTask)]
+        found = any("Microsoft.KubernetesConfiguration" in path for path in paths)
+        assert found == expected
+
+
+def test_an_extension_has_no_extensions():
+    assert below(f"{ACCOUNT}/providers/Microsoft.Authorization/roleAssignments/x") == []
+
+
+def test_kinds_that_nobody_wants_are_not_looked_for():
+    tasks = below(ACCOUNT, wanted=lambda kind: kind.group == "storage.azure.com")
+    assert {t.version.gvk.group for t in tasks} == {"storage.azure.com"}
+    group_only = types(wanted=lambda kind: kind.group == "resources.azure.com")
+    assert group_only.in_group("Microsoft.Storage/storageAccounts") is None
+    assert types().in_group("microsoft.storage/STORAGEACCOUNTS") is not None
+    assert types().in_group("Microsoft.Storage/storageAccounts/blobServices") is None
+
+
+def test_another_version_is_taken_and_a_wrong_one_refused():
+    version = "v1api20230101"
+    found = types(versions={KIND: version}).of("Microsoft.Storage/storageAccounts")
+    assert found.gvk.version == version
+    with pytest.raises(UnknownVersionError, match="it has"):
+        types(versions={KIND: "v1api1999"})
+
+
+def test_a_report_counts_by_kind_status_and_reason():
+    outcomes = (
+        ImportOutcome("/a", KIND, "imported"),
+        ImportOutcome("/b", KIND, "imported"),
+        ImportOutcome("/c", None, "failed", "why"),
+    )
+    report = ImportReport(outcomes)
+    assert (report.imported, report.is_complete) == (2, False)
+    assert report.rows() == [
+        ReportRow("(unknown)", "failed", "why", 1),
+        ReportRow(str(KIND), "imported", "", 2),
+    ]
+    assert not ImportReport(outcomes[:2], was_stopped=True).is_complete

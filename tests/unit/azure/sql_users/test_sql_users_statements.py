@@ -1,0 +1,274 @@
+"""Which statements each server is told, in their order, from facts alone."""
+
+import pytest
+
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.sql_users.azure_sql import AzureSql, DatabaseUserFacts
+from asoreconcile.azure.sql_users.mysql import AccountFacts, MySql
+from asoreconcile.azure.sql_users.postgresql import (
+    PostgreSql,
+    RoleFacts,
+    stored_password,
+)
+from asoreconcile.azure.sql_users.quoting import (
+    ansi_identifier,
+    mysql_account,
+    mysql_identifier,
+    postgresql_text,
+    text,
+    tsql_identifier,
+    tsql_text,
+)
+from asoreconcile.azure.sql_users.statement import Secret, Statement
+
+INJECTION = "x]\"`'; DROP TABLE t; --"
+
+
+def sql(statements):
+    return [one.sql for one in statements]
+
+
+# Azure SQL, which no test has a server of.
+
+
+def azure_sql(facts, *, roles=(), name="app", password="it's"):
+    dialect = AzureSql()
+    wanted = dialect.wanted(name, {"roles": list(roles)}, password=password)
+    return sql(dialect.changes(wanted, facts))
+
+
+def database_user(*member_of, type_="S"):
+    return DatabaseUserFacts(type_, "DATABASE", frozenset(member_of))
+
+
+@pytest.mark.parametrize(
+    ("facts", "roles", "expected"),
+    [
+        (None, [], ["CREATE USER [app] WITH PASSWORD = N'it''s'"]),
+        (
+            None,
+            ["db_datareader", "app role"],
+            [
+                "CREATE USER [app] WITH PASSWORD = N'it''s'",
+                "ALTER ROLE [app role] ADD MEMBER [app]",
+                "ALTER ROLE [db_datareader] ADD MEMBER [app]",
+            ],
+        ),
+        (
+            database_user("db_owner", "db_datareader"),
+            ["db_datareader"],
+            [
+                "ALTER USER [app] WITH PASSWORD = N'it''s'",
+                "ALTER ROLE [db_owner] DROP MEMBER [app]",
+            ],
+        ),
+        (
+            # Most databases compare names letter case aside.
+            database_user("DB_DataReader"),
+            ["db_datareader"],
+            ["ALTER USER [app] WITH PASSWORD = N'it''s'"],
+        ),
+    ],
+)
+def test_a_user_of_azure_sql_is_brought_in_line(facts, roles, expected):
+    assert azure_sql(facts, roles=roles) == expected
+
+
+def test_names_of_azure_sql_are_names_whatever_is_in_them():
+    assert azure_sql(None, name=INJECTION, roles=[INJECTION], password=INJECTION) == [
+        (
+            "CREATE USER [x]]\"`'; DROP TABLE t; --] WITH PASSWORD = "
+            "N'x]\"`''; DROP TABLE t; --'"
+        ),
+        "ALTER ROLE [x]]\"`'; DROP TABLE t; --] ADD MEMBER [x]]\"`'; DROP TABLE t; --]",
+    ]
+
+
+def test_a_user_of_azure_sql_is_dropped_and_renamed():
+    dialect = AzureSql()
+    assert sql(dialect.drop({"name": "a]b"})) == ["DROP USER IF EXISTS [a]]b]"]
+    renamed = dialect.rename({"name": "a"}, {"name": "b"})
+    assert sql(renamed) == ["ALTER USER [a] WITH NAME = [b]"]
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "why"),
+    [
+        ("DBO", None, "the database's own"),
+        ("sys", None, "the database's own"),
+        ("##MS_agent##", None, "the database's own"),
+        ("db_owner", database_user(type_="R"), "no user with a password"),
+        ("someone", database_user(type_="E"), "no user with a password"),
+        ("app", database_user(), ""),
+        ("app", None, ""),
+    ],
+)
+def test_what_of_azure_sql_is_not_ours(name, facts, why):
+    refusal = AzureSql().refusal({"name": name}, facts)
+    assert why in refusal
+    assert bool(refusal) == bool(why)
+
+
+def test_the_administrator_of_azure_sql_is_known_in_any_letter_case():
+    assert AzureSql().is_user({"name": "SqlAdmin"}, "sqladmin")
+
+
+# PostgreSQL.
+
+
+def role(*member_of, superuser=False, **on):
+    options = {"login": True, "createRole": False, "createDb": False}
+    return RoleFacts(
+        {**options, "replication": False, **on}, frozenset(member_of), superuser
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "spec", "expected"),
+    [
+        (None, {}, ["CREATE ROLE \"app\" WITH LOGIN PASSWORD 'p'"]),
+        (
+            None,
+            {"roleOptions": {"login": False, "replication": True}},
+            ["CREATE ROLE \"app\" WITH REPLICATION PASSWORD 'p'"],
+        ),
+        (role(), {}, ["ALTER ROLE \"app\" WITH PASSWORD 'p'"]),
+        (
+            role("old", createDb=True),
+            {"roles": ["new"], "roleOptions": {"createRole": True}},
+            [
+                "ALTER ROLE \"app\" WITH CREATEROLE NOCREATEDB PASSWORD 'p'",
+                'REVOKE "old" FROM "app"',
+                'GRANT "new" TO "app"',
+            ],
+        ),
+    ],
+)
+def test_a_role_of_postgresql_is_brought_in_line(facts, spec, expected):
+    dialect = PostgreSql()
+    wanted = dialect.wanted("app", spec, password="p")
+    assert sql(dialect.changes(wanted, facts)) == expected
+
+
+def test_what_differs_still_is_named_without_the_password():
+    dialect = PostgreSql()
+    wanted = dialect.wanted("app", {"roles": ["r"]}, password="p")
+    left = dialect.differences(wanted, role(createDb=True))
+    assert sql(left) == ['ALTER ROLE "app" WITH NOCREATEDB', 'GRANT "r" TO "app"']
+    assert dialect.differences(wanted, role("r")) == ()
+
+
+def test_a_password_is_stored_as_rfc_5802_and_7677_say():
+    """The example of RFC 7677, with its salt and its 4096 rounds."""
+    import base64
+
+    salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
+    stored = stored_password("user", "pencil", "scram-sha-256", salt=salt)
+    assert stored == (
+        "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$"
+        "WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:"
+        "wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
+    )
+
+
+def test_two_passwords_are_never_stored_alike():
+    made = {stored_password("u", "p", "scram-sha-256") for _ in range(3)}
+    assert len(made) == 3
+
+
+# MySQL.
+
+
+def account(plugin="mysql_native_password", **privileges):
+    held = {place.strip("_"): frozenset(names) for place, names in privileges.items()}
+    return AccountFacts(plugin, held)
+
+
+@pytest.mark.parametrize(
+    ("facts", "spec", "expected"),
+    [
+        (None, {}, ["CREATE USER 'app'@'%' IDENTIFIED BY 'p'"]),
+        (
+            None,
+            {"hostname": "10.0.0.%", "privileges": ["process", "SHOW  databases"]},
+            [
+                "CREATE USER 'app'@'10.0.0.%' IDENTIFIED BY 'p'",
+                "GRANT PROCESS, SHOW DATABASES ON *.* TO 'app'@'10.0.0.%'",
+            ],
+        ),
+        (
+            account(shop={"SELECT", "INSERT"}, stock={"SELECT"}),
+            {"databasePrivileges": {"shop": ["SELECT", "UPDATE"]}},
+            [
+                "ALTER USER 'app'@'%' IDENTIFIED BY 'p'",
+                "REVOKE INSERT ON `shop`.* FROM 'app'@'%'",
+                "GRANT UPDATE ON `shop`.* TO 'app'@'%'",
+                "REVOKE SELECT ON `stock`.* FROM 'app'@'%'",
+            ],
+        ),
+        (
+            account(_={"SELECT", "GRANT OPTION"}),
+            {"privileges": ["ALL"]},
+            [
+                "ALTER USER 'app'@'%' IDENTIFIED BY 'p'",
+                "REVOKE GRANT OPTION ON *.* FROM 'app'@'%'",
+                "GRANT ALL PRIVILEGES ON *.* TO 'app'@'%'",
+            ],
+        ),
+    ],
+)
+def test_an_account_of_mysql_is_brought_in_line(facts, spec, expected):
+    dialect = MySql()
+    wanted = dialect.wanted("app", spec, password="p")
+    assert sql(dialect.changes(wanted, facts)) == expected
+
+
+@pytest.mark.parametrize(
+    ("entra", "plugin"), [(True, "caching_sha2_password"), (False, "aad_auth")]
+)
+def test_an_account_of_mysql_keeps_its_type(entra, plugin):
+    dialect = MySql()
+    spec = {"aadUser": {}} if entra else {}
+    wanted = dialect.wanted("app", spec, password="p")
+    with pytest.raises(ConditionError, match="stays of its type"):
+        dialect.changes(wanted, account(plugin))
+
+
+# Quoting, and what is shown.
+
+
+@pytest.mark.parametrize(
+    ("quoted", "expected"),
+    [
+        (ansi_identifier('a"b'), '"a""b"'),
+        (mysql_identifier("a`b"), "`a``b`"),
+        (tsql_identifier("a]b"), "[a]]b]"),
+        (text("a'b\\"), "'a''b\\'"),
+        (postgresql_text("a'b\\"), "E'a''b\\\\'"),
+        (tsql_text("a'b"), "N'a''b'"),
+        (mysql_account("o'x", "%"), "'o''x'@'%'"),
+    ],
+)
+def test_what_ends_a_text_is_doubled(quoted, expected):
+    assert quoted == expected
+
+
+@pytest.mark.parametrize("quote", [ansi_identifier, mysql_identifier, tsql_identifier])
+@pytest.mark.parametrize("name", ["", "a\0b"])
+def test_what_no_name_can_be_is_refused(quote, name):
+    with pytest.raises(ConditionError) as caught:
+        quote(name)
+    assert caught.value.severity == "Error"
+
+
+def test_a_value_that_sql_cannot_say_is_not_quoted_in_the_refusal():
+    with pytest.raises(ConditionError) as caught:
+        text("hunter2\0")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_statement_shows_no_secret_wherever_it_is_printed():
+    said = Statement.of("ALTER USER [a] WITH PASSWORD = ", Secret("N'hunter2'"))
+    assert "hunter2" in said.sql
+    assert "hunter2" not in f"{said} {said!r} {said.shown}"
+    assert said.shown == "ALTER USER [a] WITH PASSWORD = '***'"
