@@ -1,4 +1,4 @@
-"""An embedded Kubernetes API server for tests and for trying things out."""
+"""An embedded Kubernetes API server, for tests and for trying things out."""
 
 from asoreconcile.testing.fault_injection import InjectedFault
 from asoreconcile.testing.kube.access.users import User

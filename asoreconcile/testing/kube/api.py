@@ -1,4 +1,4 @@
-"""From a request to an answer: which part of the API a path is, and who answers it."""
+"""The routing of requests: which part of the API a path belongs to."""
 
 import logging
 
@@ -37,12 +37,15 @@ _TEXT = "text/plain; charset=utf-8"
 
 
 class Api:
-    """Answers requests from one storage. Safe from any thread."""
+    """The answers to requests, from one storage. Safe to use from any thread."""
 
     def __init__(
         self, storage: Storage, clock: Clock, access: AccessControl, services: Services
     ) -> None:
-        """services: where webhooks are."""
+        """Make the API.
+
+        services: addresses of webhooks' Services.
+        """
         self.kinds = RestMapper(storage, services)
         gate = WebhookAdmission(storage, services, self.kinds, access.decide)
         self.deletions = Deletions(storage, clock, gate)
@@ -53,7 +56,7 @@ class Api:
         )
 
     def handle(self, request: HttpRequest, user: User) -> HttpResponse:
-        """The answer, refusals included."""
+        """Return the answer to a request. A refusal is an answer, too."""
         try:
             return self._route(request, user)
         except StatusError as error:
@@ -82,7 +85,9 @@ class Api:
         return self._endpoints.answer(request, target, user)
 
     def _document(self, request: HttpRequest) -> HttpResponse | None:
-        """Version, discovery and OpenAPI; None for the path of an object."""
+        """Return version, discovery or OpenAPI documents; None if the path is an
+        object's.
+        """
         accept = request.headers.get("accept", "")
         kinds = self.kinds
         match [part for part in request.path.split("/") if part]:

@@ -1,7 +1,7 @@
-"""What a cluster begins with: its first namespaces, and the roles of its users.
+"""The initial contents of a cluster: its first namespaces, and the roles of its users.
 
-Of the roles those that say who may ask what there is; the many roles of Kubernetes' own
-components are left out, for none of them runs here.
+The roles are those for administrators and for discovery. The many roles of Kubernetes'
+own components are left out, because those components do not run here.
 """
 
 from collections.abc import Iterator
@@ -59,7 +59,9 @@ _ROLES: dict[str, tuple[list[str], list[JsonObject]]] = {
 def begin(
     kinds: RestMapper, writes: WriteHandler, storage: Storage, *, rbac: bool
 ) -> None:
-    """Make what is not there: the first namespaces, and with rbac the roles."""
+    """Create the first namespaces and, if `rbac` is true, the roles, if they are
+    missing.
+    """
     wanted = [(NAMESPACES, {"metadata": {"name": name}}) for name in _NAMESPACES]
     for role in roles() if rbac else ():
         plural = f"{role['kind'].lower()}s"
@@ -73,7 +75,7 @@ def begin(
 
 
 def roles() -> Iterator[JsonObject]:
-    """The ClusterRoles, each followed by the binding of its name."""
+    """Yield the ClusterRoles, each followed by the binding with its name."""
     for name, (groups, rules) in _ROLES.items():
         meta: JsonObject = {
             "name": name,

@@ -1,6 +1,6 @@
 """The verbs of the REST API on one target: read, create, replace, patch, delete.
 
-Each gives the answer to a request. Raises StatusError for what is refused.
+Each function returns the answer to a request, and raises StatusError to refuse.
 """
 
 from collections.abc import Callable
@@ -53,7 +53,7 @@ _MAP = "map[string]interface {}"
 
 
 class ApiEndpoints:
-    """Answers requests about objects. Safe from any thread."""
+    """The answers to requests about objects. Safe to use from any thread."""
 
     def __init__(
         self,
@@ -74,14 +74,14 @@ class ApiEndpoints:
     def answer(
         self, request: HttpRequest, target: RequestTarget, user: User
     ) -> HttpResponse:
-        """The answer to a request about a target."""
+        """Return the answer to a request about a target."""
         named = bool(target.name)
         match request.method:
             case "GET" | "HEAD":
                 return self._read(request, target)
             case "POST" if target.subresource in target.resource.parts:
                 return self._post_part(request, target, user)
-            # Custom resources take a name in the path and ignore it; built-in kinds
+            # Custom resources accept a name in the path and ignore it. Built-in kinds
             # answer 405.
             case "POST" if target.resource.is_custom and not target.subresource:
                 return self._create(request, target, user)
@@ -185,8 +185,8 @@ class ApiEndpoints:
         patch = _document(request, sort)
         if applies and target.subresource != _SCALE:
             if self._storage.get(resource.table, target.key) is None:
-                # An apply that creates needs both verbs: who may only patch could make
-                # objects otherwise.
+                # An apply that creates an object needs both verbs. Otherwise a user
+                # with the verb patch alone could create objects.
                 self._access.check_may_create(user, request)
             written = self._writes.apply(
                 resource,
@@ -227,7 +227,7 @@ class ApiEndpoints:
         details: JsonObject = {"name": target.name}
         if resource.group:
             details["group"] = resource.group
-        # The plural under the name `kind`, as the server has it.
+        # The plural is in the field `kind`, as in the real server's answer.
         details |= {"kind": resource.plural, "uid": metadata(obj)["uid"]}
         done: JsonObject = {
             "kind": "Status",
@@ -241,7 +241,7 @@ class ApiEndpoints:
     def _delete_collection(
         self, request: HttpRequest, target: RequestTarget, user: User
     ) -> HttpResponse:
-        """The answer lists what was chosen, as it was before."""
+        """Delete the chosen objects; return them as they were before."""
         options = _delete_options(request, user)
         renderer, sort = self._renderer(request, target)
         listed = self._reads.page(target.namespace, request.query, renderer)
@@ -255,8 +255,9 @@ class ApiEndpoints:
         try:
             self._deletions.delete(target.resource, key, options)
         except StatusError as error:
-            # Deletions by others go on meanwhile; what the caller wanted gone is gone.
-            if error.code != 404:  # it may have gone meanwhile
+            # Other clients may delete objects at the same time. An object that is
+            # already gone needs no deletion.
+            if error.code != 404:  # another client may have deleted it
                 raise
 
     def _renderer(
@@ -274,7 +275,9 @@ class ApiEndpoints:
 
 
 def _delete_options(request: HttpRequest, user: User) -> DeleteOptions:
-    """How to delete: any whole number of seconds will do, below 0 too."""
+    """Return the options of a deletion. Any integer is accepted as grace period, also
+    below 0.
+    """
     if not request.body and (text := request.query.get(_GRACE)) is not None:
         if not text:
             raise bad_request('strconv.ParseInt: parsing "": invalid syntax')
@@ -283,7 +286,7 @@ def _delete_options(request: HttpRequest, user: User) -> DeleteOptions:
 
 
 def _document(request: HttpRequest, sort: str) -> Any:
-    """What a patch's body holds."""
+    """Return the document in a patch's body."""
     try:
         return bodies.patch(request, is_yaml=sort == _APPLY_PATCH)
     except StatusError as error:
@@ -293,7 +296,7 @@ def _document(request: HttpRequest, sort: str) -> Any:
 
 
 def _merged_by(resource: RestResource) -> JsonObject | None:
-    """The schema that says how strategic merge joins lists, where one does."""
+    """Return the schema that says how strategic merge joins lists, or None."""
     if workloads.kind_facts(resource.group, resource.kind) is None:
         return None
     return workloads.schema_of_kind(resource.kind)
@@ -302,7 +305,7 @@ def _merged_by(resource: RestResource) -> JsonObject | None:
 def _change(
     sort: str, patch: Any, schema: JsonObject | None
 ) -> Callable[[JsonObject], JsonObject]:
-    """What a patch makes of an object."""
+    """Return a function that applies a patch to an object."""
     if sort == _JSON_PATCH:
         operations = [] if patch is None else patch
         if not isinstance(operations, list):
@@ -323,7 +326,7 @@ def _change(
 def _scaled(
     target: RequestTarget, change: Callable[[JsonObject], JsonObject]
 ) -> Callable[[JsonObject], JsonObject]:
-    """The same change, of an object's Scale."""
+    """Return the same change, applied to an object's Scale."""
     resource = target.resource
     return lambda before: scale.written(
         resource, before, change(scale.read(resource, before))
@@ -343,12 +346,12 @@ def _as_strategic(found: Any) -> JsonObject:
 
 
 def _as_configuration(found: Any) -> JsonObject:
-    """The document of an apply."""
+    """Return the document of an apply."""
     if not isinstance(found, (dict, type(None))):
         why = f"while decoding JSON: {complaints.of_type(found, _MAP)}"
         raise bad_request(f"error decoding YAML: error unmarshaling JSON: {why}")
     stated: JsonObject = found or {}
-    if stated.get("metadata", stated) is None:  # null says nothing; owners stay
+    if stated.get("metadata", stated) is None:  # null sets nothing, and owners stay
         return {name: value for name, value in stated.items() if name != "metadata"}
     return stated
 

@@ -9,7 +9,9 @@ from asoreconcile.base.objects import JsonObject
 
 
 def kubeconfig(url: str, ca_pem: bytes, token: str) -> JsonObject:
-    """A kubeconfig of one cluster and one user, for the namespace `default`."""
+    """Return a kubeconfig with one cluster and one user, for the namespace
+    `default`.
+    """
     cluster = {
         "server": url,
         "certificate-authority-data": base64.b64encode(ca_pem).decode(),
@@ -26,12 +28,12 @@ def kubeconfig(url: str, ca_pem: bytes, token: str) -> JsonObject:
 
 
 def text(document: JsonObject) -> str:
-    """A kubeconfig as YAML, members in the order given."""
+    """Return a kubeconfig as YAML, with members in the given order."""
     return yaml.safe_dump(document, sort_keys=False)
 
 
 def write(path: str | Path, content: str) -> None:
-    """Write a file for its owner's eyes: it holds a token."""
+    """Write a file that only its owner can read, because it contains a token."""
     target = Path(path)
     target.unlink(missing_ok=True)
     target.touch(mode=0o600)

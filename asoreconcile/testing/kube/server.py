@@ -1,11 +1,11 @@
-"""The embedded Kubernetes API server: a real one to its clients, in this process.
+"""The embedded Kubernetes API server: like a real one for clients, in this process.
 
     with KubeServer() as server:
         server.write_kubeconfig(path)
 
-HTTPS on 127.0.0.1 with its own certificate authority and one bearer token; objects live
-in memory, or in a folder that outlives the process. `faults` makes things go wrong,
-`journal` shows what was asked.
+The server uses HTTPS on 127.0.0.1, with its own certificate authority and one bearer
+token. Objects are in memory, or in a folder that outlives the process. `faults` makes
+requests fail, and `journal` lists the requests.
 """
 
 import secrets
@@ -38,7 +38,9 @@ from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 
 class KubeServer(Server):
-    """Start with `with` or `start()`; end with `close()`."""
+    """A Kubernetes API server. Start it with `with` or `start()`, end it with
+    `close()`.
+    """
 
     def __init__(
         self,
@@ -53,13 +55,21 @@ class KubeServer(Server):
         services: Mapping[str, str] | None = None,
         control_token: str = "",
     ) -> None:
-        """token: the administrator's bearer token; None makes one, or keeps the one of
-        the data folder. port: 0 is any free one. clock: of timestamps and delays.
+        """Make the server.
 
-        data_dir: where objects outlive the process; fsync: a power failure as well.
-        rbac: ask Roles and their bindings what users may do; else all may do all.
-        users: more tokens. services: where webhooks' Services are, {"namespace/name":
-        "host:port"}. control_token: opens `/_control/`. Raises DataFolderError.
+        token: the administrator's bearer token; if None, the one of the data folder, or
+        a new one.
+        port: if 0, any free port.
+        clock: clock for timestamps and for delays of faults.
+        data_dir: folder that keeps objects beyond the process.
+        fsync: if true, objects also survive a power failure.
+        rbac: if true, Roles and their bindings decide what users may do; otherwise all
+        users may do everything.
+        users: further users with their tokens.
+        services: addresses of webhooks' Services, as {"namespace/name": "host:port"}.
+        control_token: token for `/_control/`; "" closes the path.
+
+        Raises DataFolderError.
         """
         self.clock = ShiftedClock(clock or SystemClock())
         self.faults = KubeFaults(self.clock)
@@ -88,20 +98,20 @@ class KubeServer(Server):
 
     @property
     def url(self) -> str:
-        """`https://127.0.0.1:PORT`, what a kubeconfig names."""
+        """Return `https://127.0.0.1:PORT`, which kubeconfigs contain."""
         return self._server.url
 
     @property
     def port(self) -> int:
-        """The port it listens on; it stays the same over `restart`."""
+        """Return the port. It stays the same over `restart`."""
         return self._server.port
 
     def start(self) -> None:
-        """Accept connections from now on, on threads of its own; returns at once."""
+        """Accept connections, on threads of the server. Returns at once."""
         self._server.start()
 
     def close(self) -> None:
-        """Stop: held requests go on, watches end, connections are cut."""
+        """Stop. Held requests are released, watches end, connections are cut."""
         self._closing.set()
         self.faults.release_all()
         with self._restarting:
@@ -110,10 +120,11 @@ class KubeServer(Server):
             self._services.close()
 
     def restart(self, outage_seconds: float = 0.0) -> None:
-        """Go away and come back at the same address. Blocking; by the server's clock.
+        """Stop and start again at the same address. Blocking; measured by the server's
+        clock.
 
-        All connections are cut. What a data folder has is read again; without one the
-        objects stay. Watches from before get 410, as after a real restart.
+        All connections are cut. The contents of a data folder are read again; without
+        one, the objects stay. Watches from before get 410, as after a real restart.
         """
         with self._restarting:
             if self._closing.is_set():
@@ -135,7 +146,7 @@ class KubeServer(Server):
 
     @property
     def token(self) -> str:
-        """The administrator's bearer token. Set another one to revoke it."""
+        """Return the administrator's bearer token. Setting another one revokes it."""
         return self._token
 
     @token.setter
@@ -144,36 +155,40 @@ class KubeServer(Server):
         self._token = token
 
     def add_user(self, user: User, token: str = "") -> str:
-        """Let a user in; his token, a new one by default."""
+        """Add a user; return the user's token, which is new by default."""
         return self._users.add(user, token)
 
     def add_service_account(self, namespace: str, name: str) -> str:
-        """A token for a service account, whether or not the object is there."""
+        """Return a token for a service account, whether or not the object exists."""
         return self.add_user(service_account(namespace, name))
 
     def kubeconfig(self, token: str = "") -> JsonObject:
-        """A kubeconfig with one context, for the namespace `default`.
+        """Return a kubeconfig with one context, for the namespace `default`.
 
-        token: whose it is, the administrator's by default.
+        token: the user's token; by default the administrator's.
         """
         return kubeconfigs.kubeconfig(self.url, self.ca_pem, token or self.token)
 
     def kubeconfig_text(self, token: str = "") -> str:
-        """The kubeconfig as YAML; `token` is another user's, the administrator's by
-        default.
+        """Return the kubeconfig as YAML.
+
+        token: the user's token; by default the administrator's.
         """
         return kubeconfigs.text(self.kubeconfig(token))
 
     def write_kubeconfig(self, path: str | Path, token: str = "") -> None:
-        """Write a kubeconfig, for its owner's eyes: it holds the token."""
+        """Write a kubeconfig that only its owner can read, because it contains the
+        token.
+        """
         kubeconfigs.write(path, self.kubeconfig_text(token))
 
     def object_counts(self) -> Mapping[str, int]:
-        """How many objects are stored, by `plural.group`."""
-        return self._storage.counts()  # of the present storage: a restart makes another
+        """Return the number of stored objects, by `plural.group`."""
+        # of the present storage, because a restart makes another one
+        return self._storage.counts()
 
     def cut_watches(self) -> None:
-        """Break all watches' connections."""
+        """Break the connections of all watches."""
         self._storage.cut_watches()
 
     def forget_changes(self) -> None:
@@ -182,7 +197,7 @@ class KubeServer(Server):
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Let no write and no read through for a while."""
+        """Block all reads and writes during a `with` block."""
         with self._storage.lock:
             yield
 
@@ -201,7 +216,7 @@ class KubeServer(Server):
         return HttpsServer(self._serve, certificate=self._certificate, port=port)
 
     def _build(self) -> None:
-        """What answers from the storage there is now."""
+        """Make the parts that answer requests, for the present storage."""
         self._access = AccessControl(
             self._storage, self._users, self.clock, rbac=self._has_rbac
         )

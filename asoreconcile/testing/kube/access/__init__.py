@@ -1,1 +1,1 @@
-"""Who is asking, what for, and whether he may: tokens, attributes, RBAC, reviews."""
+"""Authentication and authorization: tokens, attributes of requests, RBAC, reviews."""

@@ -1,7 +1,7 @@
-"""What a request is about, read from its method, path and query alone. Pure.
+"""The attributes of a request, read only from its method, path and query. Pure.
 
-As the API server tells authorizers and flow control: verb, resource and name, or a
-path that is no resource's.
+They are the attributes that the API server passes to authorizers and to flow control:
+verb, resource and name, or a path that belongs to no resource.
 """
 
 from collections.abc import Mapping
@@ -26,8 +26,11 @@ _OF_NAMESPACES = ("status", "finalize")
 
 @attrs.frozen
 class Attributes:
-    """verb: of the API (`list`, `deletecollection`), or the method in lower case for
-    a path that is no resource's. resource: "" then.
+    """The attributes of a request.
+
+    verb: of the API (`list`, `deletecollection`); for a path that belongs to no
+    resource, the method in lower case.
+    resource: "" for such a path.
     """
 
     verb: str
@@ -41,13 +44,15 @@ class Attributes:
 
     @property
     def full_resource(self) -> str:
-        """`widgets.example.com/status`, as faults name it."""
+        """Return `widgets.example.com/status`, as faults name it."""
         text = f"{self.resource}.{self.group}" if self.group else self.resource
         return f"{text}/{self.subresource}" if self.subresource else text
 
 
 def attributes_of(request: HttpRequest) -> Attributes:
-    """The attributes of a request; nothing is looked up, so it may name nothing."""
+    """Return the attributes of a request. Nothing is looked up, so the target may not
+    exist.
+    """
     match [part for part in request.path.split("/") if part]:
         case ["api", version, first, *rest]:
             group = ""
@@ -83,11 +88,13 @@ def attributes_of(request: HttpRequest) -> Attributes:
 
 
 def flag(request: HttpRequest, name: str) -> bool:
-    """A yes-or-no parameter, as the API server reads it: anything but no is yes."""
+    """Return a boolean parameter as the API server reads it: true for anything but
+    "no".
+    """
     value = request.query.get(name)
     return value is not None and value.lower() not in ("0", "false")
 
 
 def is_true(query: Mapping[str, str], name: str) -> bool:
-    """A query's boolean: true whatever is said, but for `0` and `false`."""
+    """Return a query's boolean: false for `0` and `false`, otherwise true."""
     return name in query and query[name].lower() not in _FALSE

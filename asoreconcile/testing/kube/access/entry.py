@@ -1,4 +1,4 @@
-"""Who is asking, and whether he may: authentication and authorization of requests."""
+"""Authentication and authorization of requests."""
 
 import attrs
 
@@ -15,7 +15,10 @@ from asoreconcile.testing.kube.wire.status import unauthorized
 
 
 class AccessControl:
-    """rbac False: whoever shows a token may do everything. Safe from any thread."""
+    """The access control of a server. Safe to use from any thread.
+
+    rbac: if false, every user with a token may do everything.
+    """
 
     def __init__(
         self, storage: Storage, users: Users, clock: Clock, *, rbac: bool
@@ -27,9 +30,9 @@ class AccessControl:
         self.tokens = TokenRequests(storage, users, clock)
 
     def user_of(self, request: HttpRequest) -> User | None:
-        """Whose token a request shows; None for one that nobody has.
+        """Return the user whose token a request has, or None for an unknown token.
 
-        With RBAC a request without a token is the anonymous user's.
+        With RBAC, a request without a token is the anonymous user's.
         """
         header = request.headers.get("authorization", "")
         if not header and self.has_rbac:
@@ -37,9 +40,10 @@ class AccessControl:
         return self._users.of_header(header)
 
     def acting(self, request: HttpRequest, user: User | None) -> User | None:
-        """The identity a user acts with: its own, or the impersonated one.
+        """Return the identity that a user acts as: its own, or the impersonated one.
 
-        Raises StatusError 403 for one that he may not be, 400 for what names nobody.
+        Raises StatusError 403 if the user may not impersonate the other, and 400 if the
+        headers name no user.
         """
         wanted = impersonation.wanted(request)
         if wanted is None or user is None:
@@ -49,22 +53,24 @@ class AccessControl:
         return wanted.user
 
     def check(self, request: HttpRequest, user: User | None) -> None:
-        """Nothing, if who asks may do it; else raises StatusError 401 or 403."""
+        """Check that the user may make the request. Raises StatusError 401 or 403."""
         if user is None:
             raise unauthorized()
         self.check_may(user, attributes_of(request))
 
     def decide(self, user: User, about: Attributes) -> RbacDecision:
-        """Whether a user may do something, and why."""
+        """Return whether a user may do something, and why."""
         if self._authorizer is None:
             return RbacDecision(allowed=True)
         return self._authorizer.decide(user, about)
 
     def check_may(self, user: User, about: Attributes) -> None:
-        """Nothing, if the user may do that; else raises StatusError 403."""
+        """Check that a user may do something. Raises StatusError 403."""
         if self._authorizer is not None:
             self._authorizer.check(user, about)
 
     def check_may_create(self, user: User, request: HttpRequest) -> None:
-        """For an apply that makes what is not there. Raises StatusError 403."""
+        """Check that a user may create an object by an apply. Raises
+        StatusError 403.
+        """
         self.check_may(user, attrs.evolve(attributes_of(request), verb="create"))

@@ -1,4 +1,4 @@
-"""Acting as another user: the `Impersonate-` headers of a request. Pure."""
+"""Impersonation: the `Impersonate-` headers of a request. Pure."""
 
 import attrs
 
@@ -15,14 +15,17 @@ _GROUP_NAME = "authentication.k8s.io"
 
 @attrs.frozen
 class ImpersonatedUser:
-    """Whom a request is to be of; asked: what allows it."""
+    """The impersonated user, and the permissions that this requires."""
 
     user: User
     asked: tuple[Attributes, ...]
 
 
 def wanted(request: HttpRequest) -> ImpersonatedUser | None:
-    """None when nobody is impersonated. Raises StatusError 400 for a group alone."""
+    """Return the impersonated user, or None if the request impersonates no user.
+
+    Raises StatusError 400 for a group without a user.
+    """
     headers = request.headers
     name, uid = headers.get(_USER, ""), headers.get(_UID, "")
     groups = tuple(g.strip() for g in headers.get(_GROUP, "").split(",") if g.strip())

@@ -1,11 +1,11 @@
-"""Label selectors as objects hold them: matchLabels and matchExpressions. Pure."""
+"""Label selectors in objects: matchLabels and matchExpressions. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
 
 
 def selects(selector: Any, labels: Mapping[str, str]) -> bool:
-    """Whether a selector chooses an object with these labels; {} and None do all."""
+    """Return whether a selector selects these labels. {} and None select everything."""
     if not isinstance(selector, dict):
         return True
     wanted = selector.get("matchLabels") or {}

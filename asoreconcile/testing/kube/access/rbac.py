@@ -1,6 +1,6 @@
-"""Who may do what: Roles and their bindings, as the API server's RBAC reads them.
+"""RBAC: what users may do according to Roles and their bindings, as in the API server.
 
-Nothing is allowed that no rule allows; the group `system:masters` may do everything.
+Only what a rule allows is allowed. The group `system:masters` may do everything.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ _TABLES = (_ROLES, _CLUSTER_ROLES, _BINDINGS, _CLUSTER_BINDINGS)
 
 @attrs.frozen
 class RbacDecision:
-    """allowed, and the reason as reviews and refusals state it."""
+    """A decision, and its reason in the wording of reviews and refusals."""
 
     allowed: bool
     reason: str = ""
@@ -35,7 +35,10 @@ class RbacDecision:
 
 @attrs.frozen
 class Granted:
-    """One rule that a user has. namespace "": everywhere."""
+    """One rule that applies to a user.
+
+    namespace: if it is "", the rule holds everywhere.
+    """
 
     rule: JsonObject
     namespace: str
@@ -43,7 +46,7 @@ class Granted:
 
 
 class Authorizer:
-    """Decides on the objects that are stored now. Safe from any thread."""
+    """Decisions based on the objects stored now. Safe to use from any thread."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -51,14 +54,14 @@ class Authorizer:
         self._known: dict[User, tuple[list[Granted], list[tuple[str, str]]]] = {}
 
     def decide(self, user: User, about: Attributes) -> RbacDecision:
-        """Whether a user may do something."""
+        """Return whether a user may do something."""
         if MASTERS in user.all_groups:
             return RbacDecision(allowed=True)
         granted, missing = self._granted(user)
         for grant in granted:
             if grant.namespace in ("", about.namespace) and (
                 permits(grant.rule, about)
-                # A Role says nothing of what is in no namespace.
+                # A Role cannot grant access to resources without a namespace.
                 and (not grant.namespace or about.resource)
             ):
                 reason = f"RBAC: allowed by {grant.source}"
@@ -68,18 +71,20 @@ class Authorizer:
         return RbacDecision(allowed=False, reason=reason)
 
     def check(self, user: User, about: Attributes) -> None:
-        """Raises StatusError 403, in the API server's words."""
+        """Check that a user may do something. Raises StatusError 403."""
         decision = self.decide(user, about)
         if not decision.allowed:
             raise _forbidden(user, about, decision.reason)
 
     def rules(self, user: User, namespace: str) -> list[JsonObject]:
-        """All rules a user has in a namespace."""
+        """Return all rules that a user has in a namespace."""
         granted, _ = self._granted(user)
         return [grant.rule for grant in granted if grant.namespace in ("", namespace)]
 
     def _granted(self, user: User) -> tuple[list[Granted], list[tuple[str, str]]]:
-        """What a user is granted; (namespace, which role of a binding is not there)."""
+        """Return the rules of a user, and (namespace, role) of bindings to missing
+        roles.
+        """
         with self._storage.lock:
             now = tuple(self._storage.last_change(table) for table in _TABLES)
             if now != self._at:
@@ -115,7 +120,7 @@ class Authorizer:
     def _rules(
         self, reference: Mapping[str, Any], namespace: str
     ) -> Sequence[JsonObject] | None:
-        """The rules of a role; None when it is not there."""
+        """Return the rules of a role, or None if the role does not exist."""
         name = str(reference.get("name"))
         if reference.get("kind") == "Role":
             role = self._storage.get(_ROLES, ObjectKey(namespace, name))
@@ -133,7 +138,7 @@ class Authorizer:
 
 
 def permits(rule: JsonObject, about: Attributes) -> bool:
-    """Whether a PolicyRule covers what is asked."""
+    """Return whether a PolicyRule covers the request."""
     if not _has(rule, "verbs", about.verb):
         return False
     if not about.resource:
@@ -160,7 +165,9 @@ def _has(rule: JsonObject, field: str, value: str) -> bool:
 
 
 def _subject_of(user: User, binding: JsonObject, namespace: str) -> str | None:
-    """The subject of a binding that a user is, as reasons state it."""
+    """Return the subject of a binding that means the user, as reasons name
+    it, or None.
+    """
     for subject in binding.get("subjects") or ():
         kind, name = subject.get("kind"), subject.get("name")
         place = subject.get("namespace") or namespace

@@ -1,6 +1,6 @@
-"""Roles and bindings as they are written: defaults, and what keeps one from being kept.
+"""Writes of Roles and bindings: defaults, and rules for valid objects.
 
-What a writer may not grant because he has not got it himself is not checked here.
+The rule that users cannot grant permissions that they lack is not checked here.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _SUBJECTS = ("ServiceAccount", "User", "Group")
 
 
 def take_in(obj: JsonObject) -> None:
-    """Fill in the groups of references and subjects."""
+    """Fill in the API groups of references and subjects."""
     if "Binding" not in str(obj.get("kind")):
         return
     reference = obj.get("roleRef")
@@ -27,7 +27,10 @@ def take_in(obj: JsonObject) -> None:
 
 
 def causes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
-    """before: what the object replaces; a binding never changes its role."""
+    """Yield the reasons against storing an object.
+
+    before: the object that is replaced. A binding cannot change its role.
+    """
     if "Binding" not in str(obj.get("kind")):
         for index, rule in enumerate(obj.get("rules") or ()):
             yield from _rule_causes(rule, f"rules[{index}]", str(obj.get("kind")))

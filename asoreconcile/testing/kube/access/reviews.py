@@ -1,6 +1,6 @@
-"""Questions about access: the review kinds of authorization and authentication.
+"""The review kinds of authorization and authentication.
 
-They are answered, not stored. Raises StatusError for reviews that ask nothing.
+Reviews are answered, not stored. A review without a question raises StatusError.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ _LOCAL = "localsubjectaccessreviews"
 
 
 class Reviews:
-    """Answers reviews. Without an authorizer everything is allowed."""
+    """The answers to reviews. Without an authorizer, everything is allowed."""
 
     def __init__(self, users: Users, authorizer: Authorizer | None) -> None:
         self._users = users
@@ -55,14 +55,14 @@ class Reviews:
         }
 
     def are_at(self, about: Attributes) -> bool:
-        """Whether a request is for a review."""
+        """Return whether a request is for a review."""
         local = about.resource == _LOCAL
         if about.version != "v1" or about.name or bool(about.namespace) != local:
             return False
         return (about.group, about.resource) in self._answers
 
     def answer(self, request: HttpRequest, user: User) -> HttpResponse:
-        """201 with the review's status."""
+        """Return 201 with the review's status."""
         about = attributes_of(request)
         kind, answer = self._answers[about.group, about.resource]
         if request.method != "POST":
@@ -93,7 +93,7 @@ class Reviews:
         if not content.get("user") and not content.get("groups"):
             why = 'Invalid value: "": at least one of user or group must be specified'
             raise _invalid("spec.user", why)
-        # What is stated is all there is: nobody has authenticated this user.
+        # The review states all that is known: this user was not authenticated.
         groups = tuple(str(group) for group in content.get("groups") or ())
         return self._shown(User(str(content.get("user") or ""), groups), asked)
 

@@ -1,7 +1,7 @@
-"""Tokens of service accounts, asked for by `kubectl create token`.
+"""Tokens of service accounts, requested by `kubectl create token`.
 
-What is given is opaque, and good as long as the server runs: when it ends is said, not
-enforced.
+Tokens are opaque and remain valid while the server runs. The answer has an expiry time,
+but it is not enforced.
 """
 
 from datetime import timedelta
@@ -27,7 +27,7 @@ _AUDIENCE = "https://kubernetes.default.svc"
 
 
 class TokenRequests:
-    """Answers `serviceaccounts/NAME/token`. Safe from any thread."""
+    """The answers to `serviceaccounts/NAME/token`. Safe to use from any thread."""
 
     def __init__(self, storage: Storage, users: Users, clock: Clock) -> None:
         self._storage = storage
@@ -35,12 +35,12 @@ class TokenRequests:
         self._clock = clock
 
     def are_at(self, about: Attributes) -> bool:
-        """Whether a request is for a token."""
+        """Return whether a request is for a token."""
         place = (about.group, about.resource, about.subresource)
         return place == ("", "serviceaccounts", "token") and bool(about.name)
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """201 with the token. Raises StatusError."""
+        """Return 201 with the token. Raises StatusError."""
         about = attributes_of(request)
         if request.method != "POST":
             raise method_not_allowed()

@@ -1,4 +1,4 @@
-"""Who a client is: bearer tokens, and their users, service accounts and groups."""
+"""Users: bearer tokens with their users, service accounts and groups."""
 
 import csv
 import hmac
@@ -19,7 +19,7 @@ _ACCOUNTS = "system:serviceaccounts"
 
 @attrs.frozen
 class User:
-    """A name and groups; `system:authenticated` is one of all of them."""
+    """A name and groups. Every user is also in the group `system:authenticated`."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -27,15 +27,15 @@ class User:
 
     @property
     def all_groups(self) -> tuple[str, ...]:
-        """The groups with `system:authenticated`, as kube-apiserver adds it after
-        sign-in.
+        """Return the groups with `system:authenticated`, which kube-apiserver also
+        adds.
         """
         if AUTHENTICATED in self.groups or UNAUTHENTICATED in self.groups:
             return self.groups
         return (*self.groups, AUTHENTICATED)
 
     def to_json(self) -> JsonObject:
-        """As reviews show it."""
+        """Return the user in the form of reviews."""
         shown: JsonObject = {"username": self.name, "groups": list(self.all_groups)}
         return {**shown, "uid": self.uid} if self.uid else shown
 
@@ -45,27 +45,27 @@ ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
 
 
 def service_account(namespace: str, name: str, uid: str = "") -> User:
-    """The user that a service account is."""
+    """Return the user of a service account."""
     groups = (_ACCOUNTS, f"{_ACCOUNTS}:{namespace}")
     return User(f"system:serviceaccount:{namespace}:{name}", groups, uid)
 
 
 class Users:
-    """Tokens and whose they are. Safe from any thread."""
+    """The tokens and their users. Safe to use from any thread."""
 
     def __init__(self, tokens: Iterable[tuple[str, User]]) -> None:
         self._lock = threading.Lock()
         self._tokens = [(token.encode(), user) for token, user in tokens]
 
     def add(self, user: User, token: str = "") -> str:
-        """A token for a user, a new one by default."""
+        """Add a user; return the user's token, which is new by default."""
         token = token or secrets.token_urlsafe(24)
         with self._lock:
             self._tokens.append((token.encode(), user))
         return token
 
     def rotate(self, old: str, new: str) -> None:
-        """Give whoever has a token another one in its place."""
+        """Replace a token by another one of the same user."""
         with self._lock:
             self._tokens = [
                 (new.encode() if token == old.encode() else token, user)
@@ -73,12 +73,12 @@ class Users:
             ]
 
     def of_header(self, authorization: str) -> User | None:
-        """Whose bearer token an Authorization header shows, None if nobody's."""
+        """Return the user of the bearer token in an Authorization header, or None."""
         scheme, _, token = authorization.partition(" ")
         return self.of_token(token.strip()) if scheme.lower() == "bearer" else None
 
     def of_token(self, token: str) -> User | None:
-        """Whose token it is, or None. Compared in constant time."""
+        """Return the user of a token, or None. Tokens are compared in constant time."""
         given = token.encode()
         with self._lock:
             known = list(self._tokens)
@@ -89,9 +89,9 @@ class Users:
 
 
 def read_tokens(path: str | Path) -> list[tuple[str, User]]:
-    """Tokens from a file as kube-apiserver's --token-auth-file has it.
+    """Read tokens from a file in the format of kube-apiserver's --token-auth-file.
 
-    Lines of `token,user,uid,"group,group"`. Raises ValueError for other lines.
+    A line is `token,user,uid,"group,group"`. Raises ValueError for other lines.
     """
     found = []
     with Path(path).open(newline="") as file:

@@ -1,1 +1,1 @@
-"""A write is shown to webhooks before it is stored: to which, and what they answer."""
+"""Admission: webhooks and policies that see a write before it is stored."""

@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies: which a write concerns, by which bindings. Pure."""
+"""ValidatingAdmissionPolicies: those that match a write, by which bindings. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,10 @@ _CODES = {"Invalid": 422, "Forbidden": 403, "RequestEntityTooLarge": 413}
 
 @attrs.frozen
 class Bound:
-    """A policy that has a say in a write. version: the one it sees the object at."""
+    """A policy that applies to a write.
+
+    version: the version at which the policy sees the object.
+    """
 
     policy: JsonObject = attrs.field(repr=False)
     name: str
@@ -24,9 +27,10 @@ class Bound:
     version: RestResource
 
     def denied(self, write: AdmissionWrite, why: str, reason: str) -> StatusError:
-        """The refusal of a write, worded and coded as kube-apiserver does.
+        """Return the refusal of a write, with kube-apiserver's wording and code.
 
-        reason: a key of the reasons a validation may name: `Invalid`, `Forbidden`, ...
+        reason: one of the reasons that a validation may name: `Invalid`, `Forbidden`,
+        ...
         """
         resource = write.resource
         full = f"{resource.plural}.{resource.group}".rstrip(".")
@@ -42,7 +46,7 @@ class Bound:
         )
 
     def warning(self, why: str) -> str:
-        """The text of the Warning header, where the binding warns instead of
+        """Return the text of the Warning header, if the binding warns instead of
         refusing.
         """
         return f"Validation failed for {self._who}: {why}"
@@ -58,7 +62,9 @@ def bound(
     write: AdmissionWrite,
     namespace: JsonObject | None,
 ) -> Iterator[Bound]:
-    """The policies that a write concerns, by their bindings' names."""
+    """Yield the policies that apply to a write, ordered by the names of
+    their bindings.
+    """
     by_name = {metadata(policy)["name"]: policy for policy in policies}
     for binding in bindings:
         stated = spec(binding)
@@ -83,7 +89,9 @@ def bound(
 def _version(
     match: Mapping[str, Any], write: AdmissionWrite, namespace: JsonObject | None
 ) -> RestResource | None:
-    """The version at which it matches; without rules, everything does."""
+    """Return the version at which a policy matches, or None. Without rules it matches
+    all.
+    """
     everything = {
         name: ["*"] for name in ("operations", "apiGroups", "apiVersions")
     } | {"resources": ["*", "*/*"]}

@@ -1,8 +1,8 @@
-"""Admission: each write is shown to the webhooks it concerns before it is stored.
+"""Admission: each write is sent to the webhooks that match before it is stored.
 
-Mutating ones first, by configuration name and then as listed, each seeing what the one
-before made; then policies have their say, and then validating webhooks. Raises
-StatusError with the API server's words.
+Mutating webhooks come first, in the order of configuration names and then as listed.
+Each sees the result of the one before. Then come policies, and then validating
+webhooks. StatusError has the API server's wording.
 """
 
 import base64
@@ -43,7 +43,7 @@ _API_VERSION = "admission.k8s.io/v1"
 
 
 class WebhookAdmission:
-    """Asks webhooks. Blocking; hold no lock. Safe from any thread."""
+    """The calls to webhooks. Blocking: hold no lock. Safe to use from any thread."""
 
     def __init__(
         self,
@@ -52,21 +52,24 @@ class WebhookAdmission:
         kinds: RestMapper,
         decide: DecideAccess,
     ) -> None:
-        """decide: tells conditions what a user may do."""
+        """Make the admission.
+
+        decide: tells conditions what a user may do.
+        """
         self._storage = storage
         self._services = services
         self._kinds = kinds
         self._decide = decide
 
     def admit(self, write: AdmissionWrite) -> Admitted:
-        """The object to store, changed or not."""
-        # No webhook is asked about webhooks: a broken one could never be taken away
-        # again.
+        """Return the object to store, changed or not."""
+        # Writes of webhook configurations are not sent to webhooks. Otherwise a broken
+        # webhook could never be removed.
         if write.resource.group == GROUP:
             return Admitted(write.obj)
         mutating, validating = self._listed(MUTATING), self._listed(VALIDATING)
         bindings = self._objects(BINDINGS)
-        # Nearly every write of a test: it is spared all that follows.
+        # Nearly every write in tests ends here and skips the rest.
         if not mutating and not validating and not bindings:
             return Admitted(write.obj)
         write = attrs.evolve(write, versions=self._kinds.versions(write.resource))
@@ -75,8 +78,8 @@ class WebhookAdmission:
         for webhook in mutating:
             before = write.obj
             write = self._mutated(webhook, write, warnings)
-            # Whoever comes later may change what an earlier one saw; those that asked
-            # for it look once more, and no more often than that.
+            # A later webhook may change what an earlier one saw. Webhooks that ask for
+            # it are called once more, and only once.
             if write.obj != before:
                 again += [w for w in mutating[: mutating.index(webhook)] if _again(w)]
         for webhook in again:
@@ -100,7 +103,7 @@ class WebhookAdmission:
         ]
 
     def _judge(self, policy: Bound, write: AdmissionWrite, warnings: list[str]) -> None:
-        """Raises StatusError for what a policy denies."""
+        """Refuse a write that a policy denies. Raises StatusError."""
         found = policies.failures(
             spec(policy.policy),
             self._request(write, policy.version),
@@ -126,7 +129,7 @@ class WebhookAdmission:
             if response.get("patchType") != "JSONPatch":
                 raise HookError("invalid patch type, expected JSONPatch")
             patch = deepjson.loads(base64.b64decode(response["patch"]))
-            # The patch is for the object as the webhook was shown it.
+            # The patch applies to the object in the form that the webhook saw.
             shown = versions.shown(version, write.obj)
             made = patches.json_patch(shown, patch)
             if not isinstance(made, dict):
@@ -138,7 +141,9 @@ class WebhookAdmission:
     def _call(
         self, webhook: Mapping[str, Any], write: AdmissionWrite, warnings: list[str]
     ) -> tuple[JsonObject, RestResource] | None:
-        """The response to a write, at which version; None when nobody was asked."""
+        """Return a webhook's response and the version it saw; None if it was not
+        called.
+        """
         version = wanted(webhook, write, self._namespace(write))
         if version is None:
             return None
@@ -166,8 +171,8 @@ class WebhookAdmission:
         return response, version
 
     def _namespace(self, write: AdmissionWrite) -> JsonObject | None:
-        # A Namespace that is being made is not stored yet, and selectors look at the
-        # new one's labels.
+        # A Namespace that is being created is not stored yet, and selectors apply to
+        # its labels.
         if write.resource is NAMESPACES:
             return write.obj or write.before
         if not write.resource.namespaced:
@@ -208,7 +213,9 @@ def _matches(
     request: JsonObject,
     decide: DecideAccess,
 ) -> bool:
-    """Whether its conditions hold; a condition that fails follows failurePolicy."""
+    """Return whether a webhook's conditions hold. If one fails,
+    failurePolicy decides.
+    """
     try:
         return conditions.matches(webhook, request, write.user, decide)
     except conditions.MatchConditionError as error:
@@ -240,13 +247,13 @@ def _named(resource: RestResource, prefix: str) -> Iterator[tuple[str, JsonObjec
 
 
 def _response(found: JsonObject, uid: str) -> JsonObject:
-    """The response in a review. Raises HookError for one that is not the API's."""
+    """Return the response in a review. Raises HookError if it does not fit the API."""
     response = found.get("response")
     if not isinstance(response, dict):
         raise HookError(
             "received invalid webhook response: webhook response was absent"
         )
-    # An answer to another review would let the wrong write through.
+    # An answer to another review would admit the wrong write.
     if response.get("uid") != uid:
         raise HookError(
             f'received invalid webhook response: expected response.uid="{uid}", got '
@@ -263,13 +270,13 @@ def _response(found: JsonObject, uid: str) -> JsonObject:
 
 
 def _denied(name: str, status: Any) -> StatusError:
-    """A refusal in the webhook's own words, with the code it chose."""
+    """Return a refusal with the webhook's own message and code."""
     status = status if isinstance(status, dict) else {}
     code = int(status.get("code") or 0)
     why = status.get("message") or status.get("reason")
     text = f'admission webhook "{name}" denied the request'
     return StatusError(
-        # A webhook that refuses with 200 still refuses.
+        # A webhook that refuses with code 200 still refuses.
         max(code, 400),
         str(status.get("reason") or ""),
         f"{text}: {why}" if why else f"{text} without explanation",

@@ -1,4 +1,4 @@
-"""Webhook configurations: which of their webhooks a write concerns. Pure."""
+"""Webhook configurations: which of their webhooks match a write. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -13,8 +13,10 @@ from asoreconcile.testing.kube.kinds.resources import RestResource
 
 @attrs.frozen(kw_only=True)
 class AdmissionWrite:
-    """One write as webhooks see it. obj: None when it deletes; before: when it creates.
+    """One write as webhooks see it.
 
+    obj: None for a deletion.
+    before: None for a creation.
     versions: the resource at all its served versions, this one first.
     """
 
@@ -33,38 +35,43 @@ class AdmissionWrite:
 
 @attrs.frozen
 class Admitted:
-    """What webhooks made of a write. obj: None when it deletes."""
+    """The result of a write's webhooks.
+
+    obj: None for a deletion.
+    """
 
     obj: JsonObject | None
     warnings: tuple[str, ...] = ()
 
 
 class Gate(Protocol):
-    """What else has a say in writes (`admission.Admission`)."""
+    """A further check of writes (`admission.Admission`)."""
 
     def admit(self, write: AdmissionWrite) -> Admitted:
-        """Blocking: hold no lock. Raises StatusError to refuse."""
+        """Return the object to store. Blocking: hold no lock. Raises StatusError to
+        refuse.
+        """
 
 
 def wanted(
     webhook: Mapping[str, Any], write: AdmissionWrite, namespace: JsonObject | None
 ) -> RestResource | None:
-    """The version a webhook wants to see a write at; None when it is not concerned.
+    """Return the version at which a webhook sees a write; None if it does not match.
 
-    namespace: the Namespace object of the write, None at the cluster's scope.
+    namespace: the Namespace object of the write; None for cluster-scoped objects.
     """
     if not selects(webhook.get("namespaceSelector"), labels(namespace or {})) and (
         namespace is not None
     ):
         return None
     selector = webhook.get("objectSelector")
-    # Either state: a label that an update takes away must not take the update out of
-    # the webhook's sight.
+    # Both the old and the new labels count: an update that removes a label must still
+    # reach the webhook.
     seen = [obj for obj in (write.obj, write.before) if obj is not None]
     if not any(selects(selector, labels(obj)) for obj in seen):
         return None
-    # The version that was asked first: only where no rule names it is the object
-    # converted for the webhook.
+    # The version of the request comes first. The object is converted only if no rule
+    # names that version.
     versions = [write.resource]
     if webhook.get("matchPolicy", "Equivalent") == "Equivalent":
         versions += [r for r in write.versions if r.version != write.resource.version]
@@ -90,9 +97,9 @@ def _covers(
 
 
 def _scope(write: AdmissionWrite) -> str:
-    """The namespace a resource is in; Namespaces themselves are of the cluster."""
-    # For its namespaceSelector a Namespace counts as in itself, for the scope of a rule
-    # as the cluster's.
+    """Return the namespace of a resource. Namespaces themselves are cluster-scoped."""
+    # For a namespaceSelector, a Namespace counts as being in itself; for the scope of a
+    # rule, as cluster-scoped.
     return write.namespace if write.resource.namespaced else ""
 
 

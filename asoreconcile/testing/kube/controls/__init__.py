@@ -1,1 +1,1 @@
-"""What a test does to the server: faults, the journal of requests, `/_control/`."""
+"""The controls of a test over the server: faults, journal, `/_control/`."""

@@ -1,4 +1,4 @@
-"""What a test does to the server, by HTTP below `/_control/`, with its own token.
+"""The server's control path below `/_control/`, with a token of its own.
 
 GET  /_control/journal?after=N   requests, with verb, resource, user and status
 GET  /_control/counts            how many, by verb, resource, status and user
@@ -9,7 +9,7 @@ POST /_control/cut-watches       break all watches' connections
 POST /_control/forget-changes    watches and lists from before get 410
 POST /_control/read-only         {"on": true}: every write is refused
 POST /_control/clock             {"advanceSeconds": 3600}: timestamps go ahead
-POST /_control/restart           {"outage_seconds": 2}: away, and back again
+POST /_control/restart           {"outage_seconds": 2}: stop and start again
 """
 
 import threading
@@ -37,48 +37,44 @@ _LONGEST_SECONDS = 600.0
 
 
 class ControlState(Protocol):
-    """What is controlled (`KubeServer`)."""
+    """What the control path needs of the server (`KubeServer`)."""
 
     @property
     def faults(self) -> KubeFaults:
-        """The faults of the API's requests."""
+        """Return the faults of the API's requests."""
 
     @property
     def clock(self) -> ShiftedClock:
-        """The clock of timestamps, which a test may put forward."""
+        """Return the clock for timestamps, which a test may put forward."""
 
     @property
     def journal(self) -> list[Served]:
-        """One entry for each answered request, the oldest first."""
+        """Return an entry for each answered request, the oldest first."""
 
     def object_counts(self) -> Mapping[str, int]:
-        """How many objects are stored, by `plural.group`."""
+        """Return the number of stored objects, by `plural.group`."""
 
     def cut_watches(self) -> None:
-        """Break all watches off, as a restarting load balancer does."""
+        """Break all watches, as a restarting load balancer does."""
 
     def forget_changes(self) -> None:
-        """Drop the history of changes, so that watches from before get 410
-        (Expired).
+        """Forget the history of changes, so that watches from before get
+        410 (Expired).
         """
 
     def restart(self, outage_seconds: float = 0.0) -> None:
-        """Stop serving for that many seconds, then go on with the same objects and
-        port.
-        """
+        """Stop serving for that long, then continue with the same objects and port."""
 
 
 class KubeControl:
-    """Answers control requests; without a token, none."""
+    """The answers to control requests. Without a token, every request is refused."""
 
     def __init__(self, state: ControlState, token: str) -> None:
         self._state = state
         self._token = token
 
     def handle(self, request: HttpRequest) -> HttpResponse:
-        """The answer to one request below `/_control/`: an error is one too, none is
-        raised.
-        """
+        """Return the answer to one request below `/_control/`. Nothing is raised."""
         try:
             check_token(request, self._token)
             return self._route(request)
@@ -127,7 +123,8 @@ class KubeControl:
                 outage = _number({"outage_seconds": 0.0, **document}, "outage_seconds")
                 if not 0 <= outage <= _LONGEST_SECONDS:
                     raise ControlError(400, "outage_seconds must be 0 to 600.")
-                # Not on this thread: the connection it serves ends with the server.
+                # A restart needs another thread, because the connection of this thread
+                # ends with the server.
                 threading.Thread(
                     target=state.restart, args=(outage,), name="restart", daemon=True
                 ).start()

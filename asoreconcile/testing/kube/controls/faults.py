@@ -1,4 +1,4 @@
-"""What goes wrong at the API server on demand, in its own words."""
+"""Faults of the API server, as Status objects."""
 
 import orjson
 
@@ -25,14 +25,14 @@ _WORDS = {
     ),
     504: ("Timeout", "Timeout: request did not complete within the allotted timeout"),
 }
-# What a real server answers whose etcd has no room left: reads go on.
+# A real server answers this if etcd has no space left. Reads still work.
 _NO_SPACE = "etcdserver: mvcc: database space exceeded"
 
 
 class KubeFaults(Faults):
-    """Faults by verb and resource, as `Status` objects. Safe from any thread.
+    """Faults by verb and resource, as `Status` objects. Safe to use from any thread.
 
-    read_only: refuse all writes, as a server does whose storage is full.
+    read_only: if true, all writes are refused, as by a server whose storage is full.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -47,7 +47,7 @@ class KubeFaults(Faults):
         retry_after: int = 1,
         times: int | None = 1,
     ) -> int:
-        """Answer 429 with Retry-After; the number of the fault."""
+        """Answer 429 with Retry-After; return the number of the fault."""
         return self.plan(
             InjectedFault(
                 verb=verb,
@@ -66,7 +66,7 @@ class KubeFaults(Faults):
         status: int = 500,
         times: int | None = 1,
     ) -> int:
-        """Answer an error without doing anything; the number of the fault."""
+        """Answer with an error and do nothing else; return the number of the fault."""
         return self.plan(
             InjectedFault(verb=verb, resource=resource, status=status, times=times)
         )
@@ -74,27 +74,29 @@ class KubeFaults(Faults):
     def conflict(
         self, *, verb: str = "update", resource: str = "", times: int | None = 1
     ) -> int:
-        """Answer 409, as if somebody else wrote first; the number of the fault."""
+        """Answer 409, as if another client wrote first; return the number
+        of the fault.
+        """
         return self.fail(verb=verb, resource=resource, status=409, times=times)
 
     def script(self, line: str) -> int:
-        """Plan a fault as `scripted` has it. Raises ValueError."""
+        """Plan a fault given as a line of `scripted`. Raises ValueError."""
         return self.plan(parse_script(line))
 
     def refused(self, injected: InjectedFault, request: HttpRequest) -> HttpResponse:
-        """An injected fault's Status object, with the words its status usually has."""
+        """Return an injected fault's Status object, in the usual wording of
+        its status.
+        """
         return _response(_error(injected, request), injected.retry_after)
 
     def check_writable(self, request: HttpRequest) -> None:
-        """Raises StatusError while the server is read-only and this is a write."""
+        """Refuse a write while the server is read-only. Raises StatusError."""
         if self.read_only and attributes_of(request).verb in _WRITES:
             raise StatusError(500, "", _NO_SPACE)
 
 
 def subject_of(request: HttpRequest) -> Subject:
-    """The verb and the `plural.group/subresource` that faults are chosen by, as in
-    RBAC.
-    """
+    """Return the verb and the `plural.group/subresource` of a request, as in RBAC."""
     attributes = attributes_of(request)
     return Subject(attributes.verb, attributes.full_resource)
 

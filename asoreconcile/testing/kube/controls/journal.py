@@ -1,4 +1,4 @@
-"""What was asked of the server: one entry for each answered request."""
+"""The journal of requests: one entry for each answered request."""
 
 import attrs
 
@@ -8,10 +8,11 @@ from asoreconcile.testing.kube.access.attributes import attributes_of
 
 @attrs.frozen
 class Served:
-    """One answered request; one whose connection was cut is none.
+    """One answered request. A request whose connection was cut has no entry.
 
-    verb, resource, namespace, name: as authorization sees them (`patch`,
-    `widgets.example.com/status`). user: "" for nobody known.
+    verb, resource, namespace, name: as for authorization (`patch`,
+    `widgets.example.com/status`).
+    user: "" for an unknown user.
     """
 
     method: str
@@ -26,7 +27,9 @@ class Served:
 
 
 def entry(request: HttpRequest, *, status: int, user: str) -> Served:
-    """The journal's entry for a request that was answered with `status`. Pure."""
+    """Return the journal's entry for a request that was answered with
+    `status`. Pure.
+    """
     about = attributes_of(request)
     return Served(
         method=request.method,

@@ -1,4 +1,4 @@
-"""`/metrics`: what the server has answered and holds, under a real one's names."""
+"""The metrics at `/metrics`, with the names of a real server."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -16,10 +16,15 @@ _LABELS = ("verb", "group", "resource", "subresource", "code")
 
 
 class Measures(Collector):
-    """Counts answers. Safe from any thread; the caller takes turns with `count`."""
+    """The counts of answers. Safe to scrape from any thread; only one
+    thread may count.
+    """
 
     def __init__(self, objects: Callable[[], Mapping[str, int]]) -> None:
-        """objects: how many there are, by `plural.group`."""
+        """Make the metrics.
+
+        objects: returns the number of objects, by `plural.group`.
+        """
         self._objects = objects
         self._answers: Counter[tuple[str, ...]] = Counter()
         self._registry = CollectorRegistry()
@@ -35,12 +40,12 @@ class Measures(Collector):
         self._answers[verb, group, plural, subresource, code] += 1
 
     def answer(self) -> HttpResponse:
-        """The text, as scrapers read it."""
+        """Return the metrics as text."""
         text = generate_latest(self._registry)
         return HttpResponse(200, text, {"Content-Type": CONTENT_TYPE_LATEST})
 
     def collect(self) -> Iterator[Metric]:
-        """Called by the registry at each scrape."""
+        """Yield the metrics. The registry calls this at each scrape."""
         requests = CounterMetricFamily(
             "apiserver_request",
             "Answered requests by verb, group, resource, subresource and status",
@@ -58,5 +63,5 @@ class Measures(Collector):
         yield from (requests, objects)
 
     def describe(self) -> list[Metric]:
-        """None in advance: nothing is registered twice."""
+        """Return no metrics in advance, so that nothing is registered twice."""
         return []

@@ -1,10 +1,11 @@
-"""Faults as lines of text, in the words that the simulator of Azure takes as well.
+"""Faults as lines of text, in the syntax that the simulator of Azure shares.
 
     list configmaps 429:TooManyRequests:2 x3
     patch virtualnetworks.network.azure.com/status conflict
     watch * cut:2000
 
-VERB RESOURCE WHAT [xCOUNT]; `*` is any verb or resource; see `HELP` for what there is.
+The form is VERB RESOURCE WHAT [xCOUNT]; `*` is any verb or resource. `HELP` lists the
+words.
 """
 
 from collections.abc import Callable
@@ -48,7 +49,7 @@ _WHATS: dict[str, Callable[[str], dict[str, object]]] = {
 
 
 def parse_script(text: str) -> InjectedFault:
-    """Read one line; without a count the fault strikes once. Raises ValueError."""
+    """Read one line. Without a count, the fault hits once. Raises ValueError."""
     line = parse_line(text, form="VERB RESOURCE WHAT", verbs=_VERBS, whats=_WHATS)
     stated: dict[str, object] = {"times": line.times, "verb": _VERBS[line.verb]}
     stated["resource"] = "" if line.target == "*" else line.target

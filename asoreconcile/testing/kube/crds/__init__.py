@@ -1,1 +1,1 @@
-"""A CustomResourceDefinition as it is written: its shape, schemas and conditions."""
+"""Writes of CustomResourceDefinitions: their structure, schemas and conditions."""

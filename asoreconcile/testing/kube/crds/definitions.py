@@ -1,7 +1,8 @@
-"""Taking in a CustomResourceDefinition: checked, completed, then established.
+"""Writes of a CustomResourceDefinition: it is checked, completed, then established.
 
-Its names must be free in its group, else it is stored but not served. Whether they are
-is a write of the server's own, after the client's. Raises StatusError 400 and 422.
+A CRD whose names are taken in its group is stored but not served. The server records
+whether they are free by a write of its own, after the client's. Raises StatusError 400
+and 422.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +26,10 @@ _SCOPES = ("Cluster", "Namespaced")
 
 
 def admit_crd(obj: JsonObject, before: JsonObject | None) -> JsonObject:
-    """The CRD as a client's write stores it. before: what it replaces."""
+    """Return the CRD as a client's write stores it.
+
+    before: the CRD that is replaced, or None.
+    """
     _check_shape(obj)
     name = str(metadata(obj).get("name") or "")
     content = spec(obj)
@@ -40,8 +44,8 @@ def admit_crd(obj: JsonObject, before: JsonObject | None) -> JsonObject:
         raise invalid(_KIND, _GROUP, name, found)
     stored = [v["name"] for v in content["versions"] if v.get("storage")]
     known = (obj.get("status") or {}) if before is not None else {}
-    # What was ever the storage version stays listed, whatever the client writes here:
-    # objects may still be stored in it.
+    # Every version that was ever the storage version stays listed, whatever the client
+    # writes, because objects may still be stored in it.
     listed = known.get("storedVersions") or []
     obj["status"] = {
         "acceptedNames": known.get("acceptedNames") or {"plural": "", "kind": ""},
@@ -52,13 +56,13 @@ def admit_crd(obj: JsonObject, before: JsonObject | None) -> JsonObject:
 
 
 def settled(crd: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObject:
-    """A stored CRD with what its names' being free or not makes of it."""
+    """Return a stored CRD with the conditions that follow from its names."""
     known = crd.get("status") or {}
     return {**crd, "status": {**known, **_names_status(spec(crd), known, others, now)}}
 
 
 def terminating(crd: JsonObject, now: str) -> JsonObject:
-    """The status of a CRD that is being deleted."""
+    """Return the status of a CRD that is being deleted."""
     known: JsonObject = crd.get("status") or {}
     kept = [c for c in known.get("conditions") or () if c.get("type") != "Terminating"]
     going = _condition(known, "Terminating", True, _TERMINATING, now)
@@ -66,7 +70,7 @@ def terminating(crd: JsonObject, now: str) -> JsonObject:
 
 
 def is_established(crd: JsonObject) -> bool:
-    """Whether a CRD's kind is served."""
+    """Return whether a CRD's kind is served."""
     conditions = (crd.get("status") or {}).get("conditions") or ()
     return any(
         c.get("type") == "Established" and c.get("status") == "True" for c in conditions
@@ -104,11 +108,13 @@ def _names_status(
 
 
 def _taken(content: JsonObject, others: Iterable[JsonObject]) -> tuple[str, str] | None:
-    """Which name another kind of the group has: (reason, message)."""
+    """Return a name that another kind of the group has, as (reason,
+    message), or None.
+    """
     names = content["names"]
     for other in others:
         held = spec(other).get("names") or {}
-        # Only who is established holds its names: of two that want one, who came first
+        # Only an established CRD holds its names. If two CRDs want a name, the first
         # has it, and the other waits.
         if spec(other).get("group") != content["group"] or not is_established(other):
             continue
@@ -133,14 +139,17 @@ def _taken(content: JsonObject, others: Iterable[JsonObject]) -> tuple[str, str]
 def _condition(
     known: JsonObject, type_: str, holds: bool, why: tuple[str, str], now: str
 ) -> JsonObject:
-    """why: reason and message."""
+    """Return a condition.
+
+    why: reason and message.
+    """
     reason, message = why
     status = "True" if holds else "False"
     since = now
     for condition in known.get("conditions") or ():
         if condition.get("type") == type_ and condition.get("status") == status:
-            # The time of the last change of the status alone: each write would look
-            # like a transition otherwise.
+            # This is the time of the last change of the status. Otherwise each write
+            # would look like a transition.
             since = condition.get("lastTransitionTime") or now
     return {
         "type": type_,
@@ -195,7 +204,8 @@ def _causes(obj: JsonObject, name: str) -> Iterator[Cause]:
     if len({v.get("name") for v in versions}) != len(versions):
         yield _invalid("spec.versions", "", "must contain unique version names")
     if len(versions) == 1 and (schema := _schema(versions[0])) is not None:
-        # What all versions share the API server tells at this place of old.
+        # The API server has always reported errors of all versions' shared parts at
+        # this path.
         yield from structural.causes(schema, "spec.validation.openAPIV3Schema")
     for index, version in enumerate(versions):
         at = f"spec.versions[{index}]"
@@ -208,7 +218,10 @@ def _schema(version: JsonObject) -> JsonObject | None:
 
 
 def _version_causes(version: JsonObject, at: str, *, shared: bool) -> Iterator[Cause]:
-    """shared: what is wrong with the schema was reported already."""
+    """Yield the mistakes of one version.
+
+    shared: if true, the mistakes of the schema were already reported.
+    """
     if not version.get("name"):
         yield _required(f"{at}.name")
     schema = _schema(version)
@@ -239,7 +252,7 @@ def _conversion_causes(conversion: JsonObject) -> Iterator[Cause]:
 
 
 def _changes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
-    """What may not change any more."""
+    """Yield the changes of immutable parts."""
     if before is None:
         return
     fields: tuple[tuple[str, Any, Any], ...] = (

@@ -1,6 +1,6 @@
-"""Whether a CRD's parts are of the types the API has for them. Pure.
+"""The JSON types of a CRD's parts. Pure.
 
-Everything behind this may rely on dicts being dicts; nothing else is checked here.
+The code after this check may rely on dicts being dicts. Nothing else is checked here.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ _VERSION: Mapping[str, type] = {
 
 
 def wrong_part(crd: JsonObject) -> str:
-    """Where the first part of a wrong type is (`spec.versions`); "" for none."""
+    """Return the path of the first part with a wrong type (`spec.versions`), or ""."""
     spec = crd.get("spec")
     if not isinstance(spec, dict):
         return "spec"
@@ -120,7 +120,7 @@ def _inner(schema: JsonObject, at: str) -> str:
     for name in ("items", "additionalProperties", "not"):
         part = schema.get(name)
         if isinstance(part, (bool, list)) or part is None:
-            continue  # said to be wrong, in words of its own, by `structural`
+            continue  # `structural` reports this with its own message
         if wrong := _schema(part, f"{at}.{name}"):
             return wrong
     for name in ("allOf", "anyOf", "oneOf"):

@@ -1,7 +1,7 @@
-"""Whether a CRD's schema is one the API takes: structural, and within its limits. Pure.
+"""The rules for a CRD's schema: it must be structural and within limits. Pure.
 
-Validation rules that this server cannot evaluate are refused here too, loudly, so that
-nobody trusts a rule that is not applied.
+Validation rules that this server cannot evaluate are refused here, too, so that users
+do not rely on a rule that is never applied.
 """
 
 import re
@@ -27,7 +27,10 @@ _WITHOUT_TYPE: list[JsonObject] = [{"type": "integer"}, {"type": "string"}]
 
 
 def causes(schema: JsonObject, at: str) -> Iterator[Cause]:
-    """What keeps a schema from being taken. at: where it is in the CRD."""
+    """Yield the reasons against a schema.
+
+    at: path of the schema in the CRD.
+    """
     kind = schema.get("type")
     if kind and kind != "object":
         why = f'Invalid value: "{kind}": must be object at the root'
@@ -43,7 +46,9 @@ def causes(schema: JsonObject, at: str) -> Iterator[Cause]:
 
 
 def field_schema(schema: JsonObject, path: str) -> JsonObject | None:
-    """The schema of the field that a JSONPath like `.spec.color` names, or None."""
+    """Return the schema of the field that a JSONPath like `.spec.color`
+    names, or None.
+    """
     found = schema
     if not path.startswith("."):
         return None
@@ -58,9 +63,10 @@ def field_schema(schema: JsonObject, path: str) -> JsonObject | None:
 def _inside(
     schema: JsonObject, at: str, *, loose: str = "", is_root: bool = False
 ) -> Iterator[Cause]:
-    """Every check of a schema itself, then of those in it.
+    """Yield the mistakes of a schema and of the schemas in it.
 
-    loose: the list around whose items no update can distinguish, "" for none.
+    loose: path of the enclosing list whose items cannot be matched between updates; ""
+    if there is none.
     """
     yield from _forbidden(schema, at)
     yield from _list_causes(schema, at)
@@ -180,7 +186,9 @@ def _list_causes(schema: JsonObject, at: str) -> Iterator[Cause]:
 
 
 def _logical(parent: JsonObject, part: Any, at: str) -> Iterator[Cause]:
-    """Inside of logical junctors only value checks may stand."""
+    """Yield the parts of logical junctors other than value checks, which
+    are forbidden.
+    """
     if not isinstance(part, dict):
         yield _invalid(at, str(part), "must be a schema")
         return

@@ -1,1 +1,1 @@
-"""What the server says of itself: groups, resources, OpenAPI."""
+"""Discovery: groups, resources, OpenAPI, health."""

@@ -1,6 +1,6 @@
-"""Which resources there are, as clients discover them: at once, and one by one. Pure.
+"""Discovery of resources: aggregated, or one group after the other. Pure.
 
-Raises PageNotFoundError for groups and versions that nobody serves.
+Raises PageNotFoundError for groups and versions that are not served.
 """
 
 import base64
@@ -33,7 +33,7 @@ _STAGES = {None: 2, "beta": 1, "alpha": 0}
 
 @attrs.frozen
 class _Part:
-    """A subresource, and the kind its endpoint speaks."""
+    """A subresource, and the kind of its endpoint."""
 
     name: str
     group: str
@@ -43,12 +43,15 @@ class _Part:
 
 
 def is_aggregated(accept: str) -> bool:
-    """Whether a client asks for everything at once."""
+    """Return whether a client asks for aggregated discovery."""
     return "as=APIGroupDiscoveryList" in accept and "v=v2" in accept
 
 
 def aggregated(kinds: RestMapper, *, core: bool) -> JsonObject:
-    """All groups with all their resources; core: the one of `/api`, else the others."""
+    """Return all groups with all their resources.
+
+    core: if true, the group of `/api`, otherwise the others.
+    """
     known = [r for r in kinds.all() if (r.group == "") is core]
     items = []
     for group_name in dict.fromkeys(resource.group for resource in known):
@@ -70,7 +73,7 @@ def aggregated(kinds: RestMapper, *, core: bool) -> JsonObject:
 
 
 def core_versions() -> JsonObject:
-    """The document at `/api`: versions of the core group."""
+    """Return the document at `/api`: the versions of the core group."""
     return {
         "kind": "APIVersions",
         "versions": ["v1"],
@@ -79,7 +82,7 @@ def core_versions() -> JsonObject:
 
 
 def all_of(kinds: RestMapper) -> JsonObject:
-    """`/apis`: all groups."""
+    """Return the document at `/apis`: all groups."""
     known = kinds.all()
     names = dict.fromkeys(r.group for r in known if r.group)
     found = [_group(name, known) for name in names]
@@ -87,7 +90,7 @@ def all_of(kinds: RestMapper) -> JsonObject:
 
 
 def group(kinds: RestMapper, name: str) -> JsonObject:
-    """The document at `/apis/NAME`: one group and its versions."""
+    """Return the document at `/apis/NAME`: one group and its versions."""
     known = kinds.all()
     if not any(resource.group == name for resource in known):
         raise PageNotFoundError
@@ -95,7 +98,7 @@ def group(kinds: RestMapper, name: str) -> JsonObject:
 
 
 def resources(kinds: RestMapper, group_name: str, version: str) -> JsonObject:
-    """`/api/v1` and `/apis/GROUP/VERSION`."""
+    """Return the document at `/api/v1` or `/apis/GROUP/VERSION`."""
     chosen = _at(kinds.all(), group_name, version)
     if not chosen:
         raise PageNotFoundError
@@ -144,7 +147,7 @@ def _kind(group_name: str, version: str, kind: str) -> JsonObject:
 
 
 def _storage_hash(resource: RestResource) -> str:
-    """Tells clients when a kind is stored at another version than before."""
+    """Return a hash that changes when a kind is stored at another version."""
     stored = f"{resource.table.group}/{resource.stored_version or resource.version}"
     digest = hashlib.sha256(f"{stored}/{resource.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
@@ -191,7 +194,9 @@ def _at(
 
 
 def _versions(known: Iterable[RestResource], group_name: str) -> list[str]:
-    """A group's versions, the one to prefer first: v2, v1, v1beta1, v1alpha1, other."""
+    """Return a group's versions, the preferred first: v2, v1, v1beta1, v1alpha1,
+    others.
+    """
     found = {resource.version for resource in known if resource.group == group_name}
     return sorted(sorted(found), key=_priority, reverse=True)
 

@@ -1,7 +1,7 @@
-"""Health: `/healthz`, `/livez`, `/readyz`, and each check below them. Pure.
+"""The health checks: `/healthz`, `/livez`, `/readyz`, and single checks below. Pure.
 
-There are checks of what is here: with an answer at all, all of them hold. `?verbose`
-lists them; `?exclude=NAME` leaves one out, and says so when there is none of the name.
+If the server answers at all, all checks pass. `?verbose` lists them; `?exclude=NAME`
+leaves one out, and the answer says so if there is no check with that name.
 """
 
 import urllib.parse
@@ -23,7 +23,10 @@ _CHECKS = {
 
 
 def answer(path: str, query: str) -> str | None:
-    """The text at a path; None where there is no check. query: as it was sent."""
+    """Return the text at a path, or None if it has no check.
+
+    query: raw query string.
+    """
     root, _, check = path.strip("/").partition("/")
     if root not in _CHECKS:
         return None

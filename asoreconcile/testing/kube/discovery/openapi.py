@@ -1,7 +1,7 @@
 """OpenAPI of the served kinds, for clients that validate, explain and complete. Pure.
 
-CRD kinds have the schemas of their CRDs, built-in kinds those of `messages`: enough to
-tell fields from typing errors, without the prose.
+CRD kinds have the schemas of their CRDs, built-in kinds those of `messages`, without
+descriptions. That is enough to find misspelt fields.
 """
 
 from collections.abc import Iterable
@@ -40,7 +40,9 @@ _NOT_IN_V2 = ("anyOf", "oneOf", "allOf", "not", "nullable", "default")
 
 
 def v3_index(kinds: RestMapper) -> JsonObject:
-    """`/openapi/v3`: where the documents are; a hash changes with any of them."""
+    """Return `/openapi/v3`: the paths of the documents, with hashes of
+    their contents.
+    """
     paths = {_base(resource): None for resource in kinds.all()}
     at = f"?hash={kinds.stamp:X}"
     return {
@@ -51,7 +53,7 @@ def v3_index(kinds: RestMapper) -> JsonObject:
 
 
 def v3(kinds: RestMapper, path: str) -> JsonObject:
-    """`/openapi/v3/PATH`: one group and version. Raises StatusError 404."""
+    """Return `/openapi/v3/PATH`: one group and version. Raises StatusError 404."""
     chosen = [resource for resource in kinds.all() if _base(resource) == path]
     if not chosen:
         raise PageNotFoundError
@@ -69,7 +71,7 @@ def v3(kinds: RestMapper, path: str) -> JsonObject:
 
 
 def v2(kinds: RestMapper) -> JsonObject:
-    """`/openapi/v2`, in JSON; its schemas say no more than v2 can."""
+    """Return `/openapi/v2` in JSON, with what version 2 can express."""
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": "v1.36.0"},
@@ -81,7 +83,7 @@ def v2(kinds: RestMapper) -> JsonObject:
 
 
 def name_of(resource: RestResource) -> str:
-    """The name of a kind's schema."""
+    """Return the name of a kind's schema."""
     if resource.is_custom:
         parts = [*reversed(resource.group.split("."))]
     elif resource.group == "apiextensions.k8s.io":
@@ -152,7 +154,7 @@ def _gvk(resource: RestResource, suffix: str = "") -> JsonObject:
 
 
 def _as_v2(schema: Any) -> Any:
-    """A schema without what OpenAPI 2 has no words for."""
+    """Return a schema without what OpenAPI 2 cannot express."""
     if not isinstance(schema, dict):
         return schema
     kept: JsonObject = {}
@@ -164,7 +166,7 @@ def _as_v2(schema: Any) -> Any:
         elif name not in _NOT_IN_V2:
             kept[name] = value
     if schema.get("nullable") or schema.get(_INT_OR_STRING):
-        kept.pop("type", None)  # a null, or a number, would not be of it
+        kept.pop("type", None)  # a null or a number would not match the type
         kept.pop("properties", None)
         kept.pop("items", None)
     return kept

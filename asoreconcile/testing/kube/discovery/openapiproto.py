@@ -1,7 +1,7 @@
-"""OpenAPI 2 in protobuf, which kubectl insists on: the parameters of operations. Pure.
+"""OpenAPI 2 in protobuf, which kubectl requires: parameters of operations. Pure.
 
-Without schemas: for those kubectl reads OpenAPI 3, in JSON. The field numbers are those
-of gnostic's OpenAPIv2 messages.
+The document has no schemas, because kubectl reads them from OpenAPI 3 in JSON. The
+field numbers are those of gnostic's OpenAPIv2 messages.
 """
 
 from collections.abc import Iterable
@@ -16,12 +16,12 @@ _PATCH, _OPERATION_PARAMETERS, _EXTENSION = 8, 8, 13
 
 
 def is_wanted(accept: str) -> bool:
-    """Whether a client takes nothing else."""
+    """Return whether a client accepts only this format."""
     return accept.strip() in (_ASKED, MEDIA_TYPE)
 
 
 def document(chosen: Iterable[RestResource], version: str) -> bytes:
-    """The operations of all resources."""
+    """Return the operations of all resources."""
     info = _text(1, "Kubernetes") + _text(2, version)
     paths = b"".join(_inside(2, _path(resource)) for resource in chosen)
     head = _text(_SWAGGER, "2.0") + _inside(_INFO, info)
@@ -43,7 +43,7 @@ def _path(resource: RestResource) -> bytes:
 
 
 def _query(name: str) -> bytes:
-    """A parameter, in the query, in the messages it is wrapped in."""
+    """Return a query parameter, in its enclosing messages."""
     parameter = _text(2, "query") + _text(4, name) + _text(6, "string")
     return _inside(1, _inside(2, _inside(3, parameter)))
 
@@ -57,7 +57,7 @@ def _text(number: int, value: str) -> bytes:
 
 
 def _inside(number: int, value: bytes) -> bytes:
-    """A field with a message or a text."""
+    """Return a field that contains a message or a text."""
     return _varint(number << 3 | 2) + _varint(len(value)) + value
 
 

@@ -1,4 +1,4 @@
-"""The operations of a resource, as OpenAPI lists them by path. Pure."""
+"""The operations of a resource, listed by path as in OpenAPI. Pure."""
 
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.kube.kinds.resources import RestResource
@@ -46,7 +46,11 @@ _OBJECT = (
 
 
 def operations(resource: RestResource, base: str, schema: str) -> JsonObject:
-    """All paths of a resource. base: of its version. schema: a reference to its own."""
+    """Return all paths of a resource.
+
+    base: path of the resource's version.
+    schema: reference to the resource's schema.
+    """
     middle = "/namespaces/{namespace}" if resource.namespaced else ""
     collection = f"{base}{middle}/{resource.plural}"
     found: JsonObject = {

@@ -1,4 +1,4 @@
-"""One document: its schema and defaults, its patches, and which manager owns what.
+"""One document: its schema and defaults, its patches, and the owners of its fields.
 
-Pure functions of what they are given; what is stored is never looked at.
+The functions are pure. They never read stored objects.
 """

@@ -1,8 +1,9 @@
-"""Server-side apply: each manager owns the fields it applied. Pure.
+"""Server-side apply: each manager owns the fields that it applied. Pure.
 
-Fields that a manager applied before and leaves out now go, unless another manager owns
-them too; a field that another manager owns with another value is a conflict, unless
-forced. Owners are kept in `metadata.managedFields`, in the API's FieldsV1 form.
+If a manager leaves out a field that it applied before, the field is removed, unless
+another manager owns it, too. If another manager owns a field with another value, there
+is a conflict, unless the apply is forced. Owners are in `metadata.managedFields`, in
+the API's FieldsV1 format.
 """
 
 from typing import Any
@@ -24,8 +25,8 @@ from asoreconcile.testing.kube.fields.fieldsets import (
 from asoreconcile.testing.kube.wire import deepjson
 from asoreconcile.testing.kube.wire.status import StatusError
 
-# The one manager whose applies keep the annotation of the client-side kind right:
-# people go back and forth between the two.
+# kubectl is the only manager whose applies also keep the annotation of client-side
+# apply up to date, because people switch between the two.
 _KUBECTL = "kubectl"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _UNOWNED = {
@@ -53,10 +54,10 @@ _UNOWNED = {
 
 @attrs.frozen
 class FieldManager:
-    """Who writes, how, and to which part of an object.
+    """The writer, the kind of write, and the part of the object that it may write.
 
-    schema: of the object, for what its lists are. fixed: objects that are always there,
-    which nobody owns by making them.
+    schema: of the object; it says which lists have keys.
+    fixed: objects that always exist, so creating them makes no owner.
     """
 
     manager: str
@@ -68,7 +69,7 @@ class FieldManager:
     empty: frozenset[FieldPath] = frozenset()
 
     def owns(self, path: FieldPath) -> bool:
-        """Whether a write through this endpoint can own a place."""
+        """Return whether a write through this endpoint can own a field."""
         if path in _UNOWNED:
             return False
         return not self.subresource or path[0] == f"f:{self.subresource}"
@@ -77,7 +78,7 @@ class FieldManager:
 def applied(
     live: JsonObject | None, wanted: JsonObject, owner: FieldManager, *, force: bool
 ) -> JsonObject:
-    """The object after an apply. Raises StatusError 409 on conflicts."""
+    """Return the object after an apply. Raises StatusError 409 on conflicts."""
     found = [n for n in nodes(wanted, owner.schema) if owner.owns(n.path)]
     mine = {n.path for n in found if n.is_applied}
     base: JsonObject = copy_json(live) if live is not None else {}
@@ -90,18 +91,19 @@ def applied(
         raise _conflict(contested)
     for entry, paths in contested:
         _set_paths(entry, _paths(entry) - set(paths))
-    # What another manager owns too stays: to leave a field out gives up one's own
-    # claim, no more.
+    # A field that another manager also owns stays: leaving it out only gives up this
+    # manager's ownership.
     held = {path for entry in others for path in _paths(entry)} | mine
     dropped = (_paths(previous) if previous else set()) - held
     result = base
-    for path in sorted(dropped, key=len):  # an item goes before the key that names it
+    # an item is removed before the key that names it
+    for path in sorted(dropped, key=len):
         if not _is_key(path) and not any(other[: len(path)] == path for other in held):
             result = without(result, path, owner.schema)
     result = laid_over(result, wanted, owner.schema)
     made = _entry("Apply", mine, owner)
     if live is not None and _content(result) == _content(live):
-        # Nothing but who owns what: the time stays as it is, or unsaid.
+        # If only the owners changed, the time stays as it is, or missing.
         made["time"] = (previous or {}).get("time")
         made = {name: value for name, value in made.items() if value is not None}
     kept = [entry for entry in others if _paths(entry)]
@@ -112,7 +114,7 @@ def applied(
 
 
 def _warn_client_side(obj: JsonObject, wanted: JsonObject) -> None:
-    """Keep what kubectl's client-side apply goes by, where it is there already."""
+    """Update the annotation of kubectl's client-side apply if the object has it."""
     if _LAST_APPLIED not in (metadata(obj).get("annotations") or {}):
         return
     meta = dict(metadata(wanted))
@@ -126,14 +128,14 @@ def _warn_client_side(obj: JsonObject, wanted: JsonObject) -> None:
 
 
 def _is_key(path: FieldPath) -> bool:
-    """Whether a place is what an item of a keyed list is named by."""
+    """Return whether a field is a key that identifies an item of a list."""
     item = path[-2] if len(path) > 1 else ""
     name = path[-1].removeprefix("f:")
     return item.startswith("k:") and name in orjson.loads(item.removeprefix("k:"))
 
 
 def updated(before: JsonObject | None, after: JsonObject, owner: FieldManager) -> None:
-    """Note, in `after`, that a manager changed fields by create, update or patch."""
+    """Record in `after` that a manager changed fields by create, update or patch."""
     old = {n.path: n for n in nodes(before or {}, owner.schema)}
     new = {n.path: n for n in nodes(after, owner.schema)}
     changed = {
@@ -146,11 +148,11 @@ def updated(before: JsonObject | None, after: JsonObject, owner: FieldManager) -
     }
     asked = metadata(after).get("managedFields")
     if before is not None and asked is not None and not any(asked):
-        # `managedFields: [{}]` is the documented way to say so; an empty list is taken
-        # for a client that does not know the field.
+        # `managedFields: [{}]` is the documented form. An empty list comes from a
+        # client that does not know the field.
         entries: list[JsonObject] = []  # the client asks to forget all owners
     elif asked and not owner.subresource and _are_entries(asked):
-        entries = _entries(after)  # the client says who owns what
+        entries = _entries(after)  # the client sets the owners
     else:
         entries = _entries(before or {})
     kept: list[JsonObject] = []
@@ -173,7 +175,9 @@ def updated(before: JsonObject | None, after: JsonObject, owner: FieldManager) -
 
 
 def _are_entries(asked: list[Any]) -> bool:
-    """Whether these can be read: of fields nested too deep not all came in."""
+    """Return whether these entries can be read: very deep fields are not
+    stored whole.
+    """
     return all(_is_entry(one) for one in asked) and not deepjson.is_deep(asked)
 
 
@@ -198,7 +202,10 @@ def _contested(
     others: list[JsonObject],
     owner: FieldManager,
 ) -> list[tuple[JsonObject, list[FieldPath]]]:
-    """Which fields each other manager owns that would change. change: from, to."""
+    """Return, by other manager, the changed fields that it owns.
+
+    change: the object before and after.
+    """
     before, after = (
         {n.path: n.value for n in nodes(obj, owner.schema)} for obj in change
     )
@@ -224,7 +231,8 @@ def _conflict(contested: list[tuple[JsonObject, list[FieldPath]]]) -> StatusErro
     ]
     if len(causes) == 1:
         who, paths = named[0]
-        # Word for word the server's: kubectl's users, and tests, look for these.
+        # This is the server's exact wording, because users of kubectl and tests look
+        # for it.
         text = f"1 conflict: conflict with {who}: {shown(paths[0])}"
     else:
         parts = (
@@ -264,8 +272,8 @@ def _is_apply_of(entry: JsonObject, owner: FieldManager) -> bool:
 
 
 def _is_update_of(entry: JsonObject, owner: FieldManager) -> bool:
-    # Fields are named as at the version they were written at, so updates by another
-    # version are an entry of their own.
+    # Fields are named as at the version in which they were written, so updates by
+    # another version have an entry of their own.
     same = entry.get("apiVersion") == owner.api_version
     return same and _is(entry, "Update", owner)
 

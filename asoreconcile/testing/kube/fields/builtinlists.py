@@ -1,7 +1,7 @@
-"""Which lists of the built-in kinds have keys, and which objects are owned as a whole.
+"""The lists of built-in kinds that have keys, and the objects owned as a whole.
 
-What server-side apply has to know of kinds whose schema nobody states here: facts of
-the Kubernetes API, by where they stand in an object.
+Server-side apply needs these facts of the Kubernetes API for built-in kinds, which have
+no schema here. They are given by path.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ ATOMIC: JsonObject = {"x-kubernetes-map-type": "atomic"}
 
 
 def keyed(*keys: str, items: JsonObject = KNOWN) -> JsonObject:
-    """A list whose items are known by these of their fields."""
+    """Return the schema of a list whose items are identified by these fields."""
     return {
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": list(keys),
@@ -22,7 +22,7 @@ def keyed(*keys: str, items: JsonObject = KNOWN) -> JsonObject:
 
 
 def known(**properties: JsonObject) -> JsonObject:
-    """An object of which these fields are told apart."""
+    """Return the schema of an object in which these fields are owned separately."""
     return {"properties": properties, "additionalProperties": KNOWN}
 
 
@@ -36,4 +36,4 @@ BY_KIND: Mapping[str, Mapping[str, JsonObject]] = {
     "ServiceAccount": {"secrets": _BY_NAME},
     "ValidatingWebhookConfiguration": _WEBHOOKS,
 }
-"""The fields of a kind that are told apart, by the kind's name."""
+"""The fields that are owned separately, by the kind's name."""

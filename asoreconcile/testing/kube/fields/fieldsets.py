@@ -1,8 +1,9 @@
-"""Which fields an object has, as managed fields name them. Pure.
+"""The fields of an object, in the notation of managed fields. Pure.
 
-A path is a tuple of FieldsV1 steps: `f:NAME` a field, `k:{...}` the item of a list that
-is keyed, `v:...` the item of a set. Objects are owned field by field, keyed lists and
-sets item by item, all other lists whole; a schema says which list is which.
+A path is a tuple of FieldsV1 steps: `f:NAME` is a field, `k:{...}` is the item of a
+list with keys, `v:...` is the item of a set. Objects are owned field by field, lists
+with keys and sets item by item, all other lists as a whole. The schema says which list
+is which.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +18,8 @@ FieldPath = tuple[str, ...]
 _TYPE, _KEYS = "x-kubernetes-list-type", "x-kubernetes-list-map-keys"
 _MAP_TYPE = "x-kubernetes-map-type"
 
-# Objects all the way down: what built-in kinds are, whose schema nobody states here.
+# An object of objects at all levels: the schema of built-in kinds, which have none
+# here.
 KNOWN: JsonObject = {"type": "object"}
 KNOWN["additionalProperties"] = KNOWN
 META: JsonObject = {
@@ -39,8 +41,9 @@ META: JsonObject = {
 class FieldNode:
     """One place in an object.
 
-    is_leaf: owned as a whole, with this value. is_applied: owned by whoever applies it,
-    as leaves, items of keyed lists and objects that no schema tells of are.
+    is_leaf: whether it is owned as a whole, with this value.
+    is_applied: whether an apply owns it. That holds for leaves, for items of lists with
+    keys, and for objects without a schema.
     """
 
     path: FieldPath
@@ -50,7 +53,7 @@ class FieldNode:
 
 
 def nodes(value: Any, schema: JsonObject, path: FieldPath = ()) -> Iterator[FieldNode]:
-    """All places in a value, outer ones first; the value itself is not one."""
+    """Yield all places in a value, outer ones first, without the value itself."""
     for step, inner, part in _inside(value, schema):
         here = (*path, step)
         leaf = _is_leaf(inner, part)
@@ -79,7 +82,7 @@ def _inside(value: Any, schema: JsonObject) -> Iterator[tuple[str, Any, JsonObje
 
 
 def item_step(item: Any, schema: JsonObject) -> str:
-    """How an item of a keyed list or of a set is named."""
+    """Return the step that names an item of a list with keys or of a set."""
     if schema.get(_TYPE) == "map" and isinstance(item, dict):
         keys = {name: key_of(item, name, schema) for name in sorted(schema[_KEYS])}
         return "k:" + orjson.dumps(keys).decode()
@@ -87,7 +90,7 @@ def item_step(item: Any, schema: JsonObject) -> str:
 
 
 def key_of(item: JsonObject, name: str, schema: JsonObject) -> Any:
-    """The value of one of an item's keys; its default where it is left out."""
+    """Return the value of one of an item's keys, or the default if it is missing."""
     if name in item:
         return item[name]
     properties = _schema(schema.get("items")).get("properties") or {}
@@ -95,7 +98,7 @@ def key_of(item: JsonObject, name: str, schema: JsonObject) -> Any:
 
 
 def member(schema: JsonObject, name: str) -> JsonObject:
-    """The schema of a field; {} where nothing is known of it."""
+    """Return the schema of a field, or {} if it has none."""
     found = (schema.get("properties") or {}).get(name)
     return _schema(found if found is not None else schema.get("additionalProperties"))
 
@@ -105,7 +108,7 @@ def _schema(value: Any) -> JsonObject:
 
 
 def laid_over(live: JsonObject, wanted: JsonObject, schema: JsonObject) -> JsonObject:
-    """An object that is wanted laid over one that is there."""
+    """Return a live object with the fields of an applied one on top."""
     names = dict.fromkeys((*live, *wanted))
     return {
         name: merged(live.get(name), wanted[name], member(schema, name))
@@ -116,7 +119,7 @@ def laid_over(live: JsonObject, wanted: JsonObject, schema: JsonObject) -> JsonO
 
 
 def merged(live: Any, wanted: Any, schema: JsonObject) -> Any:
-    """What is wanted laid over what is there; items of lists by their names."""
+    """Return a live value merged with an applied one; list items are matched by key."""
     if isinstance(live, dict) and isinstance(wanted, dict):
         if _is_leaf(wanted, schema):
             return wanted or live
@@ -135,7 +138,9 @@ def merged(live: Any, wanted: Any, schema: JsonObject) -> Any:
 
 
 def without(document: Any, path: FieldPath, schema: JsonObject) -> Any:
-    """A copy without the place; what it leaves empty goes too, but for the top."""
+    """Return a copy without one place, and without what becomes empty,
+    except the root.
+    """
     step, rest = path[0], path[1:]
     if isinstance(document, dict):
         name = step.removeprefix("f:")
@@ -160,7 +165,7 @@ def without(document: Any, path: FieldPath, schema: JsonObject) -> Any:
 
 
 def to_fields(paths: Iterable[FieldPath]) -> JsonObject:
-    """FieldsV1 of a set of paths; `.` marks what is owned besides its inside."""
+    """Return the FieldsV1 of a set of paths. `.` means the place itself."""
     tree: JsonObject = {}
     chosen = set(paths)
     for path in sorted(chosen):
@@ -181,7 +186,7 @@ def _sorted(tree: JsonObject) -> JsonObject:
 
 
 def of_fields(tree: JsonObject, path: FieldPath = ()) -> Iterator[FieldPath]:
-    """The paths of FieldsV1. What is not of that form counts as nothing."""
+    """Yield the paths of FieldsV1. Parts in another format are ignored."""
     for step, inner in tree.items():
         here = (*path, step)
         if step == ".":
@@ -193,7 +198,7 @@ def of_fields(tree: JsonObject, path: FieldPath = ()) -> Iterator[FieldPath]:
 
 
 def shown(path: Sequence[str]) -> str:
-    """A path as conflicts name it: `.spec.entries[name="one"].value`."""
+    """Return a path in the notation of conflicts: `.spec.entries[name="one"].value`."""
     text = ""
     for step in path:
         kind, _, rest = step.partition(":")

@@ -1,9 +1,8 @@
-"""Formats of strings and numbers in a schema: which values are of one. Pure.
+"""The formats of strings and numbers in a schema. Pure.
 
-Addresses, dates, ids and mail addresses are judged by the standard library; what a real
-server takes beside that, or leaves out, was measured on one (`tests/contract`). It has
-formats of its own (durations as Go writes them), and takes any value of a format that
-it does not know.
+The standard library checks addresses, dates, ids and mail addresses. The differences of
+a real server were measured (`tests/contract`). It has formats of its own (durations in
+Go's notation), and accepts any value for a format that it does not know.
 """
 
 import base64
@@ -56,7 +55,9 @@ def _uuid(version: str, variant: str = "[0-9a-f]") -> Callable[[str], bool]:
 
 
 def _is_ipv4(text: str) -> bool:
-    """With leading zeros, which the library refuses, as servers still take them."""
+    """Return whether this is an IPv4 address. Leading zeros are accepted, as in
+    servers.
+    """
     return _IPV4.fullmatch(text) is not None and all(
         int(part) < 256 for part in text.split(".")
     )
@@ -81,7 +82,7 @@ def _is_cidr(text: str) -> bool:
 
 
 def _is_uri(text: str) -> bool:
-    """An absolute one, or an absolute path."""
+    """Return whether this is an absolute URI or an absolute path."""
     if re.search(r"[\x00-\x1f\x7f]", text):
         return False
     try:
@@ -102,7 +103,9 @@ def _is_email(text: str) -> bool:
 
 
 def _is_hostname(text: str) -> bool:
-    """As long as it has a top level of two letters at least, or but one level."""
+    """Return whether this is a host name with one level, or with a top level of
+    letters.
+    """
     try:
         plain = text.encode("idna").decode()
     except UnicodeError:
@@ -137,7 +140,7 @@ def _is_instant(text: str) -> bool:
         datetime.fromisoformat(f"{found[1]}T{found[2]}:{found[3]}:{found[4]}")
     except ValueError:
         return False
-    return found[2] != "24"  # Python 3.14 reads this one as the next day's midnight
+    return found[2] != "24"  # Python 3.14 reads this as midnight of the next day
 
 
 def _is_duration(text: str) -> bool:
@@ -160,7 +163,7 @@ def _is_isbn13(text: str) -> bool:
 
 
 def _is_card(text: str) -> bool:
-    """By the sum of its digits (Luhn's)."""
+    """Return whether this is a card number, by its checksum (Luhn)."""
     digits = re.sub("[- ]", "", text)
     if not re.fullmatch(r"\d{13,16}", digits):
         return False
@@ -208,9 +211,9 @@ _NUMBERS: dict[str, tuple[float, float]] = {
 
 
 def mistaken(format_: str, value: Any) -> str:
-    """The format that a value should be of and is not; "" where all is well.
+    """Return the format that a value violates, or "".
 
-    A number's is with its type: `integer with format int32`.
+    For a number, the type is included: `integer with format int32`.
     """
     if isinstance(value, str):
         judge = _STRINGS.get(format_)

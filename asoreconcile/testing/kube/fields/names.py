@@ -1,6 +1,6 @@
-"""What the API lets metadata be: names, labels, annotations, finalizers, owners. Pure.
+"""The rules for metadata: names, labels, annotations, finalizers, owners. Pure.
 
-Every check gives causes, worded as the API server words them, for one Invalid answer.
+Every check yields causes in the API server's wording, for one Invalid answer.
 """
 
 import re
@@ -60,9 +60,9 @@ _STANDARD_FINALIZERS = {"kubernetes", "orphan", "foregroundDeletion"}
 def take_in(
     obj: JsonObject, resource_kind: str, version: str, *, built_in: bool
 ) -> list[str]:
-    """Drop metadata nobody knows; the names dropped.
+    """Remove unknown fields from metadata; return the removed names.
 
-    Raises StatusError 400 when metadata is of a shape that cannot be read.
+    Raises StatusError 400 if metadata has a form that cannot be read.
     """
     meta = obj.setdefault("metadata", {})
     if meta is None:
@@ -108,9 +108,9 @@ Naming = Literal["label", "subdomain", "path"]
 
 
 def causes(obj: JsonObject, *, name_is: Naming = "subdomain") -> Iterator[Cause]:
-    """All that is wrong with an object's metadata.
+    """Yield all mistakes in an object's metadata.
 
-    name_is: what its name must be: a DNS label, a DNS subdomain, a part of a path.
+    name_is: the form of the name: a DNS label, a DNS subdomain, a part of a path.
     """
     meta = metadata(obj)
     name = str(meta.get("name") or "")
@@ -148,7 +148,7 @@ def _name_problem(name: str, name_is: Naming) -> str:
 
 
 def key_problems(key: str) -> Iterator[str]:
-    """What keeps a text from being a label's or an annotation's key."""
+    """Yield the reasons why a text cannot be the key of a label or an annotation."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         yield (
@@ -193,7 +193,9 @@ def _finalizer_causes(found: list[str]) -> Iterator[Cause]:
 
 
 def unqualified(obj: JsonObject) -> Iterator[Cause]:
-    """Finalizers that built-in kinds do not take: names without a domain."""
+    """Yield the finalizers that built-in kinds do not accept: names without
+    a domain.
+    """
     for index, name in enumerate(metadata(obj).get("finalizers") or ()):
         if "/" not in name and name not in _STANDARD_FINALIZERS:
             why = "name is neither a standard finalizer name nor is it fully qualified"
@@ -201,7 +203,7 @@ def unqualified(obj: JsonObject) -> Iterator[Cause]:
 
 
 def warnings(obj: JsonObject) -> Iterator[str]:
-    """What is allowed but unwise: finalizers that others may use too."""
+    """Yield warnings about finalizers that other programs may use, too."""
     for name in metadata(obj).get("finalizers") or ():
         if "/" in name or name in _STANDARD_FINALIZERS:
             continue

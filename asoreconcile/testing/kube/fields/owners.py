@@ -1,4 +1,4 @@
-"""`metadata.ownerReferences`: what can be read, what is allowed, none twice. Pure."""
+"""The rules for `metadata.ownerReferences`: readable, allowed, each one once. Pure."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,9 +17,10 @@ _GO_TYPES = {str: "string", bool: "bool"}
 
 
 def unreadable(found: Any, *, in_metadata: bool) -> str:
-    """Why owners cannot be read, in the words of Go's JSON parser; "" if they can.
+    """Return why owners cannot be read, in the wording of Go's JSON parser, or "".
 
-    in_metadata: the parser's path begins there, as it does for built-in kinds.
+    in_metadata: if true, the path in the message begins at metadata, as for built-in
+    kinds.
     """
     path = "metadata.ownerReferences" if in_metadata else "ownerReferences"
     if not isinstance(found, list):
@@ -39,9 +40,9 @@ def unreadable(found: Any, *, in_metadata: bool) -> str:
 
 
 def without_repeated(obj: JsonObject, *, patched: bool) -> str:
-    """Keep each owner once; the warning about it, "" without one.
+    """Remove repeated owners; return a warning about them, or "".
 
-    patched: owners were found after a patch, which words it otherwise.
+    patched: if true, the object results from a patch, which has another warning.
     """
     found = metadata(obj).get("ownerReferences") or []
     kept: list[JsonObject] = []
@@ -65,7 +66,7 @@ def without_repeated(obj: JsonObject, *, patched: bool) -> str:
 
 
 def causes(found: list[JsonObject]) -> Iterator[Cause]:
-    """All that is wrong with an object's owners."""
+    """Yield all mistakes in an object's owners."""
     first = ""
     for owner in found:
         version, kind = str(owner.get("apiVersion") or ""), owner.get("kind") or ""
@@ -89,7 +90,7 @@ def causes(found: list[JsonObject]) -> Iterator[Cause]:
 
 
 def _shown(owner: JsonObject) -> JsonObject:
-    """An owner as Go prints it: its texts always, its truths where stated."""
+    """Return an owner as Go prints it: texts always, booleans only if they are set."""
     texts = {name: owner.get(name) or "" for name in _STRINGS}
     return texts | {n: owner[n] for n in _TRUTHS if owner.get(n) is not None}
 

@@ -1,4 +1,4 @@
-"""JSON merge, JSON and strategic merge patches. Pure.
+"""JSON merge patches, JSON patches and strategic merge patches. Pure.
 
 Raises StatusError 422 for a JSON patch that does not apply.
 """
@@ -11,22 +11,23 @@ from asoreconcile.testing.kube.fields.fieldsets import member
 from asoreconcile.testing.kube.wire import deepjson
 from asoreconcile.testing.kube.wire.status import StatusError, bad_request
 
-# Lists of built-in kinds that strategic merge joins by a key instead of replacing.
+# In these lists of built-in kinds, strategic merge matches items by a key instead of
+# replacing the list.
 _MERGE_KEYS = {
     "ownerReferences": "uid",
     "secrets": "name",
     "imagePullSecrets": "name",
     "conditions": "type",
 }
-# Those of a container and of a Service have another key each.
+# The ports of a container and of a Service have different keys.
 _PORTS, _PORT_KEYS = "ports", ("containerPort", "port")
 _MERGED_SETS = {"finalizers"}
-# Told by their names, whatever a kind's schema says of metadata.
+# These lists have their keys by name, whatever a kind's schema says of metadata.
 _OF_ALL = ("metadata", "ownerReferences", "finalizers")
 
 
 def merge(document: Any, patch: Any) -> Any:
-    """The document after a JSON merge patch (RFC 7386)."""
+    """Return the document after a JSON merge patch (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(document) if isinstance(document, dict) else {}
@@ -41,8 +42,10 @@ def merge(document: Any, patch: Any) -> Any:
 def strategic(
     document: Any, patch: Any, field: str = "", schema: JsonObject | None = None
 ) -> Any:
-    """Strategic merge. schema: what says which lists are merged, by which key; without
-    one, as far as the other built-in kinds need it.
+    """Return the document after a strategic merge patch.
+
+    schema: says which lists are merged, by which key. Without one, the needs of the
+    other built-in kinds decide.
     """
     if schema is not None and field not in _OF_ALL:
         return _strategic_typed(document, patch, schema)
@@ -123,7 +126,9 @@ def _joined(
 
 
 def json_patch(document: JsonObject, operations: Sequence[JsonObject]) -> Any:
-    """The document after a JSON Patch (RFC 6902); neither argument is changed."""
+    """Return the document after a JSON Patch (RFC 6902). The arguments do
+    not change.
+    """
     result: Any = copy_json(document)
     for operation in operations:
         result = deepjson.settled(_operate(result, operation))

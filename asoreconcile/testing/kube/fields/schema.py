@@ -1,7 +1,7 @@
-"""CRD schemas at work: defaults filled in, unknown fields pruned, values checked.
+"""The use of CRD schemas: defaults are set, unknown fields pruned, values checked.
 
-Structural schemas as the API server takes them; what this server does not evaluate is
-refused when the CRD is made (`crds`), never ignored.
+Schemas are structural, as the API server requires. A schema with parts that this server
+cannot evaluate is refused when the CRD is created (`crds`).
 """
 
 import re
@@ -30,7 +30,7 @@ _TOP = ("apiVersion", "kind", "metadata")
 
 
 def admit(schema: JsonObject, obj: JsonObject) -> tuple[JsonObject, list[str]]:
-    """A copy of an object, defaulted and pruned, and the paths that were unknown."""
+    """Return a copy of an object, defaulted and pruned, and the unknown paths."""
     unknown: list[str] = []
     result = copy_json(obj)
     properties = own_properties(schema)
@@ -45,7 +45,7 @@ def admit(schema: JsonObject, obj: JsonObject) -> tuple[JsonObject, list[str]]:
 
 
 def own_properties(schema: JsonObject) -> JsonObject:
-    """What a kind's schema says besides what all objects have."""
+    """Return the properties of a kind's schema other than those of all objects."""
     properties: JsonObject = schema.get("properties") or {}
     return {name: inner for name, inner in properties.items() if name not in _TOP}
 
@@ -75,7 +75,7 @@ def _prune(schema: JsonObject, value: Any, at: str, unknown: list[str]) -> Any:
 
 
 def _without_nulls(schema: JsonObject, value: Any) -> Any:
-    """Nulls that may not be count as left out."""
+    """Return a value without nulls that are not allowed: they count as missing."""
     if isinstance(value, list) and isinstance(schema.get("items"), dict):
         return [_without_nulls(schema["items"], item) for item in value]
     if not isinstance(value, dict):
@@ -110,7 +110,7 @@ def _defaulted(schema: JsonObject, value: Any) -> Any:
 
 
 def causes(schema: JsonObject, obj: JsonObject) -> list[Cause]:
-    """What is wrong with an object, field by field."""
+    """Return all mistakes in an object."""
     found = [
         Cause(name, "FieldValueRequired", "Required value")
         for name in schema.get("required") or ()
@@ -123,7 +123,7 @@ def causes(schema: JsonObject, obj: JsonObject) -> list[Cause]:
 
 
 def check(schema: JsonObject, value: Any, at: str) -> Iterator[Cause]:
-    """What is wrong with one value, here and inside."""
+    """Yield the mistakes in one value and in the values inside."""
     if value is None:
         if not schema.get("nullable") and schema.get("type"):
             yield _type_error(at, value, schema["type"])
@@ -238,7 +238,7 @@ def _check_choices(schema: JsonObject, value: Any, at: str) -> Iterator[Cause]:
 
 
 def _check_unique(schema: JsonObject, value: list[Any], at: str) -> Iterator[Cause]:
-    """Items of sets and keyed lists have names of their own."""
+    """Yield the repeated items of sets and of lists with keys."""
     sort = schema.get("x-kubernetes-list-type")
     if sort not in ("set", "map"):
         return
@@ -254,7 +254,7 @@ def _check_unique(schema: JsonObject, value: list[Any], at: str) -> Iterator[Cau
 
 
 def is_a(value: Any, expected: str) -> bool:
-    """Whether a value is of a JSON type."""
+    """Return whether a value has a JSON type."""
     if isinstance(value, bool):
         return expected == "boolean"
     if expected == "integer" and isinstance(value, float):
@@ -263,7 +263,7 @@ def is_a(value: Any, expected: str) -> bool:
 
 
 def kind_of(value: Any) -> str:
-    """The JSON type of a value, as messages name it."""
+    """Return the name of a value's JSON type, for messages."""
     kinds = {
         dict: "object",
         list: "array",
@@ -299,7 +299,7 @@ def _invalid(at: str, value: Any, why: str) -> Cause:
 
 
 def shown(value: Any) -> str:
-    """A value as messages quote it."""
+    """Return a value as messages quote it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (int, float)):

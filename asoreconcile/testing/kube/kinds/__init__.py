@@ -1,4 +1,5 @@
-"""The resources there are at this moment, built in or by a CRD.
+"""The resources that exist now, built in or from a CRD.
 
-What a path is about, the versions of an object, the own rules of built-in kinds.
+This covers the target of a path, the versions of an object, and the own rules of
+built-in kinds.
 """

@@ -1,7 +1,7 @@
-"""What the API server makes of built-in kinds: types, defaults, and their own rules.
+"""The API server's treatment of built-in kinds: types, defaults, and their own rules.
 
-Raises StatusError 400 for objects that cannot be read, and gives causes for Invalid.
-Kinds that `messages` does not describe are kept as they are.
+Raises StatusError 400 for objects that cannot be read, and yields causes for Invalid.
+Kinds without an entry in `messages` are stored unchanged.
 """
 
 import base64
@@ -47,7 +47,7 @@ _GO_TYPES = {"object": "map[string]string", "array": "[]string", "integer": "int
 
 @cache
 def schema_for(kind: str, group: str = "") -> JsonObject | None:
-    """The OpenAPI schema of a built-in kind, None where there is none."""
+    """Return the OpenAPI schema of a built-in kind, or None."""
     if group == events.GROUP:
         return schema_of(f"{group}/{kind}")
     if workloads.kind_facts(group, kind) is not None:
@@ -60,7 +60,7 @@ def schema_for(kind: str, group: str = "") -> JsonObject | None:
 
 @cache
 def _typed(kind: str, group: str) -> JsonObject:
-    """The schema without its formats: Go's types are read, and nothing is matched."""
+    """Return the schema without formats, because Go's types check no formats."""
     found: JsonObject = _without_formats(schema_for(kind, group))
     return found
 
@@ -81,7 +81,7 @@ def _without_formats(known: Any) -> Any:
 def take_in(
     kind: str, group: str, version: str, obj: JsonObject
 ) -> tuple[JsonObject, list[str]]:
-    """A copy with its types checked and defaults set, and the fields unknown to us."""
+    """Return a copy with checked types and defaults, and the unknown fields."""
     known = schema_for(kind, group)
     if known is None:
         return obj, []
@@ -128,7 +128,10 @@ def _admitted(kind: str, group: str, obj: JsonObject) -> tuple[JsonObject, list[
 
 
 def causes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
-    """What a built-in kind's own rules refuse. before: what the object replaces."""
+    """Yield the violations of a built-in kind's own rules.
+
+    before: the object that is replaced, or None.
+    """
     if workloads.kind_facts(gvk_of(obj).group, str(obj.get("kind"))) is not None:
         yield from workloadrules.causes(obj, before)
         return
@@ -183,7 +186,7 @@ def _take_in_secret(obj: JsonObject, version: str) -> None:
 
 
 def _times(obj: JsonObject) -> Iterator[tuple[str, Any]]:
-    """The times that must have six digits of a second."""
+    """Yield the times that must have six fractional digits of a second."""
     if obj.get("kind") == "Lease":
         for name in ("acquireTime", "renewTime"):
             yield f"spec.{name}", spec(obj).get(name)
@@ -218,7 +221,7 @@ def _immutable_causes(
 
 
 def _mistyped(part: JsonObject, value: Any, at: str) -> Iterator[str]:
-    """What Go says of values that are not of their fields' types."""
+    """Yield Go's messages about values with a wrong type."""
     expected = part.get("type", "")
     if value is not None and expected and not schema.is_a(value, expected):
         found = _GO_KINDS.get(schema.kind_of(value), schema.kind_of(value))
@@ -241,7 +244,7 @@ def _mistyped(part: JsonObject, value: Any, at: str) -> Iterator[str]:
 
 
 def _drop_empty(obj: JsonObject) -> None:
-    """Built-in kinds keep no empty maps and lists of their own."""
+    """Remove the empty maps and lists that built-in kinds do not keep."""
     for name in [n for n, value in obj.items() if value in ({}, [])]:
         if name not in _SHOWN_EMPTY:
             del obj[name]

@@ -17,7 +17,7 @@ _CHANGEABLE = ("labels", "annotations")
 
 @attrs.frozen
 class ConversionCall:
-    """A CRD's webhook. Blocking: hold no lock."""
+    """The conversion webhook of a CRD. Blocking: hold no lock."""
 
     services: Services
     webhook: Mapping[str, Any] = attrs.field(repr=False)
@@ -25,7 +25,8 @@ class ConversionCall:
     def converted(
         self, objects: Sequence[JsonObject], api_version: str
     ) -> list[JsonObject]:
-        """Objects at a version; those that are at it already stay as they are.
+        """Return the objects at a version. Objects that are already at it stay as they
+        are.
 
         Raises StatusError 500.
         """
@@ -60,7 +61,7 @@ class ConversionCall:
 
 
 def _response(found: JsonObject, uid: str, api_version: str, count: int) -> list[Any]:
-    """The objects of a review's response. Raises HookError."""
+    """Return the objects of a review's response. Raises HookError."""
     if found.get("apiVersion") != _API_VERSION:
         stated = found.get("apiVersion") or ""
         raise HookError(
@@ -88,7 +89,7 @@ def _response(found: JsonObject, uid: str, api_version: str, count: int) -> list
 
 
 def _checked(before: JsonObject, made: JsonObject) -> JsonObject:
-    """A converted object with the metadata that conversion may not change."""
+    """Return a converted object with the metadata that conversion may not change."""
     if made.get("kind") != before.get("kind"):
         raise _failed(before, f"kind changed to {made.get('kind')}")
     meta, changed = dict(metadata(before)), metadata(made)

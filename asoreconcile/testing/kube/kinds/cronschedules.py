@@ -1,4 +1,4 @@
-"""Schedules of CronJobs: what cannot be read. Pure."""
+"""The syntax of CronJobs' schedules. Pure."""
 
 import re
 
@@ -19,7 +19,7 @@ _EVERY = re.compile(r"@every (\d+(\.\d+)?(ns|us|ms|s|m|h))+")
 
 
 def schedule_problem(text: str) -> str:
-    """Why a schedule is none, in the server's words, or ""."""
+    """Return the mistake in a schedule, in the server's wording, or ""."""
     if text.startswith("@"):
         known = text[1:] in _NAMED or _EVERY.fullmatch(text)
         return "" if known else f"unrecognized descriptor: {text}"

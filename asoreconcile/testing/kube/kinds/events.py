@@ -1,6 +1,6 @@
-"""Events, which the API shows twice: as `v1` and as `events.k8s.io/v1`. Pure.
+"""Events in their two forms: `v1` and `events.k8s.io/v1`. Pure.
 
-One object is stored, in the form of `v1`; the other renames some fields.
+The object is stored in the form of `v1`. The other form renames some fields.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -52,7 +52,9 @@ _ANYWHERE = ("default", "kube-system")
 
 
 def selectable(core_fields: Iterable[str]) -> dict[str, str]:
-    """The field labels of `events.k8s.io`, each with the stored field's path."""
+    """Return the field labels of `events.k8s.io` with the paths of the
+    stored fields.
+    """
     named = {}
     for path in core_fields:
         first, dot, rest = path.partition(".")
@@ -62,19 +64,17 @@ def selectable(core_fields: Iterable[str]) -> dict[str, str]:
 
 
 class EventForms:
-    """Events at either of their versions."""
+    """The conversion of events between their versions."""
 
     def converted(
         self, objects: Sequence[JsonObject], api_version: str
     ) -> list[JsonObject]:
-        """Each event in the form of `api_version`, in the given order; none is
-        refused.
-        """
+        """Return each event in the form of `api_version`, in the given order."""
         return [in_form(obj, api_version) for obj in objects]
 
 
 def in_form(obj: JsonObject, api_version: str) -> JsonObject:
-    """An Event at a version; itself when it is at it already."""
+    """Return an event at a version, or the same object if it is already at it."""
     if obj.get("apiVersion") == api_version:
         return obj
     form = CORE if api_version == CORE else GROUP
@@ -88,13 +88,15 @@ def in_form(obj: JsonObject, api_version: str) -> JsonObject:
 
 
 def with_all_fields(obj: JsonObject) -> JsonObject:
-    """With the fields that are shown even when they are empty."""
+    """Return an event with the fields that are shown even if they are empty."""
     form = CORE if obj.get("apiVersion") == CORE else GROUP
     return {**_ALWAYS[form], **obj}
 
 
 def causes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
-    """What an Event's own rules refuse: more of one written at `events.k8s.io`."""
+    """Yield the violations of an event's own rules, which are stricter for
+    `events.k8s.io`.
+    """
     is_core = obj.get("apiVersion") == CORE
     event = in_form(obj, CORE)
     yield from _old_causes(

@@ -1,7 +1,7 @@
-"""ValidatingAdmissionPolicies and their bindings as they are written. Pure.
+"""Writes of ValidatingAdmissionPolicies and their bindings. Pure.
 
-Fields, defaults, and what is refused. Policies with parameters are refused: they are
-not made here.
+This covers fields, defaults and refusals. Policies with parameters are refused, because
+parameters are not supported here.
 """
 
 import re
@@ -96,7 +96,7 @@ def take_in(obj: JsonObject) -> None:
 
 
 def causes(obj: JsonObject) -> Iterator[Cause]:
-    """What keeps one from being taken."""
+    """Yield the reasons against storing a policy or binding."""
     if obj.get("kind") == POLICY:
         yield from _policy_causes(spec(obj))
     else:

@@ -1,4 +1,4 @@
-"""The resources the server has: built in, and one for each served CRD version."""
+"""The server's resources: the built-in ones, and one for each served CRD version."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -17,30 +17,33 @@ from asoreconcile.testing.kube.wire.hooks import Services
 
 
 class Converts(Protocol):
-    """Makes objects of one version from those of another."""
+    """A conversion of objects between versions."""
 
     def converted(
         self, objects: Sequence[JsonObject], api_version: str
     ) -> list[JsonObject]:
-        """The objects at `api_version`, in order.
+        """Return the objects at `api_version`, in order.
 
-        May block; raises StatusError if it cannot.
+        May block. Raises StatusError if the conversion fails.
         """
 
 
 @attrs.frozen
 class RestResource:
-    """A kind at one version, as the REST API has it.
+    """A kind at one version, as the REST API serves it.
 
-    schema: the CRD's OpenAPI schema, None for built-in kinds. columns: its printer
-    columns. has_status: whether `/status` is a subresource. fields: dotted paths that
-    field selectors may name, besides names, each with where it is in a stored object,
-    the first of `a|b` that is not empty.
-    scale: the paths of `/scale`. conversion: between versions that differ in more than
-    their name. stored_version: where objects are kept, "" for this one; stored_group:
-    in which group, None for this one.
-    parts: further subresources, that are only posted to. first_status, finalizers: what
-    a new object gets. counted: whether a built-in kind has generations.
+    schema: the CRD's OpenAPI schema; None for built-in kinds.
+    columns: its printer columns.
+    has_status: whether `/status` is a subresource.
+    fields: dotted paths that field selectors may use besides names, with the path in
+    the stored object. For `a|b`, the first one that is not empty counts.
+    scale: the paths of `/scale`.
+    conversion: between versions that differ in more than their name.
+    stored_version: version in which objects are stored; "" for this one.
+    stored_group: group in which objects are stored; None for this one.
+    parts: further subresources, which only accept POST.
+    first_status, finalizers: initial values of a new object.
+    counted: whether a built-in kind has generations.
     """
 
     group: str
@@ -66,21 +69,17 @@ class RestResource:
 
     @property
     def table(self) -> StorageTable:
-        """Where objects are stored: the same for all versions, and for a kind in two
-        groups.
-        """
+        """Return the table of the objects, which all versions and both groups share."""
         return StorageTable(self._kept_in, self.plural)
 
     @property
     def api_version(self) -> str:
-        """`group/version` of this resource, `v1` for the core group."""
+        """Return `group/version` of this resource, `v1` for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def stored_api_version(self) -> str:
-        """The `group/version` that objects are stored at, whichever one they
-        came by.
-        """
+        """Return the `group/version` in which objects are stored."""
         version = self.stored_version or self.version
         return f"{self._kept_in}/{version}" if self._kept_in else version
 
@@ -90,23 +89,25 @@ class RestResource:
 
     @property
     def has_generation(self) -> bool:
-        """Whether changes are counted: where there is a desired state to change."""
+        """Return whether the object has a generation. It needs a desired state for
+        that.
+        """
         return self.is_custom or self.counted or self.group in _COUNTED
 
     @property
     def subresources(self) -> tuple[str, ...]:
-        """What a path of an object may end in."""
+        """Return the subresources with which an object's path may end."""
         found = ("status",) if self.has_status else ()
         return (*self.parts, *found, *(("scale",) if self.scale else ()))
 
     @property
     def is_custom(self) -> bool:
-        """True for a CRD's resource: those have a schema, built-in ones do not."""
+        """Return whether the resource comes from a CRD. Only those have a schema."""
         return self.schema is not None
 
     @cached_property
     def rules(self) -> RuleNode | None:
-        """The parts of the schema with validation rules."""
+        """Return the parts of the schema that have validation rules, or None."""
         return None if self.schema is None else tree(self.schema)
 
 
@@ -183,7 +184,9 @@ def _admission(plural: str, kind: str, *, has_status: bool = False) -> RestResou
 
 
 def _owned_kinds() -> Iterator[RestResource]:
-    """What controllers own: stored, filled in and checked; nothing runs."""
+    """Yield the kinds that controllers own. They are checked and stored, but nothing
+    runs.
+    """
     for name, known in workloads.facts()["kinds"].items():
         api, _, kind = name.rpartition("/")
         group, _, version = api.rpartition("/")
@@ -279,35 +282,39 @@ BUILT_IN = (
 
 
 class RestMapper:
-    """What can be asked for now. Follows the stored CRDs."""
+    """The resources that clients can request now. It follows the stored CRDs."""
 
     def __init__(self, storage: Storage, services: Services) -> None:
-        """services: where the webhooks of CRDs are."""
+        """Make the mapper.
+
+        services: addresses of the CRDs' webhooks.
+        """
         self._storage = storage
         self._services = services
         self._at = -1
         self._known: dict[tuple[str, str, str], RestResource] = {}
-        # What each CRD serves, by its uid and version: one changes, the others stay.
+        # The resources of each CRD, by its uid and version. If one CRD changes, the
+        # others stay.
         self._served: dict[tuple[str, str], list[RestResource]] = {}
 
     def all(self) -> list[RestResource]:
-        """Every resource at every served version, as the stored CRDs are now."""
+        """Return every resource at every served version, for the CRDs stored now."""
         return list(self._now().values())
 
     def versions(self, resource: RestResource) -> list[RestResource]:
-        """A resource at all versions that are served."""
+        """Return a resource at all served versions."""
         return [r for r in self._now().values() if r.table == resource.table]
 
     def find(self, group: str, version: str, plural: str) -> RestResource | None:
-        """The resource of those three path segments, or None.
+        """Return the resource for three segments of a path, or None.
 
-        `group` is "" for the core one.
+        group: "" is the core group.
         """
         return self._now().get((group, version, plural))
 
     @property
     def stamp(self) -> int:
-        """Changes when they do."""
+        """Return a number that changes when the resources do."""
         return self._storage.last_change(CRDS.table)
 
     def _now(self) -> dict[tuple[str, str, str], RestResource]:

@@ -1,4 +1,4 @@
-"""What Secrets of Kubernetes' own types must hold. Pure."""
+"""The required contents of Secrets with Kubernetes' own types. Pure."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ _SERVICE_ACCOUNT = "kubernetes.io/service-account.name"
 
 
 def causes(obj: JsonObject) -> Iterator[Cause]:
-    """What is missing in a Secret of its type, or is not what it should be."""
+    """Yield the missing or wrong contents of a Secret for its type."""
     data = obj.get("data") or {}
     match sort := str(obj.get("type")):
         case "kubernetes.io/basic-auth":
@@ -48,7 +48,7 @@ def _json_causes(key: str, value: str) -> Iterator[Cause]:
         text = base64.b64decode(value)
         json.loads(text)
     except binascii.Error:
-        return  # refused as it came in
+        return  # this was refused earlier
     except ValueError as error:
         hidden = 'Invalid value: "<secret contents redacted>"'
         why = complaints.of_json(error, text)

@@ -1,4 +1,4 @@
-"""What a path is about: a resource's collection, one object, or a part of one. Pure."""
+"""The target of a path: a collection, an object, or a subresource. Pure."""
 
 import attrs
 
@@ -20,7 +20,11 @@ from asoreconcile.testing.kube.wire.status import (
 
 @attrs.frozen
 class RequestTarget:
-    """name "": the collection. namespace "": all of them, or the kind has none."""
+    """The target of a request.
+
+    name: "" for a collection.
+    namespace: "" for all namespaces, or for a cluster-scoped kind.
+    """
 
     resource: RestResource
     namespace: str
@@ -29,12 +33,14 @@ class RequestTarget:
 
     @property
     def key(self) -> ObjectKey:
-        """Namespace and name of the one object; of a collection, with an empty name."""
+        """Return namespace and name of the object; for a collection, the
+        name is empty.
+        """
         return ObjectKey(self.namespace, self.name)
 
 
 def target_of(kinds: RestMapper, path: str) -> RequestTarget:
-    """The target of a request's path. Raises StatusError 400 and 404."""
+    """Return the target of a request's path. Raises StatusError 400 and 404."""
     if "//" in path:
         raise unknown_path()
     match [part for part in path.split("/") if part]:
@@ -65,6 +71,8 @@ def target_of(kinds: RestMapper, path: str) -> RequestTarget:
 
 
 def _unknown(group: str) -> StatusError:
-    """Built-in groups answer for all their paths, others only for their kinds."""
+    """Return the error for an unknown path, which differs between built-in and other
+    groups.
+    """
     is_built_in = any(resource.group == group for resource in BUILT_IN)
     return unknown_path() if is_built_in else PageNotFoundError()

@@ -1,7 +1,8 @@
-"""An object at the versions of its kind: the one asked for, and the one stored.
+"""Conversion of an object between the requested version and the stored one.
 
-By name alone, as for CRDs with the strategy None, or by the CRD's webhook: then these
-functions block, and raise StatusError 500 when it fails.
+Either only the version's name changes, as for CRDs with the strategy None, or the CRD's
+webhook converts. In that case these functions block, and raise StatusError 500 if the
+webhook fails.
 """
 
 from collections.abc import Sequence
@@ -12,14 +13,14 @@ from asoreconcile.testing.kube.kinds.resources import RestResource
 
 
 def shown(resource: RestResource, obj: JsonObject) -> JsonObject:
-    """A stored object at the version of a request."""
+    """Return a stored object at the version of a request."""
     return shown_all(resource, [obj])[0]
 
 
 def shown_all(
     resource: RestResource, objects: Sequence[JsonObject]
 ) -> list[JsonObject]:
-    """Stored objects at the version of a request, converted all at once."""
+    """Return stored objects at the version of a request, converted in one call."""
     version = resource.api_version
     if resource.conversion is None:
         return [_renamed(obj, version) for obj in objects]
@@ -31,7 +32,9 @@ def shown_all(
 
 
 def stored(resource: RestResource, obj: JsonObject) -> JsonObject:
-    """An object at the version its kind is stored at, with metadata of its own."""
+    """Return an object at the version in which its kind is stored, with its own
+    metadata.
+    """
     version = resource.stored_api_version
     if resource.conversion is None:
         return _renamed(obj, version)
@@ -39,7 +42,7 @@ def stored(resource: RestResource, obj: JsonObject) -> JsonObject:
 
 
 def at_version(obj: JsonObject, resource: RestResource) -> JsonObject:
-    """An object at another version of its kind, for webhooks."""
+    """Return an object at another version of its kind, for webhooks."""
     return shown(resource, obj)
 
 

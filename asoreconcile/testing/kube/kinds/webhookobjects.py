@@ -1,6 +1,6 @@
-"""Webhook configurations as they are written: fields, defaults, and what is refused.
+"""Writes of webhook configurations: fields, defaults and refusals.
 
-Pure.
+The functions are pure.
 """
 
 import re
@@ -116,7 +116,7 @@ def take_in(obj: JsonObject) -> None:
 
 
 def causes(obj: JsonObject) -> Iterator[Cause]:
-    """What keeps a configuration from being taken."""
+    """Yield the reasons against storing a configuration."""
     seen: set[str] = set()
     for index, webhook in enumerate(obj.get("webhooks") or ()):
         at, name = f"webhooks[{index}]", str(webhook.get("name") or "")

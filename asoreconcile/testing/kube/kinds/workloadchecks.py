@@ -1,7 +1,8 @@
-"""What a real server refuses in one field of the kinds that controllers own. Pure.
+"""The checks of single fields of the kinds that controllers own. Pure.
 
-Left out, no choice there is, too small or too large, no name: each as `hack/kube-kinds`
-saw it. What more than one field decides is in `workloadrules`.
+A field can be missing, too small, too large, not one of the choices, or no valid name:
+`hack/kube-kinds` measured this on a real server. Rules for several fields together are
+in `workloadrules`.
 """
 
 import re
@@ -23,7 +24,7 @@ _LONGEST_LABEL = 63
 
 
 def causes(kind: str, obj: JsonObject) -> Iterator[Cause]:
-    """What is wrong with single fields, but for the status."""
+    """Yield the mistakes in single fields, without the status."""
     for name, (sort, said) in fields_of(kind).items():
         if name != "status":
             yield from _field_causes(sort, said, obj, name, name)
@@ -60,7 +61,7 @@ def _inside(sort: str, value: Any, at: str) -> Iterator[Cause]:
 
 
 def unreadable(sort: str, value: Any) -> Iterator[str]:
-    """Why quantities cannot be read."""
+    """Yield why quantities cannot be read."""
     if sort == "quantity":
         try:
             quantities.parsed(str(value))
@@ -79,7 +80,7 @@ def unreadable(sort: str, value: Any) -> Iterator[str]:
 
 
 def selector_causes(selector: JsonObject, at: str) -> Iterator[Cause]:
-    """What is wrong with the expressions of a LabelSelector."""
+    """Yield the mistakes in the expressions of a LabelSelector."""
     for index, one in enumerate(selector.get("matchExpressions") or ()):
         here, operator = f"{at}.matchExpressions[{index}]", one.get("operator")
         if operator in ("In", "NotIn") and not one.get("values"):

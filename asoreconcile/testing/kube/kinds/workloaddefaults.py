@@ -1,6 +1,6 @@
-"""What the API server fills in that depends on other fields, or on the kind alone.
+"""The defaults that depend on other fields, or only on the kind.
 
-What a field gets whenever it is left out is in workloads.json. Changes its argument.
+Other defaults are in workloads.json. The functions change their argument.
 """
 
 import ipaddress
@@ -41,7 +41,7 @@ _NODE_PORTS = range(30000, 32768)
 
 
 def pod_specs(obj: JsonObject) -> Iterator[JsonObject]:
-    """The specs of Pods that an object holds: its own, or its template's."""
+    """Yield the specs of Pods in an object: its own, or its template's."""
     kind = str(obj.get("kind"))
     if kind == "Pod":
         yield spec(obj)
@@ -52,7 +52,7 @@ def pod_specs(obj: JsonObject) -> Iterator[JsonObject]:
 
 
 def template_of(obj: JsonObject) -> JsonObject | None:
-    """The template of Pods that an object holds."""
+    """Return the template of Pods in an object, or None."""
     found: Any = spec(obj)
     for step in _TEMPLATES.get(str(obj.get("kind")), ("none",)):
         found = found.get(step) if isinstance(found, dict) else None
@@ -60,7 +60,7 @@ def template_of(obj: JsonObject) -> JsonObject | None:
 
 
 def fill_in(obj: JsonObject) -> None:
-    """The defaults that other fields decide, as of any write."""
+    """Fill in the defaults that depend on other fields, at any write."""
     kind = str(obj.get("kind"))
     for held in pod_specs(obj):
         _fill_pod(held)
@@ -96,7 +96,7 @@ def fill_in(obj: JsonObject) -> None:
 
 
 def fill_in_new(obj: JsonObject) -> None:
-    """What an object gets once, as it is made. It has its uid and name already."""
+    """Fill in what a new object gets once. It already has its uid and name."""
     kind, held = str(obj.get("kind")), obj.setdefault("spec", {})
     match kind:
         case "Pod":
@@ -142,7 +142,7 @@ def _pull_policy(image: str) -> str:
 
 
 def _fill_requests(resources: JsonObject) -> None:
-    """What is limited and not asked for is asked for in full."""
+    """Set missing requests to the limits."""
     limits = resources.get("limits") or {}
     asked = resources.get("requests") or {}
     if missing := {name: one for name, one in limits.items() if name not in asked}:
@@ -176,7 +176,7 @@ def _fill_service(held: JsonObject) -> None:
 
 
 def allocate(service: JsonObject, others: list[JsonObject]) -> None:
-    """Give a Service its address and ports: the first that no other one has."""
+    """Give a Service the first free address and ports."""
     held = spec(service)
     if held.get("type") == "ExternalName":
         return
@@ -230,7 +230,7 @@ def _label_job(obj: JsonObject) -> None:
 
 
 def qos_class(held: JsonObject) -> str:
-    """How a Pod is treated where there is too little: from what it asks for."""
+    """Return a Pod's quality-of-service class, from its requests and limits."""
     parts = [
         container.get("resources") or {}
         for name in ("initContainers", "containers")

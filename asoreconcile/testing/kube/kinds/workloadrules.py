@@ -1,6 +1,7 @@
-"""What a real server refuses of the kinds that controllers own, beyond single fields.
+"""The rules for several fields of the kinds that controllers own. Pure.
 
-Selectors and their templates, what may not change, what excludes one another. Pure.
+They are about selectors and templates, immutable fields, and fields that exclude each
+other, as in a real server.
 """
 
 from collections.abc import Iterator, Mapping
@@ -52,7 +53,7 @@ _SETTLED: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 
 def causes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
-    """Everything that is wrong with an object, which has its defaults."""
+    """Yield all mistakes in an object that has its defaults."""
     kind = str(obj.get("kind"))
     yield from workloadchecks.causes(kind, obj)
     if kind in _SELECTING:
@@ -84,7 +85,7 @@ def _selector_causes(kind: str, obj: JsonObject) -> Iterator[Cause]:
 
 
 def selects(selector: JsonObject, labels: Mapping[str, str]) -> bool:
-    """Whether a LabelSelector chooses what has these labels."""
+    """Return whether a LabelSelector selects these labels."""
     for name, value in (selector.get("matchLabels") or {}).items():
         if labels.get(name) != value:
             return False
@@ -102,7 +103,7 @@ def selects(selector: JsonObject, labels: Mapping[str, str]) -> bool:
 
 
 def selector_text(selector: JsonObject) -> str:
-    """A LabelSelector as lists take it; "" for one that chooses all."""
+    """Return a LabelSelector in the syntax of lists; "" if it selects everything."""
     parts = [f"{n}={v}" for n, v in (selector.get("matchLabels") or {}).items()]
     forms = {"Exists": "{key}", "DoesNotExist": "!{key}"}
     forms |= {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})"}
@@ -241,7 +242,10 @@ def _change_causes(kind: str, old: JsonObject, new: JsonObject) -> Iterator[Caus
 def _settled(
     kind: str, held: JsonObject, free: tuple[str, ...], *, may_grow: bool
 ) -> JsonObject:
-    """What of a spec may not change. may_grow: of a claim, that it has its volume."""
+    """Return the immutable part of a spec.
+
+    may_grow: whether this is a claim that has its volume, so its size may grow.
+    """
     kept: JsonObject = copy_json({n: v for n, v in held.items() if n not in free})
     if kind == "Pod":
         for part in ("containers", "initContainers"):

@@ -1,9 +1,9 @@
 """The kinds that controllers own: Pods, Deployments, Services and the like.
 
 Their types, defaults and checks are facts of a real server, which `hack/kube-kinds`
-writes into workloads.json: a type has fields, and a field is a type's name, or that and
-what is known of it. Nothing runs them: what plays the controllers is
-`asoreconcile.testing.playing`.
+writes into workloads.json. There, a type has fields, and a field is a type's name,
+alone or with further facts. Nothing runs these kinds: `asoreconcile.testing.playing`
+stands in for their controllers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,14 +38,15 @@ _SAID = {
     "default": "default",
 }
 _WHOLE = ("string", "int32", "int64", "bool")
-# Of which an empty value says nothing in Go, unless the server was seen to keep it.
+# In Go an empty value of these types is left out, unless the real server was seen to
+# keep it.
 _DROPPED_EMPTY: Mapping[str, Any] = {"string": "", "[]": [], "{}": {}}
 _NUMBERS = {"int32": 0, "int64": 0, "bool": False}
 
 
 @cache
 def facts() -> JsonObject:
-    """What workloads.json holds."""
+    """Return the contents of workloads.json."""
     text = resources.files(__package__).joinpath("workloads.json").read_bytes()
     found: JsonObject = orjson.loads(text)
     return found
@@ -53,7 +54,7 @@ def facts() -> JsonObject:
 
 @cache
 def kind_facts(group: str, kind: str) -> JsonObject | None:
-    """What is known of a kind, None of one that is not one of these."""
+    """Return the facts of a kind, or None if it is not in the file."""
     for name, known in facts()["kinds"].items():
         api, _, own = name.rpartition("/")
         if own == kind and api.rpartition("/")[0] == group:
@@ -62,7 +63,7 @@ def kind_facts(group: str, kind: str) -> JsonObject | None:
 
 
 def fields_of(sort: str) -> Mapping[str, tuple[str, JsonObject]]:
-    """The fields of a type: of which type each is, and what is known of it."""
+    """Return the fields of a type, each with its type and further facts."""
     return _fields(sort) if sort in facts()["types"] else {}
 
 
@@ -76,7 +77,7 @@ def _fields(sort: str) -> Mapping[str, tuple[str, JsonObject]]:
 
 @cache
 def schema_of_kind(kind: str) -> JsonObject:
-    """The OpenAPI schema of a kind: parts that are used twice are one object."""
+    """Return the OpenAPI schema of a kind. Parts that are used twice are one object."""
     return _object(kind)
 
 
@@ -88,7 +89,7 @@ def _object(sort: str) -> JsonObject:
         name: _field(inner, said) for name, (inner, said) in fields_of(sort).items()
     }
     found: JsonObject = {"type": "object", "properties": properties}
-    if sort == "PersistentVolumeClaim":  # a StatefulSet has whole ones inside
+    if sort == "PersistentVolumeClaim":  # a StatefulSet contains whole claims
         text = _SCALARS["string"]
         properties |= {
             "apiVersion": text,
@@ -115,8 +116,9 @@ def _part(sort: str) -> JsonObject:
 
 @cache
 def always_there(kind: str) -> frozenset[tuple[str, ...]]:
-    """The paths that even an empty object of a kind has, as managed fields name them:
-    nobody comes to own them by writing one.
+    """Return the paths that even an empty object of a kind has.
+
+    Managed fields name these paths, but writing such a path makes no owner.
     """
     return frozenset(_always(kind, ()))
 
@@ -132,9 +134,9 @@ def _always(sort: str, at: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def admitted(kind: str, group: str, obj: JsonObject) -> tuple[JsonObject, list[str]]:
-    """A copy without what says nothing, with the defaults; and the unknown paths.
+    """Return a copy with defaults and without empty fields, and the unknown paths.
 
-    group: of the kind; its types have names of their own.
+    group: group of the kind, whose types have names of their own.
     """
     if kind_facts(group, kind) is None:
         raise ValueError(f"{kind} of {group} is none of these")
@@ -143,7 +145,7 @@ def admitted(kind: str, group: str, obj: JsonObject) -> tuple[JsonObject, list[s
 
 
 def _said(sort: str, value: Any) -> Any:
-    """A value without the fields that are empty as Go leaves them out. Changes it."""
+    """Remove the empty fields that Go leaves out, in place; return the value."""
     if sort.startswith("[]") and isinstance(value, list):
         return [_said(sort[2:], item) for item in value]
     if not isinstance(value, dict):

@@ -1,1 +1,1 @@
-"""From the store to the client: get, list and watch, selectors, pages, Tables."""
+"""Reads: get, list and watch, selectors, pages, Tables."""

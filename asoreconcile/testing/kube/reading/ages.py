@@ -1,4 +1,4 @@
-"""How long ago a time is, as kubectl writes it: 12s, 4m10s, 3h5m, 2d. Pure."""
+"""The age of an object in kubectl's notation: 12s, 4m10s, 3h5m, 2d. Pure."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -7,7 +7,7 @@ _UNKNOWN, _INVALID = "<unknown>", "<invalid>"
 
 
 def age(timestamp: Any, now: datetime) -> str:
-    """The age of a timestamp as the API writes them; `<unknown>` without one."""
+    """Return the age for a timestamp in the API's format; `<unknown>` without one."""
     if not timestamp:
         return _UNKNOWN
     try:

@@ -9,7 +9,7 @@ from asoreconcile.testing.kube.reading.columns import AGE, Column, Show
 
 
 def columns_of(kind: str) -> tuple[Column, ...]:
-    """A kind's columns, the name apart."""
+    """Return a kind's columns without the name."""
     return _COLUMNS.get(kind) or workloadcolumns.COLUMNS.get(kind, (AGE,))
 
 

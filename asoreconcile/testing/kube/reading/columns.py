@@ -1,4 +1,4 @@
-"""A column of a Table: what it is called, and what an object has there. Pure."""
+"""A column of a Table: its definition, and an object's cell. Pure."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -14,7 +14,11 @@ Show = Callable[[JsonObject, datetime], Any]
 
 @attrs.frozen
 class Column:
-    """show: the cell of an object at a time. is_wide: shown by `-o wide` alone."""
+    """One column.
+
+    show: returns the cell of an object at a time.
+    is_wide: whether only `-o wide` shows the column.
+    """
 
     name: str
     show: Show
@@ -23,8 +27,8 @@ class Column:
     format: str = ""
 
     def definition(self) -> JsonObject:
-        """The column as a Table's `columnDefinitions` has it; wide ones have priority
-        1.
+        """Return the column as in a Table's `columnDefinitions`; wide ones have
+        priority 1.
         """
         return {
             "name": self.name,
@@ -36,7 +40,7 @@ class Column:
 
 
 def age_of(path: str) -> Show:
-    """How long ago a time was that stands there."""
+    """Return a function that shows the age of the time at a path."""
     return lambda obj, now: age(dig(obj, path), now)
 
 

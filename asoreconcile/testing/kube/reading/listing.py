@@ -1,6 +1,6 @@
-"""What a list or a watch is asked for: versions, pages, and what goes with what. Pure.
+"""The parameters of a list or watch: versions, pages, and allowed combinations. Pure.
 
-Raises StatusError 400, 422 and, for versions that are none, 400 or (sic) 500.
+Raises StatusError 400, 422 and, for invalid versions, 400 or (sic) 500.
 """
 
 import base64
@@ -34,8 +34,11 @@ _LARGEST_VERSION = (1 << 64) - 1
 
 @attrs.frozen
 class Start:
-    """Where a list begins. version None: now. after: the last key of the page before.
-    exact: at that version, not a later one.
+    """The start of a list.
+
+    version: if None, the present one.
+    after: the last key of the previous page.
+    exact: whether the list must be of that version, not of a later one.
     """
 
     version: int | None = None
@@ -44,7 +47,7 @@ class Start:
 
 
 def list_start(query: Mapping[str, str]) -> Start:
-    """Which version a list is to be of."""
+    """Return the version and place at which a list starts."""
     wanted, match = query.get("resourceVersion", ""), query.get(_MATCH, "")
     token = query.get("continue", "")
     _refuse(_list_causes(query, wanted, match, token))
@@ -67,7 +70,7 @@ def list_start(query: Mapping[str, str]) -> Start:
 
 
 def check_watch(query: Mapping[str, str]) -> None:
-    """Refuse what does not go together in a watch."""
+    """Refuse combinations of parameters that are not allowed in a watch."""
     match, found = query.get(_MATCH, ""), []
     if query.get(_INITIAL):
         if match != _NOT_OLDER:
@@ -86,7 +89,9 @@ def check_watch(query: Mapping[str, str]) -> None:
 
 
 def parse_version(text: str) -> int:
-    """A resource version. Raises StatusError 500 (sic), as the API server does."""
+    """Return a resource version. Raises StatusError 500 (sic), as the API
+    server does.
+    """
     if text.isascii() and text.isdigit():
         if (version := int(text)) <= _LARGEST_VERSION:
             return version
@@ -100,7 +105,7 @@ def parse_version(text: str) -> int:
 
 
 def number(query: Mapping[str, str], name: str) -> int:
-    """A query's whole number, 0 without one. Raises StatusError 400."""
+    """Return an integer of the query, or 0 without one. Raises StatusError 400."""
     text, why = query.get(name, ""), "invalid syntax"
     if not text:
         return 0
@@ -113,7 +118,7 @@ def number(query: Mapping[str, str], name: str) -> int:
 
 
 def token_after(version: int, last: ObjectKey) -> str:
-    """The `continue` that goes on behind a key."""
+    """Return the `continue` token for the page after a key."""
     content = {"v": _TOKEN_VERSION, "rv": version, "start": [*_parts(last)]}
     return base64.urlsafe_b64encode(orjson.dumps(content)).decode().rstrip("=")
 
@@ -177,7 +182,7 @@ def _refuse(found: list[Cause]) -> None:
 
 
 def wants_initial_events(query: Mapping[str, str]) -> bool:
-    """Whether a watch is to begin with all there is, and to mark where that ends."""
+    """Return whether a watch begins with all objects and a mark at their end."""
     if query.get(_INITIAL):
         return is_true(query, _INITIAL)
     return query.get("resourceVersion", "") in ("", "0")

@@ -1,4 +1,4 @@
-"""What kubectl shows: Tables, with the columns of the kind, or of its CRD. Pure."""
+"""Tables for kubectl, with the columns of the kind, or of its CRD. Pure."""
 
 import re
 from datetime import datetime
@@ -33,10 +33,10 @@ _STEP = re.compile(
 
 
 def columns(resource: RestResource) -> list[JsonObject]:
-    """Column definitions, the name first."""
+    """Return the column definitions, the name first."""
     if not resource.is_custom:
         own = [column.definition() for column in columns_of(resource.kind)]
-        # The name stands last where a kind has it among its own: events.
+        # The name comes last if the kind has its own name column, as events have.
         named = any(column["format"] == "name" for column in own)
         return own if named else [_NAME, *own]
     return [_NAME, *(_definition(column) for column in _custom(resource))]
@@ -45,7 +45,10 @@ def columns(resource: RestResource) -> list[JsonObject]:
 def row(
     resource: RestResource, obj: JsonObject, now: datetime, held: JsonObject | None
 ) -> JsonObject:
-    """One row. held: what it has of the object, None for nothing."""
+    """Return one row.
+
+    held: the part of the object in the row; None if there is none.
+    """
     cells: list[Any]
     if resource.is_custom:
         cells = [_cell(obj, column, now) for column in _custom(resource)]
@@ -76,7 +79,7 @@ def _definition(column: JsonObject) -> JsonObject:
 
 
 def _cell(obj: JsonObject, column: JsonObject, now: datetime) -> Any:
-    """What a column shows: null where there is nothing, or nothing of its type."""
+    """Return a column's cell: null if there is no value, or none of the right type."""
     value = find(obj, column["jsonPath"])
     if value is None:
         return None
@@ -91,7 +94,10 @@ def _cell(obj: JsonObject, column: JsonObject, now: datetime) -> Any:
 
 
 def partial(obj: JsonObject, version: str) -> JsonObject:
-    """An object's metadata alone. version: of meta.k8s.io."""
+    """Return an object's metadata alone.
+
+    version: of meta.k8s.io.
+    """
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": version,
@@ -100,7 +106,7 @@ def partial(obj: JsonObject, version: str) -> JsonObject:
 
 
 def find(obj: Any, path: str) -> Any:
-    """The first value at a JSONPath of the kind printer columns use, or None."""
+    """Return the first value at a JSONPath of printer columns, or None."""
     for step in _STEP.finditer(path):
         name = step["name"] or step["quoted"]
         if name is not None:

@@ -1,8 +1,8 @@
-"""Reading: one object, lists in pages, and how the answer is dressed.
+"""Reads: one object, lists in pages, and the form of the answer.
 
-A page's token holds the version its list began at, and later pages are read at that
-version, so a list in pages is one snapshot. When that version is forgotten, the refusal
-has a token that goes on from the same place in what is there then.
+A page's token contains the version of the first page, and later pages are read at that
+version, so all pages together are one snapshot. If that version is forgotten, the
+refusal has a token that continues from the same place in the present state.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,10 +38,10 @@ FORMS: Mapping[str, ReadForm] = {
 
 @attrs.frozen
 class ObjectRenderer:
-    """How objects of a resource are shown to one client.
+    """The form in which one client sees the objects of a resource.
 
-    rows: how much of an object a Table's row holds: Metadata, Object or None.
-    version: of meta.k8s.io, that forms other than the whole are at.
+    rows: the part of an object in a Table's row: Metadata, Object or None.
+    version: of meta.k8s.io, for forms other than the whole object.
     """
 
     resource: RestResource
@@ -51,7 +51,7 @@ class ObjectRenderer:
     version: str = "meta.k8s.io/v1"
 
     def one(self, obj: JsonObject) -> JsonObject:
-        """An object at the version that was asked for."""
+        """Return an object at the requested version."""
         if self.form == "metadata":
             return partial(obj, self.version)
         if self.form == "table":
@@ -60,7 +60,10 @@ class ObjectRenderer:
         return versions.shown(self.resource, obj)
 
     def many(self, objects: Sequence[JsonObject], meta: JsonObject) -> JsonObject:
-        """A list. meta: its resourceVersion, and continue."""
+        """Return a list.
+
+        meta: its resourceVersion and continue token.
+        """
         if self.form == "table":
             return self._table(objects, meta)
         kind, version = f"{self.resource.kind}List", self.resource.api_version
@@ -70,7 +73,7 @@ class ObjectRenderer:
         elif self.resource.is_custom:
             meta = {"continue": ""} | meta
             items = versions.shown_all(self.resource, objects)
-        else:  # the list says what they are
+        else:  # the list states their kind
             items = [
                 {k: v for k, v in obj.items() if k not in ("kind", "apiVersion")}
                 for obj in versions.shown_all(self.resource, objects)
@@ -78,7 +81,7 @@ class ObjectRenderer:
         return {"kind": kind, "apiVersion": version, "metadata": meta, "items": items}
 
     def bookmark(self, version: int, notes: JsonObject) -> JsonObject:
-        """The object of a BOOKMARK event."""
+        """Return the object of a BOOKMARK event."""
         meta: JsonObject = {"resourceVersion": str(version)}
         if not self.resource.is_custom or self.form == "metadata":
             meta["creationTimestamp"] = None
@@ -98,7 +101,7 @@ class ObjectRenderer:
         return partial(obj, self.version) if self.form == "metadata" else obj
 
     def _held(self, obj: JsonObject) -> JsonObject | None:
-        """What a Table's row has of its object."""
+        """Return the part of the object in a Table's row."""
         if self.rows == "None":
             return None
         return obj if self.rows == "Object" else partial(obj, self.version)
@@ -115,7 +118,7 @@ class ObjectRenderer:
 
 
 class Reads:
-    """Answers GETs. Raises StatusError for what cannot be answered."""
+    """The answers to GETs. Raises StatusError."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -123,10 +126,10 @@ class Reads:
     def get(
         self, resource: RestResource, key: ObjectKey, query: Mapping[str, str]
     ) -> JsonObject:
-        """The stored object, not a copy.
+        """Return the stored object, not a copy.
 
-        Raises StatusError: 404 if there is none, 504 if `resourceVersion` lies in the
-        future.
+        Raises StatusError 404 if there is none, and 504 if `resourceVersion` lies in
+        the future.
         """
         if (wanted := query.get("resourceVersion", "")) not in ("", "0"):
             self._check_reached(listing.parse_version(wanted))
@@ -138,14 +141,14 @@ class Reads:
     def page(
         self, namespace: str, query: Mapping[str, str], renderer: ObjectRenderer
     ) -> JsonObject:
-        """A list, or one page of it."""
+        """Return a list, or one page of it."""
         found, meta = self._page(namespace, query, renderer.resource)
         return renderer.many([obj for _, obj in found], meta)
 
     def keys(
         self, namespace: str, query: Mapping[str, str], resource: RestResource
     ) -> list[ObjectKey]:
-        """The keys of what a list would show."""
+        """Return the keys of the objects that a list would show."""
         return [key for key, _ in self._page(namespace, query, resource)[0]]
 
     def _page(
@@ -173,7 +176,7 @@ class Reads:
     def _snapshot(
         self, resource: RestResource, start: listing.Start
     ) -> tuple[int, list[tuple[ObjectKey, JsonObject]]]:
-        """All objects at a version, and which that is."""
+        """Return a version, and all objects at that version."""
         if start.version is not None:
             self._check_reached(start.version)
         with self._storage.lock:

@@ -1,7 +1,7 @@
-"""Label and field selectors: which objects a list or watch is about.
+"""Label and field selectors of lists and watches.
 
-The grammar is the API's: requirements parted by commas, sets in parentheses, spaces
-anywhere. Raises StatusError 400 for what is no selector.
+The grammar is the API's: requirements separated by commas, sets in parentheses, spaces
+anywhere. Raises StatusError 400 for a text that is not a selector.
 """
 
 import re
@@ -26,7 +26,7 @@ _META_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
 def selected(
     label_selector: str, field_selector: str, resource: RestResource
 ) -> Matches:
-    """One test for both selectors."""
+    """Return one test for both selectors."""
     tests = list(_label_tests(label_selector))
     tests += _field_tests(field_selector, resource)
     if not tests:
@@ -36,7 +36,7 @@ def selected(
 
 @attrs.define
 class _Tokens:
-    """What is left of a selector."""
+    """The remaining part of a selector."""
 
     text: str
     rest: list[str] = attrs.field(init=False)
@@ -163,7 +163,7 @@ def _unknown_field(path: str, resource: RestResource) -> StatusError:
 
 
 def _first(obj: JsonObject, paths: Sequence[str]) -> str:
-    """The first of these fields that is not empty."""
+    """Return the first of these fields that is not empty."""
     return next((found for path in paths if (found := _field(obj, path))), "")
 
 

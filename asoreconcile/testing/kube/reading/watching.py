@@ -1,4 +1,6 @@
-"""Watches: the stored changes after a version, then those to come, as JSON lines."""
+"""Watches: the stored changes after a version, then the following ones, as
+JSON lines.
+"""
 
 import base64
 import time
@@ -20,18 +22,20 @@ from asoreconcile.testing.kube.wire import deepjson
 from asoreconcile.testing.kube.wire.status import expired
 
 _LONGEST_SECONDS = 1800.0
-# About as often as the server sends them; two seconds before the end is the server's
-# too, so that the next watch begins where this one stopped.
+# The server sends bookmarks about as often. It also sends one two seconds before the
+# end, so that the next watch starts at the place where this one stopped.
 _BOOKMARK_SECONDS = 60.0
 _BEFORE_END_SECONDS = 2.0
 
 
 @attrs.frozen
 class ClientWatch:
-    """What one client watches.
+    """The watch of one client.
 
-    start: the version it has seen; None is now. initial_events: begin with all there
-    is. bookmarks: say from time to time, and after the initial events, how far it is.
+    start: the version that the client has seen; None is the present one.
+    initial_events: whether the watch begins with all objects.
+    bookmarks: whether the watch reports its version from time to time, and after the
+    initial events.
     """
 
     renderer: ObjectRenderer
@@ -46,7 +50,7 @@ class ClientWatch:
 def asked(
     query: Mapping[str, str], target: RequestTarget, renderer: ObjectRenderer
 ) -> ClientWatch:
-    """The watch of a query. Raises StatusError."""
+    """Return the watch that a query describes. Raises StatusError."""
     listing.check_watch(query)
     fields = query.get("fieldSelector", "")
     if target.name:
@@ -67,14 +71,14 @@ def asked(
 
 
 def lines(storage: Storage, watch: ClientWatch) -> Iterator[bytes]:
-    """The stream, in chunks of whole lines, until its time is over or it is cut.
+    """Return the stream, in chunks of whole lines, until it is cut or its time is over.
 
-    It begins here and now, not when it is first read: who is answered that it watches
-    may write, and must get that event.
+    The watch starts when this function is called, not when the stream is first read: a
+    client that has the answer's head may write, and must get that event.
     """
     table = watch.renderer.resource.table
-    # Before the version is looked at: a cut that comes between must end this watch as
-    # well.
+    # The cuts are read before the version, so that a cut in between ends this watch,
+    # too.
     cuts = storage.cuts
     deadline = time.monotonic() + watch.timeout_seconds
     with storage.lock:
@@ -94,7 +98,7 @@ def lines(storage: Storage, watch: ClientWatch) -> Iterator[bytes]:
 def _initial(
     watch: ClientWatch, first: list[tuple[ObjectKey, JsonObject]], position: int
 ) -> Iterator[bytes]:
-    """What there was as it began, and that this was it."""
+    """Yield the objects at the start, and the mark of their end."""
     chosen = [o for o in in_namespace(first, watch.namespace) if watch.matches(o)]
     if chosen:
         yield b"".join(_line("ADDED", watch.renderer.one(obj)) for obj in chosen)
@@ -106,7 +110,7 @@ def _initial(
 def _live(
     storage: Storage, watch: ClientWatch, position: int, cuts: int, deadline: float
 ) -> Iterator[bytes]:
-    """What happens after a version, and bookmarks."""
+    """Yield the events after a version, and bookmarks."""
     table = watch.renderer.resource.table
     next_bookmark = _next_bookmark(watch, deadline)
     while not storage.closed:
@@ -114,8 +118,8 @@ def _live(
             raise DropConnection
         changes = storage.changes_after(table, position)
         if changes:
-            # Also where no event is for this client: it must not be shown the same
-            # changes again.
+            # The position also moves if no event is for this client, so that the client
+            # does not get the same changes again.
             position = changes[-1].version
             if chunk := b"".join(_encoded(watch, changes)):
                 yield chunk
@@ -124,7 +128,7 @@ def _live(
         if now >= deadline:
             return
         if next_bookmark is not None and now >= next_bookmark:
-            with storage.lock:  # a change may have come since we looked
+            with storage.lock:  # a change may have come since the last look
                 if storage.last_change(table) > position:
                     continue
                 position = max(position, storage.version)
@@ -136,7 +140,9 @@ def _live(
 
 
 def _next_bookmark(watch: ClientWatch, deadline: float) -> float | None:
-    """When to send one: every minute, and shortly before the end."""
+    """Return when to send a bookmark: each minute, and shortly before the
+    end; or None.
+    """
     if not watch.bookmarks:
         return None
     now = time.monotonic()
@@ -145,7 +151,7 @@ def _next_bookmark(watch: ClientWatch, deadline: float) -> float | None:
 
 
 def _initial_end(renderer: ObjectRenderer) -> JsonObject:
-    """What marks the end of the initial events; with it, an empty list to fill."""
+    """Return the bookmark that marks the end of the initial events."""
     kind, version = renderer.resource.kind, renderer.resource.api_version
     if renderer.form != "whole":
         kind, version = "PartialObjectMetadata", "meta.k8s.io/v1"
@@ -163,7 +169,7 @@ def _initial_end(renderer: ObjectRenderer) -> JsonObject:
 
 
 def _encoded(watch: ClientWatch, changes: list[Change]) -> Iterator[bytes]:
-    """The events that a client gets: leaving its selection is a deletion to it."""
+    """Yield a client's events. An object that leaves the selection is a deletion."""
     for change in changes:
         if watch.namespace and change.key.namespace != watch.namespace:
             continue
@@ -176,9 +182,9 @@ def _encoded(watch: ClientWatch, changes: list[Change]) -> Iterator[bytes]:
             if change.type != "DELETED":
                 meta = dict(metadata(change.before))
                 meta["resourceVersion"] = str(change.version)
-                # The state that still was in the selection, at the version of the
-                # change that took it out: the new state is none of this client's
-                # business.
+                # The event has the last state inside the selection, at the version of
+                # the change: the new state is outside the selection, so the client must
+                # not see it.
                 last = {**change.before, "metadata": meta}
             yield _line("DELETED", watch.renderer.one(last))
 

@@ -32,7 +32,7 @@ def _count(path: str) -> Show:
 
 
 def _of(path: str, wanted: str = "spec.replicas") -> Show:
-    """`ready/wanted`."""
+    """Return a function that shows `ready/desired`."""
     return lambda obj, _: f"{dig(obj, path) or 0}/{dig(obj, wanted) or 0}"
 
 
@@ -277,4 +277,4 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Version", _at("status.nodeInfo.kubeletVersion", "")),
     ),
 }
-"""By kind, the name apart; a Node's wide ones are left out."""
+"""The columns by kind, without the name. A Node's wide columns are left out."""

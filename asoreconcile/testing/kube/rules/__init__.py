@@ -1,1 +1,1 @@
-"""CEL: CRDs' validation rules and webhooks' match conditions, checked and run."""
+"""CEL: CRDs' validation rules and webhooks' match conditions, checked and evaluated."""

@@ -1,9 +1,9 @@
-"""`authorizer` in match conditions: what the user who writes may do besides.
+"""`authorizer` in match conditions: the permissions of the user who writes.
 
-    authorizer.group("apps").resource("deployments").namespace("a").check("get").allowed()
+authorizer.group("apps").resource("deployments").namespace("a").check("get").allowed()
 
-A question is a value that its functions add to; `check` asks it. Who answers is told
-for the time of one evaluation, which is a thread's own.
+A question is a value that these functions extend; `check` asks it. The user and the
+authorizer are set for the time of one evaluation, on its thread.
 """
 
 import threading
@@ -24,7 +24,7 @@ _asking = threading.local()
 
 @contextmanager
 def asking(user: User, decide: DecideAccess) -> Iterator[None]:
-    """Who asks, and who answers, on this thread."""
+    """Set the user and the authorizer for this thread during a `with` block."""
     _asking.user, _asking.decide = user, decide
     try:
         yield
@@ -33,7 +33,7 @@ def asking(user: User, decide: DecideAccess) -> Iterator[None]:
 
 
 def value(request: JsonObject) -> JsonObject:
-    """`authorizer` for a review's request."""
+    """Return `authorizer` for a review's request."""
     asked = request["resource"]
     about = {
         "group": asked["group"],
@@ -46,7 +46,7 @@ def value(request: JsonObject) -> JsonObject:
 
 
 def functions(cel: Any) -> list[Any]:
-    """The functions, for the engine's environment."""
+    """Return the functions for the engine's environment."""
     dyn, text = cel.Type.DYN, cel.Type.STRING
 
     def member(name: str, gives: Any, impl: Callable[..., Any], *takes: Any) -> Any:

@@ -1,7 +1,8 @@
-"""Whether a schema's rules are ones that the API server can afford to run. Pure.
+"""The cost limits of a schema's rules, as in the API server. Pure.
 
-Each rule by itself, as often as its place can be there in one object, and all of them
-together. Rules that do not compile are told of elsewhere, and cost nothing here.
+Each rule has a limit by itself, multiplied by the number of its values in one object,
+and all rules together have one. Rules that do not compile are reported elsewhere and
+cost nothing here.
 """
 
 from collections.abc import Iterator
@@ -27,7 +28,10 @@ _HOW = (
 
 @attrs.frozen
 class Priced:
-    """One expression at its place. times: it is run in one object, at most."""
+    """One expression in its place.
+
+    times: the largest number of evaluations for one object.
+    """
 
     at: str
     name: str
@@ -36,12 +40,12 @@ class Priced:
 
     @property
     def most(self) -> int:
-        """What the expression may cost in one object at most, in CEL's units."""
+        """Return the highest cost of the expression for one object, in CEL's units."""
         return self.once * self.times
 
 
 def causes(schema: JsonObject, at: str) -> Iterator[Cause]:
-    """What is too dear in the schema of a version."""
+    """Yield the rules of a version's schema that cost too much."""
     found = list(_priced(schema, at, 1, is_root=True))
     for one in found:
         if one.most > _MOST_OF_ONE:
@@ -67,7 +71,10 @@ def causes(schema: JsonObject, at: str) -> Iterator[Cause]:
 def _priced(
     schema: JsonObject, at: str, times: int | None, *, is_root: bool = False
 ) -> Iterator[Priced]:
-    """All expressions of a schema. times: None where nothing bounds it."""
+    """Yield all expressions of a schema.
+
+    times: if None, the number of values has no limit.
+    """
     if schema.get(RULES):
         yield from _own(schema, at, times, is_root=is_root)
     inside = _times_inside(schema, times)

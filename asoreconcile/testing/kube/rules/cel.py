@@ -1,8 +1,8 @@
-"""The CEL engine, as rules and conditions need it: compile a text, run it on values.
+"""The CEL engine for rules and conditions: it compiles a text and evaluates it.
 
-The library (`pip install asoreconcile[cel]`) is loaded with the first rule; without it
-EngineMissingError says what is missing, so that no rule is ever taken and not applied.
-Values are as `values` makes them; the engine checks types where constants tell them.
+The library (`pip install asoreconcile[cel]`) is loaded with the first rule. Without it,
+CelMissingError is raised, so that no rule is accepted and then ignored. Values come
+from `values`. The engine checks types as far as constants tell them.
 """
 
 import re
@@ -28,35 +28,33 @@ class CelMissingError(AsoreconcileError):
 
 
 class RuleError(Exception):
-    """A rule that is wrong, or failed on a value; the text says how."""
+    """A rule that is wrong or that failed on a value. The text explains it."""
 
 
 class TooDearError(RuleError):
-    """An evaluation that was given up: it went on for too long."""
+    """An evaluation that was cancelled because it took too long."""
 
 
 class CelProgram(Protocol):
-    """A rule made ready. gives: BOOL, STRING, DYN, ..."""
+    """A compiled rule."""
 
     @property
     def gives(self) -> str:
-        """The CEL type of the result: BOOL, STRING, DYN, ..."""
+        """Return the CEL type of the result: BOOL, STRING, DYN, ..."""
 
     @property
     def tree(self) -> bytes:
-        """The checked syntax tree, as `syntax` reads it."""
+        """Return the checked syntax tree, in the format that `syntax` reads."""
 
     def run(self, values: Mapping[str, Any]) -> Any:
-        """The result for the engine's variables. Raises RuleError."""
+        """Return the result for values of the variables. Raises RuleError."""
 
 
 class CelEngine(Protocol):
-    """What compiles rules (the CEL package); tests of rules put a table in its
-    place.
-    """
+    """A compiler of rules (the CEL package). Tests of rules replace it by a table."""
 
     def compile(self, text: str) -> CelProgram:
-        """Raises RuleError for a text that is no rule."""
+        """Compile a text. Raises RuleError."""
 
 
 @cache
@@ -64,9 +62,9 @@ def engine(
     variables: tuple[str, ...] = ("self", "oldSelf"),
     functions: Callable[[Any], list[Any]] | None = None,
 ) -> CelEngine:
-    """An engine for texts over these variables. Raises EngineMissingError.
+    """Return an engine for texts with these variables. Raises CelMissingError.
 
-    functions: makes more functions, with the library's module.
+    functions: returns further functions, given the library's module.
     """
     try:
         from cel_expr_python import cel
@@ -89,7 +87,7 @@ def engine(
 
 
 class _Engine:
-    """Compiles each text once. Safe from any thread."""
+    """An engine that compiles each text once. Safe to use from any thread."""
 
     def __init__(self, environment: Any) -> None:
         self._environment = environment
@@ -118,7 +116,7 @@ class _Engine:
 
 
 def _check_patterns(node: ExpressionNode) -> None:
-    """Raises RuleError for a constant that is no regular expression."""
+    """Refuse a constant that is not a regular expression. Raises RuleError."""
     if node.kind == "call" and node.name in ("find", "findAll"):
         stated = node.parts[1].value if len(node.parts) > 1 and node.parts[1] else None
         if isinstance(stated, bytes):
@@ -135,7 +133,8 @@ def _check_patterns(node: ExpressionNode) -> None:
 class _Program:
     gives: str
     _run: Any = attrs.field(repr=False)
-    # The library says nothing of threads; a test server can wait its turn.
+    # The library documents nothing about threads, and a test server can wait for a
+    # lock.
     _lock: Any = attrs.field(repr=False, eq=False)
 
     @property
@@ -164,7 +163,7 @@ def _failure(report: str) -> RuleError:
 
 
 def _message_of(report: str) -> str:
-    """A failure in the words of the API server's engine, where they are known."""
+    """Return a failure in the wording of the API server's engine, if that is known."""
     missing = _NO_KEY.search(report)
     if missing:
         return f"no such key: {missing[1]}"

@@ -1,7 +1,7 @@
-"""Whether a schema's validation rules are ones that will be applied.
+"""The checks of a schema's validation rules when the CRD is written.
 
-A rule that does not compile, or that needs what is not here (the engine, a function),
-is refused with the CRD: nobody trusts a rule that does not run.
+A rule that does not compile, or that needs something missing here (the engine, a
+function), is refused with the CRD, so that users do not rely on a rule that never runs.
 """
 
 import json
@@ -31,9 +31,10 @@ _STRING = ("STRING", "DYN")
 def causes(
     schema: JsonObject, at: str, *, uncorrelated: str, is_root: bool
 ) -> Iterator[Cause]:
-    """What is wrong with a schema's own rules.
+    """Yield the mistakes in a schema's own rules.
 
-    uncorrelated: the list around, if its items cannot be distinguished; else "".
+    uncorrelated: path of the enclosing list whose items cannot be matched between
+    updates; "" if there is none.
     """
     for index, rule in enumerate(schema.get(RULES) or ()):
         here = f"{at}.{RULES}[{index}]"
@@ -53,7 +54,7 @@ def causes(
 
 
 def _stated(schema: JsonObject, rule: Mapping[str, Any], at: str) -> Iterator[Cause]:
-    """What is wrong with all of a rule but its expressions."""
+    """Yield the mistakes in a rule outside of its expressions."""
     message = rule.get("message")
     if message is not None and "\n" in str(message).strip():
         shown = str(message).replace("\n", "\\n")
@@ -101,13 +102,15 @@ def _compiled(
 
 
 def _check_fields(schema: JsonObject, text: str, *, is_root: bool) -> None:
-    """Raises RuleError for `self.x` where there is no x. As far as fields lead."""
+    """Refuse `self.x` if there is no field x, as far as fields lead. Raises
+    RuleError.
+    """
     plain = _LITERALS.sub(lambda found: " " * len(found[0]), text)
     for found in _CHAIN.finditer(plain):
         part: Any = schema
         names = found[2][1:].split(".")
         if found[3]:
-            names.pop()  # the last one is called: a function, or a macro
+            names.pop()  # the last name is called: a function, or a macro
         column = found.start(1) + len(found[1])
         for depth, name in enumerate(names):
             properties = part.get("properties") or {}
@@ -140,7 +143,7 @@ def _leads_somewhere(schema: JsonObject, path: str) -> bool:
 
 
 def _shown(rule: Mapping[str, Any]) -> str:
-    """A rule as the API server's messages print it: JSON, safe for HTML."""
+    """Return a rule as in the API server's messages: JSON, safe for HTML."""
     stated = {
         "Rule": str(rule.get("rule") or ""),
         "Message": str(rule.get("message") or ""),

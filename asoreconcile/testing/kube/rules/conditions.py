@@ -1,9 +1,8 @@
-"""`matchConditions` of webhooks: CEL over a review's request, which says which webhooks
-to ask.
+"""`matchConditions` of webhooks: CEL over a review's request.
 
-`object`, `oldObject` and `request` are what the webhook would be sent, `authorizer`
-tells what its user may do. All conditions must hold; one that is false counts more than
-one that fails.
+`object`, `oldObject` and `request` are what the webhook would receive. `authorizer`
+answers questions about the user's permissions. All conditions must hold. If one is
+false, the webhook is not called, even if another one fails.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,13 +25,15 @@ _BOOL = frozenset({"BOOL", "DYN"})
 
 
 class MatchConditionError(Exception):
-    """A condition that could not be evaluated, and none that is false."""
+    """A condition failed, and none is false."""
 
 
 def matches(
     webhook: Mapping[str, Any], request: JsonObject, user: User, decide: DecideAccess
 ) -> bool:
-    """Whether the webhook wants this request of a user's. Raises ConditionError."""
+    """Return whether a webhook's conditions match a request. Raises
+    MatchConditionError.
+    """
     failures = []
     values = {
         "object": request["object"],
@@ -56,7 +57,7 @@ def matches(
 
 
 def causes(webhook: Mapping[str, Any], at: str) -> Iterator[Cause]:
-    """What keeps a webhook's conditions from being taken."""
+    """Yield the mistakes in a webhook's conditions."""
     seen: set[str] = set()
     for index, condition in enumerate(webhook.get("matchConditions") or ()):
         place = f"{at}.matchConditions[{index}]"

@@ -1,9 +1,9 @@
-"""What a rule may cost at most, as the API server estimates it. Pure.
+"""The highest cost of a rule, estimated as in the API server. Pure.
 
-One for each step, a tenth for each byte that is read, and all of it as often as a list
-or a map may have items. Where the real estimator cannot tell a size it takes the
-largest number there is; here what is not known costs 1, so that no rule is refused
-which that one would take.
+A step costs one, each byte that is read costs a tenth, and both are multiplied by the
+possible number of items of a list or map. If the real estimator does not know a size,
+it uses the largest number. Here an unknown size counts as 1, so that no rule is refused
+that the real server accepts.
 """
 
 from collections.abc import Mapping
@@ -27,14 +27,17 @@ _ONE = Sized("int", 1)
 
 @attrs.frozen
 class Cost:
-    """most: what it costs at most. value: what comes out of it."""
+    """The highest cost of an expression, and the size of its result."""
 
     most: int
     value: Sized
 
 
 def cost(tree: ExpressionNode, variables: Mapping[str, Sized]) -> int:
-    """The most that an expression costs once. variables: `self` and `oldSelf`."""
+    """Return the highest cost of one evaluation.
+
+    variables: the sizes of `self` and `oldSelf`.
+    """
     return _cost(tree, variables).most
 
 
@@ -101,7 +104,7 @@ def _fold(node: ExpressionNode, known: Mapping[str, Sized]) -> Cost:
 
 
 def _collected(step: ExpressionNode | None, known: Mapping[str, Sized]) -> Sized | None:
-    """What a macro puts into the list it makes."""
+    """Return the size of the items that a macro puts into its list, or None."""
     if step is None or step.kind != "call":
         return None
     for part in reversed(step.parts):
@@ -152,7 +155,7 @@ def _added(values: list[Sized], spent: int) -> Cost:
 
 
 def _function(name: str, values: list[Sized], spent: int) -> Cost:
-    """Of a function with its target, if it has one, and its arguments."""
+    """Return the cost of a function, given its target and its arguments."""
     first = values[0] if values else _UNKNOWN
     size = _size(first)
     other = _size(values[1]) if len(values) > 1 else 0

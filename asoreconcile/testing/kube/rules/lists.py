@@ -1,7 +1,7 @@
 """Functions of lists and regular expressions that Kubernetes adds to CEL. Pure.
 
-`isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf`, `find` and `findAll`. They
-raise ValueError for what a real server's engine calls an error.
+They are `isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf`, `find` and
+`findAll`. They raise ValueError if a real server's engine reports an error.
 """
 
 import datetime as dt
@@ -14,7 +14,10 @@ from asoreconcile.testing.kube.rules import patterns
 
 
 def functions(cel: Any) -> list[Any]:
-    """The functions, for the engine's environment. cel: its module."""
+    """Return the functions for the engine's environment.
+
+    cel: the engine's module.
+    """
     one, dyn, text = cel.Type.LIST, cel.Type.DYN, cel.Type.STRING
     whole, truth, texts = cel.Type.INT, cel.Type.BOOL, cel.Type.List(text)
 
@@ -68,7 +71,7 @@ def _most(items: Sequence[Any]) -> Any:
 
 
 def _given(value: Any) -> Any:
-    """A value as the engine takes it: times as protobuf has them."""
+    """Return a value in the engine's form: times as protobuf messages."""
     from google.protobuf.duration_pb2 import Duration
     from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -93,7 +96,7 @@ def _last_at(items: Sequence[Any], wanted: Any) -> int:
 
 
 def _is_same(one: Any, two: Any) -> bool:
-    """Equal, where true is no 1."""
+    """Return whether two values are equal, where true does not equal 1."""
     return isinstance(one, bool) is isinstance(two, bool) and bool(one == two)
 
 
@@ -106,5 +109,6 @@ def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
     found: list[re.Match[str]] = []
     for match in patterns.compiled(pattern).finditer(text):
         if not (match[0] == "" and found and found[-1].end() == match.start()):
-            found.append(match)  # an empty one right behind another is none
+            # an empty match right after another match does not count
+            found.append(match)
     return [match[0] for match in (found if most < 0 else found[:most])]

@@ -1,7 +1,7 @@
-"""Regular expressions in Go's syntax (RE2), read as Python's. Pure.
+"""Regular expressions in Go's syntax (RE2), translated to Python's. Pure.
 
-What the two read differently is put in Python's words; what RE2 does not have, or is
-not read here, is refused: no pattern means something else than on a real server.
+Syntax that means something else in Python is rewritten. Syntax that RE2 lacks, or that
+is not translated here, is refused, so no pattern differs in meaning from a real server.
 """
 
 import re
@@ -23,7 +23,7 @@ class RulePatternError(ValueError):
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The pattern as Python's. Raises RulePatternError if it cannot be read."""
+    """Return the pattern as Python's. Raises RulePatternError if it cannot be read."""
     text = _TOKEN.sub(_translated, pattern)
     try:
         return re.compile(text, re.ASCII)

@@ -1,4 +1,6 @@
-"""The expressions of a ValidatingAdmissionPolicy: checked when written, and run."""
+"""The expressions of a ValidatingAdmissionPolicy: checked when written, and
+evaluated.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,9 +26,10 @@ _VARIABLE = re.compile(r"\bvariables\.([A-Za-z_]\w*)")
 
 
 def causes(text: str, at: str, names: Sequence[str], *, gives: str) -> Iterator[Cause]:
-    """What keeps an expression from being taken.
+    """Yield the mistakes in an expression.
 
-    names: the variables it may use. gives: its type, "" for any.
+    names: the variables that it may use.
+    gives: required type of the result; "" for any.
     """
     for match in _VARIABLE.finditer(text):
         if match[1] not in names:
@@ -53,9 +56,10 @@ def failures(
     user: User,
     decide: DecideAccess,
 ) -> list[tuple[str, str]]:
-    """The validations of a policy's spec that a request does not hold: (why, reason).
+    """Return the validations of a policy's spec that a request violates: (why, reason).
 
-    Those that cannot be evaluated count as failed, unless failurePolicy says Ignore.
+    Validations that cannot be evaluated count as violated, unless failurePolicy is
+    Ignore.
     """
     ignores = stated.get("failurePolicy") == "Ignore"
     try:
@@ -97,7 +101,7 @@ def _values(
         try:
             found = _program(str(variable["expression"])).run(values)
         except RuleError:
-            continue  # who uses it fails: it is not there
+            continue  # an expression that uses it fails, because it does not exist
         variables[str(variable["name"])] = found
     return values
 

@@ -1,7 +1,7 @@
-"""`quantity("1.5Gi")` and its methods, as Kubernetes adds them to CEL. Pure.
+"""`quantity("1.5Gi")` and its methods, which Kubernetes adds to CEL. Pure.
 
-A quantity is a value with its exact number: two are equal when their numbers are.
-They raise ValueError for what a real server's engine calls an error.
+A quantity holds its exact number. Two quantities are equal if their numbers are. The
+methods raise ValueError if a real server's engine reports an error.
 """
 
 import re
@@ -22,7 +22,10 @@ _NANO = Fraction(1, 10**9)
 
 
 def functions(cel: Any) -> list[Any]:
-    """The functions, for the engine's environment. cel: its module."""
+    """Return the functions for the engine's environment.
+
+    cel: the engine's module.
+    """
     dyn, text, whole = cel.Type.DYN, cel.Type.STRING, cel.Type.INT
     truth, double = cel.Type.BOOL, cel.Type.DOUBLE
 
@@ -58,7 +61,7 @@ def functions(cel: Any) -> list[Any]:
 
 
 def parsed(text: str) -> Fraction:
-    """The number of a quantity. Raises ValueError."""
+    """Return the number of a quantity. Raises ValueError."""
     found = _FORM.fullmatch(text)
     if found is None or not text.isascii():
         raise ValueError(
@@ -71,7 +74,7 @@ def parsed(text: str) -> Fraction:
     else:
         number *= Fraction(10) ** _POWERS.get(suffix, int(found["exponent"] or 0))
     nanos = abs(number) / _NANO
-    rounded = -(-nanos.numerator // nanos.denominator) * _NANO  # away from 0
+    rounded = -(-nanos.numerator // nanos.denominator) * _NANO  # rounded away from 0
     return rounded if number >= 0 else -rounded
 
 

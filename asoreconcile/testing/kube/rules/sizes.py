@@ -1,7 +1,7 @@
-"""How large the values of a schema can get, as the API server reckons it. Pure.
+"""The largest sizes of a schema's values, computed as in the API server. Pure.
 
-From `maxItems`, `maxProperties` and `maxLength`; without them from what fits into one
-request.
+They follow from `maxItems`, `maxProperties` and `maxLength`; without those, from the
+size of a request.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,8 +19,10 @@ _SCALARS = {"boolean": ("bool", 4), "integer": ("int", 1), "number": ("double", 
 
 @attrs.frozen
 class Sized:
-    """Values of one place: their kind, the most elements (or bytes), the least bytes in
-    JSON, and what is inside: items or entries' values, or fields.
+    """The values of one place.
+
+    This is their kind, the largest number of elements or bytes, the smallest number of
+    bytes in JSON, and the values inside: items, entries, or fields.
     """
 
     kind: str
@@ -34,7 +36,7 @@ TEXT = Sized("string", REQUEST_BYTES - 2, 2)
 
 
 def sized(schema: JsonObject, *, is_root: bool = False) -> Sized | None:
-    """The values of a schema; None for what rules cannot see."""
+    """Return the values of a schema, or None if rules cannot see them."""
     if schema.get("x-kubernetes-int-or-string"):
         return Sized("dyn", _bytes_of(schema), 1)
     match schema.get("type"):
@@ -51,7 +53,7 @@ def sized(schema: JsonObject, *, is_root: bool = False) -> Sized | None:
 
 
 def times_in_one(value: Sized | None) -> int:
-    """How often such a value fits into a request."""
+    """Return how often such a value fits into a request."""
     return REQUEST_BYTES // ((value.least_bytes if value else 0) + 1)
 
 

@@ -1,6 +1,6 @@
-"""The syntax tree of an expression, from what the engine gives out of it. Pure.
+"""The syntax tree of an expression, read from the engine's output. Pure.
 
-A `cel.expr.CheckedExpr` in protobuf; a node's kind, and what it is made of.
+The output is a `cel.expr.CheckedExpr` in protobuf. A node has a kind and parts.
 """
 
 from functools import lru_cache
@@ -25,10 +25,13 @@ _STRING, _BYTES = 6, 7
 
 @attrs.frozen
 class ExpressionNode:
-    """name: of an identifier, a field or a function. value: of a constant.
+    """A node of the tree.
 
-    parts: of a call its target, or None, then its arguments; of a fold (what macros
-    make) its range, first value, condition, step and result, with its variables' names.
+    name: of an identifier, a field or a function.
+    value: of a constant.
+    parts: for a call, its target (or None) and its arguments. For a fold (the expansion
+    of a macro), its range, first value, condition, step and result, with the names of
+    its variables.
     """
 
     kind: str
@@ -39,9 +42,9 @@ class ExpressionNode:
     is_test: bool = False
 
 
-@lru_cache(maxsize=1000)  # the CRDs of one catalogue have the same few rules
+@lru_cache(maxsize=1000)  # the CRDs of one catalogue share a few rules
 def parsed(checked: bytes) -> ExpressionNode:
-    """The tree of a serialized expression, in an Any or bare."""
+    """Return the tree of a serialized expression, in an Any or bare."""
     message = dict(fields_of(memoryview(checked)))
     inner = as_bytes(message[2]) if 1 in message else memoryview(checked)
     return _node(as_bytes(dict(fields_of(inner))[_EXPRESSION]))

@@ -1,9 +1,9 @@
-"""Validation rules at work (`x-kubernetes-validations`).
+"""The evaluation of validation rules (`x-kubernetes-validations`).
 
-Which parts of a schema have rules, what is wrong with a rule, and what the rules say of
-an object. Transition rules (with `oldSelf`) run where the old value can be told: in
-fields, map entries, and items of lists with keys. A value that an update leaves as it
-was is not held to rules that it broke before.
+This module finds the parts of a schema with rules, and evaluates the rules on an
+object. Transition rules (with `oldSelf`) run if the old value can be found: in fields,
+map entries, and items of lists with keys. If an update does not change a value, the
+rules that it violated before are ignored.
 """
 
 import re
@@ -45,7 +45,7 @@ _OLD_VALUE, _HAS_OLD = "old__value", "old__is"
 
 
 class _TooDear(Exception):  # noqa: N818 - an end, not an error
-    """A rule went on for too long: none is run after it."""
+    """A rule took too long. No further rules are run."""
 
     def __init__(self, cause: Cause) -> None:
         self.cause = cause
@@ -63,7 +63,7 @@ class RuleNode:
 
 
 def tree(schema: JsonObject) -> RuleNode | None:
-    """The parts of a schema with rules; None when there are none."""
+    """Return the parts of a schema with rules, or None if there are none."""
     inner = {
         name: found
         for name, part in (schema.get("properties") or {}).items()
@@ -81,8 +81,9 @@ def tree(schema: JsonObject) -> RuleNode | None:
 
 
 def uses_old(text: str) -> bool:
-    """True if a rule mentions `oldSelf` outside a string: it is then a transition rule,
-    which runs on updates alone.
+    """Return whether a rule mentions `oldSelf` outside a string.
+
+    Such a rule is a transition rule and runs only on updates.
     """
     return _OLD.search(_LITERALS.sub("", text)) is not None
 
@@ -90,7 +91,10 @@ def uses_old(text: str) -> bool:
 def broken(
     node: RuleNode, obj: JsonObject, before: JsonObject | None, found: list[Cause]
 ) -> Iterator[Cause]:
-    """What the rules say against an object. found: what the schema says already."""
+    """Yield the violations of an object.
+
+    found: the violations of the schema, which were found earlier.
+    """
     if any(cause.reason in _BLOCKING for cause in found):
         yield _UNCHECKED
         return
@@ -127,7 +131,7 @@ def _broken(
 
 
 def _by_key(schema: JsonObject, old: Any) -> dict[str, Any]:
-    """The old items of a list by key; nothing where items cannot be distinguished."""
+    """Return the old items of a list by key; {} if items cannot be matched."""
     if schema.get("x-kubernetes-list-type") != "map" or not isinstance(old, list):
         return {}
     return {item_step(item, schema): item for item in old}
@@ -170,10 +174,10 @@ def _own(
 
 
 def program(rule: Mapping[str, Any], field: str) -> CelProgram:
-    """One of a rule's expressions. Raises RuleError, EngineMissingError.
+    """Return one of a rule's expressions. Raises RuleError, CelMissingError.
 
-    With `optionalOldSelf`, `oldSelf` is an optional value: the one item of a list that
-    the expression is run for.
+    With `optionalOldSelf`, `oldSelf` is an optional value: the single item of a list on
+    which the expression is run.
     """
     text = str(rule[field])
     made = engine().compile(text)
@@ -195,7 +199,7 @@ def _message(rule: Mapping[str, Any], values: Mapping[str, Any]) -> str:
         try:
             made = program(rule, "messageExpression").run(values)
         except RuleError:
-            made = ""  # as the API server does it: then the message counts
+            made = ""  # as the API server does it: the message counts in this case
         if isinstance(made, str) and made.strip() and "\n" not in made:
             return made.strip()
     return str(rule.get("message") or f"failed rule: {rule['rule']}").strip()
@@ -217,5 +221,5 @@ def _cause(value: Any, rule: Mapping[str, Any], at: str, message: str) -> Cause:
 
 
 def _quoted(value: Any) -> str:
-    """What is wrong, with a colon; nothing of objects and lists."""
+    """Return a value for a message, with a colon; "" for objects and lists."""
     return "" if isinstance(value, dict | list) else f"{shown(value)}: "

@@ -1,6 +1,7 @@
-"""JSON values as validation rules see them: by their schema's types and formats.
+"""JSON values in the form that validation rules see, by their schema's types and
+formats.
 
-Pure. Times become messages of protobuf, which comes with the CEL engine.
+The functions are pure. Times become protobuf messages, which come with the CEL engine.
 """
 
 import base64
@@ -47,16 +48,16 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h
 
 
 def escaped(name: str) -> str:
-    """The identifier that stands for a field's name in rules: `a-b` is `a__dash__b`."""
+    """Return the identifier for a field's name in rules: `a-b` is `a__dash__b`."""
     if name in _RESERVED:
         return f"__{name}__"
     return _PARTS.sub(lambda found: _SEQUENCES[found[0]], name)
 
 
 def as_rules_see(schema: JsonObject, value: Any, *, is_root: bool = False) -> Any:
-    """A value with its fields' names escaped and its formats read.
+    """Return a value with escaped names of fields and parsed formats.
 
-    is_root: of a whole object, whose metadata shows its name alone.
+    is_root: whether this is a whole object, whose metadata shows only its name.
     """
     if isinstance(value, dict):
         return _object(schema, value, is_root=is_root)
@@ -92,7 +93,7 @@ def _object(schema: JsonObject, value: JsonObject, *, is_root: bool) -> JsonObje
 
 
 def _text(format_: str, value: str) -> Any:
-    """A text of a format; the text itself where it is not of it."""
+    """Return a text in its format's type, or the text itself if it does not match."""
     try:
         if format_ == "date-time":
             return _time(value)
@@ -103,7 +104,7 @@ def _text(format_: str, value: str) -> Any:
         if format_ == "duration":
             return _duration(value)
     except (ValueError, binascii.Error):
-        pass  # a format that is not held is for the schema's check to say
+        pass  # the schema's check reports a violated format
     return value
 
 

@@ -1,1 +1,1 @@
-"""All objects, the numbered stream of their changes, and the folder that keeps them."""
+"""The stored objects, the stream of their changes, and the data folder."""

@@ -1,5 +1,6 @@
-"""What a server with a data folder keeps besides objects, so that kubeconfigs written
-before a restart are good after it: its certificate authority and its token.
+"""The identity of a server with a data folder: its certificate authority and token.
+
+They are stored so that kubeconfigs remain valid after a restart.
 """
 
 from datetime import timedelta
@@ -21,19 +22,20 @@ _LEAST = timedelta(days=1)
 
 @attrs.frozen
 class Identity:
-    """What kubeconfigs rely on: the authority they trust and the
-    administrator's token.
-    """
+    """The authority and the administrator's token, on which kubeconfigs rely."""
 
     authority: ShortLivedAuthority = attrs.field(repr=False)
     token: str = attrs.field(repr=False)
 
 
 def kept(folder: Path, *, token: str, fresh: str) -> Identity:
-    """The identity of a data folder; made and written when it is new or runs out.
+    """Return the identity of a data folder. It is made if it is missing or expires
+    soon.
 
-    token: to have, "" for the kept one, or `fresh` where none is. Raises
-    DataFolderError.
+    token: the administrator's token; "" for the stored one, or `fresh` if none is
+    stored.
+
+    Raises DataFolderError.
     """
     path = folder / _FILE
     known = Identity(certificate_authority(), token or fresh)

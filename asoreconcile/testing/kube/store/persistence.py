@@ -1,13 +1,13 @@
-"""What outlives the server's process: a folder with a log of all writes.
+"""A data folder: a log of all writes, which outlives the server's process.
 
-Each write is one line that is handed to the operating system before the client gets its
-answer, so it outlives the end of this process, SIGKILL included. It outlives a power
-failure only with `fsync=True`, which forces every line to the disk. Once the log is
-more than twice what it began with, it is written again with only what is still there;
-that file is forced to the disk before it takes the old one's place.
+Each write is one line that the operating system has before the client gets its answer,
+so it survives the end of this process, also by SIGKILL. It survives a power failure
+only with `fsync=True`, which forces every line to the disk. Once the log is more than
+twice its initial size, it is rewritten with the present state. The new file is forced
+to the disk before it replaces the old one.
 
-A last line that is torn (the process ended in the middle of it) was never answered, and
-is dropped. Anything else that is wrong is DataFolderError: no write is lost silently.
+A torn last line (the process ended in the middle of it) was never answered and is
+dropped. Any other damage is a DataFolderError: no write is lost silently.
 """
 
 import fcntl
@@ -24,23 +24,23 @@ from asoreconcile.base.objects import JsonObject, ObjectKey
 from asoreconcile.testing.kube.store.storage import Change, StorageState, StorageTable
 
 _FORMAT = 1
-# A small log is written anew too seldom to matter; without slack it would be after
-# every few writes.
+# A small log is rewritten too rarely to matter. Without this slack it would be
+# rewritten after every few writes.
 _SLACK_BYTES = 4 << 20
-# Secrets are in it, in the clear.
+# The log contains Secrets in plain text.
 _PRIVATE = 0o600
 _Entry = JsonObject | list[Any]
 
 
 class DataFolderError(AsoreconcileError):
-    """A data folder that cannot be used; the message says why."""
+    """A data folder that cannot be used. The message says why."""
 
 
 class DataFolder:
-    """One server's folder. `load`, then `append` each write. The caller locks."""
+    """One server's folder. Call `load`, then `append` each write. The caller locks."""
 
     def __init__(self, path: str | Path, *, fsync: bool = False) -> None:
-        """Raises DataFolderError when another server has the folder."""
+        """Open the folder. Raises DataFolderError if another server uses it."""
         self.path = Path(path)
         self.path.mkdir(parents=True, exist_ok=True)
         self._log = self.path / "log"
@@ -49,8 +49,8 @@ class DataFolder:
         self._size = self._base = 0
         self._lock = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR, _PRIVATE)
         try:
-            # The kernel lets go of it however the process ends; a file that only exists
-            # would have to be cleared away by hand.
+            # The kernel releases this lock however the process ends. A lock file would
+            # have to be removed by hand.
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._lock)
@@ -58,7 +58,7 @@ class DataFolder:
             raise DataFolderError(message) from error
 
     def load(self) -> StorageState:
-        """What was there when the last server ended; an empty state at first."""
+        """Return the state when the last server ended, or an empty state at first."""
         objects: dict[tuple[StorageTable, ObjectKey], JsonObject] = {}
         latest: dict[StorageTable, int] = {}
         version = 1
@@ -82,7 +82,7 @@ class DataFolder:
         return state
 
     def append(self, change: Change) -> None:
-        """Write one change down. Blocking: a system call, and with fsync the disk."""
+        """Write one change. Blocking: a system call, and with fsync the disk."""
         gone = change.type == "DELETED"
         line = _line(_entry(change.version, change.table, change.key, change.obj, gone))
         self._write(line)
@@ -91,18 +91,16 @@ class DataFolder:
 
     @property
     def wants_compaction(self) -> bool:
-        """True once the log is more than twice what was live when it was last written
-        anew.
-        """
+        """Return whether the log is more than twice the size of the live state."""
         return self._size > 2 * self._base + _SLACK_BYTES
 
     def compact(self, state: StorageState) -> None:
-        """Write the log again from what there is."""
+        """Rewrite the log with the present state."""
         latest = [[at.group, at.resource, seen] for at, seen in state.latest.items()]
         head = {"format": _FORMAT, "version": state.version, "latest": latest}
         fresh = self.path / "log.new"
         with fresh.open("wb") as file:
-            # Before anything is in it.
+            # The mode is set before any content is written.
             fresh.chmod(_PRIVATE)
             file.write(_line(head))
             for table, key, obj in state.objects:
@@ -111,7 +109,7 @@ class DataFolder:
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self._log)
-        # The new name is an entry of the folder, which has to be on the disk as well.
+        # The new name is an entry of the folder, which must be on the disk as well.
         folder = os.open(self.path, os.O_RDONLY)
         os.fsync(folder)
         os.close(folder)
@@ -119,7 +117,7 @@ class DataFolder:
         self._base = self._size
 
     def close(self) -> None:
-        """Force all to the disk, and let another server have the folder."""
+        """Force all writes to the disk, and release the folder."""
         file, self._file = self._file, -1
         lock, self._lock = self._lock, -1
         try:
@@ -131,8 +129,8 @@ class DataFolder:
                     os.close(number)
 
     def _open(self) -> None:
-        # A number that was given back must not be used, nor given back once more: it
-        # may be somebody's connection by then.
+        # A closed descriptor must be neither used nor closed again: its number may by
+        # then belong to another connection.
         before, self._file = self._file, -1
         if before >= 0:
             os.close(before)
@@ -148,13 +146,13 @@ class DataFolder:
             while left:
                 left = left[os.write(self._file, left) :]
         except OSError:
-            # No room: half a line must not stay where the next one will begin.
+            # The disk is full: half a line must not stay before the next line.
             os.ftruncate(self._file, self._size)
             raise
         self._size += len(line)
 
     def _entries(self) -> Iterator[_Entry]:
-        """All lines of the log; a torn last one is cut off the file."""
+        """Yield all lines of the log. A torn last line is cut off the file."""
         if not self._log.exists():
             return
         whole = 0
@@ -163,8 +161,8 @@ class DataFolder:
             for line in file:
                 entry = _parsed(line)
                 if entry is None:
-                    # Bad in the middle: what follows was answered, so this is damage
-                    # and no torn end.
+                    # The damage is in the middle. The lines after it were answered, so
+                    # this is no torn end.
                     if whole + len(line) < size:
                         message = f"{self._log} is damaged at byte {whole}"
                         raise DataFolderError(message)
@@ -193,7 +191,7 @@ def _line(entry: _Entry) -> bytes:
 
 
 def _parsed(line: bytes) -> _Entry | None:
-    """None for a line that is not whole."""
+    """Return a line's entry, or None if the line is not complete."""
     content = line[9:-1]
     try:
         if line[-1:] != b"\n" or int(line[:8], 16) != zlib.crc32(content):

@@ -1,8 +1,8 @@
 """All objects of the server, by resource and key, and the stream of their changes.
 
-One global resource version, raised by every write. Stored objects are never changed:
-a write stores another one, so readers and watches need no copies. Changes are kept in
-a window; a watch from before it gets a 410.
+There is one global resource version, which every write raises. Stored objects never
+change: a write stores a new object, so readers and watches need no copies. Recent
+changes are kept in a window; a watch from before the window gets 410.
 """
 
 import threading
@@ -23,12 +23,12 @@ from asoreconcile.testing.http import DropConnection
 
 StoredEventType = Literal["ADDED", "MODIFIED", "DELETED"]
 _WINDOW = 20_000
-_FIRST = 2  # as in a new cluster, nobody can have seen anything earlier
+_FIRST = 2  # as in a new cluster: no client can have seen an earlier version
 
 
 @attrs.frozen
 class StorageTable:
-    """Where objects of a resource live, whatever version they are read at."""
+    """The table of a resource's objects, which all its versions share."""
 
     group: str
     resource: str
@@ -36,7 +36,10 @@ class StorageTable:
 
 @attrs.frozen
 class Change:
-    """One write. before: what it replaced, for watches with selectors."""
+    """One write.
+
+    before: the replaced object, for watches with selectors.
+    """
 
     version: int
     table: StorageTable
@@ -48,7 +51,10 @@ class Change:
 
 @attrs.frozen
 class StorageState:
-    """All that is known at one moment. latest: each table's last resource version."""
+    """The whole state at one moment.
+
+    latest: the last resource version of each table.
+    """
 
     version: int
     latest: Mapping[StorageTable, int]
@@ -58,14 +64,16 @@ class StorageState:
 
 
 class ClosedError(DropConnection):
-    """The server is going away: a write that it cannot keep has no answer."""
+    """The server is stopping. A write that it cannot store gets no answer."""
 
 
 class Folder(Protocol):
-    """What outlives the process (`persistence.DataFolder`)."""
+    """A log that outlives the process (`persistence.DataFolder`)."""
 
     def load(self) -> StorageState:
-        """All that the log holds; called once, before anything is served."""
+        """Return the contents of the log. Called once, before the server answers
+        requests.
+        """
 
     def append(self, change: Change) -> None:
         """Write one change before it is answered.
@@ -75,21 +83,22 @@ class Folder(Protocol):
 
     @property
     def wants_compaction(self) -> bool:
-        """True if the log should be written anew."""
+        """Return whether the log should be rewritten."""
 
     def compact(self, state: StorageState) -> None:
-        """Write the log anew with this state alone, in one step: a crash leaves old or
-        new.
+        """Rewrite the log with only this state, in one step.
+
+        After a crash the log is either the old or the new one.
         """
 
     def close(self) -> None:
-        """Close the log; nothing may be appended afterwards."""
+        """Close the log. Nothing may be appended afterwards."""
 
 
 class Storage:
     """Objects and changes. `lock` makes several calls one step.
 
-    folder: where writes go before they are answered; None keeps all in memory.
+    folder: log of writes; if None, all is only in memory.
     """
 
     def __init__(self, window: int = _WINDOW, folder: Folder | None = None) -> None:
@@ -110,29 +119,26 @@ class Storage:
             self._restore(folder.load())
 
     def next_version(self) -> str:
-        """Take a resource version. The caller holds the lock and then writes."""
+        """Return a new resource version. The caller holds the lock and then writes."""
         self.version += 1
         return str(self.version)
 
     def get(self, table: StorageTable, key: ObjectKey) -> JsonObject | None:
-        """The stored object, not a copy: callers do not change it.
-
-        None if there is none.
-        """
+        """Return the stored object, not a copy, or None. Callers must not change it."""
         return self._tables.get(table, {}).get(key)
 
     def items(self, table: StorageTable) -> list[tuple[ObjectKey, JsonObject]]:
-        """All objects of a table, by namespace and name."""
+        """Return all objects of a table, ordered by namespace and name."""
         with self.lock:
             return sorted(self._tables.get(table, {}).items(), key=_by_name)
 
     def tables(self) -> list[StorageTable]:
-        """Every table that ever held an object, also when it is empty now."""
+        """Return every table that ever held an object, even if it is empty now."""
         with self.lock:
             return list(self._tables)
 
     def counts(self) -> dict[str, int]:
-        """How many objects there are, by `plural.group`."""
+        """Return the number of objects, by `plural.group`."""
         with self.lock:
             return {
                 f"{at.resource}.{at.group}".rstrip("."): len(objects)
@@ -140,20 +146,24 @@ class Storage:
             }
 
     def put(self, table: StorageTable, key: ObjectKey, obj: JsonObject) -> None:
-        """Store an object that holds its new resource version."""
+        """Store an object that contains its new resource version."""
         with self.lock:
             objects = self._tables.setdefault(table, {})
             before = objects.get(key)
             kind: StoredEventType = "ADDED" if before is None else "MODIFIED"
             change = Change(_version(obj), table, key, kind, obj, before)
             self._keep(change)
-            # Written down first: what the log does not have must not be read.
+            # The log comes first: clients must not read an object that is missing in
+            # the log.
             objects[key] = obj
             self._index(table, key, before, obj)
             self._record(change)
 
     def remove(self, table: StorageTable, key: ObjectKey, last: JsonObject) -> None:
-        """Drop an object; `last` is its final state, with a new resource version."""
+        """Remove an object.
+
+        last: its final state, with a new resource version.
+        """
         with self.lock:
             before = self._tables.get(table, {}).get(key)
             change = Change(_version(last), table, key, "DELETED", last, before)
@@ -163,11 +173,11 @@ class Storage:
             self._record(change)
 
     def place_of(self, uid: str) -> tuple[StorageTable, ObjectKey] | None:
-        """Where the object of a uid is; None when it is gone, or never was."""
+        """Return the place of the object with a uid, or None if it does not exist."""
         return self._places.get(uid)
 
     def owned_by(self, uid: str) -> list[tuple[StorageTable, ObjectKey]]:
-        """Where the objects are that name an owner."""
+        """Return the places of the objects that name an owner."""
         with self.lock:
             return sorted(
                 self._owned.get(uid, ()), key=lambda at: (at[0].resource, at[1])
@@ -180,11 +190,11 @@ class Storage:
         before: JsonObject | None,
         after: JsonObject | None,
     ) -> None:
-        """Keep the indexes by namespace and by owner."""
+        """Update the indexes by namespace and by owner."""
         place = (table, key)
         if before is not None:
-            # By what was there before: an update may take an owner away, and a name may
-            # be another object's now.
+            # The old object counts: an update may remove an owner, and a name may now
+            # belong to another object.
             self._places.pop(uid_of(before), None)
             for owner in owner_references(before):
                 self._owned.get(str(owner.get("uid")), set()).discard(place)
@@ -194,18 +204,19 @@ class Storage:
                 self._owned.setdefault(str(owner.get("uid")), set()).add(place)
 
     def last_change(self, table: StorageTable) -> int:
-        """The resource version of a table's last write; 0 before the first."""
+        """Return the resource version of a table's last write; 0 before the first."""
         return self._latest.get(table, 0)
 
     def items_at(
         self, table: StorageTable, version: int
     ) -> list[tuple[ObjectKey, JsonObject]] | None:
-        """All objects as they were at a version; None when that is forgotten."""
+        """Return all objects at an earlier version, or None if it is forgotten."""
         with self.lock:
             if self.is_forgotten(table, version):
                 return None
-            # Back from the present, by what each change replaced: to keep whole states
-            # would cost a copy of the table a write.
+            # The state is computed backwards from the present, by the objects that each
+            # change replaced. Storing whole states would cost a copy of the table for
+            # each write.
             objects = dict(self._tables.get(table, {}))
             for change in reversed(self.changes_after(table, version)):
                 if change.before is None:
@@ -215,16 +226,16 @@ class Storage:
         return sorted(objects.items(), key=_by_name)
 
     def is_forgotten(self, table: StorageTable, version: int) -> bool:
-        """Whether changes after a version are no longer all there."""
+        """Return whether some changes after a version are forgotten."""
         with self.lock:
             return version < self._forgotten.get(table, _FIRST)
 
     def oldest(self, table: StorageTable) -> int:
-        """The oldest version that a watch can still begin at."""
+        """Return the oldest version at which a watch can still start."""
         return self._forgotten.get(table, _FIRST)
 
     def changes_after(self, table: StorageTable, version: int) -> list[Change]:
-        """What happened since, as far as the window reaches."""
+        """Return the changes after a version, within the window."""
         with self.lock:
             found: list[Change] = []
             for change in reversed(self._changes.get(table, ())):
@@ -235,35 +246,39 @@ class Storage:
         return found
 
     def wait(self, table: StorageTable, version: int, timeout_seconds: float) -> None:
-        """Block until a table changed after a version, or all watches shall look up."""
+        """Block until a table changes after a version, or until all watches
+        must check.
+        """
         with self.lock:
             if self.closed or self.last_change(table) > version:
                 return
-            # One for each table: a write wakes those who watch its kind, not the
-            # watches of all the three hundred others.
+            # Each table has its own condition: a write wakes the watches of its kind,
+            # not those of three hundred other kinds.
             changed = self._changed.setdefault(table, threading.Condition(self.lock))
             changed.wait(timeout_seconds)
 
     @property
     def cuts(self) -> int:
-        """How often all watches were cut; a watch ends when it moves on."""
+        """Return how often all watches were cut. A watch ends when this
+        number grows.
+        """
         return self._cuts
 
     def cut_watches(self) -> None:
-        """End all watches, as a server does that goes away."""
+        """End all watches, as a stopping server does."""
         with self.lock:
             self._cuts += 1
             self._wake_all()
 
     def compact(self) -> None:
-        """Forget all changes so far: watches from older versions get 410."""
+        """Forget all changes so far, so that watches from older versions get 410."""
         with self.lock:
             for table in self._tables:
                 self._forgotten[table] = self.version
             self._changes.clear()
 
     def close(self) -> None:
-        """Wake and end all watches; what has a folder writes no more."""
+        """Wake and end all watches. Nothing is written to a folder any more."""
         with self.lock:
             self.closed = True
             self._wake_all()
@@ -271,20 +286,20 @@ class Storage:
                 self._folder.close()
 
     def _restore(self, state: StorageState) -> None:
-        """Begin with what was there; nobody can watch from before."""
+        """Start with a stored state. No watch can start before it."""
         self.version = max(self.version, state.version)
         for table, key, obj in state.objects:
             self._tables.setdefault(table, {})[key] = obj
             self._index(table, key, None, obj)
         self._latest.update(state.latest)
-        # The window is not kept on disk, so a watch from before the restart gets a 410
-        # and lists anew, as after etcd's compaction.
+        # The window is not stored, so a watch from before the restart gets 410 and
+        # lists again, as after etcd's compaction.
         self._forgotten.update(state.latest)
 
     def _keep(self, change: Change) -> None:
-        """Have a change written down before it counts.
+        """Write a change to the log.
 
-        Raises OSError when that fails, and ClosedError.
+        Raises OSError if that fails, and ClosedError.
         """
         if self.closed:
             raise ClosedError
@@ -294,7 +309,8 @@ class Storage:
         if self._folder.wants_compaction:
             tables = self._tables.items()
             held = ((t, key, obj) for t, objs in tables for key, obj in objs.items())
-            # Before this change is in the tables: it is appended once more behind them.
+            # This comes before the change is in the tables, because the change is
+            # appended once more after them.
             self._folder.compact(StorageState(self.version, self._latest, held))
             self._folder.append(change)
 
@@ -317,12 +333,12 @@ def _version(obj: JsonObject) -> int:
 
 
 def _by_name(pair: tuple[ObjectKey, JsonObject]) -> tuple[str, str]:
-    # Comparing keys themselves costs more than all the rest of a list.
+    # Comparing the keys themselves would cost more than the rest of a list.
     return pair[0].namespace, pair[0].name
 
 
 def in_namespace(
     items: Iterable[tuple[ObjectKey, JsonObject]], namespace: str
 ) -> list[JsonObject]:
-    """The objects of a namespace, or all when it is ""."""
+    """Return the objects of a namespace, or all if it is ""."""
     return [obj for key, obj in items if not namespace or key.namespace == namespace]

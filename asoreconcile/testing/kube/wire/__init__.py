@@ -1,4 +1,4 @@
-"""What goes over the wire: bodies read, answers and refusals written, webhooks called.
+"""The wire formats: bodies are read, answers and refusals written, webhooks called.
 
-No object is looked up here, and no kind or rule is known.
+This folder looks up no objects and knows no kinds or rules.
 """

@@ -19,7 +19,7 @@ from asoreconcile.testing.kube.wire.status import (
     not_acceptable,
 )
 
-# Shorter ones are not worth it, as on a real server.
+# As in a real server, shorter answers are not compressed.
 _LONG_BYTES = 128 * 1024
 _TEXT = "text/plain; charset=utf-8"
 _PARAMETER = re.compile(r"\b(as|g|v)=([^;\s]*)")
@@ -32,7 +32,7 @@ _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 @attrs.frozen
 class Chosen:
-    """What a client accepts first of what there is.
+    """The form that a client accepts first among those offered.
 
     form: Table, PartialObjectMetadata, ...; "" for the object itself.
     """
@@ -45,16 +45,17 @@ class Chosen:
 def document(
     status: int, content: JsonObject, content_type: str = JSON_TYPE
 ) -> HttpResponse:
-    """A JSON answer, or a YAML one for that content type."""
+    """Return a JSON answer, or a YAML answer for that content type."""
     if content_type == YAML_TYPE and not deepjson.is_deep(content):
         body = yaml.dump(content, Dumper=_Dumper, sort_keys=True).encode()
     else:
-        body = deepjson.dumps(content)  # which is YAML as well
+        body = deepjson.dumps(content)  # JSON is also YAML
     return HttpResponse(status, body, {"Content-Type": content_type})
 
 
 def compressed(response: HttpResponse, accepted: str) -> HttpResponse:
-    """A long answer as gzip, for who asked for that; watches are never compressed.
+    """Return a long answer as gzip if the client accepts that. Watches stay as they
+    are.
 
     accepted: the Accept-Encoding header.
     """
@@ -70,7 +71,7 @@ def compressed(response: HttpResponse, accepted: str) -> HttpResponse:
 
 
 def refusal(error: StatusError) -> HttpResponse:
-    """A Status object as an answer; when it says to come again, a header does too."""
+    """Return a Status object as an answer, with Retry-After if it has a delay."""
     if isinstance(error, PageNotFoundError):
         return HttpResponse(error.code, f"{error}\n".encode(), {"Content-Type": _TEXT})
     response = document(error.code, error.document)
@@ -81,7 +82,7 @@ def refusal(error: StatusError) -> HttpResponse:
 
 
 def warned(response: HttpResponse, warnings: Sequence[str]) -> HttpResponse:
-    """An answer with warnings for the client's user."""
+    """Return an answer with warnings for the client's user."""
     if not warnings:
         return response
     quoted = (warning.replace("\\", "\\\\").replace('"', '\\"') for warning in warnings)
@@ -89,12 +90,12 @@ def warned(response: HttpResponse, warnings: Sequence[str]) -> HttpResponse:
 
 
 def negotiated(accept: str) -> str:
-    """The content type of an answer. Raises StatusError 406 when none is wanted."""
+    """Return the content type of an answer. Raises StatusError 406 for no match."""
     return chosen(accept).content_type
 
 
 def chosen(accept: str) -> Chosen:
-    """What of an Accept header is answered. Raises StatusError 406 for none of it."""
+    """Return the form for an Accept header. Raises StatusError 406 for no match."""
     if not accept:
         return Chosen()
     for choice in accept.split(","):

@@ -1,7 +1,7 @@
-"""What clients send: JSON, YAML or protobuf, read into objects. Pure.
+"""Request bodies: JSON, YAML or protobuf, read into objects. Pure.
 
-Raises StatusError 400 for what cannot be read, 413 for what is too long and 415 for a
-kind of body that is not taken.
+Raises StatusError 400 for a body that cannot be read, 413 for one that is too long, and
+415 for an unsupported content type.
 """
 
 import json
@@ -36,24 +36,30 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _DeepError(ValueError):
-    """YAML nested deeper than is read as YAML."""
+    """YAML with more levels than are supported."""
 
 
 @attrs.frozen
 class RequestBody:
-    """A body's object. repeated: paths of fields it states more than once."""
+    """The object in a body.
+
+    repeated: paths of fields that occur more than once.
+    """
 
     obj: JsonObject
     repeated: tuple[str, ...] = ()
 
 
 def media_type(request: HttpRequest) -> str:
-    """The request's content type without its parameters; "" if it names none."""
+    """Return the request's content type without its parameters, or ""."""
     return request.headers.get("content-type", "").partition(";")[0].strip()
 
 
 def read(request: HttpRequest, kind: str, *, built_in: bool) -> RequestBody:
-    """The object of a POST or PUT. kind: of the resource, for messages."""
+    """Return the object of a POST or PUT.
+
+    kind: of the resource, for messages.
+    """
     sort = media_type(request)
     accepted = _ACCEPTED if built_in else _ACCEPTED[:2]
     if sort and sort not in accepted:
@@ -64,7 +70,7 @@ def read(request: HttpRequest, kind: str, *, built_in: bool) -> RequestBody:
 
 
 def options(request: HttpRequest) -> JsonObject:
-    """The DeleteOptions of a DELETE, {} without a body."""
+    """Return the DeleteOptions of a DELETE, or {} without a body."""
     if not request.body:
         return {}
     body = _limited(request)
@@ -92,9 +98,11 @@ def _stated_options(body: bytes, *, is_yaml: bool) -> JsonObject:
 
 
 def patch(request: HttpRequest, *, is_yaml: bool = False) -> Any:
-    """The document of a PATCH: any JSON value, or with is_yaml any YAML one.
+    """Return the document of a PATCH: any JSON value.
 
-    Raises StatusError 400 with the parser's words.
+    is_yaml: if true, any YAML value.
+
+    Raises StatusError 400 with the parser's message.
     """
     body = _limited(request)
     try:
@@ -134,7 +142,8 @@ def _read(
     obj = _checked(found, kind, body)
     if is_yaml or body.count(b":") == orjson.dumps(obj).count(b":"):
         return RequestBody(obj)
-    # A colon less than was sent: some field was there twice, or is escaped oddly.
+    # There is a colon less than in the body: a field occurred twice, or has an unusual
+    # escape.
     sealed = deepjson.shallow(body) if deepjson.is_deep(obj) else body
     return RequestBody(obj, tuple(_repeated(sealed)))
 
@@ -164,7 +173,7 @@ def _no_json(error: Exception, body: bytes) -> str:
 
 
 def _yaml_words(error: Exception) -> str:
-    """One line: where, and what of it."""
+    """Return a YAML error in one line: the place and the mistake."""
     if not isinstance(error, yaml.MarkedYAMLError):
         text = str(error).partition("\n")[0].rpartition(": ")[2]
         return str(error) if isinstance(error, _DeepError) else f"yaml: {text}"
@@ -173,7 +182,9 @@ def _yaml_words(error: Exception) -> str:
 
 
 def _json(body: bytes) -> Any:
-    """A JSON document; bytes that are no UTF-8 become marks. Raises ValueError."""
+    """Return a JSON document. Bytes that are not UTF-8 become marks. Raises
+    ValueError.
+    """
     try:
         return deepjson.loads(body)
     except ValueError:
@@ -184,7 +195,7 @@ def _json(body: bytes) -> Any:
 
 
 def _check_nesting(body: bytes) -> None:
-    """Raises _DeepError for YAML nested so deep that libyaml would end this process."""
+    """Refuse YAML so deep that libyaml would end this process. Raises _DeepError."""
     depth = 0
     for event in yaml.parse(body, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -196,7 +207,7 @@ def _check_nesting(body: bytes) -> None:
 
 
 def _yaml(body: bytes) -> Any:
-    """A YAML document as JSON has it: dates are text, keys are text."""
+    """Return a YAML document as JSON values: dates and keys are text."""
     if body.count(b"*") > _MOST_ALIASES:
         raise ValueError("too many aliases")
     try:
@@ -217,7 +228,7 @@ def _yaml(body: bytes) -> Any:
 
 
 class _Pairs(dict[str, Any]):
-    """An object that remembers which of its fields were there twice."""
+    """An object that records which of its fields occurred twice."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -233,7 +244,8 @@ def _repeated(body: bytes) -> Iterator[str]:
     try:
         found = json.loads(body, object_pairs_hook=_Pairs)
     except ValueError:
-        return  # orjson could read it: a number or text only it takes
+        # orjson could read it, so it contains a number or text that only orjson accepts
+        return
     yield from dict.fromkeys(_twice(found, ""))
 
 

@@ -1,4 +1,4 @@
-"""What Go's JSON parser says of a body: clients show it, some look into it. Pure."""
+"""The messages of Go's JSON parser, which clients show and sometimes search. Pure."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ _GO = {dict: "object", list: "array", str: "string", bool: "bool", type(None): "
 
 
 def of_json(error: ValueError, body: bytes) -> str:
-    """The complaint about a body that is no JSON."""
+    """Return the message about a body that is not JSON."""
     if not isinstance(error, json.JSONDecodeError):
         return str(error)
     text = body.decode(errors="replace")
@@ -24,23 +24,25 @@ def of_json(error: ValueError, body: bytes) -> str:
 
 
 def of_type(value: Any, wanted: str) -> str:
-    """The complaint about a JSON value that is not of a Go type."""
+    """Return the message about a JSON value that does not fit a Go type."""
     kind = _GO.get(type(value), "number")
     return f"json: cannot unmarshal {kind} into Go value of type {wanted}"
 
 
 def of_field(value: Any, field: str, wanted: str) -> str:
-    """The same about the value of a struct's field."""
+    """Return the message about the value of a struct's field."""
     kind = _GO.get(type(value), "number")
     if kind == "number" and wanted == "int64":
-        kind = f"number {value}"  # a number, but none of that type
+        kind = f"number {value}"  # a number, but not of that type
     return (
         f"json: cannot unmarshal {kind} into Go struct field {field} of type {wanted}"
     )
 
 
 def excerpt(body: bytes) -> str:
-    """How a body begins: as text if it may be JSON, else in hexadecimal digits."""
+    """Return the beginning of a body: as text if it may be JSON, otherwise in
+    hexadecimal.
+    """
     if not body:
         return "(<empty>)"
     is_text = body.lstrip().startswith(b"{")

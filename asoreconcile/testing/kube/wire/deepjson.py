@@ -1,10 +1,10 @@
-"""JSON nested deeper than parsers and recursive functions go. Pure.
+"""JSON with more levels than parsers and recursive functions support. Pure.
 
-The API takes documents nested 10,000 levels deep; Python's and orjson's parsers end at
-a tenth of that or less, and so does every function that calls itself on what is inside.
-Nothing reads so deep, it is only kept and given back. So what lies deeper than LEVELS
-is kept as one string, a mark and the JSON text of what was there, and becomes JSON
-again when it is written. Two that are alike are the same string.
+The API accepts documents with 10,000 levels. Python's and orjson's parsers stop at a
+tenth of that or less, and so does every recursive function. No code reads such deep
+parts: they are only stored and returned. So the parts deeper than LEVELS are kept as
+one string (a mark and their JSON text) and become JSON again when they are written.
+Equal parts have equal strings.
 """
 
 import re
@@ -23,7 +23,9 @@ _TOO_DEEP_FOR_ORJSON = "depth limit exceeded"
 
 
 def loads(body: bytes) -> Any:
-    """A document, its deep parts sealed. Raises ValueError for what is none."""
+    """Return a document with its deep parts sealed. Raises ValueError if it is not
+    JSON.
+    """
     try:
         found = orjson.loads(body)
     except ValueError as error:
@@ -38,20 +40,20 @@ def loads(body: bytes) -> Any:
 
 
 def dumps(content: Any, option: int | None = None) -> bytes:
-    """The whole document: what was sealed is as it was sent."""
+    """Return the whole document as JSON, with sealed parts as they were sent."""
     body = orjson.dumps(content, option=option)
     return _opened(body) if _MARKED in body else body
 
 
 def is_deep(content: Any) -> bool:
-    """Whether a part of it is sealed."""
+    """Return whether a part of a document is sealed."""
     return _MARKED in orjson.dumps(content)
 
 
 def shallow(body: bytes) -> bytes:
-    """JSON with each part beyond LEVELS as a string. Raises ValueError.
+    """Return JSON with each part beyond LEVELS as a string. Raises ValueError.
 
-    Parts are sealed from the inside out, LEVELS at a time, so that each is parsed.
+    Parts are sealed from the inside out, LEVELS at a time, so that each can be parsed.
     """
     try:
         return jsontext.seal(body, _as_string, levels=LEVELS)
@@ -61,7 +63,7 @@ def shallow(body: bytes) -> bytes:
 
 
 def _as_string(part: bytes) -> bytes:
-    """A part as one string; names in order, so that what is alike is equal."""
+    """Return a part as one string, with sorted names, so that equal parts are equal."""
     text = dumps(orjson.loads(part), option=orjson.OPT_SORT_KEYS).decode()
     return orjson.dumps(_MARK + text)
 
@@ -76,9 +78,9 @@ def _text(escaped: bytes) -> bytes:
 
 
 def settled(found: Any) -> Any:
-    """A document put together of others, as `loads` would have it: sealed at LEVELS.
+    """Return a document made of others, sealed at LEVELS as `loads` would do.
 
-    found: two or three such documents deep at most. It is changed.
+    found: at most two or three such documents deep. It is changed.
     """
     for holder, name in _deep_places(found):
         part = dumps(holder[name], option=orjson.OPT_SORT_KEYS)
@@ -87,7 +89,7 @@ def settled(found: Any) -> Any:
 
 
 def _deep_places(found: Any) -> list[tuple[Any, Any]]:
-    """Where what lies deeper than LEVELS begins: (its holder, its name in there)."""
+    """Return the places where parts deeper than LEVELS begin: (container, key)."""
     level: list[tuple[Any, Any]] = [([found], 0)]
     for _ in range(LEVELS):
         level = [

@@ -1,7 +1,8 @@
-"""Calling webhooks: one POST over TLS, trusted by its caBundle, within its time.
+"""Calls to webhooks: one POST over TLS, trusted by its caBundle, with a time-out.
 
-Connections are kept for the next call, as the API server does; for each webhook and
-caBundle there are others. What goes wrong is HookError, worded as its HTTP client does.
+Connections are kept for later calls, as in the API server, separately for each webhook
+and caBundle. Errors are raised as HookError, with the messages of the API server's HTTP
+client.
 """
 
 import base64
@@ -39,12 +40,15 @@ _STATUSES = {
 
 
 class HookError(Exception):
-    """A webhook that could not be called, or whose answer is none."""
+    """A webhook that could not be called, or whose answer is not valid."""
 
 
 @attrs.frozen
 class _Peer:
-    """Who is called, and how it is known. host: that its certificate is for."""
+    """The target of a call.
+
+    host: host name that its certificate must have.
+    """
 
     address: str
     port: int
@@ -54,9 +58,9 @@ class _Peer:
 
 @attrs.frozen
 class Services:
-    """Where Services of webhooks are: {"namespace/name": "host:port"}.
+    """The addresses of webhooks' Services: {"namespace/name": "host:port"}.
 
-    There is no network of Pods here, so a test says where its webhook listens.
+    There is no network of Pods here, so a test states where its webhook listens.
     """
 
     addresses: Mapping[str, str] = attrs.field(factory=dict)
@@ -65,14 +69,16 @@ class Services:
     )
 
     def close(self) -> None:
-        """End the connections that are kept; later calls open new ones."""
+        """Close the kept connections. Later calls open new ones."""
         while self._pools:
             self._pools.popitem()[1].close()
 
     def call(
         self, config: Mapping[str, Any], review: JsonObject, timeout_seconds: float
     ) -> JsonObject:
-        """The answer of a webhook to a review. config: its clientConfig. Blocking.
+        """Return a webhook's answer to a review. Blocking.
+
+        config: its clientConfig.
 
         Raises HookError.
         """
@@ -106,7 +112,9 @@ class Services:
     def _posted(
         self, peer: "_Peer", target: str, body: bytes, timeout_seconds: float
     ) -> urllib3.BaseHTTPResponse:
-        """Once more when the other side ended a kept connection meanwhile."""
+        """Send a request, and repeat it if the webhook had closed the kept
+        connection.
+        """
         pool = self._pools.get(peer)
         if pool is None:
             pool = self._pools.setdefault(peer, _pool(peer))
@@ -128,7 +136,7 @@ class Services:
     def _address(
         self, config: Mapping[str, Any], timeout_seconds: float
     ) -> tuple[str, str]:
-        """The URL to ask, and the host its certificate must be for."""
+        """Return the URL to call, and the host name that its certificate must have."""
         if config.get("url"):
             url = str(config["url"])
             return url, urllib.parse.urlsplit(url).hostname or ""
@@ -160,7 +168,9 @@ def _pool(peer: _Peer) -> urllib3.HTTPSConnectionPool:
 
 @lru_cache(maxsize=64)
 def _context(bundle: str) -> ssl.SSLContext:
-    """Trusts a caBundle alone, or what the system trusts when there is none."""
+    """Return a context that trusts only a caBundle, or the system's store
+    without one.
+    """
     if not bundle:
         return client_context()
     pem = base64.b64decode(bundle).decode("ascii", errors="replace")
@@ -168,7 +178,7 @@ def _context(bundle: str) -> ssl.SSLContext:
 
 
 def _message_of(status: int, body: bytes) -> str:
-    """What a status means to Kubernetes' client."""
+    """Return the message of Kubernetes' client for a status."""
     if status == 500:
         text = body.decode(errors="replace").strip()
         return (
@@ -191,7 +201,7 @@ def _is_address(host: str) -> bool:
 
 
 def _reason(error: Exception, url: str) -> str:
-    """As Go's HTTP client says it."""
+    """Return the message of Go's HTTP client for an error."""
     where = urllib.parse.urlsplit(url).netloc
     if isinstance(error, urllib3.exceptions.TimeoutError) and not isinstance(
         error, urllib3.exceptions.NewConnectionError

@@ -1,7 +1,7 @@
 """The fields of the built-in kinds: their names, types and protobuf numbers.
 
-Facts of the Kubernetes API, for decoding protobuf bodies and for telling known fields
-from unknown ones. A type is a scalar, another message's name, `[]` of either, or a map.
+These facts of the Kubernetes API serve to decode protobuf bodies and to find unknown
+fields. A type is a scalar, another message's name, `[]` of either, or a map.
 """
 
 from asoreconcile.base.objects import JsonObject
@@ -10,7 +10,7 @@ Fields = dict[int, tuple[str, str]]
 
 
 def _fields(*rows: str) -> Fields:
-    """From rows of `number name type`."""
+    """Return fields from rows of `number name type`."""
     split = (row.split() for row in rows)
     return {int(number): (name, sort) for number, name, sort in split}
 
@@ -196,7 +196,7 @@ _SCALARS: dict[str, JsonObject] = {
 
 
 def schema_of(kind: str) -> JsonObject:
-    """The OpenAPI schema of a built-in kind, or of a part of one."""
+    """Return the OpenAPI schema of a built-in kind, or of a part of one."""
     properties = {name: _part(sort) for name, sort in MESSAGES[kind].values()}
     return {"type": "object", "properties": properties}
 

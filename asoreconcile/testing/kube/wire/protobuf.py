@@ -1,7 +1,8 @@
 """Protobuf bodies of built-in kinds, as kubectl and client-go send them. Pure.
 
-The envelope is `k8s`, a zero byte, and a runtime.Unknown message: type and raw object.
-Only decoding: every client that sends protobuf accepts JSON as an answer.
+The envelope is `k8s`, a zero byte, and a runtime.Unknown message with the type and the
+raw object. Bodies are only decoded: every client that sends protobuf accepts JSON as an
+answer.
 """
 
 import base64
@@ -23,7 +24,7 @@ _TYPE_META: Fields = {1: ("apiVersion", "string"), 2: ("kind", "string")}
 
 
 def decode(body: bytes) -> JsonObject:
-    """The object of a body. Raises StatusError 400 for what is none."""
+    """Return the object in a body. Raises StatusError 400 if it cannot be decoded."""
     if not body.startswith(_MAGIC):
         raise bad_request(
             "the object provided is unrecognized: it has no protobuf prefix"
@@ -101,7 +102,7 @@ def _time(parts: "dict[int, int | memoryview]", *, micro: bool) -> str | None:
 
 
 def fields_of(data: memoryview) -> "Iterator[tuple[int, int | memoryview]]":
-    """The fields of a message as they are on the wire."""
+    """Yield the fields of a message as they are on the wire."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
@@ -136,9 +137,9 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
 
 
 def as_bytes(value: "int | bytes | memoryview") -> memoryview:
-    """The content of a length-delimited field.
+    """Return the content of a length-delimited field.
 
-    Raises for a field of another wire type.
+    Raises StatusError 400 for a field of another wire type.
     """
     if isinstance(value, int):
         raise _broken()

@@ -1,4 +1,4 @@
-"""Refusals as the API server words them: Status objects."""
+"""Refusals in the API server's wording: Status objects."""
 
 from collections.abc import Sequence
 
@@ -11,19 +11,22 @@ JSON_TYPE = "application/json"
 
 @attrs.frozen
 class Cause:
-    """One reason of an Invalid answer: which field, and what is wrong with it."""
+    """One reason of an Invalid answer: the field, and its mistake."""
 
     field: str
     reason: str
     message: str
 
     def to_json(self) -> JsonObject:
-        """The cause as `details.causes` has it."""
+        """Return the cause as in `details.causes`."""
         return {"reason": self.reason, "message": self.message, "field": self.field}
 
 
 class StatusError(Exception):
-    """A refusal; `document` is its Status object."""
+    """A refusal.
+
+    document: its Status object.
+    """
 
     def __init__(
         self,
@@ -59,7 +62,7 @@ def _qualified(resource: str, group: str) -> str:
 
 
 def not_found(resource: str, group: str, name: str) -> StatusError:
-    """404: an object that is not there."""
+    """Return 404 for an object that does not exist."""
     return StatusError(
         404,
         "NotFound",
@@ -69,21 +72,21 @@ def not_found(resource: str, group: str, name: str) -> StatusError:
 
 
 class PageNotFoundError(StatusError):
-    """A path that no API has: answered in plain text, not with a Status object."""
+    """A path that no API has. The answer is plain text, not a Status object."""
 
     def __init__(self) -> None:
         super().__init__(404, "NotFound", "404 page not found")
 
 
 def unknown_path() -> StatusError:
-    """404 without a name: the path is of no resource that is served."""
+    """Return 404 without a name, for a path that belongs to no served resource."""
     return StatusError(
         404, "NotFound", "the server could not find the requested resource", details={}
     )
 
 
 def already_exists(resource: str, group: str, name: str) -> StatusError:
-    """409 for a create whose name is taken."""
+    """Return 409 for a create whose name is taken."""
     return StatusError(
         409,
         "AlreadyExists",
@@ -93,7 +96,7 @@ def already_exists(resource: str, group: str, name: str) -> StatusError:
 
 
 def conflict(resource: str, group: str, name: str, why: str = "") -> StatusError:
-    """409 for an update of an older version, or for `why`."""
+    """Return 409 for an update of an older version, or for the reason in `why`."""
     why = why or (
         "the object has been modified; please apply your changes to the latest version "
         "and try again"
@@ -108,8 +111,9 @@ def conflict(resource: str, group: str, name: str, why: str = "") -> StatusError
 
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
-    """422 with every cause in the text once and in `details` each time, as kubectl
-    shows it.
+    """Return 422 with all causes, as kubectl shows them.
+
+    Equal causes are once in the message, but every time in `details`.
     """
     details = _of(kind, group, name)
     details["causes"] = [cause.to_json() for cause in causes]
@@ -126,20 +130,23 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Status
 
 
 def bad_request(message: str) -> StatusError:
-    """400: the request makes no sense, whatever is stored."""
+    """Return 400 for a request that makes no sense, whatever is stored."""
     return StatusError(400, "BadRequest", message)
 
 
 def internal_error(message: str) -> StatusError:
-    """A failure the real server has no word for: no reason, code 500."""
+    """Return code 500 without a reason, for failures that have no reason in a real
+    server.
+    """
     return StatusError(500, "", message)
 
 
 def forbidden(
     resource: str, group: str, name: str, why: str, causes: Sequence[Cause] = ()
 ) -> StatusError:
-    """403 for a user who may not, or an admission that refuses. name "" is a
-    collection.
+    """Return 403 for a missing permission, or a refusal by admission.
+
+    name: "" for a collection.
     """
     subject = _qualified(resource, group) + (f' "{name}"' if name else "")
     details = _of(resource, group, name)
@@ -151,12 +158,12 @@ def forbidden(
 
 
 def unauthorized() -> StatusError:
-    """401: the token is unknown. It says no more than that, as the real one."""
+    """Return 401 for an unknown token, without details, as a real server."""
     return StatusError(401, "Unauthorized", "Unauthorized")
 
 
 def method_not_allowed() -> StatusError:
-    """405: the resource has no such verb."""
+    """Return 405 for a verb that the resource lacks."""
     return StatusError(
         405,
         "MethodNotAllowed",
@@ -166,7 +173,7 @@ def method_not_allowed() -> StatusError:
 
 
 def not_supported(verb: str, resource: str, group: str) -> StatusError:
-    """What custom resources answer to a method they have not."""
+    """Return the answer of custom resources to a method that they lack."""
     return StatusError(
         405,
         "MethodNotAllowed",
@@ -176,7 +183,7 @@ def not_supported(verb: str, resource: str, group: str) -> StatusError:
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
-    """415 with the content types that are read."""
+    """Return 415 with the supported content types."""
     return StatusError(
         415,
         "UnsupportedMediaType",
@@ -186,7 +193,7 @@ def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
 
 
 def not_acceptable(offered: Sequence[str]) -> StatusError:
-    """406 with the media types that are offered."""
+    """Return 406 with the offered media types."""
     return StatusError(
         406,
         "NotAcceptable",
@@ -195,7 +202,7 @@ def not_acceptable(offered: Sequence[str]) -> StatusError:
 
 
 def version_too_large(wanted: int, current: int) -> StatusError:
-    """504 for a resource version from the future: the reader is ahead of this server.
+    """Return 504 for a resource version that is higher than the server's.
 
     Clients recognise the cause `ResourceVersionTooLarge` and try again after a second.
     """
@@ -216,7 +223,10 @@ def version_too_large(wanted: int, current: int) -> StatusError:
 
 
 def expired(message: str, *, continue_: str = "") -> StatusError:
-    """continue_: the token with which a list goes on all the same."""
+    """Return 410 for a version that is forgotten.
+
+    continue_: token with which the list can be continued nevertheless.
+    """
     error = StatusError(410, "Expired", message)
     if continue_:
         error.document["metadata"] = {"continue": continue_}

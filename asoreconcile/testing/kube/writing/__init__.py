@@ -1,4 +1,4 @@
-"""From the client to the store: every write, and what comes of a deletion.
+"""Writes: every verb that changes objects, and the consequences of deletions.
 
-A body is matched with its URL, taken in, its fields given owners, admitted, stored.
+A body is compared with its URL, decoded, given field owners, admitted, and stored.
 """

@@ -1,6 +1,7 @@
-"""From what a client wrote to what is stored: pruned, defaulted, and found valid.
+"""The decoding of a client's object: pruned, defaulted and validated.
 
-Raises StatusError 400 for what cannot be read and 422 for what is not valid.
+Raises StatusError 400 for an object that cannot be read, and 422 for one that is not
+valid.
 """
 
 from collections.abc import Sequence
@@ -19,9 +20,11 @@ from asoreconcile.testing.kube.wire.status import Cause, StatusError, invalid
 
 @attrs.frozen
 class DecodedBody:
-    """An object as it may be stored, but for what the server owns.
+    """An object ready to be stored, except for the fields of the server.
 
-    warnings: for the client to show. A schema's defaults are filled in already.
+    warnings: for the client.
+
+    The defaults of its schema are filled in.
     """
 
     obj: JsonObject
@@ -29,7 +32,7 @@ class DecodedBody:
 
 
 class StrictError(StatusError):
-    """A field that nobody knows, or that is there twice, in a strict request."""
+    """An unknown or repeated field in a strict request."""
 
     def __init__(self, resource: RestResource, why: str) -> None:
         self.why = why
@@ -46,9 +49,9 @@ def decoded(
     repeated: Sequence[str] = (),
     patched: bool = False,
 ) -> DecodedBody:
-    """A copy of an object with unknown fields dropped and defaults filled in.
+    """Return a copy of an object with unknown fields removed and defaults filled in.
 
-    patched: it is what a patch or an apply made, not what a client sent.
+    patched: whether a patch or an apply made the object, rather than the client.
     """
     result = copy_json(obj)
     unknown = names.take_in(
@@ -81,7 +84,10 @@ def validated(
     taken: DecodedBody,
     before: JsonObject | None,
 ) -> DecodedBody:
-    """The same, found valid. before: what it replaces."""
+    """Return the decoded object if it is valid.
+
+    before: the object that is replaced, or None.
+    """
     obj = taken.obj
     if resource is CRDS:
         obj = admit_crd(obj, before)

@@ -1,8 +1,9 @@
-"""Deletion: finalizers first, then the object, then what hangs on it.
+"""Deletions: finalizers first, then the object, then its dependants.
 
-A namespace takes its content along, a CRD its instances, an owner its dependants: as
-the API server, its namespace controller and its garbage collector do it, but at once.
-Caller holds the storage's lock where a name begins with `_`.
+A namespace is deleted with its contents, a CRD with its instances, an owner with its
+dependants. This is what the API server, its namespace controller and its garbage
+collector do, but at once. For functions whose name begins with `_`, the caller holds
+the storage's lock.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,8 +37,8 @@ _FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan", "Backgrou
 _CRD_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _PODS = StorageTable("", "pods")
 _GRACE_SECONDS = 30
-# The server's NamespaceLifecycle admission refuses these three to everybody;
-# kube-node-lease, which it also makes, may go.
+# The server's NamespaceLifecycle admission refuses to delete these three for every
+# user. kube-node-lease, which the server also creates, may be deleted.
 _KEPT_NAMESPACES = ("default", "kube-system", "kube-public")
 _PRECONDITIONS = {
     "uid": ("UID", "deleted and then recreated"),
@@ -46,10 +47,16 @@ _PRECONDITIONS = {
 
 
 class Deletions:
-    """Removes objects. Raises StatusError for what it refuses. Safe from any thread."""
+    """The deletion of objects. Raises StatusError to refuse. Safe to use from any
+    thread.
+    """
 
     def __init__(self, storage: Storage, clock: Clock, gate: Gate) -> None:
-        """gate: asked before what a client deletes, not before what follows from it."""
+        """Make the deletions.
+
+        gate: called before a client's deletion, not before the deletions that follow
+        from it.
+        """
         self._storage = storage
         self._clock = clock
         self._gate = gate
@@ -60,11 +67,12 @@ class Deletions:
         key: ObjectKey,
         options: DeleteOptions,
     ) -> tuple[JsonObject, bool]:
-        """The object as it is afterwards, and whether it is gone."""
+        """Delete an object; return its new state, and whether it is gone."""
         before = self._storage.get(resource.table, key)
         if before is not None:
-            # Outside the lock: a webhook may ask this very server before it answers.
-            # What it saw may have changed by then, so all is read again below.
+            # This is outside the lock, because a webhook may call this server before it
+            # answers.
+            # again below.
             self._gate.admit(_asked(resource, key, before, options))
         with self._storage.lock:
             obj = self._storage.get(resource.table, key)
@@ -84,16 +92,16 @@ class Deletions:
             )
 
     def may_finish(self, table: StorageTable, key: ObjectKey) -> bool:
-        """Whether nothing but an object's finalizers has kept it."""
+        """Return whether only its finalizers keep an object."""
         if table == NAMESPACES.table:
             return not any(self._content_of(key.name))
-        # A kubelet says when a Pod that ends with grace is gone, by another deletion.
+        # A kubelet reports the end of a Pod with a grace period by another deletion.
         obj = self._storage.get(table, key)
         return table != _PODS or obj is None or not _ends_with_grace(obj)
 
     def finish(self, table: StorageTable, key: ObjectKey, obj: JsonObject) -> None:
-        """The last finalizer went: remove the object. Caller holds the lock."""
-        # Watches get the state before, finalizers and all.
+        """Remove an object whose last finalizer is gone. The caller holds the lock."""
+        # Watches get the state before, with its finalizers.
         last = copy_json(self._storage.get(table, key) or obj)
         metadata(last)["resourceVersion"] = self._storage.next_version()
         self._storage.remove(table, key, last)
@@ -105,7 +113,7 @@ class Deletions:
         self._finish_crd_if_empty(table)
 
     def collect_if_abandoned(self, table: StorageTable, key: ObjectKey) -> None:
-        """Delete what names owners none of which is there. Caller holds the lock."""
+        """Delete an object if none of its owners exists. The caller holds the lock."""
         obj = self._storage.get(table, key)
         owners = owner_references(obj or {})
         if obj is None or not owners or is_deleting(obj):
@@ -121,16 +129,16 @@ class Deletions:
         propagation: str = "",
         grace_seconds: int | None = None,
     ) -> tuple[JsonObject, bool]:
-        """Mark an object as going, or remove it."""
+        """Mark an object as being deleted, or remove it."""
         if self._storage.get(table, key) is not obj:
-            return obj, True  # it went with something else meanwhile
+            return obj, True  # it was deleted together with another object
         held = _kept_by(table, obj, propagation)
         grace = _grace(table, obj, grace_seconds)
         ends_now = not grace and _ends_with_grace(obj)
         if is_deleting(obj) and held == finalizers(obj) and not ends_now:
             return obj, False
-        # Also a Pod without finalizers stays until its kubelet has stopped it; the
-        # second DELETE, with grace 0, is the kubelet's.
+        # A Pod without finalizers also stays until its kubelet has stopped it. The
+        # second DELETE, with grace 0, comes from the kubelet.
         if grace and not is_deleting(obj):
             return self._put(table, key, self._going(table, obj, held, grace)), False
         if not held and table != NAMESPACES.table:
@@ -149,15 +157,18 @@ class Deletions:
     def _going(
         self, table: StorageTable, obj: JsonObject, held: list[str], grace: int = 0
     ) -> JsonObject:
-        """An object as its deletion begins. grace: the seconds that a Pod has left."""
+        """Return an object at the beginning of its deletion.
+
+        grace: seconds that a Pod may still run.
+        """
         going: JsonObject = copy_json(obj)
         meta = metadata(going)
         if not is_deleting(obj):
             end = self._clock.now() + timedelta(seconds=grace)
             stamp = end.strftime("%Y-%m-%dT%H:%M:%SZ")
             meta["deletionTimestamp"] = stamp
-            # The server deletes these two by code of its own, which writes neither of
-            # them.
+            # The server deletes these two kinds by separate code, which writes neither
+            # field.
             if table not in (NAMESPACES.table, CRDS.table):
                 meta["deletionGracePeriodSeconds"] = grace
                 if "generation" in meta:
@@ -211,7 +222,7 @@ class Deletions:
     def _release(
         self, table: StorageTable, key: ObjectKey, obj: JsonObject, finalizer: str
     ) -> None:
-        """Take a finalizer of the server's own off an object."""
+        """Remove a finalizer of the server from an object."""
         left = [name for name in finalizers(obj) if name != finalizer]
         freed = copy_json(obj)
         if left:
@@ -222,7 +233,9 @@ class Deletions:
             self.finish(table, key, freed)
 
     def _go_on(self, uid: str) -> None:
-        """Go on with an owner that waits for its dependants, or lets them go."""
+        """Continue the deletion of an owner that waits for its dependants, or release
+        them.
+        """
         place = self._storage.place_of(uid)
         obj = self._storage.get(*place) if place else None
         if place is None or obj is None or not is_deleting(obj):
@@ -239,8 +252,8 @@ class Deletions:
                     self._begin(table, key, dependant, "Foreground")
             obj = self._storage.get(*place)
             if obj is not None and _FINALIZERS["Foreground"] in finalizers(obj):
-                # Asked anew: each dependant that has gone meanwhile came by here
-                # itself.
+                # Each dependant is read again: one that was deleted meanwhile has
+                # already been here.
                 waits = any(self._blocks(p, uid) for p in self._storage.owned_by(uid))
                 if not waits:
                     self._release(*place, obj, _FINALIZERS["Foreground"])
@@ -253,14 +266,14 @@ class Deletions:
         )
 
     def _collect(self, uid: str) -> None:
-        """What an owner leaves behind goes too, unless another owner is there."""
+        """Delete an owner's dependants, except those that have another living owner."""
         for table, key in self._storage.owned_by(uid):
             obj = self._storage.get(table, key)
             if obj is None:
                 continue
             owners = {str(o.get("uid")) for o in owner_references(obj)}
-            # As the collector: it deletes only what no living owner claims, and of all
-            # the rest it takes the dangling reference away.
+            # As the garbage collector does: it deletes only objects without a living
+            # owner, and removes the dangling reference from all others.
             gone = {one for one in owners if self._storage.place_of(one) is None}
             if gone == owners:
                 self._begin(table, key, obj)
@@ -268,7 +281,7 @@ class Deletions:
                 self._let_go(table, key, gone)
 
     def _let_go(self, table: StorageTable, key: ObjectKey, owners: set[str]) -> None:
-        """Have an object name some owners no more."""
+        """Remove some owners from an object."""
         obj = self._storage.get(table, key)
         if obj is None:
             return
@@ -284,7 +297,7 @@ class Deletions:
 def _asked(
     resource: RestResource, key: ObjectKey, obj: JsonObject, options: DeleteOptions
 ) -> AdmissionWrite:
-    """A deletion as webhooks see it."""
+    """Return a deletion as webhooks see it."""
     stated: JsonObject = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
     if options.propagation:
         stated["propagationPolicy"] = options.propagation
@@ -301,7 +314,7 @@ def _asked(
 
 
 def _grace(table: StorageTable, obj: JsonObject, asked: int | None) -> int:
-    """How long what is deleted may still run: a Pod that a node has and that runs."""
+    """Return how long an object may still run: only a running Pod on a node may."""
     held = spec(obj)
     if table != _PODS or not held.get("nodeName"):
         return 0
@@ -316,7 +329,7 @@ def _ends_with_grace(obj: JsonObject) -> bool:
 
 
 def _kept_by(table: StorageTable, obj: JsonObject, propagation: str) -> list[str]:
-    """The finalizers that a deletion begins with."""
+    """Return the finalizers with which a deletion begins."""
     held = [*_held(obj, propagation)]
     if table == CRDS.table and _CRD_FINALIZER not in held:
         held.append(_CRD_FINALIZER)
@@ -324,7 +337,7 @@ def _kept_by(table: StorageTable, obj: JsonObject, propagation: str) -> list[str
 
 
 def _held(obj: JsonObject, propagation: str) -> Iterable[str]:
-    """An object's finalizers, with those of a policy."""
+    """Return an object's finalizers, with those of a propagation policy."""
     if not propagation:
         return finalizers(obj)
     own = [name for name in finalizers(obj) if name not in _FINALIZERS.values()]

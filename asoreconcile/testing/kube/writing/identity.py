@@ -1,7 +1,7 @@
-"""Whether a body is about what its URL is about. Pure.
+"""The comparison of a body with its URL. Pure.
 
-Raises StatusError 400, 409 and 422 as the API server does, which differs between
-custom resources, built-in kinds, and the verbs.
+Raises StatusError 400, 409 and 422 as the API server does, which differs between custom
+resources, built-in kinds, and the verbs.
 """
 
 import orjson
@@ -18,12 +18,12 @@ from asoreconcile.testing.kube.wire.status import (
     invalid,
 )
 
-# A kind that is known at two versions.
+# A kind that has two versions.
 _TWICE = (("Event", "v1"), ("Event", "events.k8s.io/v1"))
 
 
 def check_kind(resource: RestResource, obj: JsonObject) -> None:
-    """The body of a POST or PUT is of the resource's kind and version."""
+    """Check that the body of a POST or PUT has the resource's kind and version."""
     kind, version = obj.get("kind"), obj.get("apiVersion")
     if resource.is_custom:
         if not kind:
@@ -57,7 +57,7 @@ def check_kind(resource: RestResource, obj: JsonObject) -> None:
 
 
 def check_patched_kind(resource: RestResource, obj: JsonObject) -> None:
-    """A patch has not made another kind of an object."""
+    """Check that a patch has not changed an object's kind."""
     kind, version = obj.get("kind"), obj.get("apiVersion")
     if not kind:
         text = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS).decode()
@@ -70,7 +70,7 @@ def check_patched_kind(resource: RestResource, obj: JsonObject) -> None:
 
 
 def patch_refused(obj: JsonObject, why: str) -> StatusError:
-    """The refusal of what a patch makes of an object, which it quotes."""
+    """Return the refusal of a patch's result, which the message quotes."""
     text = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
     quoted = orjson.dumps(text.decode()).decode()
     cause = Cause("patch", "FieldValueInvalid", f"Invalid value: {quoted}: {why}")
@@ -78,7 +78,7 @@ def patch_refused(obj: JsonObject, why: str) -> StatusError:
 
 
 def check_applied(resource: RestResource, obj: JsonObject) -> None:
-    """The body of an apply states its kind and version, and no managed fields."""
+    """Check that the body of an apply has kind and version, and no managed fields."""
     stated = (obj.get("apiVersion"), obj.get("kind"))
     if stated != (resource.api_version, resource.kind):
         version = str(stated[0] or "/")
@@ -92,7 +92,7 @@ def check_applied(resource: RestResource, obj: JsonObject) -> None:
 
 
 def check_named(key: ObjectKey, configuration: JsonObject) -> None:
-    """The body of an apply that creates states the object's name."""
+    """Check that the body of an apply that creates has the object's name."""
     if not metadata(configuration).get("name"):
         raise bad_request(
             f"the name of the object ({key.name} based on URL) was undeterminable: "
@@ -101,7 +101,10 @@ def check_named(key: ObjectKey, configuration: JsonObject) -> None:
 
 
 def check_key(resource: RestResource, key: ObjectKey, obj: JsonObject) -> None:
-    """A body names nothing but the object of its URL. name "": the URL has none."""
+    """Check that a body names the object of its URL.
+
+    The name of the key is "" if the URL has none.
+    """
     meta = metadata(obj)
     if key.name and meta.get("name") not in (None, "", key.name):
         raise bad_request(
@@ -119,7 +122,7 @@ def check_key(resource: RestResource, key: ObjectKey, obj: JsonObject) -> None:
 def check_replaced(
     resource: RestResource, before: JsonObject, wanted: JsonObject
 ) -> None:
-    """The preconditions that a PUT's body holds."""
+    """Check the preconditions in a PUT's body."""
     meta, present = metadata(wanted), metadata(before)
     name = str(present["name"])
     if meta.get("uid") not in (None, "", present["uid"]):
@@ -159,7 +162,7 @@ def _another(
 def check_patched(
     resource: RestResource, before: JsonObject, wanted: JsonObject
 ) -> None:
-    """The preconditions that a patch sets by what it writes."""
+    """Check the preconditions in a patch's result."""
     meta, present = metadata(wanted), metadata(before)
     _check_version(resource, before, wanted)
     if meta.get("uid") not in (None, "", present["uid"]):
@@ -171,7 +174,7 @@ def check_patched(
 def check_deletion(
     resource: RestResource, before: JsonObject, wanted: JsonObject
 ) -> None:
-    """Nobody but a deletion says when an object is deleted."""
+    """Check that only a deletion sets the time of deletion."""
     meta, present = metadata(wanted), metadata(before)
     for field in ("deletionTimestamp", "deletionGracePeriodSeconds"):
         value = meta.get(field)
@@ -197,7 +200,7 @@ def _check_version(
 def check_finalizers(
     resource: RestResource, before: JsonObject, after: JsonObject
 ) -> None:
-    """No finalizer joins while an object is being deleted."""
+    """Check that no finalizer is added while an object is being deleted."""
     if not metadata(before).get("deletionTimestamp"):
         return
     old = metadata(before).get("finalizers") or []
@@ -216,7 +219,7 @@ def check_finalizers(
 
 
 def _repeated(resource: RestResource, cause: Cause) -> list[Cause]:
-    """The API server checks custom resources' metadata twice, and says so twice."""
+    """Return a cause twice for custom resources, whose metadata is checked twice."""
     return [cause, cause] if resource.is_custom else [cause]
 
 

@@ -1,6 +1,6 @@
-"""How a write is meant: what its query, headers and body say besides the object. Pure.
+"""The options of a write, from its query, headers and body. Pure.
 
-Raises StatusError 422 for options that are none.
+Raises StatusError 422 for invalid options.
 """
 
 from collections.abc import Mapping
@@ -32,8 +32,11 @@ _TYPES: dict[str, tuple[type, str]] = {
 
 @attrs.frozen
 class WriteOptions:
-    """manager: who writes, for managedFields. force: take fields from other appliers.
-    repeated: paths that the body states twice.
+    """The options of a write.
+
+    manager: field manager, for managedFields.
+    force: whether to take over fields of other managers.
+    repeated: paths that occur twice in the body.
     """
 
     manager: str = "unknown"
@@ -46,9 +49,10 @@ class WriteOptions:
 
 @attrs.frozen
 class DeleteOptions:
-    """propagation "": the default of the kind, background for all kinds here.
+    """The options of a deletion.
 
-    grace_seconds: of a Pod on a node, None is its own.
+    propagation: "" for the default of the kind, which is background for all kinds here.
+    grace_seconds: for a Pod on a node; if None, the Pod's own.
     """
 
     preconditions: Mapping[str, str] = attrs.field(factory=dict)
@@ -61,7 +65,11 @@ class DeleteOptions:
 def write_options(
     request: HttpRequest, kind: str, *, user: User, applies: bool = False
 ) -> WriteOptions:
-    """kind: Create, Update or Patch, for messages. applies: server-side apply."""
+    """Return the options of a write.
+
+    kind: Create, Update or Patch, for messages.
+    applies: whether this is a server-side apply.
+    """
     query = request.query
     found = [*_dry_run_causes(_dry_runs(query, {}))]
     manager, force = query.get("fieldManager", ""), query.get("force", "")
@@ -90,7 +98,7 @@ def write_options(
 
 
 def delete_options(request: HttpRequest, *, user: User) -> DeleteOptions:
-    """Of the body, or without one of the query."""
+    """Return the options of a DELETE, from its body or, without one, from its query."""
     body = bodies.options(request)
     _check_types(body)
     query = {} if request.body else request.query
@@ -126,7 +134,9 @@ def delete_options(request: HttpRequest, *, user: User) -> DeleteOptions:
 
 
 def _check_types(body: JsonObject) -> None:
-    """Raises StatusError 400 for the first field of DeleteOptions of another type."""
+    """Check the types of DeleteOptions. Raises StatusError 400 for the
+    first mistake.
+    """
     stated: list[tuple[str, Any]] = list(body.items())
     if isinstance(body.get("preconditions"), dict):
         inner = body["preconditions"].items()

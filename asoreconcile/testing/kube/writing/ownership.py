@@ -1,4 +1,4 @@
-"""Who a writer is to server-side apply, and what its resource's lists are."""
+"""The field managers of server-side apply, and the lists of their resources."""
 
 from asoreconcile.base.objects import JsonObject, metadata
 from asoreconcile.testing.kube.fields import schema
@@ -49,7 +49,7 @@ _BUILT_IN = known(
 def owner_of(
     resource: RestResource, *, manager: str, subresource: str = "", now: str
 ) -> FieldManager:
-    """A writer to a resource at one version."""
+    """Return the field manager of a write to a resource at one version."""
     fixed = frozenset() if resource.is_custom else _FIXED.get(resource.kind, _ALWAYS)
     if workloads.kind_facts(resource.group, resource.kind) is not None:
         fixed |= workloads.always_there(resource.kind)
@@ -78,10 +78,10 @@ def _schema(resource: RestResource) -> JsonObject:
 
 
 def check_typed(resource: RestResource, configuration: JsonObject) -> None:
-    """What a custom resource's apply says fits its schema.
+    """Check that the body of a custom resource's apply fits its schema.
 
-    Raises StatusError 500 (sic) for fields the schema has not, and for values and items
-    of lists that are not what it says.
+    Raises StatusError 500 (sic) for fields that the schema lacks, and for values and
+    list items of a wrong type.
     """
     if resource.schema is None:
         return
@@ -102,7 +102,7 @@ def check_typed(resource: RestResource, configuration: JsonObject) -> None:
 
 
 def _wrong(part: JsonObject, value: object, at: str) -> list[str]:
-    """What is not of its type, or has no name of its own in its list."""
+    """Return the values with a wrong type, and the list items without a unique key."""
     found: list[str] = []
     kinds = {"integer": "numeric (int or float)", "number": "numeric (int or float)"}
     kinds |= {"object": "map", "array": "list"}

@@ -1,7 +1,7 @@
-"""What is posted to a Pod: its place on a node, and its eviction.
+"""The subresources of a Pod that accept POST: its binding to a node, and its eviction.
 
-Raises StatusError as the API server does: 409 for a Pod that has a node, 429 for an
-eviction that a PodDisruptionBudget forbids.
+Raises StatusError as the API server does: 409 if the Pod has a node, 429 if a
+PodDisruptionBudget forbids the eviction.
 """
 
 from asoreconcile.base.clock import Clock
@@ -31,7 +31,7 @@ _RETRY_SECONDS = 10
 
 
 class PodParts:
-    """Bindings and evictions. Safe from any thread."""
+    """Bindings and evictions. Safe to use from any thread."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class PodParts:
         body: JsonObject,
         options: WriteOptions,
     ) -> JsonObject:
-        """The answer to what is posted to a part of a Pod."""
+        """Return the answer to a POST to a Pod's subresource."""
         pod = self._storage.get(resource.table, key)
         if pod is None:
             raise not_found(resource.plural, resource.group, key.name)
@@ -118,7 +118,7 @@ class PodParts:
     def _take_from_budget(
         self, key: ObjectKey, pod: JsonObject, *, dry_run: bool
     ) -> None:
-        """Count an eviction on the budget of a Pod, if it has one."""
+        """Count an eviction on the Pod's budget, if it has one."""
         labels = metadata(pod).get("labels") or {}
         with self._storage.lock:
             chosen = [
@@ -140,7 +140,7 @@ class PodParts:
     def _count(
         self, at: ObjectKey, budget: JsonObject, name: str, *, dry_run: bool
     ) -> None:
-        """Caller holds the lock."""
+        """Count an eviction. The caller holds the lock."""
         status, meta = budget.get("status") or {}, metadata(budget)
         if status.get("observedGeneration", 0) < meta.get("generation", 0):
             why = f"The disruption budget {at.name} is still being processed by the "
@@ -205,7 +205,7 @@ def _is_ready(pod: JsonObject) -> bool:
 
 
 def _lets_sick_go(budget: JsonObject) -> bool:
-    """Whether a Pod that is not ready may go without being counted."""
+    """Return whether a Pod that is not ready may be evicted without being counted."""
     if spec(budget).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     status = budget.get("status") or {}

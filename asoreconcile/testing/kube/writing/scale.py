@@ -1,6 +1,6 @@
 """The `/scale` subresource of a custom resource: its replicas as a Scale object. Pure.
 
-Raises StatusError 400 and 422 for what is no Scale.
+Raises StatusError 400 and 422 for an invalid Scale.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def read(resource: RestResource, obj: JsonObject) -> JsonObject:
-    """The Scale of an object."""
+    """Return the Scale of an object."""
     paths = resource.scale or {}
     meta = metadata(obj)
     replicas = _at(obj, paths.get("specReplicasPath"))
@@ -33,7 +33,7 @@ def read(resource: RestResource, obj: JsonObject) -> JsonObject:
 
 
 def written(resource: RestResource, obj: JsonObject, scale: JsonObject) -> JsonObject:
-    """The object with the replicas, and the resource version, of a Scale."""
+    """Return the object with the replicas and the resource version of a Scale."""
     if (scale.get("kind"), scale.get("apiVersion")) != (_KIND, _API_VERSION):
         raise bad_request(f"wrong object passed to Scale update: {scale.get('kind')}")
     replicas = dig(scale, "spec.replicas")

@@ -1,4 +1,4 @@
-"""What the server keeps of objects, and gives them, through all writes. Pure."""
+"""The fields that the server sets and preserves in all writes. Pure."""
 
 import secrets
 import uuid
@@ -17,24 +17,24 @@ _SERVER_OWNED = (
     "generation",
     "selfLink",
 )
-# No vowels, and no digit that looks like one: names spell no words.
+# There are no vowels, and no digits that look like one, so names spell no words.
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-# 63 characters, a label's most, less the five.
+# 63 characters, the limit of a label, minus five.
 _LONGEST_PREFIX = 58
 
 
 def initialized(
     resource: RestResource, key: ObjectKey, obj: JsonObject, now: str
 ) -> JsonObject:
-    """A new object with what the server gives it."""
+    """Return a new object with the fields that the server sets."""
     if resource is NAMESPACES:
         obj["status"] = {"phase": "Active"}
-    # Whose status is its own endpoint's, a create drops it; a CRD's is filled in as it
-    # is taken in.
+    # If the status has its own endpoint, a create drops it. A CRD's status is filled in
+    # when it is decoded.
     elif resource.has_status and resource is not CRDS:
         obj.pop("status", None)
         if resource.group == "admissionregistration.k8s.io":
-            obj["status"] = {}  # as Go writes what is empty
+            obj["status"] = {}  # as Go writes an empty value
     meta = metadata(obj)
     for name in _SERVER_OWNED:
         meta.pop(name, None)
@@ -50,7 +50,9 @@ def initialized(
 
 
 def complete(resource: RestResource, obj: JsonObject) -> None:
-    """What a new object of a built-in kind gets past admission, and nobody manages."""
+    """Fill in what a new object of a built-in kind gets after admission, without an
+    owner.
+    """
     if workloads.kind_facts(resource.group, resource.kind) is None:
         return
     if resource.first_status is not None:
@@ -64,7 +66,7 @@ def complete(resource: RestResource, obj: JsonObject) -> None:
 
 
 def generated_name(prefix: str) -> str:
-    """A name for `generateName`: the prefix and five more characters."""
+    """Return a name for `generateName`: the prefix and five more characters."""
     letters = (secrets.choice(_SUFFIX_LETTERS) for _ in range(5))
     return prefix[:_LONGEST_PREFIX] + "".join(letters)
 
@@ -72,11 +74,11 @@ def generated_name(prefix: str) -> str:
 def combined(
     resource: RestResource, before: JsonObject, wanted: JsonObject, subresource: str
 ) -> JsonObject:
-    """What of a wanted object the endpoint may change."""
+    """Return the stored object with the changes that the endpoint may make."""
     if subresource == "status":
         after = {**before, "metadata": dict(metadata(before))}
-        # The one part of the metadata that the status endpoint takes: a client may say
-        # who owns the status.
+        # The status endpoint accepts this one part of the metadata: a client may set
+        # the owners of the status.
         managed = metadata(wanted).get("managedFields")
         if managed is not None:
             after["metadata"]["managedFields"] = managed
@@ -92,7 +94,7 @@ def combined(
 
 
 def keep_server_fields(before: JsonObject, after: JsonObject) -> None:
-    """Undo what a client changed of the metadata that is the server's."""
+    """Undo a client's changes to the server's part of the metadata."""
     meta, present = after["metadata"], metadata(before)
     for name in (*_SERVER_OWNED, "namespace", "name", "generateName"):
         if name in present:
@@ -111,7 +113,9 @@ def _drop_empty(meta: JsonObject) -> None:
 
 
 def shown(obj: JsonObject) -> bytes:
-    """All of an object that makes a difference: not when its owners last wrote."""
+    """Return the parts of an object that make a difference, without its
+    owners' times.
+    """
     meta = dict(metadata(obj))
     meta["managedFields"] = [
         {name: value for name, value in entry.items() if name != "time"}
@@ -121,6 +125,6 @@ def shown(obj: JsonObject) -> bytes:
 
 
 def content(resource: RestResource, obj: JsonObject) -> JsonObject:
-    """What a generation counts."""
+    """Return the parts of an object that a generation counts."""
     apart = ("metadata", "status") if resource.has_status else ("metadata",)
     return {name: value for name, value in obj.items() if name not in apart}

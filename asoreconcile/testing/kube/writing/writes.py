@@ -1,8 +1,8 @@
-"""Every write the API offers, as the API server does it.
+"""All writes of the API.
 
-A write is worked out on what is stored, and stored if that is still so; else it is
-worked out again. So nothing waits for the admission webhooks of another write, and no
-write is lost. Raises StatusError for what it refuses.
+The result of a write is computed from the stored object, and stored if that object is
+still the same; otherwise the result is computed again. So no write waits for the
+admission webhooks of another, and no write is lost. Raises StatusError to refuse.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,10 @@ _LARGEST_BYTES = 1536 * 1024  # of a request to etcd
 
 @attrs.frozen
 class Written:
-    """What a write came to. warnings: for the client to show."""
+    """The result of a write.
+
+    warnings: for the client.
+    """
 
     obj: JsonObject
     created: bool = False
@@ -45,7 +48,7 @@ class Written:
 
 
 class WriteHandler:
-    """Creates and changes objects. Safe from any thread."""
+    """Creation and changes of objects. Safe to use from any thread."""
 
     def __init__(
         self, storage: Storage, deletions: Deletions, clock: Clock, gate: Gate
@@ -62,7 +65,7 @@ class WriteHandler:
         body: JsonObject,
         options: WriteOptions,
     ) -> Written:
-        """A POST: the object as it was stored, past defaults and admission."""
+        """Handle a POST; return the object as stored, after defaults and admission."""
         identity.check_kind(resource, body)
         taken = self._decoded(resource, body, options)
         meta = metadata(taken.obj)
@@ -85,7 +88,7 @@ class WriteHandler:
         *,
         subresource: str = "",
     ) -> Written:
-        """PUT, on the resource version the body holds."""
+        """Handle a PUT, on the resource version in the body."""
         identity.check_kind(resource, body)
         taken = self._decoded(resource, body, options)
         identity.check_key(resource, key, taken.obj)
@@ -106,7 +109,10 @@ class WriteHandler:
         *,
         subresource: str = "",
     ) -> Written:
-        """Merge, JSON and strategic patches: `change` makes the new from the old."""
+        """Handle merge, JSON and strategic patches.
+
+        change: returns the new object, given the old one.
+        """
 
         def changed(before: JsonObject) -> DecodedBody:
             wanted = change(copy_json(before))
@@ -114,7 +120,8 @@ class WriteHandler:
             try:
                 taken = self._decoded(resource, wanted, options, patched=True)
             except StatusError as error:
-                # 422 for a patched object, where the same body by PUT is 400.
+                # The status is 422 for a patched object, but 400 for the same body in a
+                # PUT.
                 if error.code != 400:
                     raise
                 why = str(error).partition(f"handled as a {resource.kind}: ")[2]
@@ -135,7 +142,7 @@ class WriteHandler:
         *,
         subresource: str = "",
     ) -> Written:
-        """Server-side apply: 201 when it creates."""
+        """Handle a server-side apply, which answers 201 if it creates the object."""
         identity.check_applied(resource, configuration)
         owner = ownership.owner_of(
             resource, manager=options.manager, subresource=subresource, now=self._now()
@@ -188,7 +195,10 @@ class WriteHandler:
         *,
         tracked: bool,
     ) -> Written:
-        """Store an object that is not there. tracked: managedFields are right."""
+        """Store a new object.
+
+        tracked: whether its managedFields are already right.
+        """
         self._check_namespace(resource, key)
         obj = upkeep.initialized(resource, key, taken.obj, self._now())
         asked = _asked(resource, key, options, operation="CREATE")
@@ -222,7 +232,10 @@ class WriteHandler:
         *,
         tracked: bool = False,
     ) -> Written:
-        """tracked: the change has kept managedFields itself."""
+        """Change a stored object.
+
+        tracked: whether the change has already updated managedFields.
+        """
         while True:
             stored = self._storage.get(resource.table, key)
             if stored is None:
@@ -231,8 +244,8 @@ class WriteHandler:
             written = self._changed(
                 resource, before, change(before), options, subresource, tracked=tracked
             )
-            # No new resource version and no event: what is the same may be written at
-            # will.
+            # There is no new resource version and no event, so an unchanged object may
+            # be written at any time.
             if written.obj is before or options.dry_run:
                 return written
             with self._storage.lock:
@@ -240,7 +253,8 @@ class WriteHandler:
             kept = versions.stored(resource, written.obj)
             _check_size(kept)
             with self._storage.lock:
-                # By identity: stored objects are never changed in place.
+                # Comparing the identity suffices, because stored objects never change
+                # in place.
                 if self._storage.get(resource.table, key) is stored:
                     return self._store(resource, key, written, kept)
 
@@ -254,7 +268,7 @@ class WriteHandler:
         *,
         tracked: bool,
     ) -> Written:
-        """What an object becomes; `before` itself when nothing changes."""
+        """Return the changed object, or `before` itself if nothing changes."""
         after = upkeep.combined(resource, before, taken.obj, subresource)
         upkeep.keep_server_fields(before, after)
         key = key_of(before)
@@ -273,7 +287,8 @@ class WriteHandler:
                 now=self._now(),
             )
             apply.updated(before, after, owner)
-        # Without managedFields' times, or each write would differ by its second.
+        # The times of managedFields do not count. Otherwise each write would differ by
+        # its second.
         if upkeep.shown(before) == upkeep.shown(after):
             return Written(before, warnings=taken.warnings)
         if resource.has_generation and (
@@ -285,13 +300,13 @@ class WriteHandler:
     def _admitted(
         self, write: AdmissionWrite, warnings: tuple[str, ...]
     ) -> DecodedBody:
-        """What webhooks make of an object, read again if they changed it."""
+        """Return the object after the webhooks, decoded again if they changed it."""
         found = self._gate.admit(write)
         warnings = (*warnings, *found.warnings)
         obj, sent = found.obj, write.obj
         if obj is None or sent is None or obj is sent:
             return DecodedBody(sent or {}, warnings)
-        # Whatever the client asked for: the field is the webhook's doing.
+        # The client's own setting does not count, because the webhook added the field.
         taken = decoding.decoded(write.resource, obj, field_validation="Ignore")
         upkeep.keep_server_fields(write.before or sent, taken.obj)
         return DecodedBody(taken.obj, warnings)
@@ -299,15 +314,16 @@ class WriteHandler:
     def _store(
         self, resource: RestResource, key: ObjectKey, written: Written, kept: JsonObject
     ) -> Written:
-        """Caller holds the lock, and has seen that nothing came between.
+        """Store an object. The caller holds the lock and has checked that nothing came
+        between.
 
-        kept: the written object at the version it is stored at.
+        kept: the object at the version in which it is stored.
         """
         obj = written.obj
         meta = metadata(obj)
         is_free = meta.get("deletionTimestamp") and not meta.get("finalizers")
         if is_free and self._deletions.may_finish(resource.table, key):
-            # The last finalizer went: the answer still has the version before.
+            # The last finalizer is gone. The answer still has the version before.
             self._deletions.finish(resource.table, key, kept)
             return written
         self._put(resource, key, obj, kept)
@@ -316,7 +332,7 @@ class WriteHandler:
     def _put(
         self, resource: RestResource, key: ObjectKey, obj: JsonObject, kept: JsonObject
     ) -> None:
-        """Caller holds the lock."""
+        """Store an object. The caller holds the lock."""
         version = self._storage.next_version()
         metadata(obj)["resourceVersion"] = metadata(kept)["resourceVersion"] = version
         self._storage.put(resource.table, key, kept)
@@ -326,9 +342,10 @@ class WriteHandler:
             self._settle(key, kept)
 
     def _settle(self, key: ObjectKey, crd: JsonObject) -> None:
-        """Establish a CRD, or not: a write of the server's own, when it has an effect.
+        """Establish a CRD if its names are free: a write of the server, if it has an
+        effect.
 
-        Caller holds the lock.
+        The caller holds the lock.
         """
         others = [o for k, o in self._storage.items(CRDS.table) if k != key]
         settled = copy_json(definitions.settled(crd, others, self._now()))
@@ -344,7 +361,10 @@ class WriteHandler:
     def _allocate(
         self, resource: RestResource, key: ObjectKey, obj: JsonObject
     ) -> None:
-        """Give a Service what no other one has. Caller holds the lock."""
+        """Give a Service an address and ports that no other Service has.
+
+        The caller holds the lock.
+        """
         if (resource.group, resource.kind) == ("", "Service"):
             others = [o for k, o in self._storage.items(resource.table) if k != key]
             workloaddefaults.allocate(obj, others)
@@ -383,7 +403,7 @@ def _check_size(obj: JsonObject) -> None:
 def _asked(
     resource: RestResource, key: ObjectKey, options: WriteOptions, *, operation: str
 ) -> AdmissionWrite:
-    """A write as webhooks see it, but for the objects."""
+    """Return a write as webhooks see it, without its objects."""
     kind = "PatchOptions" if options.force else f"{operation.title()}Options"
     return AdmissionWrite(
         resource=resource,
