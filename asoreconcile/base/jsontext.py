@@ -171,30 +171,20 @@ _MARKED = re.compile(b'"' + _MARK.encode() + rb'(\d+)"')
 
 
 def shallow_text(value: Any) -> bytes | None:
-    """The text of a value without parts that `loads` would seal; None for other values.
+    """Return the JSON text of a value that `loads` would not seal; None if it would.
 
-    Most objects have fewer brackets than LEVELS, and so no such depth. For the others
-    orjson checks it on its way: it gives up at a depth of its own, so the value is
-    written inside as many lists as make up the difference. Objects alike come one
-    after the other: what the last one was says what is tried first.
+    orjson checks the depth while it writes: it refuses more levels than its own limit,
+    so the value is written inside as many lists as make up the difference to LEVELS.
     """
+    nest = _NEST
+    nest.inner[0] = value
     try:
-        if _LAST.has_few_brackets:
-            text = orjson.dumps([value])
-            # One more than LEVELS: that of the list.
-            if _brackets(text) <= LEVELS + 1:
-                # Cut out, as orjson's result keeps three times its size to grow in.
-                return text[1:-1]
-        nest = _NEST
-        nest.inner[0] = value
-        try:
-            text = orjson.dumps(nest.outer)[_ROOM:-_ROOM]
-        finally:
-            nest.inner[0] = None
+        # A copy: orjson's own result keeps up to three times its size to grow in.
+        return orjson.dumps(nest.outer)[_ROOM:-_ROOM]
     except TypeError:
         return None
-    _LAST.has_few_brackets = _brackets(text) <= LEVELS
-    return text
+    finally:
+        nest.inner[0] = None
 
 
 def _brackets(text: bytes) -> int:
@@ -202,20 +192,6 @@ def _brackets(text: bytes) -> int:
     each byte.
     """
     return 2 * len(text) - len(text.replace(b"{", b"")) - len(text.replace(b"[", b""))
-
-
-class _Last:
-    """What the last text was. Of all threads: a wrong guess costs a try and no more,
-    and what belongs to a thread takes as long to look up as a text to be counted.
-    """
-
-    __slots__ = ("has_few_brackets",)
-
-    def __init__(self) -> None:
-        self.has_few_brackets = True
-
-
-_LAST = _Last()
 
 
 class _Nest(threading.local):
