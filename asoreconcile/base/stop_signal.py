@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.lazy_event import LazyEvent
 
 # Practically forever: `Clock.wait` needs a number.
 _NO_LIMIT_SECONDS = 365 * 86_400.0
@@ -22,7 +21,7 @@ second.
 """
 
 
-class StopSignal(LazyEvent):
+class StopSignal(threading.Event):
     """An event that calls back when it is set. Safe from any thread.
 
     deadline: when running work should have ended (`Clock.monotonic` seconds); None
@@ -61,7 +60,7 @@ class StopSignal(LazyEvent):
         """
         self._calls[key] = call
         # After the registration: a concurrent `set` calls it too.
-        if self._is_set:
+        if self.is_set():
             try:
                 call()
             except BaseException:

@@ -5,12 +5,12 @@ IN-12, CA-2 - CA-5, D21, TH-3.
 """
 
 import random
+import threading
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import AsoreconcileError, StoppedError, check_seconds
-from asoreconcile.base.lazy_event import LazyEvent
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import (
     JsonObject,
@@ -77,7 +77,7 @@ class Informer:
         """
         self.resource = resource
         self._clock = clock
-        self._stopped = LazyEvent()
+        self._stopped = threading.Event()
         self._has_synced = False
         self._transform = EntryTransform(
             resource,

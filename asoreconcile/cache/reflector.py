@@ -14,7 +14,6 @@ import attrs
 
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
-from asoreconcile.base.lazy_event import LazyEvent
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import JsonObject, resource_version
 from asoreconcile.base.steps import Stepwise
@@ -101,7 +100,7 @@ class Reflector:
         self._clock = clock
         self._uniform = uniform
         self._streaming = streaming
-        self.stopping = LazyEvent()
+        self.stopping = threading.Event()
         """Set once `stop` was called."""
         self._lock = threading.Lock()
         self._wake: Callable[[], None] = _nobody_waits

@@ -16,7 +16,6 @@ from functools import partial
 
 from asoreconcile.base.clock import Clock, Timer
 from asoreconcile.base.errors import StoppedError
-from asoreconcile.base.lazy_event import LazyEvent
 from asoreconcile.base.log import Logger
 from asoreconcile.base.steps import Stepwise
 from asoreconcile.base.threads import Threads
@@ -237,7 +236,7 @@ class WatchTask:
         self._state = _State.DUE
         self._pauses = 0  # so far; a timer ends its own pause and no later one
         self._timer: Timer | None = None
-        self._over = LazyEvent()
+        self._over = threading.Event()
         # Used only by the thread that runs it.
         self._steps: Stepwise[None] | None = None
         self._crash_pause = _FIRST_PAUSE_SECONDS

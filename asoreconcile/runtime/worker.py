@@ -17,7 +17,6 @@ import attrs
 
 from asoreconcile.base.backoff import TokenBucket
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.lazy_event import LazyEvent
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.base.random_id import random_id
@@ -188,7 +187,7 @@ class Worker:
             clock=clock,
             stuck_after_seconds=deadline_seconds or _STUCK_AFTER_SECONDS,
         )
-        self.closed = LazyEvent()
+        self.closed = threading.Event()
         """Set it to start no more reconciles."""
         self.stopping = StopSignal()
         """Set it to cancel the reconciles in flight."""

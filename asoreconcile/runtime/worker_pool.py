@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable
 from typing import Any, Generic, Protocol, TypeVar
 
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.lazy_event import LazyEvent
 from asoreconcile.base.log import Logger
 from asoreconcile.base.threads import Threads, begin
 from asoreconcile.queue.deadline_timer import DeadlineTimer
@@ -76,7 +75,7 @@ class WorkerPool(Generic[Key]):
         self._open = False
         self._closed = False
         self._refused_since: float | None = None
-        self._all_left = LazyEvent()
+        self._all_left = threading.Event()
         self._all_left.set()
         self._timer = DeadlineTimer(clock, self._tick)
         self._retry = DeadlineTimer(clock, self.scale_up)

@@ -79,7 +79,6 @@ class Interleaving:
             mock.patch("threading.Lock", partial(_Lock, self, _Real)),
             mock.patch("threading.RLock", partial(_ReentrantLock, self, _RealAgain)),
             mock.patch("threading.Condition", partial(_Condition, self)),
-            mock.patch("asoreconcile.base.lazy_event._MAKING", _Lock(self, _Real)),
         ):
             yield
 

@@ -46,15 +46,6 @@ def use():
     redaction.know("Sesame-12345")
     assert "Sesame" not in redaction.redact("the password Sesame-12345")
 """
-EVENTS = """
-from asoreconcile.base import lazy_event
-
-def lock():
-    return lazy_event._MAKING
-
-def use():
-    assert not lazy_event.LazyEvent().wait(0)
-"""
 CLASSES = """
 import attrs
 from asoreconcile.resources import codec
@@ -87,11 +78,10 @@ def use():
     ("setup", "until"),
     [
         (SECRETS, "forking"),  # held by the fork itself, for what it guards
-        (EVENTS, "over"),
         (CLASSES, "over"),
         (NAMES, "over"),
     ],
-    ids=["secrets", "events", "classes", "names"],
+    ids=["secrets", "classes", "names"],
 )
 def test_mg10_a_lock_that_is_held_at_a_fork_is_free_in_the_forked(setup, until):
     program = PROGRAM.format(setup=setup, until=until)
