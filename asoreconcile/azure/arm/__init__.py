@@ -1,12 +1,14 @@
-"""Azure Resource Manager: sends single requests, and interprets their answers.
+"""The Azure Resource Manager (ARM) client: one request per step, and what a response
+means.
 
-The pure half: `ids`, `endpoint` (which URLs get the token), `response`, `error_body`,
-`errors` and `classification` (what errors mean), `delays`, `tokens` (the resume token),
-`outcomes`, `lro_start`, `polling` and `provisioning_state` (the state machine of
-long-running operations), `paging` (lists), `token_bucket`. The other half:
-`credentials` and its kinds, `bearer`, `transport`, `pipeline`, `budget`,
+The pure modules: `ids`, `endpoint` (which URLs get the token), `response`,
+`error_body`, `errors` and `classification` (what errors mean), `delays`, `tokens` (the
+resume token), `outcomes`, `lro_start`, `polling` and `provisioning_state` (the state
+machine of long-running operations), `paging` (lists), `token_bucket`.
+
+The others: `credentials` and its kinds, `bearer`, `transport`, `pipeline`, `budget`,
 `lro_registry`, `poll_schedule`, `registration`, `metrics`, `correlation`; and `client`,
-which puts them together, with `lists` on top.
+which combines them.
 """
 
 from asoreconcile.base import extras

@@ -1,8 +1,9 @@
-"""The bearer token: one sign-in for all workers; sent to one host only.
+"""The bearer token: fetched once for all workers, sent to one host only.
 
-azure-core's policy lets n workers fetch n tokens at once and sends the token to any
-host that a monitor URL names. Here all workers share one sign-in, or use a token that
-is still valid, and a request to another host fails before it gets a token.
+azure-core's own policy lets n workers fetch n tokens at once and follows a monitor to
+any host. Here all workers share one sign-in, or continue with a token that is still
+valid; a request to another host fails before a token is requested.
+
 Rules: E8, H4, H5, L21, Q1.
 """
 
@@ -56,7 +57,7 @@ _CLAIMS = re.compile(r'\bclaims="([A-Za-z0-9+/=_-]+)"')
 
 
 class ForeignHostError(AsoreconcileError):
-    """A URL that Azure named is on another host than ARM's: nothing was sent."""
+    """A URL that Azure named is on another host than ARM's. Nothing was sent."""
 
 
 class _Given(NamedTuple):
@@ -69,12 +70,14 @@ class _Given(NamedTuple):
 
 
 class TokenCache:
-    """One identity's token for one scope. Thread-safe; blocks while it is fetched.
+    """One identity's token for one scope. Thread-safe; blocks while the token is
+    fetched.
 
-    All waiting threads share one sign-in, and its failure. It runs on a thread of its
-    own, as azure-identity cannot be interrupted; each caller waits at most until its
-    reconcile's deadline.
-    tenant_id: if the token is for another tenant than the credential's.
+    All waiting threads share one sign-in, and its failure. The sign-in runs on a thread
+    of its own: azure-identity cannot be interrupted, and no caller waits longer than
+    its own reconcile may take.
+
+    tenant_id: the tenant to get the token from, if it is not the credential's own.
     """
 
     def __init__(
@@ -96,10 +99,11 @@ class TokenCache:
         self._given: _Given | None = None
 
     def get(self) -> AccessToken:
-        """A token that is valid for at least another 30 s, or was just issued.
+        """Return a token that is valid for another half minute, or was fetched a moment
+        ago.
 
-        Raises CredentialError, and DeadlineError or StoppedError when the reconcile's
-        time is over before there is one.
+        Raises CredentialError, and DeadlineError or StoppedError if the reconcile's
+        time ends before there is a token.
         """
         given = self._given
         if given is None or not self._is_good(given, _MARGIN_SECONDS):
@@ -114,10 +118,12 @@ class TokenCache:
         return given.token
 
     def replace(self, refused: AccessToken, *, claims: str) -> AccessToken:
-        """A token other than the one that ARM refused (E8). Raises as `get`.
+        """Return another token than the one that ARM refused (E8).
 
-        claims: of the challenge, or "". If another thread has replaced it meanwhile,
-        that one is returned.
+        claims: the claims of the challenge, or "".
+
+        If another thread has replaced the token meanwhile, its token is returned.
+        Raises the errors of `get`.
         """
 
         def replaced() -> AccessToken:
@@ -200,9 +206,10 @@ class TokenCache:
 
 
 class BearerPolicy(HTTPPolicy[HttpRequest, HttpResponse]):
-    """Refuses foreign hosts, adds the token, answers one 401 with a new token.
+    """Refuses foreign hosts, adds the token, and retries one 401 with a new token.
 
-    auxiliary: tokens of other tenants, for resources that refer to others there (H5).
+    auxiliary: tokens of other tenants, for resources that refer to resources there
+    (H5).
     """
 
     def __init__(
@@ -220,11 +227,13 @@ class BearerPolicy(HTTPPolicy[HttpRequest, HttpResponse]):
     def send(
         self, request: PipelineRequest[HttpRequest]
     ) -> PipelineResponse[HttpRequest, HttpResponse]:
-        """Send with the token, and once more with another if ARM refuses it by a 401.
+        """Send the request with the token, and once more with another token after a
+        401.
 
-        The second token answers the claims of the challenge. Raises ForeignHostError,
-        and sends nothing, for any host but the endpoint's: monitor URLs and next links
-        come from answers. Blocking; raises as the sign-in does.
+        The second token answers the claims of the challenge. Blocking; raises the
+        errors of a sign-in.
+        Raises ForeignHostError, and sends nothing, for any host but the endpoint's: the
+        URLs of monitors and next links come from responses.
         """
         http = request.http_request
         if not self._endpoint.serves(http.url):
@@ -251,9 +260,7 @@ class BearerPolicy(HTTPPolicy[HttpRequest, HttpResponse]):
 
 
 def challenge_claims(header: str) -> str:
-    """The claims that a 401 asks for, decoded; "" if there are none or they are
-    unusable.
-    """
+    """Return the decoded claims of a 401 response; "" if it has no valid claims."""
     found = _CLAIMS.search(header)
     if found is None:
         return ""
@@ -269,8 +276,9 @@ def challenge_claims(header: str) -> str:
 
 
 def _problem_of(token: AccessToken) -> str:
-    """Why the authority's answer is not a usable token; "" if it is usable. Never
-    quotes the answer: it may contain a token.
+    """Return why a response of the authority is not a valid token; "" if it may be one.
+
+    Never quotes the token: the text may contain a real one.
     """
     text: object = token.token
     if not isinstance(text, str) or not text or problem_of_name(text):
@@ -282,7 +290,7 @@ def _problem_of(token: AccessToken) -> str:
 
 
 def _shown(token: AccessToken) -> str:
-    """The header's value, hidden in texts from now on, as proxies may quote it."""
+    """Return the header's value and hide it from now on, because proxies quote it."""
     if len(token.token) >= _SHORTEST_TOKEN:
         know(token.token)
     return f"Bearer {token.token}"

@@ -1,5 +1,5 @@
-"""Which requests ARM counts together: by kind of request and by subscription or
-resource. Rules: T1, T2.
+"""Keys of the rate limits that ARM applies: kind of request, and scope. Rules:
+T1, T2.
 """
 
 from enum import Enum
@@ -9,10 +9,7 @@ import attrs
 
 
 class OperationClass(Enum):
-    """ARM's three kinds of requests; the value is the word in its headers.
-
-    refill_per_second: as Microsoft states it, for one principal (T2).
-    """
+    """ARM's three kinds of requests; the value is the word in its headers."""
 
     READS = "reads"
     WRITES = "writes"
@@ -20,7 +17,9 @@ class OperationClass(Enum):
 
     @property
     def refill_per_second(self) -> float:
-        """Requests a second that ARM allows once the bucket is empty (T2)."""
+        """Requests per second for one principal that ARM allows once the bucket is
+        empty (T2).
+        """
         return 25.0 if self is OperationClass.READS else 10.0
 
 
@@ -32,7 +31,7 @@ _BY_METHOD = {
 
 
 def operation_class(method: str) -> OperationClass:
-    """The class of a method:
+    """Return the kind of requests that a method belongs to.
 
     PUT, PATCH and POST are writes, HEAD is a read.
     """
@@ -46,11 +45,13 @@ def _lower(text: str) -> str:
 # Each request looks up several buckets by them, before it is sent and at its end.
 @attrs.frozen(cache_hash=True)
 class Bucket:
-    """The requests that share one limit.
+    """The key of one rate limit.
 
-    subscription: "" means requests under the tenant. provider: its namespace, for the
-    provider's limits; "" for ARM's (T1). resource: the path of one resource, for a
-    request and for refusals of this resource alone; "" for all.
+    subscription: "" for requests outside of a subscription.
+    provider: the provider's namespace for a limit of the provider; "" for a limit of
+    ARM (T1).
+    resource: the path of a resource, for a limit of this resource alone; "" for all
+    resources.
     """
 
     subscription: str = attrs.field(converter=_lower)
@@ -60,12 +61,12 @@ class Bucket:
 
     @cached_property
     def arms(self) -> "Bucket":
-        """ARM's own bucket for the request."""
+        """The bucket of ARM itself that a request also counts against."""
         return Bucket(self.subscription, self.operations)
 
     @cached_property
     def providers(self) -> "Bucket":
-        """The provider's bucket for the request."""
+        """The bucket of the provider that a request also counts against."""
         if not self.resource:
             return self
         return Bucket(self.subscription, self.operations, self.provider)

@@ -1,12 +1,12 @@
-"""Throttling: which requests must wait, and how many ARM still allows.
+"""Throttling: which requests wait, and how many ARM still allows.
 
-ARM limits each subscription's reads, writes and deletes separately; each resource
-provider has limits of its own. After a 429 (except that of a busy object) a bucket is
-closed until `Retry-After` has passed (`refusals`): ARM's bucket if ARM reports it
-empty; else that of the one resource, and the provider's or ARM's only when several
-resources were refused. Before any 429, requests are held back while ARM reports nothing
-left. Nothing here sleeps: a request that is held back raises ThrottledError with the
-delay. Rules: T1-T9, D4.
+ARM limits the reads, writes and deletes of each subscription separately, and each
+provider has limits of its own. After a 429 (except for a busy object) the limit that
+the 429 names is closed until `Retry-After` has passed (`refusals`): ARM's bucket if ARM
+says that it is empty, else that one resource; its provider's or ARM's bucket only after
+several resources were refused. Before a 429, a request is held back if nothing is left.
+No thread sleeps: a refused caller gets the time at which to try again. Rules: T1-T9,
+D4.
 """
 
 import random
@@ -30,21 +30,28 @@ _FEW_GATES = 256
 
 
 class ThrottledError(RetryError):
-    """Not sent: its bucket is closed or empty. Try again after `after_seconds`."""
+    """The request was not sent: its bucket is closed or empty. Retry after
+    `after_seconds`.
+    """
 
 
 class RemainingGauge(Protocol):
-    """Receives readings of the remaining budget, such as a metric."""
+    """A receiver of readings of the remaining budget, such as a metric."""
 
     def __call__(self, bucket: Bucket, limit: str, remaining: float) -> None:
-        """limit: the end of the header's name, such as `subscription-reads`."""
+        """Record a reading. limit: the end of the header's name, as in
+        `subscription-reads`.
+        """
 
 
 class Budget:
     """One principal's token buckets. Thread-safe; never blocks.
 
-    jitter: 0.0-1.0 at random; spreads the retries.
-    operations: the long-running operations that this principal polls.
+    jitter: a function that returns 0.0-1.0 at random; spreads the retries of refused
+    requests.
+
+    The attribute `operations` holds the long-running operations that this principal
+    polls.
     """
 
     def __init__(
@@ -64,10 +71,11 @@ class Budget:
         self._sweep_at = _FEW_GATES
 
     def admit(self, bucket: Bucket, *, background: bool = False) -> None:
-        """Return if a request may go now; else raise ThrottledError (T7, T8).
+        """Return if a request may be sent now; else raise ThrottledError (T7, T8).
 
-        background: for a sync, which gives way to other requests. After each admitted
-        request call `leave` once, whatever its outcome.
+        background: true for a sync, which gives way to other requests.
+
+        After each admitted request, `leave` must be called once, whatever its result.
         """
         with self._lock:
             now = self._clock.monotonic()
@@ -89,13 +97,15 @@ class Budget:
         raise ThrottledError(f"Azure throttles {longest}", after_seconds=wait + spread)
 
     def leave(self, bucket: Bucket) -> None:
-        """Record the end of an admitted request."""
+        """Record that an admitted request has ended."""
         with self._lock:
             for gate in self._in_the_way_of(bucket).values():
                 gate.leave()
 
     def reads_left(self, subscription: str) -> float | None:
-        """How many reads ARM still allows; None until ARM has reported it (T3, T4)."""
+        """Return how many reads ARM still allows; None until ARM has said so
+        (T3, T4).
+        """
         with self._lock:
             gate = self._gates.get(Bucket(subscription, OperationClass.READS))
             return None if gate is None else gate.left(self._clock.monotonic())
@@ -103,10 +113,11 @@ class Budget:
     def observe(
         self, bucket: Bucket, headers: Mapping[str, str], fault: ArmError | None = None
     ) -> None:
-        """Record an answer: its rate headers, and whether it is a throttling.
+        """Record a response: its rate headers, and whether it is a throttling.
 
-        headers: keys lower-case. fault: of a 429. A busy object's closes no bucket
-        (T5); any other closes the bucket that it is about (`Refusals.about`).
+        headers: keys in lower case.
+        fault: the error of a 429. The 429 of a busy object closes no bucket (T5); any
+        other closes the bucket that `Refusals.about` returns.
         """
         readings = remaining_of(headers)
         if self._gauge is not None:
@@ -134,7 +145,9 @@ class Budget:
             del self._gates[bucket]
 
     def _in_the_way_of(self, bucket: Bucket) -> dict[Bucket, ArmTokenBucket]:
-        """ARM's bucket, and the provider's and the resource's if these exist."""
+        """Return ARM's bucket, and those of provider and resource if they were ever
+        closed.
+        """
         gates = {bucket.arms: self._gate(bucket.arms)}
         for narrower in (bucket.providers, bucket):
             gate = self._gates.get(narrower)
@@ -161,7 +174,9 @@ class Budget:
 def _left_at_arm(
     operations: OperationClass, readings: Mapping[str, float]
 ) -> float | None:
-    """The smallest remaining count in ARM's headers for requests of this class (T4)."""
+    """Return the smallest number that ARM's own headers leave for this kind of request
+    (T4).
+    """
     end = f"-{operations.value}"
     found = [
         remaining
@@ -172,10 +187,10 @@ def _left_at_arm(
 
 
 def remaining_of(headers: Mapping[str, str]) -> dict[str, float]:
-    """The remaining count of each limit, from `x-ms-ratelimit-remaining-*` (T3).
+    """Return the remaining requests by limit, from `x-ms-ratelimit-remaining-*` (T3).
 
-    Compute's list (`Policy;n,Policy;n`) gives one entry a policy. Headers that cannot
-    be read are left out.
+    Compute's list (`Policy;n,Policy;n`) gives one entry for each policy. Headers that
+    cannot be read are left out.
     """
     found: dict[str, float] = {}
     for name, value in headers.items():

@@ -1,4 +1,4 @@
-"""Which certificate authorities the hosts of Azure are verified against."""
+"""Find the certificate authorities that Azure's hosts are verified against."""
 
 import os
 from pathlib import Path
@@ -14,9 +14,10 @@ class CertificateBundleError(AsoreconcileError):
 
 
 def ca_bundle() -> str:
-    """The CA bundle to trust: the environment's, else certifi's. A file or folder.
+    """Return the CA bundle to trust, a file or folder: the environment's, else
+    certifi's.
 
-    Raises CertificateBundleError, naming the variable, for one that does not exist.
+    Raises CertificateBundleError, naming the variable, if the bundle does not exist.
     """
     for variable in _BUNDLE_VARIABLES:
         path = os.environ.get(variable)

@@ -1,6 +1,6 @@
-"""Classifies ARM failures: severity, retry class, and the Ready condition's text.
+"""Decide how a failure of ARM is retried and shown in the Ready condition.
 
-No other module reads error codes. Pure. Rules: E4-E10, T6, R4.4-R4.6, R4.9.
+No other module interprets error codes. Pure. Rules: E4-E10, T6, R4.4-R4.6, R4.9.
 """
 
 import attrs
@@ -52,9 +52,10 @@ _MAX_DELAY_SECONDS = 3600.0
 
 @attrs.frozen
 class Classification:
-    """The classified failure, for the condition and the retry.
+    """The meaning of a failure for the condition and for the next try.
 
-    after_seconds: a lower bound of the retry delay, such as a `Retry-After` (D4).
+    after_seconds: a lower bound on the time of the next try, such as a `Retry-After`
+    (D4).
     """
 
     severity: Severity
@@ -65,12 +66,12 @@ class Classification:
 
 
 def classify(error: ArmError | ArmTransportError) -> Classification:
-    """Severity, retry class, code and message of a failure. Rule: R4.4.
+    """Return severity, retry class, code and message of a failure. Rule: R4.4.
 
-    By the exact code; an unknown one by HTTP status: 400 is retried very slowly, all
-    else slowly. Answers that are no JSON, and failures without an answer, are
-    `UnknownError`, Warning, slow, with their whole text. A caller that is deleting
-    lowers the severity to Warning (DE3).
+    The exact code decides; for an unknown code the HTTP status: a 400 is retried very
+    slowly, any other status slowly. Responses that are not JSON, and failures without a
+    response, are `UnknownError`, Warning, slow, with their whole text. During a
+    deletion the caller lowers the severity to Warning (DE3).
     """
     if isinstance(error, ArmTransportError):
         return Classification("Warning", RetryClass.SLOW, UNKNOWN_CODE, error.message)

@@ -1,7 +1,8 @@
-"""The ARM client. Each call sends one request; it never sleeps or polls.
+"""The ARM client: one request per call; returns an outcome or raises, and never sleeps.
 
 `pipeline` sends the request; the pure modules (`lro_start`, `polling`, `errors`)
-interpret the answer. The bearer token is sent to the endpoint's host only.
+interpret the response. The bearer token goes to the endpoint's host only.
+
 Rules: V1-V10, Q1, T9, D17.
 """
 
@@ -48,22 +49,25 @@ from asoreconcile.base.random_id import random_id
 
 
 class ArmClient:
-    """Requests to one ARM endpoint as one identity. Thread-safe; share it.
+    """Sends requests to one ARM endpoint as one identity. Thread-safe; share it.
 
     endpoint: `https://management.azure.com`, or an `Endpoint` with further hosts.
-    credential: makes tokens for `scope`; all threads share a token.
+    credential: makes tokens for `scope`; one token is shared by all threads.
     user_agent: suffix, after the product and version (H2).
-    transport: of azure-core; by default `ArmTransport` with `connections` in its pool.
-    budget: holds requests back after throttling; without one none is held back.
-    register_providers: register a resource provider when ARM reports it missing (PR4).
-    registrations: those requested so far, shared by all clients of one principal.
-    auxiliary_tenants: every request carries tokens of these tenants, for resources that
-    refer to others there (H5); the credential must be allowed there.
+    transport: a transport of azure-core; by default `ArmTransport` with `connections`
+    in its pool.
+    budget: holds requests back after a throttling; None holds none back.
+    register_providers: if true, request a provider's registration when ARM reports it
+    missing (PR4).
+    registrations: the registrations that were requested, shared by all clients of one
+    principal.
+    auxiliary_tenants: tenants whose tokens are sent with every request, for resources
+    that refer to resources in those tenants (H5); the credential must be allowed there.
 
-    Every method makes one request (`list`: one a page), blocks until its answer, gives
-    up after 100 s of silence or at its reconcile's deadline (D9), and raises ArmError,
-    ArmTransportError, ThrottledError (nothing sent) or CredentialError. Only a 401 is
-    retried, once, with a new token (E8).
+    Every method makes one request (`list`: one per page). A method blocks for at most
+    100 s of silence and not beyond its reconcile's deadline (D9). It raises ArmError,
+    ArmTransportError, ThrottledError (nothing sent) or CredentialError. Only one 401 is
+    retried, with a new token (E8).
     """
 
     def __init__(
@@ -106,24 +110,28 @@ class ArmClient:
         )
 
     def token(self, scope: str) -> str:
-        """A token of this identity for another audience than ARM's, kept until it is
-        about to expire. Blocking; safe from any thread.
+        """Return a token of this identity for another audience than ARM's.
 
-        scope: `https://graph.microsoft.com/.default`. Raises as `TokenCache.get`.
+        scope: `https://graph.microsoft.com/.default`.
+
+        The token is kept until it is about to expire. Blocking; safe from any thread.
+        Raises the errors of `TokenCache.get`.
         """
         # Two threads may each make a cache; the first one is kept.
         made = TokenCache(self._credential, scope, clock=self._clock)
         return self._tokens.setdefault(scope, made).get().token
 
     def get(self, arm_id: str, api_version: str) -> JsonObject:
-        """The resource; 404 raises ArmError."""
+        """Return the resource as Azure has it; a 404 raises ArmError."""
         url = self.endpoint.address(arm_id, api_version)
         answer = self._exchanger.send("GET", url)
         self._expect_success(answer, "GET", url)
         return stated_object(answer, method="GET", url=url)
 
     def head(self, arm_id: str, api_version: str) -> bool:
-        """Whether the resource exists: 200 and 204 say yes, 404 no (D17, V4)."""
+        """Return whether the resource exists: true for 200 and 204, false for 404 (D17,
+        V4).
+        """
         url = self.endpoint.address(arm_id, api_version)
         answer = self._exchanger.send("HEAD", url)
         if answer.is_foreign:
@@ -142,7 +150,7 @@ class ArmClient:
         *,
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> ArmOutcome:
-        """Create or update. Raises ArmError if refused; Failed if it was accepted and
+        """Create or update. Raises ArmError if refused; returns Failed if the operation
         failed.
         """
         url = self.endpoint.address(arm_id, api_version)
@@ -156,7 +164,9 @@ class ArmClient:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> ArmOutcome:
-        """Delete; Done if the resource does not exist (V5). Adds no If-Match."""
+        """Delete; returns Done if the resource does not exist (V5). Adds no If-Match
+        header.
+        """
         url = self.endpoint.address(arm_id, api_version, query=query)
         return self._begin("DELETE", url, headers=headers)
 
@@ -166,15 +176,17 @@ class ArmClient:
         api_version: str,
         body: JsonObject | None = None,
     ) -> ArmOutcome:
-        """Run an action (`{id}/listKeys`); `Done.body` is its answer (V7)."""
+        """Run an action (`{id}/listKeys`); its response is in `OperationDone.body`
+        (V7).
+        """
         url = self.endpoint.address(arm_id_with_action, api_version)
         return self._begin("POST", url, body=body)
 
     def query(
         self, path: str, api_version: str, body: JsonObject
     ) -> tuple[JsonObject, Mapping[str, str]]:
-        """Send a POST that only reads; its answer, and the answer's headers, with keys
-        in lower case.
+        """Send a POST that changes nothing; return its body, and its headers in lower
+        case.
         """
         url = self.endpoint.address(path, api_version)
         answer = self._exchanger.send("POST", url, body=body)
@@ -184,8 +196,10 @@ class ArmClient:
     def poll(self, token: Token, progress: Progress = NO_PROGRESS) -> ArmOutcome:
         """Read an operation's status once.
 
-        progress: from the last Pending; absent after a restart. If the read fails the
-        token is kept (D3); a monitor on a foreign host is not polled (L21).
+        progress: the value in the last Pending; NO_PROGRESS after a restart.
+
+        If the read fails, the token is kept (D3). A monitor on a foreign host is not
+        read (L21).
         """
         progress = _identified(progress)
         # The URL comes from an annotation, and the request would carry the bearer
@@ -214,9 +228,10 @@ class ArmClient:
     ) -> ArmOutcome:
         """Read the resource of an operation that lost its monitor (L9, L16).
 
-        progress: of the operation's polls so far. 404 is an outcome here: Done for a
-        DELETE, Restart for a PUT. Raises ArmError when the read is refused, or its
-        answer is unusable.
+        progress: the progress of the operation's earlier polls.
+
+        A 404 is an outcome here: Done for a DELETE, Restart for a PUT. Raises ArmError
+        if the read itself is refused, or its response is not usable.
         """
         progress = _identified(progress)
         request_id = progress.client_request_id
@@ -238,9 +253,9 @@ class ArmClient:
         *,
         query: Mapping[str, str] | None = None,
     ) -> Iterator[JsonObject]:
-        """The entries of a list, page by page as they are consumed (Q1).
+        """Yield the entries of a list; pages are read as they are consumed (Q1).
 
-        Raises as `pages`.
+        Raises the errors of `pages`.
         """
         for page in self.pages(path, api_version, query=query):
             yield from page
@@ -252,10 +267,10 @@ class ArmClient:
         *,
         query: Mapping[str, str] | None = None,
     ) -> "Iterator[builtins.list[JsonObject]]":
-        """The pages of a list, one request each, as they are consumed (Q1).
+        """Yield the pages of a list, one request each, as they are consumed (Q1).
 
         Raises ForeignHostError for a next page on another host, and ArmError for pages
-        that repeat, never end or are malformed: see `Paging`.
+        that form a circle, never end or are invalid: see `Paging`.
         """
         url = self.endpoint.address(path, api_version, query=query)
         paging = Paging(self.endpoint, url)
@@ -270,7 +285,7 @@ class ArmClient:
             yield paging.turn(answer)
 
     def close(self) -> None:
-        """Close all connections; the client cannot be used after it."""
+        """Close all connections; the client cannot be used afterwards."""
         self._exchanger.close()
 
     def _begin(
@@ -325,16 +340,16 @@ class ArmClient:
 
 
 def _identified(progress: Progress) -> Progress:
-    """The progress with a client request id; a new id if the first request's is not
-    known (H1).
-    """
+    """Add an id for the polls if the id of the first request is unknown (H1)."""
     if progress.client_request_id:
         return progress
     return attrs.evolve(progress, client_request_id=random_id())
 
 
 def _named(headers: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
-    """The request id (the caller's, if given) and the other headers."""
+    """Return a request's id, which the caller may set in a header, and its other
+    headers.
+    """
     own = ""
     others = {}
     for name, value in headers.items():
@@ -346,8 +361,9 @@ def _named(headers: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
 
 
 def _unless_refused(outcome: ArmOutcome, answer: ArmResponse) -> ArmOutcome:
-    """Raise for a refusal and for an answer that is not Azure's; return the outcome of
-    an accepted request that failed.
+    """Raise the error of a refused request or of a foreign response.
+
+    An accepted request that failed later stays an outcome.
     """
     if isinstance(outcome, Failed) and (answer.status >= 300 or answer.is_foreign):
         raise outcome.error

@@ -1,7 +1,8 @@
-"""A failure for the Ready condition of an Azure object, with its retry class.
+"""The exception for failures that the Ready condition of an Azure object shows.
 
-As in ASO, severity, reason and class decide the condition and the time of the retry.
-`azure/` writes the condition; everything that talks to Azure raises this.
+Severity, reason and retry class are ASO's: they decide what the user reads and when the
+next try is made. The reconciler writes the condition; all code that calls Azure raises
+this exception.
 """
 
 from enum import Enum
@@ -15,7 +16,8 @@ Severity = Literal["Error", "Warning", "Info", ""]
 class RetryClass(Enum):
     """How fast a failed object is retried (R4.1).
 
-    FAST: 1 s doubling to 30 s. SLOW: 1 s doubling to 3 min.
+    FAST: 1 s doubling to 30 s.
+    SLOW: 1 s doubling to 3 min.
     VERY_SLOW: the sync period (1 h without one), jittered by a quarter.
     """
 
@@ -25,13 +27,15 @@ class RetryClass(Enum):
 
 
 class ConditionError(AsoreconcileError):
-    """A failure to show the user in the Ready condition.
+    """A failure to show to the user in the Ready condition.
 
-    severity: `Error` (needs a person), `Warning` (may go away) or `Info`.
+    severity: `Error` (a person must act), `Warning` (may recover) or `Info`.
     reason: CamelCase, the condition's `reason`.
     retry: how fast to retry; severity `Error` is retried VERY_SLOW (D19).
-    after_seconds: a lower bound of the retry delay, such as an ARM `Retry-After`. The
-    exception's text becomes the condition's message: it says what to do next.
+    after_seconds: a lower bound on the time of the next try, such as an ARM
+    `Retry-After`.
+
+    The exception's text becomes the condition's message and says what to do next.
     """
 
     def __init__(

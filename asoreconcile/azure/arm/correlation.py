@@ -1,7 +1,7 @@
-"""The id that all requests of one reconcile share, in our logs and in Azure's.
+"""The id that connects one reconcile's requests in our logs and in Azure's.
 
-A reconcile opens a block; every ARM request on that thread carries its id in
-`x-ms-correlation-request-id`. Rule: H1.
+A reconcile opens a `correlated` block; every ARM request in its context carries the id
+in `x-ms-correlation-request-id`. Rule: H1.
 """
 
 from contextlib import AbstractContextManager
@@ -18,7 +18,9 @@ _CURRENT: ContextVar[str] = ContextVar("asoreconcile_correlation", default="")
 
 
 def correlated(correlation_id: str = "") -> AbstractContextManager[str]:
-    """Give this thread's requests one correlation id, a new one unless given."""
+    """Give the requests in this block one correlation id: the given one, else a new
+    one.
+    """
     return _Correlated(correlation_id or random_id())
 
 
@@ -41,5 +43,5 @@ class _Correlated:
 
 
 def current() -> str:
-    """The correlation id of this thread, or "" outside a block."""
+    """Return the correlation id of this context, or "" outside a block."""
     return _CURRENT.get()

@@ -1,8 +1,9 @@
-"""Our identity in Azure: cloud settings, credential values, and token credentials.
+"""The operator's identity in Azure: cloud settings, credential values, token sources.
 
-A credential is a frozen value, read from settings or a Secret. azure-identity sends the
-requests and is imported with the first token (0.4 s, 36 MB). Secret members stay out of
-every repr, message and log. Rules: R8.1-R8.6.
+A credential is a frozen value, read from settings or a Secret. azure-identity makes the
+requests and is imported with the first token (0.4 s, 36 MB).
+
+Secret members never appear in a repr, message or log. Rules: R8.1-R8.6.
 """
 
 import logging
@@ -79,10 +80,14 @@ SignInTransport: TypeAlias = "AuthorityTransport | None"
 
 
 class CredentialError(ConditionError):
-    """No token: the credential is missing, malformed, or Entra refuses it (D12)."""
+    """There is no token: the credential is missing or malformed, or Entra refuses it
+    (D12).
+    """
 
     def __init__(self, message: str, *, is_passing: bool = False) -> None:
-        """is_passing: the authority did not answer, or has a temporary failure."""
+        """is_passing: if true, the authority did not answer, or had a temporary
+        failure.
+        """
         super().__init__(
             message,
             reason="CredentialError",
@@ -93,7 +98,7 @@ class CredentialError(ConditionError):
 
 
 def passes(error: "AzureError") -> bool:
-    """Whether a failed sign-in may succeed in a moment: no answer, a 429, a 5xx."""
+    """Return whether a failed sign-in may succeed later: no response, a 429, a 5xx."""
     from azure.core.exceptions import ServiceRequestError, ServiceResponseError
 
     if isinstance(error, ServiceRequestError | ServiceResponseError):
@@ -103,8 +108,10 @@ def passes(error: "AzureError") -> bool:
 
 
 def _token_of(ask: "Callable[[], AccessToken]") -> "AccessToken":
-    """azure-identity's token. Raises AzureError also if it fails on an unexpected
-    answer.
+    """Return the token from azure-identity.
+
+    Raises AzureError also if azure-identity fails on a response that it does not
+    expect.
     """
     from azure.core.exceptions import ClientAuthenticationError
 
@@ -117,7 +124,7 @@ def _token_of(ask: "Callable[[], AccessToken]") -> "AccessToken":
 
 
 def _is_unreadable(error: "AzureError") -> bool:
-    """Whether the authority's answer is no answer to a sign-in."""
+    """Return whether the authority's response was not a response to a sign-in."""
     from azure.core.exceptions import DecodeError
 
     if error.message.startswith(_NO_ANSWER):
@@ -149,7 +156,9 @@ def _audience(text: str) -> str:
 
 @attrs.frozen
 class CloudConfig:
-    """Which cloud: public Azure by default; "" means the default."""
+    """The addresses of an Azure cloud; public Azure by default, "" means the
+    default.
+    """
 
     authority_host: str = attrs.field(
         default=DEFAULT_AUTHORITY, converter=_authority_host
@@ -161,8 +170,9 @@ class CloudConfig:
     def scope(self) -> str:
         """The OAuth scope for ARM: the audience and `/.default`.
 
-        An audience that ends in a slash keeps it (`//.default`): Entra takes everything
-        before `/.default` as the audience, and `https://a/` differs from `https://a`.
+        An audience that ends with a slash keeps it (`//.default`): Entra takes
+        everything before `/.default` as the audience, and `https://a/` and `https://a`
+        are different.
         """
         return f"{self.audience}/.default"
 
@@ -173,9 +183,9 @@ class CloudConfig:
 
 
 class CredentialSource(Protocol):
-    """A credential's content, wherever it was read: settings or a Secret.
+    """The content of a credential, read from settings or a Secret.
 
-    Values also have an `origin`, where they were read, for texts.
+    Implementations also have an `origin`, which names that place in messages.
     """
 
     @property
@@ -184,7 +194,7 @@ class CredentialSource(Protocol):
 
     @property
     def subscription_id(self) -> str:
-        """The subscription of objects that name none themselves."""
+        """The subscription of objects that do not name one."""
 
     @property
     def client_id(self) -> str:
@@ -192,24 +202,26 @@ class CredentialSource(Protocol):
 
     @property
     def additional_tenants(self) -> tuple[str, ...]:
-        """Further tenants that it may sign in to, beside its own."""
+        """Further tenants that the credential may sign in to."""
 
     @property
     def tenant_id(self) -> str:
         """The principal's own tenant; "" for the machine's."""
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":
-        """What makes tokens of it; raises CredentialError for malformed content.
+        """Return the object that makes tokens; raises CredentialError for malformed
+        content.
 
-        transport: of `sign_in_transport`, shared by credentials of one authority;
-        without it each has one of its own (0.7 MB, 40 ms).
+        transport: a result of `sign_in_transport`, shared by credentials of one
+        authority; None makes one for this credential (0.7 MB, 40 ms).
         """
 
 
 def auxiliary_tenants(source: CredentialSource) -> tuple[str, ...]:
-    """The further tenants whose tokens go with its requests (H5).
+    """Return the further tenants whose tokens are sent with each request (H5).
 
-    Neither its own, nor `*`, which lets azure-identity sign in anywhere and names none.
+    The credential's own tenant is left out, and so is `*`, which lets azure-identity
+    sign in to any tenant and names none.
     """
     own = source.tenant_id.lower()
     further = {t.lower(): t for t in source.additional_tenants if t != ANY_TENANT}
@@ -217,7 +229,9 @@ def auxiliary_tenants(source: CredentialSource) -> tuple[str, ...]:
 
 
 class Sealed:
-    """Cannot be pickled: the bytes would show what no repr does."""
+    """A base class of values that cannot be pickled, because the bytes would show a
+    secret.
+    """
 
     __slots__ = ()
 
@@ -228,7 +242,7 @@ class Sealed:
 
 @attrs.frozen
 class ClientSecret(Sealed):
-    """A service principal that shows a secret (mode 1)."""
+    """A service principal that signs in with a secret (mode 1)."""
 
     tenant_id: str
     client_id: str
@@ -239,14 +253,14 @@ class ClientSecret(Sealed):
     origin: str = ""
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":
-        """The token credential. azure-identity is imported with the first token."""
+        """Return the token source. azure-identity is imported with the first token."""
         return client_secret(self, transport)
 
 
 def client_secret(
     source: ClientSecret, transport: SignInTransport = None
 ) -> "TokenCredential":
-    """azure-identity's credential for a service principal with a secret.
+    """Return azure-identity's credential for a service principal with a secret.
 
     Makes no request. Its `get_token` blocks, tries once, and raises CredentialError.
     """
@@ -268,7 +282,7 @@ def client_secret(
 
 
 def check_tenant(tenant_id: str) -> None:
-    """Raises CredentialError for a tenant that cannot be part of the token endpoint's
+    """Raise CredentialError for a tenant id that cannot be part of the token endpoint's
     URL.
     """
     if not TENANT.fullmatch(tenant_id):
@@ -279,7 +293,9 @@ def check_tenant(tenant_id: str) -> None:
 
 
 def sign_in_transport(cloud: CloudConfig) -> "AuthorityTransport":
-    """A transport to an authority, shared by its sign-ins. The caller closes it."""
+    """Return a transport to an authority, to be shared by its credentials. Close it
+    later.
+    """
     from asoreconcile.azure.arm.sign_in_transport import AuthorityTransport
 
     return AuthorityTransport(
@@ -292,11 +308,11 @@ def sign_in_transport(cloud: CloudConfig) -> "AuthorityTransport":
 def identity_options(
     cloud: CloudConfig, transport: SignInTransport = None
 ) -> dict[str, Any]:
-    """Keyword arguments for any credential of azure-identity that signs in at an
+    """Return the keyword arguments for azure-identity credentials that ask an
     authority.
 
-    One try with short time limits: the workqueue waits, not a worker. TLS is verified
-    against the same bundle as ARM's.
+    They allow one try with short time limits: the workqueue waits, not a worker. TLS is
+    verified against the same bundle as ARM's.
     """
     options: dict[str, Any] = {
         "authority": cloud.authority_host,
@@ -317,12 +333,14 @@ def identity_options(
 
 
 def holder(client_id: str, origin: str) -> str:
-    """The owner of a credential, for messages."""
+    """Return the owner of a credential, for messages."""
     return f"client {client_id} ({origin})" if origin else f"client {client_id}"
 
 
 def _vault(*secrets: str) -> Vault:
-    """A separate vault: the objects that use the credential are not known here."""
+    """Return a vault of this credential alone: the objects that use it are not known
+    here.
+    """
     vault = Vault()
     for secret in secrets:
         vault.know(secret)
@@ -330,11 +348,13 @@ def _vault(*secrets: str) -> Vault:
 
 
 class Explained:
-    """A credential whose errors name it and what to do, without secrets.
+    """A token source whose errors name the credential's owner and a remedy, but no
+    secret.
 
-    make: creates azure-identity's credential; called with the first token, as the
-    package takes long to load and a replica that is not the leader never signs in. who:
-    `client <id>`, for messages. advice: what to do after a failure, or "".
+    make: returns azure-identity's credential. It is called for the first token: the
+    package takes long to load, and a replica that does not lead never signs in.
+    who: `client <id>`, for messages.
+    advice: what to do if there is no token, or "".
     """
 
     def __init__(
@@ -360,7 +380,10 @@ class Explained:
         enable_cae: bool = False,
         **options: Any,
     ) -> "AccessToken":
-        """As azure-identity's; raises CredentialError, or StoppedError once closed."""
+        """Return a token; the parameters are azure-identity's.
+
+        Raises CredentialError, or StoppedError once closed.
+        """
         from azure.core.exceptions import AzureError
 
         try:

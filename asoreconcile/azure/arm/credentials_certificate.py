@@ -1,8 +1,9 @@
-"""A service principal with a certificate (mode 2).
+"""A service principal that signs in with a certificate (mode 2).
 
-The content of a Secret or a setting is PEM, with the key in the same text, or PKCS12.
-It is parsed when the credential is made, so that a mistake is reported before any
-request. Rules: R8.1-R8.6.
+The content is as in a Secret or a setting: PEM, with the key in the same text, or
+PKCS12. It is read when the credential is made, so that a mistake is found before Azure
+is asked.
+Rules: R8.1-R8.6.
 """
 
 import base64
@@ -36,8 +37,9 @@ _PASSWORD = "AZURE_CLIENT_CERTIFICATE_PASSWORD"  # noqa: S105 - a setting's name
 class ClientCertificate(Sealed):
     """A service principal that signs its token requests with a certificate's key.
 
-    certificate: PEM or PKCS12, the latter also in base64, as an environment variable
-    holds text only. password: "" for none.
+    certificate: PEM or PKCS12; PKCS12 also in base64, because an environment variable
+    holds text only.
+    password: "" if there is no password.
     """
 
     tenant_id: str
@@ -50,7 +52,7 @@ class ClientCertificate(Sealed):
     origin: str = ""
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":
-        """The token credential.
+        """Return the token source.
 
         Raises CredentialError for a certificate that cannot be read.
         """
@@ -60,9 +62,9 @@ class ClientCertificate(Sealed):
 def client_certificate(
     source: ClientCertificate, transport: SignInTransport = None
 ) -> "TokenCredential":
-    """azure-identity's credential for a service principal with a certificate.
+    """Return azure-identity's credential for a service principal with a certificate.
 
-    Makes no request; raises CredentialError that says what is wrong with the content.
+    Makes no request. Raises CredentialError that says what is wrong with the content.
     """
     check_tenant(source.tenant_id)
     content, password = _content(source.certificate), source.password
@@ -88,7 +90,7 @@ def client_certificate(
 
 
 def _content(certificate: bytes) -> bytes:
-    """The certificate's bytes, with base64 around PKCS12 decoded."""
+    """Return the certificate's bytes, with base64 around PKCS12 decoded."""
     text = b"".join(certificate.split())
     if not text.startswith(_PKCS12_IN_BASE64):
         return certificate
@@ -99,9 +101,10 @@ def _content(certificate: bytes) -> bytes:
 
 
 def check_certificate(content: bytes, password: str, name: str = _CERTIFICATE) -> None:
-    """Raises CredentialError unless there is a certificate with its RSA key.
+    """Raise CredentialError unless the content has a certificate with its RSA key.
 
-    content: PEM or PKCS12. name: of the Secret's key or the setting, for messages.
+    content: PEM or PKCS12.
+    name: the name of the setting or key, for messages.
     """
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
@@ -118,7 +121,7 @@ def check_certificate(content: bytes, password: str, name: str = _CERTIFICATE) -
 
 
 class _UnusableError(Exception):
-    """What is wrong with a certificate."""
+    """A certificate cannot be used; the text says why."""
 
 
 def _pem_key(content: bytes, password: str) -> object:
@@ -147,7 +150,7 @@ def _pem_key(content: bytes, password: str) -> object:
 
 
 def _is_encrypted(pem: bytes) -> bool:
-    """PKCS8 states it in the first line, the older format in a header."""
+    """Return whether a PEM key is encrypted: PKCS8 and the older form both say so."""
     return b"ENCRYPTED" in pem
 
 

@@ -1,4 +1,6 @@
-"""The Azure CLI's sign-in, for the command line tools; the operator does not use it."""
+"""The Azure CLI's sign-in, for commands that a person runs; the operator never
+uses it.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class AzureCli:
-    """The user signed in with `az login`. subscription_id: the one to use, or ""."""
+    """The user who ran `az login`. subscription_id: the subscription to work
+    on, or "".
+    """
 
     subscription_id: str = ""
     cloud: CloudConfig = attrs.field(factory=CloudConfig)
@@ -26,10 +30,10 @@ class AzureCli:
     origin: str = "the Azure CLI"
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":  # noqa: ARG002 - it runs a program
-        """azure-identity's credential that runs `az account get-access-token`.
+        """Return azure-identity's credential that runs `az account get-access-token`.
 
-        Starts no process. `get_token` blocks, and raises CredentialError if there is no
-        `az`, or nobody is signed in.
+        Starts nothing yet. `get_token` blocks, and raises CredentialError if `az` is
+        missing or the user is not signed in.
         """
 
         def make() -> "TokenCredential":

@@ -1,7 +1,7 @@
-"""Credentials without a secret of their own: workload and managed identity.
+"""Credentials without a secret of their own: workload identity and managed identity.
 
-Workload identity (mode 5) sends Entra the token that Kubernetes projects into the pod;
-managed identity (mode 4) gets tokens from the machine's endpoint. Rules: R8.1-R8.6.
+Workload identity (mode 5) shows Entra the token that Kubernetes projects into the pod;
+managed identity (mode 4) asks the machine. Rules: R8.1-R8.6.
 """
 
 from pathlib import Path
@@ -35,7 +35,7 @@ _MACHINE_TIMEOUT_SECONDS = 5
 class WorkloadIdentity:
     """An identity that trusts the cluster's service account tokens.
 
-    token_file: read again for each token from Entra, as Kubernetes replaces it.
+    token_file: read again for each token from Entra, because Kubernetes replaces it.
     """
 
     tenant_id: str
@@ -47,15 +47,15 @@ class WorkloadIdentity:
     origin: str = ""
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":
-        """The token credential; the file is read with the first token."""
+        """Return the token source; the file is not read before the first token."""
         return workload_identity(self, transport)
 
 
 @attrs.frozen
 class ManagedIdentity:
-    """An identity of the machine. client_id: which one; "" is the machine's own.
+    """An identity of the machine. client_id: "" for the machine's own identity.
 
-    Its tenant is the machine's, so none is configured.
+    The tenant is the machine's, so there is no tenant to name.
     """
 
     client_id: str
@@ -65,16 +65,16 @@ class ManagedIdentity:
 
     @property
     def tenant_id(self) -> str:
-        """Empty: the tenant is the machine's."""
+        """Always "": the tenant is the machine's own."""
         return ""
 
     @property
     def additional_tenants(self) -> tuple[str, ...]:
-        """None: an identity of a machine gets tokens of its own tenant alone."""
+        """Always empty: an identity of a machine gets tokens of its own tenant only."""
         return ()
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":  # noqa: ARG002 - it asks no authority
-        """The token credential, which uses the machine's endpoint and not
+        """Return the token source, which asks the machine's endpoint and ignores
         `transport`.
         """
         return managed_identity(self)
@@ -83,10 +83,10 @@ class ManagedIdentity:
 def workload_identity(
     source: WorkloadIdentity, transport: SignInTransport = None
 ) -> "TokenCredential":
-    """azure-identity's credential for a federated token in a file.
+    """Return azure-identity's credential for a federated token in a file.
 
-    Makes no request and reads nothing yet. `get_token` raises CredentialError, also
-    when the file is missing or empty.
+    Makes no request and reads nothing yet. `get_token` raises CredentialError, also if
+    the file is missing or empty.
     """
     check_tenant(source.tenant_id)
     path = Path(source.token_file)
@@ -107,9 +107,9 @@ def workload_identity(
 
 
 def managed_identity(source: ManagedIdentity) -> "TokenCredential":
-    """azure-identity's credential for an identity of the machine.
+    """Return azure-identity's credential for an identity of the machine.
 
-    Makes no request. The endpoint follows from environment variables of the platform.
+    Makes no request. The environment, as the platform sets it, selects the endpoint.
     """
 
     def make() -> "TokenCredential":
@@ -140,10 +140,7 @@ def _managed(source: ManagedIdentity) -> str:
 
 
 def _projected(path: Path) -> str:
-    """The token that Kubernetes put into the file.
-
-    Raises CredentialError.
-    """
+    """Return the token that Kubernetes wrote to the file. Raises CredentialError."""
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_TOKEN_BYTES + 1)

@@ -1,10 +1,10 @@
 """A user-assigned identity from a file of the managed identity data plane (mode 3).
 
-Microsoft's own services fetch an identity's certificate from that data plane and renew
-it in a file. The members used are `client_id`, `tenant_id`, `client_secret` (the
-certificate with its key, PKCS12 or PEM, in base64), `authentication_endpoint` (the
-authority of the identity's region) and `not_before`. As in the Go module
-Azure/msi-dataplane.
+Microsoft's own services fetch the certificate of an identity from that data plane and
+renew it in a file. These members are read: `client_id`, `tenant_id`, `client_secret`
+(the certificate with its key, PKCS12 or PEM, in base64), `authentication_endpoint` (the
+authority of the identity's region) and `not_before`. The format is that of the Go
+module Azure/msi-dataplane.
 """
 
 import base64
@@ -52,11 +52,11 @@ _MEMBERS = (
 
 @attrs.frozen
 class IdentityFile:
-    """A user-assigned identity whose certificate is in a file that another service
+    """A user-assigned identity whose certificate is in a file that another program
     renews.
 
-    Tokens are of the file's tenant and client. client_id, tenant_id: from the settings
-    or the Secret; the budget of requests is counted by client_id.
+    client_id, tenant_id: the ids in the settings or the Secret; requests are counted
+    for this client id. Tokens are of the file's tenant and client.
     """
 
     file: str
@@ -68,13 +68,13 @@ class IdentityFile:
 
     @property
     def additional_tenants(self) -> tuple[str, ...]:
-        """None: such an identity gets tokens of its own tenant alone."""
+        """Always empty: such an identity gets tokens of its own tenant only."""
         return ()
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":
-        """Reads the file; raises CredentialError for one that cannot be used.
+        """Read the file; raise CredentialError if it cannot be used.
 
-        transport: not used, as the file names an authority of its own.
+        transport: not used, because the file names its own authority.
         """
         del transport
         return RenewedIdentity(self)
@@ -83,9 +83,9 @@ class IdentityFile:
 class RenewedIdentity:
     """A credential that follows its file. Thread-safe.
 
-    The file is checked before each token (once an hour). A certificate with a later
-    start than the one in use replaces it; an older one, or an unusable file, does not,
-    and is logged as a warning.
+    The file is checked before each token (once an hour). A certificate that begins
+    later than the one in use replaces it. An older certificate, or a file that cannot
+    be used, does not replace it and is logged as a warning.
     """
 
     def __init__(self, source: IdentityFile) -> None:
@@ -96,7 +96,10 @@ class RenewedIdentity:
         self._credential = self._made(self._identity)
 
     def get_token(self, *scopes: str, **options: Any) -> "AccessToken":
-        """As azure-identity's; raises CredentialError, or StoppedError once closed."""
+        """Return a token; the parameters are azure-identity's.
+
+        Raises CredentialError, or StoppedError once closed.
+        """
         return self._current().get_token(*scopes, **options)
 
     def __repr__(self) -> str:
@@ -223,7 +226,7 @@ class RenewedIdentity:
 
 @attrs.frozen
 class _Identity(Sealed):
-    """The content of the file. secret: the certificate, still encoded."""
+    """The content of the file. secret: the certificate as the file has it."""
 
     client_id: str
     tenant_id: str

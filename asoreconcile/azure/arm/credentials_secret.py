@@ -1,7 +1,7 @@
-"""Reading a credential out of a Secret's data.
+"""Read a credential from the data of a Secret.
 
-The keys are ASO's; those present determine the kind of credential (R8.3). All mistakes
-are found before one is reported; no value is ever quoted. Pure.
+The keys are ASO's, and the present keys decide the kind of credential (R8.3). All
+mistakes are reported together; no value is ever quoted. Pure.
 """
 
 import re
@@ -55,17 +55,20 @@ _SUBSCRIPTION = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def secret_values(data: Mapping[str, bytes]) -> list[str]:
-    """The secret values in a credential Secret; ids and addresses are not secret."""
+    """Return the secret values of a credential Secret; ids and addresses are not
+    secret.
+    """
     values = (data.get(key, b"") for key in (_SECRET, _CERTIFICATE, _PASSWORD))
     return [value.decode("utf-8", "replace").strip() for value in values if value]
 
 
 @attrs.frozen
 class SecretRules:
-    """What the operator's settings say about credentials in Secrets.
+    """The operator's settings for credentials in Secrets.
 
-    cloud: for Secrets that name none. allow_clouds: whether a Secret may name one
-    (ALLOW_MULTI_ENV_MANAGEMENT). token_file: workload identity's.
+    cloud: the cloud for Secrets that name none.
+    allow_clouds: whether a Secret may name a cloud (ALLOW_MULTI_ENV_MANAGEMENT).
+    token_file: the token file of workload identity.
     """
 
     cloud: CloudConfig = attrs.field(factory=CloudConfig)
@@ -76,13 +79,14 @@ class SecretRules:
 def credential_in(
     data: Mapping[str, bytes], rules: SecretRules, *, origin: str
 ) -> CredentialSource:
-    """The credential that a Secret's decoded data describes.
+    """Return the credential that a Secret's decoded data describes.
 
     origin: the Secret's name, for messages.
 
-    A client secret wins over a certificate, that over an identity's file, that over
-    AUTH_MODE=podidentity, and without any of them it is workload identity.
-    Raises CredentialError that names every problem. Rules: R8.3, R8.5.
+    A client secret wins over a certificate, which wins over an identity's file, which
+    wins over AUTH_MODE=podidentity; without any of them it is workload identity. Rules:
+    R8.3, R8.5.
+    Raises CredentialError that names every problem.
     """
     reader = _Reader(data)
     source = _source(reader, rules, origin)
@@ -92,8 +96,10 @@ def credential_in(
 
 
 def entra_app_in(data: Mapping[str, bytes]) -> str:
-    """The application for requests to Microsoft Graph with a Secret's credential, in
-    place of AZURE_CLIENT_ID; "" to use that. Raises CredentialError.
+    """Return the application that calls Microsoft Graph instead of AZURE_CLIENT_ID, or
+    "".
+
+    Raises CredentialError.
     """
     given = data.get(ENTRA_APP_ID, b"").decode("utf-8", "replace").strip()
     try:
@@ -103,19 +109,23 @@ def entra_app_in(data: Mapping[str, bytes]) -> str:
 
 
 def application_id(text: str) -> str:
-    """The id of an application. Raises ValueError."""
+    """Return the text if it is an application's id. Raises ValueError."""
     if not _APPLICATION.fullmatch(text):
         raise ValueError("the text is no application's id: write its GUID")
     return text
 
 
 def tenants_in(text: str) -> tuple[str, ...]:
-    """The tenants of AZURE_ADDITIONAL_TENANTS, a comma list; empty items drop out."""
+    """Return the tenants in AZURE_ADDITIONAL_TENANTS, a comma list without
+    empty items.
+    """
     return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 
 def tenants_problem(tenants: tuple[str, ...]) -> str:
-    """Why AZURE_ADDITIONAL_TENANTS cannot be used; "" when it can. Pure. Rule: H5."""
+    """Return why AZURE_ADDITIONAL_TENANTS cannot be used; "" if it can. Pure.
+    Rule: H5.
+    """
     strange = [t for t in tenants if t != ANY_TENANT and not TENANT.fullmatch(t)]
     if strange:
         # It becomes a segment of the token endpoint's path.
@@ -129,7 +139,7 @@ def tenants_problem(tenants: tuple[str, ...]) -> str:
 
 
 def subscription_problem(subscription_id: str) -> str:
-    """Why a text cannot be a subscription id; "" when it can. Pure."""
+    """Return why a text cannot be a subscription id; "" if it can. Pure."""
     if _SUBSCRIPTION.fullmatch(subscription_id):
         return ""
     return "is no subscription id: write the GUID alone"
@@ -177,7 +187,9 @@ class _Reader:
         return self._data.get(key, b"")
 
     def line(self, key: str) -> str:
-        """A value without a final line break; leading and trailing blanks are kept."""
+        """Return a value that may begin and end with blanks, without surrounding line
+        breaks.
+        """
         try:
             return self.content(key).decode().strip("\r\n")
         except UnicodeDecodeError:

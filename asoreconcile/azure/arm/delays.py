@@ -1,6 +1,6 @@
-"""Computes delays: the server's, and our own without one.
+"""Compute delays: what a server asked for, else our own choice. Pure; nothing sleeps.
 
-Pure; nothing here sleeps. Rules: L17, T6, T9.
+Rules: L17, T6, T9.
 """
 
 import math
@@ -37,11 +37,14 @@ _LATER_READS_PER_SECOND = 18.75
 def retry_after_seconds(
     headers: Mapping[str, str], *, now: datetime | None = None
 ) -> float | None:
-    """The delay in `retry-after`, in seconds from 0 to an hour; None without one.
+    """Return the delay that `retry-after` asks for, from 0 s to an hour; None without
+    one.
 
-    headers: keys lower-case. Seconds (also with a fraction) or an HTTP date, which is
-    measured against the answer's own `date`, else `now`. `retry-after-ms` and
-    `x-ms-retry-after-ms` win over it. Garbage and negatives count as absent.
+    headers: keys in lower case. The value is a number of seconds (also with a fraction)
+    or an HTTP date, which is compared with the response's own `date`, else with `now`.
+
+    `retry-after-ms` and `x-ms-retry-after-ms` win over it. Invalid and negative values
+    count as absent.
     """
     asked = _asked_seconds(headers, now=now)
     return None if asked is None else min(asked, _MOST_ASKED_SECONDS)
@@ -68,10 +71,14 @@ def _asked_seconds(headers: Mapping[str, str], *, now: datetime | None) -> float
 def next_poll_delay(
     headers: Mapping[str, str], polls: int, *, now: datetime | None = None
 ) -> float:
-    """Seconds to wait before reading an operation's status again. Rule: L17.
+    """Return the seconds to wait before the next read of an operation's status. Rule:
+    L17.
 
-    headers: of the last answer, keys lower-case. polls: polls already made, from 0;
-    used only without a `retry-after`: then 1, 2, 4, .. 30 s. Returns 1.0-600.0.
+    headers: headers of the last response, keys in lower case.
+    polls: number of polls already made, from 0; used only without a `retry-after`: then
+    1, 2, 4, .. 30 s.
+
+    The result is between 1.0 and 600.0.
     """
     asked = retry_after_seconds(headers, now=now)
     if asked is None:
@@ -80,7 +87,7 @@ def next_poll_delay(
 
 
 def own_delay(polls: int) -> float:
-    """1, 2, 4, .. 30 s by the number of polls made. Rule: L17."""
+    """Return 1, 2, 4, .. 30 s, depending on the number of polls made. Rule: L17."""
     return min(2.0 ** min(max(polls, 0), 10), _MAX_OWN_DELAY_SECONDS)
 
 
@@ -92,13 +99,17 @@ def stretched(
     reads_to_end: int | None = None,
     is_first: bool = False,
 ) -> float:
-    """A poll delay long enough that all open operations share the reads. Rule: T9.
+    """Return a poll delay that is long enough for all operations to share the reads.
+    Rule: T9.
 
-    open_operations: running ones of this subscription and identity. reads_left: how
-    many reads ARM still allows this identity; None until ARM has reported it, and then
-    there is no shortage. reads_to_end: how many reads each operation needs if it has
-    ended by then, the poll included; None if it may need more. is_first: it was not
-    polled yet. Never shorter than `delay_seconds`.
+    open_operations: number of running operations of this subscription and identity.
+    reads_left: number of reads that ARM still allows for this identity; None if
+    unknown, and then the delay is not stretched.
+    reads_to_end: number of reads that each operation needs if it has ended by then,
+    including the poll; None if it probably needs more.
+    is_first: true if the operation has not been polled yet.
+
+    The result is never shorter than `delay_seconds`.
     """
     if reads_left is None:
         return delay_seconds

@@ -1,6 +1,6 @@
-"""The ARM host that gets our token: builds URLs on it, and checks URLs from answers.
+"""The one ARM host that gets the token: build URLs on it and check received ones. Pure.
 
-Pure. Rules: H4, I3, L4, L19, L21, Q1, D22.
+Rules: H4, I3, L4, L19, L21, Q1, D22.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,14 +15,15 @@ from asoreconcile.base.recent import recent
 
 
 class EndpointError(AsoreconcileError):
-    """An ARM endpoint that cannot be used."""
+    """The ARM endpoint cannot be used."""
 
 
 def problem_of(url: str) -> str:
-    """Why a token cannot be sent to an address; "" if it can.
+    """Return why a token cannot be sent to an address; "" if it can.
 
-    The text is a clause that follows the setting's name, and never quotes the address,
-    which may contain a password. A token must not be sent unencrypted.
+    The text continues a sentence that begins with the address's name. It quotes
+    nothing, because the address may contain a password. A token must not travel
+    unencrypted.
     """
     if problem := problem_of_name(url):
         return problem
@@ -43,7 +44,7 @@ def problem_of(url: str) -> str:
 
 
 def problem_of_name(text: str) -> str:
-    """Why a text cannot be an address or part of one; "" if it can."""
+    """Return why a text is neither an address nor part of one; "" if it may be."""
     if not text.isascii() or not text.isprintable() or " " in text:
         return "must be printable ASCII without blanks"
     return ""
@@ -67,10 +68,10 @@ def _authorities(hosts: Iterable[str]) -> frozenset[str]:
 
 @attrs.frozen
 class Endpoint:
-    """Where ARM is: `https://management.azure.com`.
+    """The address of ARM: `https://management.azure.com`.
 
     also: further hosts (`host` or `host:port`) that monitors may name; none by default,
-    because every polled host gets the token (L21).
+    because each such host gets the token (L21).
     """
 
     url: str = attrs.field(converter=_stripped, validator=_https)
@@ -83,7 +84,7 @@ class Endpoint:
         *,
         query: Mapping[str, str] | None = None,
     ) -> str:
-        """The URL of an id (not encoded) or path, with api-version and query."""
+        """Return the URL of an id (not encoded) or path, with api-version and query."""
         members = {"api-version": api_version} if api_version else {}
         members.update(query or {})
         text = "&".join(
@@ -95,7 +96,9 @@ class Endpoint:
         return f"{self.url}{url_path(path)}{'?' + text if text else ''}"
 
     def serves(self, url: str) -> bool:
-        """Whether a URL is on this host (or an allowed one), so gets the token. H4."""
+        """Return whether a URL is on this host or an allowed one, and so gets the
+        token. H4.
+        """
         # The usual case: the host ends at that slash, whatever follows it.
         if url.startswith(f"{self.url}/") and _is_plain(url):
             return True
@@ -114,10 +117,11 @@ class Endpoint:
         return authority == home or authority in self.also
 
     def resolved(self, url: str) -> str:
-        """A URL from a header made absolute: relative ones are on this host (D22).
+        """Return the absolute form of a URL from a header: relative ones are on this
+        host (D22).
 
-        Absolute URLs are returned unchanged, byte for byte (L19), and so are invalid
-        ones: `serves` refuses them.
+        Absolute URLs are returned unchanged (L19), and so are texts that are not URLs:
+        `serves` refuses them.
         """
         try:
             return url if urlsplit(url).scheme else urljoin(self.url + "/", url)
@@ -126,10 +130,10 @@ class Endpoint:
 
 
 def is_same_resource(url: str, request_url: str) -> bool:
-    """Whether a monitor URL is the resource itself, not an operation.
+    """Return whether a monitor is the resource itself, not the status of an operation.
 
-    The same path without case, and no query but an api-version: with another member
-    (`asyncId`) the query is part of the monitor's identity (L4, L9, L14).
+    This is the case if the paths are the same without case and the query has only an
+    api-version: any other member (`asyncId`) identifies a monitor (L4, L9, L14).
     """
     try:
         ours, theirs = urlsplit(request_url), urlsplit(url)
@@ -152,13 +156,13 @@ def _quoted(text: str) -> str:
 
 
 def _is_plain(url: str) -> bool:
-    """Whether all libraries parse the same host and path from it."""
+    """Return whether all libraries read the same host and path in the URL."""
     return url.isascii() and url.isprintable() and " " not in url and "\\" not in url
 
 
 @lru_cache(maxsize=64)
 def _home(url: str) -> str:
-    """Parsed once for all requests to an endpoint."""
+    """Return the authority of an endpoint; cached, because each request needs it."""
     return _authority(urlsplit(url))
 
 

@@ -1,8 +1,8 @@
-"""Parses an ARM error body, in every form that Azure uses.
+"""Read ARM error bodies, in every form that Azure uses.
 
-Nested under `error` or at top level, in small letters or capitals, problem+json, a bare
-message, an HTML page, nothing at all. Never raises: the caller has the HTTP status
-whatever the body is. Pure. Rules: E1-E5.
+The error may be nested under `error` or at top level, in any letter case, problem+json,
+a bare message, an HTML page, or empty. Reading never raises. The caller keeps the HTTP
+status, which no body hides. Pure. Rules: E1-E5.
 """
 
 from collections.abc import Iterator
@@ -23,12 +23,13 @@ _MAX_DEPTH = 8
 
 @attrs.frozen
 class ErrorBody:
-    """code, message: as the outermost error object states them, with defaults.
+    """The content of an error body.
 
-    target: what the error is about, or "".
-    codes: every code stated, the outermost first, the most specific last (E3).
+    code, message: from the outermost error object, with defaults.
+    target: the part of the request that the error is about, or "".
+    codes: every code in the body, the outermost first, the most specific last (E3).
     policies: display names of the policies that denied the request (E4).
-    understood: the body was JSON; without it the message is the body's text.
+    understood: true if the body was JSON; else the message is the body's text.
     """
 
     code: str
@@ -41,7 +42,7 @@ class ErrorBody:
 
 
 def read(answer: ArmResponse) -> ErrorBody:
-    """The error in an answer's body."""
+    """Return the error in a response's body."""
     try:
         document = answer.document
     except BrokenBodyError:
@@ -53,7 +54,7 @@ def read(answer: ArmResponse) -> ErrorBody:
 
 
 def of(document: Any) -> ErrorBody:
-    """The error in a JSON body; see `ErrorBody`."""
+    """Return the error in a JSON body."""
     fault = _fault(document)
     if isinstance(fault, str):
         return ErrorBody(UNKNOWN_CODE, _cut(fault) or NO_MESSAGE)
@@ -70,7 +71,9 @@ def of(document: Any) -> ErrorBody:
 
 
 def _fault(document: Any) -> Any:
-    """The error object: nested `error` wins over top level; a string is a message."""
+    """Return the error object: a nested `error` wins over top level; a string is a
+    message.
+    """
     if not isinstance(document, dict):
         return document if isinstance(document, str) else {}
     nested = _folded(document).get("error")
@@ -82,7 +85,7 @@ def _fault(document: Any) -> Any:
 
 
 def _folded(value: Any) -> dict[str, Any]:
-    """An object's members by lower-case key; the first spelling wins."""
+    """Return an object's members by lower-case key; the first spelling wins."""
     folded: dict[str, Any] = {}
     if isinstance(value, dict):
         for name, member in value.items():

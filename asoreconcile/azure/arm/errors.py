@@ -1,10 +1,10 @@
-"""The exceptions for ARM's failures: the message, its origin, and the request.
+"""ARM's failures, each with its request and the host that stated it.
 
     AsoreconcileError
-    ├── ArmError            ARM (or what is in front of it) answered with a failure
-    └── ArmTransportError   no answer; the request may have been executed or not
+    ├── ArmError            ARM (or a proxy in front of it) responded with a failure
+    └── ArmTransportError   no response; the request may have been executed or not
 
-`arm.classification` decides about retries. Rules: E1-E3, E6, L15, L24, T5, V8.
+`arm.classification` decides how each is retried. Rules: E1-E3, E6, L15, L24, T5, V8.
 """
 
 import re
@@ -49,19 +49,20 @@ _SIGNATURE = re.compile(r"([?&](?:c|s|h|sig|t)=)[^&\s\"']+")
 
 
 class ArmError(AsoreconcileError):
-    """A failure that ARM reported, for a request or at an operation's end.
+    """A failure that ARM stated, in a response or as the end of an operation.
 
-    status: HTTP status of the answer; 200 for an operation that failed.
+    status: HTTP status of the response; 200 for an operation that failed.
     code, message: for the condition, as Azure wrote them; never empty.
-    codes: every code in the answer, the most specific last.
-    target: what the error is about, or "".
-    body: the answer's text, for the log: up to 128 Ki characters.
-    retry_after_seconds: what the server asked for, or None.
-    request_id: Azure's own, "" without one. correlation_id, client_request_id: as the
-    answer repeats them, else as they were sent (H1).
+    codes: every code in the response, the most specific last.
+    target: the part of the request that the error is about, or "".
+    body: the response's text, for the log: up to 128 Ki characters.
+    retry_after_seconds: the delay that the server asked for, or None.
+    request_id: Azure's own, "" without one.
+    correlation_id, client_request_id: as the response repeats them, else as they were
+    sent (H1).
     method, url: of the request; the URL without its query, which may be signed.
-    understood: the body was JSON. is_foreign: the answer is not from Azure
-    (`ArmResponse`).
+    understood: true if the body was JSON.
+    is_foreign: true if the response is not from Azure (`ArmResponse.is_foreign`).
     """
 
     def __init__(
@@ -99,8 +100,8 @@ class ArmError(AsoreconcileError):
 
     @property
     def is_not_found(self) -> bool:
-        """Azure says that the resource does not exist (404); a proxy's page does not
-        count.
+        """Whether Azure said that the resource does not exist (404); false for a
+        proxy's page.
         """
         return self.status == 404 and not self.is_foreign
 
@@ -111,26 +112,30 @@ class ArmError(AsoreconcileError):
 
     @property
     def is_busy_object(self) -> bool:
-        """Only this one resource is busy (E6, T5)."""
+        """Whether this resource is busy and others are not (E6, T5)."""
         return not _BUSY.isdisjoint((self.code, *self.codes))
 
     @property
     def is_throttled(self) -> bool:
-        """The caller sent too many requests: hold back its other ones, too (T5)."""
+        """Whether the caller sent too many requests: hold back its other requests too
+        (T5).
+        """
         return self.status == 429 and not self.is_busy_object
 
     @property
     def is_transient(self) -> bool:
-        """It says nothing about the resource: send the same request later (L15)."""
+        """Whether the failure says nothing about the resource: retry the same request
+        (L15).
+        """
         return is_transient_status(self.status)
 
 
 class ArmTransportError(AsoreconcileError):
-    """There was no usable answer.
+    """There was no usable response.
 
-    sent: "no" when the request cannot have reached ARM, "maybe" otherwise: a write may
-    have happened, and a GET shows it (V8).
-    correlation_id, client_request_id: as sent; Azure's logs have them if the request
+    sent: "no" if the request cannot have reached ARM, else "maybe": a write may have
+    been executed, and a GET shows it (V8).
+    correlation_id, client_request_id: as sent; Azure's logs contain them if the request
     arrived.
     """
 
@@ -156,7 +161,7 @@ class ArmTransportError(AsoreconcileError):
 def parse_fault(
     answer: ArmResponse, *, method: str = "", url: str = "", now: datetime | None = None
 ) -> ArmError:
-    """The error in an answer; works for any answer, never raises."""
+    """Return the error in a response; works for any response, never raises."""
     return _error(error_body.read(answer), answer, method=method, url=url, now=now)
 
 
@@ -168,10 +173,10 @@ def operation_fault(
     method: str = "",
     url: str = "",
 ) -> ArmError:
-    """The error of an operation that failed. Rule: L24, R4.9.
+    """Return the error of an operation that failed. Rule: L24, R4.9.
 
-    document: the status body, or the resource. word: its terminal status word, which is
-    the code if there is no error object.
+    document: the status body, or the resource.
+    word: the operation's final status, which becomes the code if no error is stated.
     """
     stated = _stated_error(document)
     if stated is None:
@@ -186,13 +191,13 @@ def operation_fault(
 def protocol_fault(
     answer: ArmResponse, message: str, *, method: str, url: str
 ) -> ArmError:
-    """The error of an answer that breaks ARM's contract (L14)."""
+    """Return the error for a response that breaks ARM's contract (L14)."""
     envelope = ErrorBody(UNKNOWN_CODE, message, understood=False)
     return _error(envelope, answer, method=method, url=url, now=None)
 
 
 def stated_object(answer: ArmResponse, *, method: str, url: str) -> JsonObject:
-    """The body of an answer, which must be a JSON object; raises ArmError otherwise."""
+    """Return the body of a response that must be a JSON object; else raise ArmError."""
     problem = f"the answer is no JSON object{PERHAPS_A_PROXY}"
     try:
         document = answer.json_object
@@ -204,10 +209,10 @@ def stated_object(answer: ArmResponse, *, method: str, url: str) -> JsonObject:
 
 
 def stated_resource(body: JsonObject, *, url: str) -> JsonObject:
-    """The body of a GET, if it is a resource; raises ArmError otherwise (L14).
+    """Return the body of a GET if it is a resource; else raise ArmError (L14).
 
-    A resource without a provisioningState counts as succeeded, so `{}` must not count
-    as a resource.
+    A resource without a state counts as succeeded, so `{}` must not count as a
+    resource.
     """
     if not is_resource(body):
         raise protocol_fault(ArmResponse(200), NO_RESOURCE, method="GET", url=url)
@@ -215,22 +220,22 @@ def stated_resource(body: JsonObject, *, url: str) -> JsonObject:
 
 
 def is_resource(body: JsonObject | None) -> bool:
-    """Whether a body is a resource: it has an id, name or properties (L14)."""
+    """Return whether a body is a resource: it has an id, name or properties (L14)."""
     return body is not None and not _MARKS.isdisjoint(body)
 
 
 def is_transient_status(status: int) -> bool:
-    """True for statuses after which the same request may succeed without any change."""
+    """Return whether the same request may succeed later without any change."""
     return status in _TRANSIENT or status >= 500
 
 
 def without_query(url: str) -> str:
-    """A URL fit for logs: monitors carry signatures in their query."""
+    """Return a URL fit for logs: the query of a monitor contains signatures."""
     return url.partition("?")[0].partition("#")[0]
 
 
 def _stated_error(document: JsonObject) -> JsonObject | str | None:
-    """The `error` of a failed operation, if it is not empty (L24)."""
+    """Return the `error` of a failed operation, if it is not empty (L24)."""
     properties = document.get("properties")
     for holder in (document, properties if isinstance(properties, dict) else {}):
         stated = holder.get("error")

@@ -2,9 +2,10 @@
 
 An id is `{scope}/providers/{namespace}/{type}/{name}(/{type}/{name})*`; the scope is
 empty (tenant), a subscription, a resource group, a management group, or any resource
-(extension). Compared without case, kept as written, never URL-encoded. Pure; safe from
-any thread. A reconcile parses one id a dozen times, so results are cached (`recent`).
-Rules: I1-I3.
+(extension). Ids are compared without case, kept as written, and never URL-encoded.
+
+Pure; safe from any thread. One reconcile parses the same id a dozen times, so results
+are cached. Rules: I1-I3.
 """
 
 import unicodedata
@@ -24,7 +25,7 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 class ArmIdError(AsoreconcileError):
-    """A text that is not an ARM id; the message says why."""
+    """The text is not an ARM id; the message says why."""
 
 
 @attrs.frozen
@@ -32,12 +33,12 @@ class ArmId:
     """A parsed id; two that differ only in case are equal and hash alike (I2).
 
     text: the id, case preserved, without empty segments or a final slash.
-    scope: the text before the last `/providers/`; "" is the tenant. For ids without one
-    (subscriptions, resource groups) it is the id of their container.
+    scope: the text before the last `/providers/`; "" is the tenant. For ids without a
+    provider (subscriptions, resource groups), the text of the enclosing scope.
     namespace: such as `Microsoft.Network`; `Microsoft.Resources` for subscriptions,
     resource groups and providers themselves.
-    types, names: equally long, outermost first. A name is "" when the id ends on a
-    type (`.../virtualNetworks`).
+    types, names: equally long, outermost first. A name is "" if the id ends with a type
+    (`.../virtualNetworks`).
     """
 
     text: str = attrs.field(eq=str.lower)
@@ -61,12 +62,12 @@ class ArmId:
 
     @property
     def subscription_id(self) -> str | None:
-        """The subscription that the id begins with; None for ids outside of one."""
+        """The subscription that the id begins with; None outside of a subscription."""
         return _value_after(self._segments, "subscriptions", index=0)
 
     @property
     def resource_group(self) -> str | None:
-        """The resource group's name; None for ids outside of one."""
+        """The resource group's name; None outside of a resource group."""
         return _value_after(self._segments, "resourcegroups", index=2)
 
     @property
@@ -78,11 +79,11 @@ class ArmId:
         return parse(self.scope) if self.scope else None
 
     def child(self, type_: str, name: str) -> "ArmId":
-        """The id of a nested resource: one more type and name."""
+        """Return the id of a nested resource: one more type and name."""
         return parse(f"{self.text}/{type_}/{name}")
 
     def extension(self, namespace: str, type_: str, name: str) -> "ArmId":
-        """The id of an extension resource that hangs off this one."""
+        """Return the id of an extension resource of this resource."""
         return parse(f"{self.text}/providers/{namespace}/{type_}/{name}")
 
     @property
@@ -92,7 +93,7 @@ class ArmId:
 
 @recent
 def parse(text: str) -> ArmId:
-    """Read an ARM id of any scope; raises ArmIdError. Rule: I1.
+    """Return the parsed form of an ARM id of any scope; raises ArmIdError. Rule: I1.
 
     Empty segments are dropped; a trailing type without a name gets the name "".
     """
@@ -111,8 +112,7 @@ def parse(text: str) -> ArmId:
 
 @recent
 def parse_stated(text: str) -> ArmId:
-    """`parse` for an id that a person wrote: no segment may change the path, such as
-    `..`.
+    """Return the parsed form of an id that a user wrote, with every segment checked.
 
     Raises ArmIdError.
     """
@@ -123,10 +123,10 @@ def parse_stated(text: str) -> ArmId:
 
 
 def segment_problem(name: str) -> str:
-    """Why a name cannot be one segment of an id, as a clause; "" when it can.
+    """Return why a name cannot be one segment of an id, as a clause; "" if it can.
 
-    A slash would make several segments, and so another resource; servers resolve `..`;
-    invisible characters cannot be compared by eye.
+    A slash would make several segments, and so address another resource; servers
+    resolve `..`; invisible characters cannot be compared.
     """
     if not name:
         return "is empty"
@@ -143,32 +143,32 @@ def segment_problem(name: str) -> str:
 
 
 def same(a: str, b: str) -> bool:
-    """Whether two ids name one resource, ignoring case. Rule: I2."""
+    """Return whether two ids name one resource, ignoring case. Rule: I2."""
     return key(a) == key(b)
 
 
 @recent
 def key(text: str) -> str:
-    """An id as a dict key: lower-case, no empty segments."""
+    """Return the form of an id for use as a dict key: lower case, no empty segments."""
     return "/" + "/".join(part for part in text.lower().split("/") if part)
 
 
 @recent
 def subscription_of(text: str) -> str | None:
-    """The subscription of an id or of a URL path; None under the tenant."""
+    """Return the subscription of an id or of a URL path; None under the tenant."""
     return _value_after(
         [part for part in text.split("/") if part], "subscriptions", index=0
     )
 
 
 def is_resource_group(arm_id: ArmId) -> bool:
-    """True for the id of a group itself, not of a resource in it."""
+    """Return whether the id is that of a resource group, not of a resource in it."""
     return arm_id.type.lower() == "microsoft.resources/resourcegroups"
 
 
 @recent
 def url_path(text: str) -> str:
-    """The URL path of an id: each segment percent-encoded once. Rule: I3.
+    """Return the URL path of an id: each segment percent-encoded once. Rule: I3.
 
     Segments `.` and `..` are encoded to `%2E`, so that no HTTP library resolves them.
     """
@@ -183,7 +183,9 @@ def _encoded(segment: str) -> str:
 
 
 def _last_providers(segments: list[str]) -> int | None:
-    """The index of the last `providers` that is a keyword, not a name or a type."""
+    """Return the index of the last `providers` that is a keyword, not a name or
+    a type.
+    """
     found = None
     index = 0
     while index < len(segments):

@@ -1,4 +1,4 @@
-"""urllib3 connections that keep to the time limit of their call (`call_limit`)."""
+"""urllib3 connections that obey the time limit of the current call (`call_limit`)."""
 
 import socket
 from http.client import HTTPResponse
@@ -17,7 +17,9 @@ from asoreconcile.base.call_limit import Call, open_socket
 
 
 class LimitedResponse(HTTPResponse):
-    """`http.client`'s response; stops reading at the call's limit, headers included."""
+    """`http.client`'s response; reading stops when the call's time is over, even in the
+    head.
+    """
 
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
@@ -27,7 +29,7 @@ class LimitedResponse(HTTPResponse):
 
 
 class _Limited(RawIOBase):
-    """silence_seconds: the socket's time-out before the first read."""
+    """A raw stream whose reads end when the call's time is over."""
 
     def __init__(self, raw: RawIOBase, sock: socket.socket, call: Call) -> None:
         super().__init__()
@@ -53,13 +55,17 @@ class _Limited(RawIOBase):
 
 
 class LimitedConnection(HTTPConnection):
-    """A connection that connects, sends and reads within its call's limit."""
+    """A connection that obeys the call's limit while connecting, sending and
+    receiving.
+    """
 
     response_class = LimitedResponse
     _half_open: socket.socket | None = None
 
     def connect(self) -> None:
-        """Connect within the call's remaining time; raises urllib3's time-out error."""
+        """Connect within the call's remaining time; a time-out raises urllib3's
+        exceptions.
+        """
         call = call_limit.current()
         try:
             super().connect()
@@ -74,7 +80,7 @@ class LimitedConnection(HTTPConnection):
             half_open.close()
 
     def putrequest(self, *args: Any, **options: Any) -> None:
-        """Begin a request, with sends limited to the call's remaining time."""
+        """Begin a request whose sends wait no longer than the call may."""
         _limit_sending(call_limit.current(), self.sock)
         super().putrequest(*args, **options)
 
@@ -113,7 +119,9 @@ class LimitedTlsConnection(LimitedConnection, HTTPSConnection):
 
 
 def _limit_sending(call: Call | None, connected: socket.socket | None) -> None:
-    """connected: None for a connection that opens with the first send."""
+    """Set the call's limit. connected: None if the connection opens with the first
+    send.
+    """
     if call is None or connected is None:
         return
     call.uses(connected)

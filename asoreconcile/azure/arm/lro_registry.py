@@ -1,8 +1,9 @@
-"""Counts the long-running operations that one identity polls, by subscription.
+"""Count the long-running operations that one identity polls, by subscription.
 
-Their polls are reads from one budget: the more operations there are and the fewer reads
-are left, the longer all wait between two polls. Operations that are no longer polled
-are dropped. Rule: T9.
+Each poll is a read from one budget: with more operations and fewer reads left, the
+delay between two polls grows. Operations that are no longer polled are removed
+automatically.
+Rule: T9.
 """
 
 import threading
@@ -17,7 +18,7 @@ _SWEEP_SECONDS = 60.0
 
 
 class LroRegistry:
-    """The running operations of one identity, and when each is polled next.
+    """The running operations of one identity, and the time of each next poll.
 
     Thread-safe; never blocks.
     """
@@ -38,11 +39,12 @@ class LroRegistry:
         reads_to_end: int | None = None,
         is_first: bool = False,
     ) -> float:
-        """Record a running operation; returns the delay before its next poll.
+        """Record a running operation; return the delay before its next poll.
 
-        id_: the client request id of its first request. delay_seconds: the delay if it
-        were the only one. reads_left: the remaining reads that ARM reports.
-        reads_to_end, is_first: as of `delays.stretched`.
+        id_: the client request id of its first request.
+        delay_seconds: the delay if it were the only operation.
+        reads_left: the number of reads that ARM still allows.
+        reads_to_end, is_first: as in `delays.stretched`.
         """
         with self._lock:
             now = self._clock.monotonic()
@@ -61,13 +63,15 @@ class LroRegistry:
             return delay
 
     def ended(self, subscription: str, id_: str) -> None:
-        """Forget an operation, if it was known."""
+        """Remove an operation if it is known."""
         with self._lock:
             open_ = self._due.get(subscription.lower(), {})
             open_.pop(id_, None)
 
     def count(self, subscription: str) -> int:
-        """Operations that run in a subscription now; compared without case."""
+        """Return the number of operations that run in a subscription; compared without
+        case.
+        """
         with self._lock:
             return len(self._due.get(subscription.lower(), {}))
 

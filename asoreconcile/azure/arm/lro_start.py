@@ -1,9 +1,10 @@
-"""Interprets the answer to a PUT, PATCH, POST or DELETE: ended, or to be polled.
+"""Interpret the response to a PUT, PATCH, POST or DELETE: finished, or to be polled.
 
-The first half of the state machine; `arm.polling` is the second. Pure. Of several
-statements the first in this order counts: the resource's own terminal
-provisioningState, `Azure-AsyncOperation`, `Operation-Location`, `Location`, the
-resource's running provisioningState, silence (which means done).
+This is the first half of the state machine; `arm.polling` is the second. Pure. If a
+response makes several statements, the first in this order counts: the resource's own
+terminal provisioningState, `Azure-AsyncOperation`, `Operation-Location`, `Location`,
+the resource's running provisioningState, none (which means finished).
+
 Rules: L1-L9, L17, L21, V5, V6, D6, D22.
 """
 
@@ -50,11 +51,14 @@ def parse_initial_response(
     client_request_id: str = "",
     now: datetime | None = None,
 ) -> ArmOutcome:
-    """The outcome of a first request. Rules: L1-L9.
+    """Return the outcome of a first request. Rules: L1-L9.
 
-    method: in capitals. url: of the request, with its query. now: for dates in
-    `retry-after`. A refusal (status 300 and more) is Failed, and so is an answer that
-    is not Azure's; a DELETE answered 404 is Done (V5).
+    method: in capitals.
+    url: of the request, with its query.
+    now: the time that dates in `retry-after` are compared with.
+
+    A refusal (status 300 and more) is Failed, and so is a response that is not from
+    Azure; a DELETE with status 404 is Done (V5).
     """
     # A proxy's 404 does not count: the object would release a resource that still
     # exists.
@@ -93,7 +97,7 @@ class _FirstAnswer:
         )
 
     def _ended(self, body: JsonObject | None, state: str) -> ArmOutcome | None:
-        """L1, and D6: a terminal state in the resource itself, whatever the headers."""
+        """L1 and D6: a terminal state in the resource wins over all headers."""
         # A 202 means that it is still running, whatever state its body shows.
         if self.method not in _MAKERS or not state or self.answer.status == 202:
             return None
@@ -103,7 +107,7 @@ class _FirstAnswer:
         return by_state(body, state, self.answer, url=self.url, method=self.method)
 
     def _monitored(self, body: JsonObject | None, state: str) -> ArmOutcome | None:
-        """L2, L3 and L21: by the headers; None without a monitor."""
+        """L2, L3 and L21: decide by the headers; return None without a monitor."""
         async_url = self._monitor("azure-asyncoperation")
         operation_url = self._monitor("operation-location")
         location = self._monitor("location")
@@ -119,8 +123,8 @@ class _FirstAnswer:
         return self._foreign(state) if async_url or operation_url else None
 
     def _is_monitor(self, location: str, state: str) -> bool:
-        """Whether a Location without other headers must be polled (L3), not the
-        resource (L4, L9).
+        """Return whether to poll a Location header (L3) instead of the resource (L4,
+        L9).
         """
         if self.answer.status == 202:
             return True
@@ -143,7 +147,7 @@ class _FirstAnswer:
         )
 
     def _unmonitored(self, body: JsonObject | None, state: str) -> ArmOutcome:
-        """L5-L9: by the status code and the body alone."""
+        """L5-L9: decide by status code and body."""
         if self.method == "DELETE":
             return (
                 self._read("no monitor")
@@ -161,7 +165,7 @@ class _FirstAnswer:
         return ended or self._watched_by_resource(state)
 
     def _unread(self) -> ArmOutcome:
-        """Accepted, but the body is broken: read the resource for the outcome."""
+        """Poll the resource of an accepted request whose response body is broken."""
         if self.method in _MAKERS:
             return self._watched_by_resource("")
         return self._unmonitored(None, "")

@@ -1,7 +1,7 @@
-"""ARM request metrics: ASO's three families by ASO's names, and two of our own.
+"""Metrics of ARM requests: ASO's three families under ASO's names, and two of our own.
 
-Each sent request is counted once, in the calling thread. URLs that are not ARM ids are
-not counted.
+Each request that was sent is counted once, in the calling thread. URLs that are not ARM
+ids are not counted.
 """
 
 from typing import Protocol
@@ -16,17 +16,17 @@ _LABELS = ("resource", "requestType")
 
 
 class AzureRequestMetrics(Protocol):
-    """Counts requests; path: the URL's path."""
+    """Counts requests. path: the URL's path."""
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Count an answer of any status, and how long it took."""
+        """Count a response of any status, and its duration."""
 
     def unanswered(self, method: str, path: str, seconds: float) -> None:
-        """Count a request that got no answer, and how long that took."""
+        """Count a request without a response, and its duration."""
 
 
 class ArmMetrics:
-    """Families on one registry; make one a process. Thread-safe."""
+    """The metric families in one registry; create one per process. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._successful = Counter(
@@ -64,7 +64,7 @@ class ArmMetrics:
         self._by_limit: dict[tuple[str, str], Gauge] = {}
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        """An answer of any status; path: the URL's path."""
+        """Count a response of any status. path: the URL's path."""
         resource = resource_type(path)
         if resource:
             self.count_answer(resource, method, status, seconds)
@@ -72,7 +72,7 @@ class ArmMetrics:
     def count_answer(
         self, resource: str, method: str, status: int, seconds: float
     ) -> None:
-        """As `answered`. resource: the type, as the label has it."""
+        """Count a response, as `answered`. resource: the type, as in the label."""
         answered = (resource, method, status)
         series = self._answered.get(answered)
         if series is None:
@@ -86,26 +86,30 @@ class ArmMetrics:
         time.observe(seconds)
 
     def unanswered(self, method: str, path: str, seconds: float) -> None:
-        """Count a request without an answer: refused, reset, timed out."""
+        """Count a request without a response: refused, reset, timed out."""
         resource = resource_type(path)
         if resource:
             self.count_failure(resource, method, seconds)
 
     def count_failure(self, resource: str, method: str, seconds: float) -> None:
-        """As `unanswered`. resource: the type, as the label has it."""
+        """Count a request without a response, as `unanswered`. resource: the type, as
+        in the label.
+        """
         self._failed.labels(resource, method).inc()
         self._seconds.labels(resource, method).observe(seconds)
 
     def troubled(self, path: str) -> None:
-        """Count a poll without a readable status (L15); path: the monitor URL's
-        path.
+        """Count a status that could not be read (L15). path: the path of the monitor's
+        URL.
         """
         resource = resource_type(path)
         if resource:
             self._troubled.labels(resource).inc()
 
     def remaining(self, bucket: Bucket, limit: str, remaining: float) -> None:
-        """A reading of a rate limit (T3); give this method to `Budget` as its gauge."""
+        """Record a reading of a rate limit (T3); pass this method to `Budget` as its
+        gauge.
+        """
         named = (bucket.subscription, limit)
         series = self._by_limit.get(named)
         if series is None:
@@ -115,7 +119,9 @@ class ArmMetrics:
 
 @recent
 def resource_type(path: str) -> str:
-    """The ARM type in a URL path; of a monitor, the type of its operations; else ""."""
+    """Return the ARM type in a URL path, for a monitor the type of its operations; else
+    "".
+    """
     try:
         return parse(path).type
     except ArmIdError:

@@ -1,13 +1,13 @@
 """The outcomes of one request to ARM.
 
-    Done          finished well
-    Failed        accepted, then it ended badly
-    Pending       running: store the token, poll after the delay
-    ReadResource  undecided: GET the resource (`ArmClient.judge`), go by its state
-    Restart       the operation left no trace: send the first request again
+    OperationDone  finished successfully
+    Failed         accepted, then failed
+    Pending        running: store the token, poll again after the delay
+    ReadResource   undecided: GET the resource (`ArmClient.judge`), which decides
+    Restart        the operation left no trace: send the first request again
 
-Values, not exceptions: all five are expected. A request that ARM refused is an
-`ArmError` instead.
+Outcomes are values, not exceptions: all five are expected. A request that ARM refused
+is an `ArmError` instead.
 """
 
 from typing import Any, Literal
@@ -30,10 +30,11 @@ Undecided = Literal[
 
 @attrs.frozen
 class Progress:
-    """What to remember between polls, in memory only: losing it costs nothing.
+    """The progress of polling, kept in memory only; losing it does no harm.
 
-    polls: polls made. bad_reads: answers in a row that were no status.
-    client_request_id: of the first request, repeated on its polls (H1).
+    polls: number of polls made.
+    bad_reads: number of consecutive responses without a status.
+    client_request_id: id of the first request, repeated on its polls (H1).
     """
 
     polls: int = 0
@@ -46,11 +47,11 @@ NO_PROGRESS = Progress()
 
 @attrs.frozen
 class PollState:
-    """The state of an operation between two polls, in memory only.
+    """The state of an operation between two polls, kept in memory only.
 
-    due: the earliest time of the next poll (`Clock.monotonic` seconds), also for a
-    reconcile that a watch event triggers (D4).
-    newest: the monitor URL with Azure's latest signature, if the stored token has an
+    due: Azure must not be polled before this time (`Clock.monotonic` seconds), not even
+    if an event triggers an earlier reconcile (D4).
+    newest: the monitor with Azure's latest signature, if the recorded token has an
     older one (L19).
     """
 
@@ -61,13 +62,13 @@ class PollState:
 
 @attrs.frozen
 class OperationDone:
-    """The request or its operation succeeded.
+    """The request finished successfully.
 
-    body: the operation's result, or None: then read the resource for its status. The
-    result of an action may be a list.
-    settled: the operation itself reported success; the resource's provisioning state
-    may still differ (L23), which does not matter.
-    created: the first answer was 201.
+    body: the operation's own response; if None, read the resource for its status. An
+    action may return a list.
+    settled: true if an operation reported the end; the resource may still show another
+    state (L23), which does not matter.
+    created: true if the first request was answered with 201.
     """
 
     body: JsonObject | list[Any] | None = attrs.field(default=None, repr=False)
@@ -77,19 +78,21 @@ class OperationDone:
 
 @attrs.frozen
 class Failed:
-    """An accepted request failed; `error` is classified like a refused one's."""
+    """An accepted request failed; `error` is classified like that of a refused
+    request.
+    """
 
     error: ArmError
 
 
 @attrs.frozen
 class Pending:
-    """Running. Store the token; poll after `delay_seconds` at the earliest.
+    """The operation is running. Store the token; poll after `delay_seconds`.
 
-    progress: for the next poll, if it is still in memory.
-    trouble: why the status could not be read this time; that says nothing about the
-    operation (L15). Count it and log it.
-    created: the first answer was 201; False from a poll, which cannot tell.
+    progress: pass it to the next poll if it is still in memory.
+    read_error: the reason if the status could not be read this time; it says nothing
+    about the operation (L15). Count and log it.
+    created: true if the first request was answered with 201; not set by polls.
     """
 
     token: Token
@@ -101,10 +104,11 @@ class Pending:
 
 @attrs.frozen
 class ReadResource:
-    """Undecided: drop the token, and after `delay_seconds` read the resource.
+    """The outcome is undecided: drop the token and read the resource after
+    `delay_seconds`.
 
-    deleting: the first request was a DELETE: 404 then means done.
-    error: the monitor's refusal, to be reported.
+    deleting: true if the first request was a DELETE: a 404 then means done.
+    error: the error of a monitor that refused, to be reported.
     """
 
     reason: Undecided
@@ -117,7 +121,7 @@ class ReadResource:
 class Restart:
     """The operation is lost and had no effect: send the request again (L16).
 
-    error: the monitor's refusal, to be reported.
+    error: the error of a monitor that refused, to be reported.
     """
 
     reason: str

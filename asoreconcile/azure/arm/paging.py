@@ -1,8 +1,8 @@
-"""Parses lists of ARM page by page: the entries, and the link to the next page.
+"""Read ARM lists page by page: the entries of a page, and the URL of the next one.
 
-No I/O: the reader of the pages passes in each answer. A list that cannot be read to its
-end is an error, never a shorter list: what is missing from it might be taken for
-deleted. Rules: Q1, H4.
+No I/O: the caller reads the pages. A list that cannot be read to its end is an error
+and never a shorter list, because missing entries might be taken for deleted resources.
+Rules: Q1, H4.
 """
 
 import attrs
@@ -24,8 +24,7 @@ MAX_BYTES = 256 * 1024 * 1024
 class Paging:
     """The state of reading one list. url: of the next page, "" at the end.
 
-    link: the member with the next page's URL; Microsoft Graph has another name.
-    needs_value: whether a page must have `value`; ARM omits it for an empty list.
+    link: the member of a page that names the next one; Microsoft Graph uses another.
     """
 
     endpoint: Endpoint
@@ -38,10 +37,12 @@ class Paging:
     _seen: set[str] = attrs.field(factory=set, init=False)
 
     def turn(self, answer: ArmResponse) -> list[JsonObject]:
-        """The entries on the page at `url`; moves `url` on to the next.
+        """Return the entries of the page at `url`, and move `url` to the next page.
 
-        answer: of status 200. Raises ArmError for a malformed page, for a list whose
-        pages repeat and for one beyond MAX_PAGES, MAX_ENTRIES or MAX_BYTES, and
+        answer: a response with status 200.
+
+        Raises ArmError for a response that is not a page, for a list that forms a
+        circle and for a list beyond MAX_PAGES, MAX_ENTRIES or MAX_BYTES, and
         ForeignHostError for a next page on another host.
         """
         page = stated_object(answer, method="GET", url=self.url)

@@ -1,8 +1,8 @@
-"""Sends one request to ARM and returns its answer: identity, budget, limits.
+"""Send one request to ARM and return its response: identity, headers, budget, metrics.
 
-Also adds headers and counts metrics. Uses azure-core's pipeline, without its
-retries, redirects, logging and pollers. The answer is not interpreted here.
-Rules: V8, V10, H1, H2, H4, H5, T3, T7, T10, D9.
+azure-core's pipeline sends it, without azure-core's retries, redirects, logging and
+pollers. This module does not interpret responses. Rules: V8, V10, H1, H2, H4, H5, T3,
+T7, T10, D9.
 """
 
 from collections.abc import Mapping, Sequence
@@ -92,12 +92,12 @@ class ArmPipeline:
         headers: Mapping[str, str] = NO_HEADERS,
         client_request_id: str = "",
     ) -> ArmResponse:
-        """The answer, whatever its status; blocks for 210 s at most, and not beyond its
-        reconcile's deadline.
+        """Return the response, whatever its status.
 
-        Raises ArmTransportError without an answer; ThrottledError, ForeignHostError,
-        CredentialError or HeaderError when nothing was sent; StoppedError if the
-        shutdown interrupted it.
+        Blocks for 210 s at most, and no longer than its reconcile may take.
+        Raises ArmTransportError if there is no response; ThrottledError,
+        ForeignHostError, CredentialError or HeaderError if nothing was sent;
+        StoppedError if a stop interrupted the call.
         """
         path = urlsplit(url).path
         request = self._request(method, url, body, headers, client_request_id)
@@ -177,7 +177,7 @@ class ArmPipeline:
         return ArmResponse(response.status_code, headers, content)
 
     def _run(self, request: HttpRequest, call: Call) -> tuple[HttpResponse, bytes]:
-        """Raises StoppedError if the shutdown interrupted it. Rule: D9."""
+        """Run the pipeline. Raises StoppedError if a stop interrupted it. Rule: D9."""
         try:
             response = self._pipeline.run(request).http_response
         except AzureError as error:

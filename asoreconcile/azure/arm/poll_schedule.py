@@ -1,4 +1,4 @@
-"""How long operations wait between two polls, and the count of failed polls."""
+"""Compute the delay between two polls of an operation, and count failed polls."""
 
 from urllib.parse import urlsplit
 
@@ -16,16 +16,17 @@ _log = Logger(__name__)
 
 @attrs.frozen
 class PollSchedule:
-    """One client's polls. Thread-safe; never blocks."""
+    """The poll delays of one client. Thread-safe; never blocks."""
 
     budget: Budget | None
     metrics: ArmMetrics | None
 
     def spread(self, outcome: ArmOutcome, url: str, operation_id: str) -> ArmOutcome:
-        """Adapt the delay so that all open operations of a subscription share its reads
+        """Stretch the delay so that all operations of a subscription share its reads
         (T9).
 
-        url: of the request. operation_id: the client request id of the first one.
+        url: of the request.
+        operation_id: the client request id of the operation's first request.
         """
         if self.budget is None:
             return outcome
@@ -57,8 +58,10 @@ class PollSchedule:
 
 
 def _reads_to_end(running: Pending) -> int | None:
-    """The reads until the end: a deletion needs one poll; a PUT needs a poll and a read
-    of the resource, or an unknown number after its first poll.
+    """Return the number of reads until an operation ends; None if unknown.
+
+    A deletion needs its poll. A PUT also needs a read of the resource; a PUT that
+    outlived its first poll may need any number.
     """
     if running.token.type == DELETE:
         return 1

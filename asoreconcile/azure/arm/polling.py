@@ -1,9 +1,10 @@
-"""Long-running operations as a pure state machine: one answer in, one outcome out.
+"""Long-running operations as a pure state machine: one response in, one outcome out.
 
-`polled` reads the answer to a poll; `lro_start.parse_initial_response` reads the answer
-to the first request, `provisioning_state.infer_from_resource` that to a GET of the
-resource when no monitor decides. No I/O, no sleep, no clock but the
-arguments. Rules: L10-L19, L23, L24, D3, D4.
+`polled` interprets the response to a poll, `lro_start.parse_initial_response` the
+response to the first request, and `provisioning_state.infer_from_resource` a GET of the
+resource if no monitor decides. No I/O, no sleep, no clock but the arguments.
+
+Rules: L10-L19, L23, L24, D3, D4.
 """
 
 from datetime import datetime
@@ -58,9 +59,9 @@ def polled(
     progress: Progress = NO_PROGRESS,
     now: datetime | None = None,
 ) -> ArmOutcome:
-    """The outcome of a poll of `token.url`. Rules: L10-L19, L24.
+    """Return the outcome of a poll of `token.url`. Rules: L10-L19, L24.
 
-    progress: from the last Pending; absent after a restart.
+    progress: the value in the last Pending; NO_PROGRESS after a restart.
     """
     return _Poll(token, answer, endpoint, progress, now).outcome()
 
@@ -68,7 +69,9 @@ def polled(
 def unanswered(
     token: Token, error: ArmTransportError, *, progress: Progress = NO_PROGRESS
 ) -> Pending:
-    """A poll without an answer: the operation stays pending. Rule: L15."""
+    """Return the outcome of a poll without a response: the operation stays pending.
+    Rule: L15.
+    """
     delay = next_poll_delay({}, progress.polls)
     return Pending(token, delay, _counted(progress, bad=True), read_error=error)
 
@@ -116,7 +119,7 @@ class _Poll:
                 return self._resource(body)
 
     def _status_document(self, body: JsonObject | None) -> ArmOutcome:
-        """L12, L13, L24: `status` in the body decides, not the HTTP code."""
+        """L12, L13, L24: the word in `status` decides, not the HTTP status code."""
         word = status_word(body)
         if body is None or not word:
             return self._without_status(body)
@@ -126,15 +129,13 @@ class _Poll:
         return self._succeeded() if lower in SUCCESS else self._running(word)
 
     def _without_status(self, body: JsonObject | None) -> ArmOutcome:
-        """L14: the answer is the resource; its provisioning state ends the
-        operation.
-        """
+        """L14: the resource itself ends the operation by its own state."""
         if body and "id" in body and isinstance(body.get("properties"), dict):
             return self._resource(body)
         return self._unreadable("the operation's status document has no status")
 
     def _succeeded(self) -> ArmOutcome:
-        """L10: a POST's result is at Location; a PUT's is the resource."""
+        """L10: a POST has its result at Location; that of a PUT is the resource."""
         location = self.token.location
         if self.token.verb == "POST" and location and self.endpoint.serves(location):
             token = Token(TokenShape.LOCATION, RESOURCE, location, "InProgress")
@@ -142,7 +143,7 @@ class _Poll:
         return OperationDone(settled=True)
 
     def _location(self, body: JsonObject | None) -> ArmOutcome:
-        """L11: 202 means running; anything else is the operation's result."""
+        """L11: 202 means running; any other response is the operation's own."""
         state = provisioning_state(body)
         if self.answer.status == 202:
             return self._running(state or self.token.state)
@@ -156,16 +157,16 @@ class _Poll:
         return OperationDone(self.answer.result, settled=True)
 
     def _still_there(self, state: str) -> ArmOutcome:
-        """L9, L11: a DELETE whose Location is the resource runs as long as the answer
-        shows the resource, whatever the HTTP code.
+        """L9, L11: a DELETE whose Location is the resource runs while the resource
+        exists.
         """
         if state.lower() == "deleting":
             return self._running(state)
         return self._read("no monitor")
 
     def _is_the_resource(self, body: JsonObject | None) -> bool:
-        """Whether Location is the resource itself, which answers 200 during the
-        operation, too.
+        """Return whether the monitor is the resource itself, which returns 200 while it
+        runs.
         """
         id_ = body.get("id") if body else None
         return isinstance(id_, str) and key(id_) == key(urlsplit(self.token.url).path)
@@ -180,7 +181,7 @@ class _Poll:
         return ended or self._running(state)
 
     def _running(self, word: str) -> Pending:
-        """L17-L19: Pending with the server's delay and the newest monitor URL."""
+        """L17-L19: use the server's delay and the newest monitor that it names."""
         token = attrs.evolve(self._renewed(), state=word)
         delay = next_poll_delay(
             self.answer.headers, self.progress.polls + 1, now=self.now
@@ -209,7 +210,7 @@ class _Poll:
         return url if self.endpoint.serves(url) else ""
 
     def _gone(self) -> ArmOutcome:
-        """L16, L29; L7: a resource that was just accepted may not be there yet."""
+        """L16, L29; L7: a resource that was just accepted may not exist yet."""
         if self.token.shape is not TokenShape.BODY:
             return self._read("monitor gone")
         if self.token.type == DELETE:
@@ -219,7 +220,7 @@ class _Poll:
         return Restart("the resource is gone")
 
     def _read_failed(self, error: ArmError) -> Pending:
-        """D3, L15: a failed read says nothing about the operation; the token stays."""
+        """D3, L15: the response says nothing about the operation; keep the token."""
         delay = next_poll_delay(
             self.answer.headers, self.progress.polls + 1, now=self.now
         )
@@ -228,7 +229,9 @@ class _Poll:
         )
 
     def _unreadable(self, message: str) -> ArmOutcome:
-        """L14: counted and retried, up to a limit."""
+        """L14: the response is counted, and the read is retried a limited number of
+        times.
+        """
         if self.progress.bad_reads + 1 >= MAX_BAD_READS:
             return self._read("monitor unreadable", error=self._protocol(message))
         return self._read_failed(self._protocol(message))
@@ -243,7 +246,7 @@ class _Poll:
 
     @property
     def _subject(self) -> str:
-        """The subject of the operation: the resource, if the token contains it."""
+        """The URL of the resource if the token has it, else that of the monitor."""
         return self.token.original_url or self.token.url
 
     def _fault(self) -> ArmError:

@@ -1,7 +1,7 @@
-"""Infers an operation's outcome from the resource's state, without a monitor. Pure.
+"""Derive a write's outcome from the resource's own state if no monitor decides. Pure.
 
-States are compared without case; any that is not terminal means running. Rules: L5-L7,
-L9, L13, L16, L24.
+States are compared without case; a state that is not terminal means running. Rules:
+L5-L7, L9, L13, L16, L24.
 """
 
 from datetime import datetime
@@ -42,14 +42,15 @@ def infer_from_resource(
     progress: Progress = NO_PROGRESS,
     now: datetime | None = None,
 ) -> ArmOutcome:
-    """The outcome of an operation without a monitor, by a GET of the resource.
+    """Return the outcome of an operation that lost its monitor, from a GET of the
+    resource.
 
-    A PUT's outcome follows from provisioningState; if the resource does not exist, the
-    PUT starts again. A DELETE is done when the resource is gone, waits while its state
-    is deleting, else starts again. Rules: L9, L16. Any other failure of the read is
-    Failed.
+    progress: the progress of the operation, which continues with polls of the resource.
 
-    progress: of the operation, continued by later polls.
+    For a PUT provisioningState decides, and a missing resource means to start again. A
+    DELETE is done if the resource is gone, waits while its state is deleting, else
+    starts again.
+    Rules: L9, L16. Any other failure of the read is Failed.
     """
     if answer.status in (404, 410) and not answer.is_foreign:
         return OperationDone() if deleting else Restart("the resource does not exist")
@@ -74,7 +75,7 @@ def infer_from_resource(
 
 
 def provisioning_state(body: JsonObject | None) -> str:
-    """`properties.provisioningState` as written; "" without one."""
+    """Return `properties.provisioningState` as written; "" without one."""
     properties = body.get("properties") if body else None
     state = properties.get("provisioningState") if isinstance(properties, dict) else ""
     return state if isinstance(state, str) else ""
@@ -88,9 +89,9 @@ def by_state(
     url: str,
     method: str = "PUT",
 ) -> ArmOutcome | None:
-    """Done or Failed by a resource's provisioningState; None while it runs.
+    """Return Done or Failed by a resource's provisioningState; None while it runs.
 
-    No state means Succeeded (L6); words are compared without case (L13).
+    No state means succeeded (L6); states are compared without case (L13).
     """
     word = state.lower()
     if word in FAILURE:
@@ -101,6 +102,6 @@ def by_state(
 
 
 def status_word(body: JsonObject | None) -> str:
-    """An operation's `status` as written; "" without one."""
+    """Return an operation's `status` as written; "" without one."""
     word = body.get("status") if body else None
     return word if isinstance(word, str) else ""

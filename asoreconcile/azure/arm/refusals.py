@@ -1,10 +1,9 @@
-"""What a 429 is about: one resource, its provider, or a bucket of ARM's own.
+"""Find the limit behind a throttling: one resource's, its provider's or ARM's own.
 
-A 429 seldom says whose limit was reached. If it is taken too widely, one throttled
-resource holds up all others of its provider, or all of ARM. If it is taken too
-narrowly, each resource is refused once for itself. So it is first taken for the one
-resource, and for more when several resources are refused in a row and none is let
-through in between. Rules: T1, T4, T5.
+A 429 seldom says whose limit was hit. If the answer is too wide, one throttled resource
+holds up all others; if it is too narrow, each resource is refused once. So the
+narrowest limit is assumed first, and a wider one after several resources were refused
+in a row and no request was admitted in between. Rules: T1, T4, T5.
 """
 
 from collections.abc import Mapping
@@ -29,7 +28,9 @@ class _Refusal:
 
 
 class Refusals:
-    """Consecutive refusals, by ARM's bucket. Not thread-safe; callers pass the time."""
+    """The consecutive refusals, by ARM's bucket. Not thread-safe; time is an
+    argument.
+    """
 
     def __init__(self) -> None:
         self._in_a_row: dict[Bucket, dict[Bucket, _Refusal]] = {}
@@ -43,10 +44,11 @@ class Refusals:
         left: float | None,
         headers: Mapping[str, str],
     ) -> Bucket:
-        """The bucket that a 429 closes.
+        """Return the bucket that a throttling closes.
 
-        bucket: of the request, with its resource. left: the remaining count in ARM's
-        headers; None without them. headers: of the answer, keys lower-case.
+        bucket: of the request, with its resource.
+        left: the number of requests that ARM's own headers leave; None without them.
+        headers: of the response, keys in lower case.
         """
         if left is not None and left < 1:
             return bucket.arms
@@ -62,8 +64,10 @@ class Refusals:
         return bucket.providers if alike >= SEVERAL else bucket
 
     def let_through(self, bucket: Bucket) -> None:
-        """Record a request without a 429: neither its provider's bucket nor ARM's is
-        empty, so earlier refusals were about single resources.
+        """Record a request that was not throttled.
+
+        Neither its provider's bucket nor ARM's is empty, so earlier refusals were due
+        to limits of single resources.
         """
         row = self._in_a_row.get(bucket.arms)
         if not row:
@@ -85,8 +89,10 @@ class Refusals:
 
 
 def _is_arms(row: Mapping[Bucket, _Refusal], *, said: bool) -> bool:
-    """Whether consecutive refusals are ARM's own. said: ARM's code says so; otherwise
-    resources of more than one provider must be among them.
+    """Return whether consecutive refusals come from ARM's own limit.
+
+    said: true if ARM says that it refused; else resources of more than one provider
+    must be among them.
     """
     candidates = [bucket for bucket, refusal in row.items() if refusal.may_be_arms]
     providers = {bucket.provider for bucket in candidates}

@@ -1,7 +1,8 @@
-"""Registers a resource provider with a subscription when ARM says it is not.
+"""Register a resource provider with a subscription if ARM says that it is missing.
 
-Sends one POST per (subscription, namespace), and does not wait: the registration takes
-minutes, and the caller's object is retried. Rules: PR1-PR4, R4.7.
+One POST is sent per (subscription, namespace), and no thread waits for the
+registration, which takes minutes: the caller's object is simply retried. Rules:
+PR1-PR4, R4.7.
 """
 
 import re
@@ -30,7 +31,8 @@ _log = Logger(__name__)
 
 
 class Registrations:
-    """The requested registrations and their times, for all clients of a principal.
+    """The requested registrations and their times, shared by one principal's clients.
+
     Thread-safe.
     """
 
@@ -41,10 +43,10 @@ class Registrations:
         self._forbidden: set[tuple[str, str]] = set()
 
     def request(self, post: Post, subscription: str, namespace: str) -> bool:
-        """Ask for a registration, unless that was done in the last ten minutes.
+        """Request a registration, unless that was done in the last ten minutes.
 
-        Makes one request at most. A failure is logged, and the next refused write calls
-        this again; raises StoppedError only. Returns whether one was made.
+        Makes at most one request. Errors are logged, because the next refused write
+        calls this again; raises StoppedError only. Returns whether a request was made.
         """
         key = (subscription.lower(), namespace.lower())
         with self._lock:
@@ -94,7 +96,8 @@ class Registrations:
 
 
 def needed(error: ArmError) -> tuple[str, str] | None:
-    """The (subscription, namespace) that a refusal says is not registered, or None.
+    """Return the (subscription, namespace) whose registration a refusal asks for, or
+    None.
 
     The namespace is the first detail's target, else the message's last quoted word,
     else the request's own provider. Rule: PR2.

@@ -1,7 +1,7 @@
-"""What request headers from settings and extensions may contain. Pure.
+"""Check request headers from settings and extensions. Pure.
 
-A line break would end the header and begin another one, and text beyond Latin-1 cannot
-be sent. Errors do not quote the value: it may be a secret.
+A line break would end the header and begin another one; text beyond Latin-1 cannot be
+sent. Values are not quoted, because they may be secrets.
 """
 
 import re
@@ -15,11 +15,11 @@ _BEYOND_LATIN = re.compile(r"[^\x00-\xff]")
 
 
 class HeaderError(AsoreconcileError):
-    """A header that cannot be sent; nothing was."""
+    """A header cannot be sent; nothing was sent."""
 
 
 def problem_of_header(value: str) -> str:
-    """Why a value cannot be sent in a header; "" if it can."""
+    """Return why a value cannot be sent in a header; "" if it can."""
     if value.isascii() and value.isprintable():  # nearly all are
         return ""
     if _CONTROL.search(value):
@@ -30,7 +30,7 @@ def problem_of_header(value: str) -> str:
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
-    """Raises HeaderError, naming the header, for one that cannot be sent."""
+    """Raise HeaderError, naming the header, if a header cannot be sent."""
     for name, value in headers.items():
         if not is_token(name):
             raise HeaderError(f"{name!r} is no name of a header")

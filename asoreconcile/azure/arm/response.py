@@ -1,4 +1,4 @@
-"""One HTTP answer of ARM, for the pure modules."""
+"""One HTTP response of ARM."""
 
 import json
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ PERHAPS_A_PROXY = ": see whether a proxy answers in Azure's place"
 
 
 class BrokenBodyError(ValueError):
-    """A body that is not empty and not JSON: an HTML page, or one cut short."""
+    """The body is not empty and not JSON: an HTML page, or a truncated document."""
 
 
 @attrs.frozen(slots=False)
 class ArmResponse:
-    """Status, headers (keys lower-case) and the undecoded body. Immutable."""
+    """Status, headers (keys in lower case) and the undecoded body. Immutable."""
 
     status: int
     headers: Mapping[str, str] = attrs.field(factory=dict)
@@ -55,8 +55,8 @@ class ArmResponse:
 
     @property
     def result(self) -> JsonObject | list[Any] | None:
-        """The body as the answer of an action, which may be a list; None for anything
-        else.
+        """The body as the result of an action, which may be a list; None for other
+        values.
         """
         try:
             document = self.document
@@ -71,11 +71,12 @@ class ArmResponse:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether the answer is not from Azure, such as a proxy's page.
+        """Whether the response is from something between Azure and us, such as a
+        proxy's page.
 
-        Such an answer proves nothing: neither that a resource is gone, nor that it was
-        written. ARM's answers have its headers, and JSON. A HEAD's answer has only the
-        content type.
+        Such a response says nothing about the resource. ARM marks its responses with
+        headers and sends JSON. The response to a HEAD has only a content type to decide
+        by.
         """
         if any(self.header(name) for name in _MARKS):
             return False
@@ -89,11 +90,11 @@ class ArmResponse:
 
     @property
     def date(self) -> datetime | None:
-        """The server's time, so that delays do not depend on our clock."""
+        """The time on the server's clock, in case ours is wrong."""
         return parsed_date(self.headers.get("date", ""))
 
     def header(self, name: str) -> str:
-        """One header's value, "" without it; `name` in lower case."""
+        """Return one header's value, "" without it. name: in lower case."""
         return self.headers.get(name, "").strip()
 
     def _lenient_document(self) -> Any:
@@ -114,7 +115,7 @@ class ArmResponse:
 
 
 def _no_number(text: str) -> None:
-    """NaN and Infinity are null, as JSON has none."""
+    """Read NaN and Infinity as null, because JSON has neither."""
     del text
 
 
@@ -124,7 +125,7 @@ def _finite(text: str) -> float | None:
 
 
 def parsed_date(text: str) -> datetime | None:
-    """An HTTP date in UTC; None for anything else."""
+    """Return an HTTP date in UTC; None for any other text."""
     from email.utils import parsedate_to_datetime
 
     try:

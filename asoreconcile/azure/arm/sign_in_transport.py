@@ -1,8 +1,8 @@
-"""The HTTP transport of azure-identity: requests, with safe settings.
+"""The transport under azure-identity: requests, with safe settings.
 
-One TLS context for all connections, always verifying; proxies and CA bundle read from
-the environment once; no cookies, no retries, no redirects; bodies are read to a limit.
-Imported with the first sign-in.
+One TLS context for all connections, always verifying; proxies and CA bundle are read
+from the environment once; no cookies, no retries, no redirects. Imported for the first
+sign-in.
 """
 
 import ssl
@@ -35,7 +35,7 @@ _CHUNK_BYTES = 65_536
 
 
 class AuthorityTransport(RequestsTransport):  # type: ignore[misc]  # exported lazily, untyped
-    """azure-core's transport over a session that only ever talks to an authority."""
+    """azure-core's transport over a session that connects to an authority only."""
 
     def __init__(self, *, url: str, connections: int, read_seconds: float) -> None:
         """Raises CertificateBundleError."""
@@ -47,8 +47,8 @@ class AuthorityTransport(RequestsTransport):  # type: ignore[misc]  # exported l
         )
 
     def send(self, request: HttpRequest, **kwargs: Any) -> Any:
-        """As azure-core's. Raises StoppedError once closed: the caller is being
-        stopped, too.
+        """Send as azure-core does. Raises StoppedError once closed: the caller is being
+        stopped.
         """
         trace = reconcile_context.trace()
         if trace is None:
@@ -73,9 +73,7 @@ class AuthorityTransport(RequestsTransport):  # type: ignore[misc]  # exported l
             raise
 
     def open(self) -> None:
-        """Does nothing; azure-core would create a session with its own trust
-        settings.
-        """
+        """Do nothing; azure-core would make a session with unsafe settings."""
         self._check_open()
 
     def _check_open(self) -> None:
@@ -88,7 +86,9 @@ class _Pool(HTTPSConnectionPool):
 
 
 class _Adapter(HTTPAdapter):
-    """One TLS context for every connection; a caller's `verify` is ignored."""
+    """Uses one TLS context for every connection, whatever a caller says about
+    verifying.
+    """
 
     def __init__(self, context: ssl.SSLContext, connections: int) -> None:
         self._context = context
@@ -127,7 +127,7 @@ class _Adapter(HTTPAdapter):
         return response
 
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
-        """Nothing to add: the context verifies."""
+        """Do nothing: the context verifies."""
 
 
 def _session(url: str, connections: int) -> requests.Session:

@@ -1,9 +1,9 @@
-"""One of ARM's token buckets as seen from outside: may a request go, or when.
+"""One of ARM's token buckets as seen from outside: may a request be sent, or when.
 
-How much is left is known only from ARM's answers, never assumed (T4); how fast it
-refills is what Microsoft documents (T2). Each request that must wait gets a time of its
-own: a thousand of them come back one after the other, at the rate that ARM accepts. Not
-thread-safe; the caller passes the time. Rules: T4, T6-T8.
+The remaining number is known only from ARM's responses and never assumed (T4); the
+refill rate is the documented one (T2). A refused caller gets a time of its own, so a
+thousand waiting callers come back one after the other, at the rate that ARM allows. Not
+thread-safe; time is an argument. Rules: T4, T6-T8.
 """
 
 from collections import deque
@@ -27,11 +27,13 @@ _MAX_PAUSE_SECONDS = 600.0
 
 @attrs.define
 class ArmTokenBucket:
-    """refill_per_second: as Microsoft states it.
+    """The state of one token bucket. Times are seconds on one clock.
 
-    Times are seconds on one clock. level: requests that may still go, as of `read_at`;
-    None while nothing was read. queued_until: the last time that was given to a waiter
-    in the background. awaited: those given to the others, who go first.
+    refill_per_second: as Microsoft documents it.
+    level: number of requests that may still be sent, as of `read_at`; None until ARM
+    has said so.
+    queued_until: the last time that was given to a background caller.
+    awaited: the times given to other callers, who go first.
     """
 
     refill_per_second: float
@@ -44,10 +46,12 @@ class ArmTokenBucket:
     in_flight: int = 0
 
     def wait_seconds(self, now: float, *, background: bool = False) -> float:
-        """0.0: go, and say so with `enter`. Else the seconds until this caller's turn.
+        """Return 0.0 if a request may be sent, to be reported with `enter`; else the
+        delay.
 
-        background: nobody waits for it; the foreground goes first.
-        Every call that returns a wait takes a place in its queue.
+        background: true for a request that gives way to others.
+
+        Every call that returns a delay takes a place in the caller's queue.
         """
         self._calm(now)
         if self.level is None:
@@ -76,13 +80,14 @@ class ArmTokenBucket:
             self.level, self.read_at = self._left(now) - 1.0, max(now, self.read_at)
 
     def leave(self) -> None:
-        """Count a request as over, with an answer or without."""
+        """Count a request as ended, with or without a response."""
         self.in_flight = max(self.in_flight - 1, 0)
 
     def read(self, now: float, remaining: float) -> None:
-        """ARM said what is left; requests on their way may not be counted in it.
+        """Record the number that ARM says is left; it may not include requests in
+        flight.
 
-        After a refusal more than trickles in is not believed for a while (T7).
+        For some time after a refusal, only the refill is believed (T7).
         """
         level = remaining - self.in_flight
         if self.pauses:
@@ -90,9 +95,11 @@ class ArmTokenBucket:
         self.level, self.read_at = level, max(now, self.read_at)
 
     def close(self, now: float, retry_after_seconds: float | None) -> None:
-        """ARM refused: nobody goes before its time, then one after the other.
+        """Record a refusal: no request is sent before the given time, then one after
+        the other.
 
-        Of several that were on their way together, only the first counts as a refusal.
+        Of several requests that were in flight together, only the first counts as a
+        refusal.
         """
         stated = retry_after_seconds or 0.0
         if now >= self.opens:
@@ -105,13 +112,17 @@ class ArmTokenBucket:
         self.level, self.read_at = 1.0, self.opens
 
     def left(self, now: float) -> float | None:
-        """What is left and was refilled since: 0.0 while closed, None if unread."""
+        """Return the remaining number with refills: 0.0 while closed, None if
+        unknown.
+        """
         if self.level is None:
             return None
         return self._left(now) if now >= self.opens else 0.0
 
     def is_idle(self, now: float) -> bool:
-        """Whether it holds nobody back any more, and forgetting it changes nothing."""
+        """Return whether the bucket holds no request back, so that dropping it changes
+        nothing.
+        """
         last = max(self.read_at, self.queued_until, self._last_awaited)
         full = now > last + _MAX_PAUSE_SECONDS
         return not self.in_flight and (self.level is None or full)
@@ -121,7 +132,7 @@ class ArmTokenBucket:
         return self.awaited[-1] if self.awaited else 0.0
 
     def _drop_late(self, now: float) -> None:
-        """A waiter that missed its time holds up no other."""
+        """Remove waiting callers that missed their time."""
         while self.awaited and self.awaited[0] < now - _LATE_SECONDS:
             self.awaited.popleft()
 
@@ -135,6 +146,8 @@ class ArmTokenBucket:
         return self.refill_per_second * _PACE_AFTER_REFUSAL / self.pauses
 
     def _calm(self, now: float) -> None:
-        """A minute without a refusal: the next one is the first again."""
+        """Reset after a minute without a refusal: the next refusal is the first
+        again.
+        """
         if self.pauses and now > self.opens + _RAMP_SECONDS:
             self.pauses, self.level = 0, None

@@ -1,9 +1,10 @@
 """The resume token of a long-running operation, in ASO's JSON to the byte.
 
-It is stored in the annotation `poller-resume-token`, so that an operation outlives this
-process and one begun by ASO goes on under us, and the other way round. It holds no
-body and no secret but what a monitor URL signs: URLs are kept out of the repr.
-Pure. Rule: R1.14.
+It is stored in the annotation `poller-resume-token`. An operation so outlives this
+process, and one begun by ASO continues here, and the reverse. The token contains no
+body and no secret except the signature in a monitor's URL: URLs are kept out of the
+repr. Pure.
+Rule: R1.14.
 """
 
 from enum import Enum
@@ -26,13 +27,13 @@ _SIGNATURE = frozenset("tcsh")
 
 
 class TokenError(AsoreconcileError):
-    """A text that is no token of ours or ASO's; it never quotes the text (R1.14)."""
+    """The text is not a token of ours or of ASO; the message never quotes it
+    (R1.14).
+    """
 
 
 class TokenShape(Enum):
-    """How an operation is watched: which kind of URL is polled, and what its answers
-    mean.
-    """
+    """How an operation is polled: the kind of URL, and the meaning of its responses."""
 
     ASYNC = "async"  # Azure-AsyncOperation: a status document
     BODY = "body"  # the resource's own provisioningState
@@ -44,11 +45,11 @@ class TokenShape(Enum):
 class Token:
     """An operation that was running when last seen.
 
-    type: what began it, a PUT (`GenericResource`) or a DELETE.
-    url: what to read next: absolute, opaque, its query signed.
+    type: the kind of first request, a PUT (`GenericResource`) or a DELETE.
+    url: the URL to read next: absolute, opaque, its query signed.
     state: the last status word.
-    location, original_url, method: only with a status document; `location` is the
-    first answer's `Location` or "", `original_url` the first request's URL.
+    location, original_url, method: only with a status document; `location` is the first
+    response's `Location` or "", `original_url` the first request's URL.
     """
 
     shape: TokenShape
@@ -67,9 +68,10 @@ class Token:
 
 
 def dumps(token: Token, *, type_name: str = "") -> str:
-    """The annotation's value: ASO's members in ASO's order, escaped as Go does.
+    """Return the annotation's value: ASO's members in ASO's order, escaped as Go does.
 
-    type_name: what ASO writes as the `type` of an operation that is no PUT or DELETE.
+    type_name: the `type` that ASO writes for an operation that is neither a PUT nor a
+    DELETE.
     """
     document = {"type": type_name or token.type, "token": _members(token)}
     text = jsontext.dumps(document).decode()
@@ -79,8 +81,10 @@ def dumps(token: Token, *, type_name: str = "") -> str:
 
 
 def is_signed_anew(before: Token, after: Token) -> bool:
-    """Whether two tokens name one monitor, in the same state or another, and differ in
-    how its URL is signed at most: either can be polled, the newer one for longer.
+    """Return whether two tokens name one monitor and differ at most in state and
+    signature.
+
+    Either can then be polled; the newer one stays valid longer.
     """
     same_urls = (_unsigned(before.url), _unsigned(before.location)) == (
         _unsigned(after.url),
@@ -93,17 +97,17 @@ def is_signed_anew(before: Token, after: Token) -> bool:
 
 
 def _unsigned(url: str) -> tuple[str, list[str]]:
-    """An address, and its query without what Azure signs it by."""
+    """Return an address, and its query without the signature."""
     address, _, query = url.partition("?")
     members = query.split("&")
     return address, [one for one in members if one.partition("=")[0] not in _SIGNATURE]
 
 
 def concerns(token: Token, arm_id: str, *, deleting: bool) -> bool:
-    """Whether a token from an annotation can be of this resource and verb.
+    """Return whether a token from an annotation can belong to this resource and verb.
 
-    A copied manifest brings another resource's token along: drop that one and read the
-    resource. A location token names no resource, only the verb is compared.
+    A copied manifest contains another resource's token: drop that token and read the
+    resource. A location token names no resource; only the verb is compared.
     """
     if (token.type == DELETE) is not deleting:
         return False
@@ -112,10 +116,11 @@ def concerns(token: Token, arm_id: str, *, deleting: bool) -> bool:
 
 
 def loads(text: str, *, type_name: str = "") -> Token:
-    """Read an annotation's value: any JSON with the same meaning; raises TokenError.
+    """Parse an annotation's value: any JSON with the same meaning. Raises TokenError.
 
-    type_name: a further `type` that is none of a PUT or DELETE, as for `dumps`.
-    Unknown members are ignored; a foreign `type`, a missing `token` and an unknown
+    type_name: a further `type`, as for `dumps`.
+
+    Unknown members are ignored; an unknown `type`, a missing `token` and an unknown
     inner shape are errors (R1.14).
     """
     try:

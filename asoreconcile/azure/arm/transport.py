@@ -1,8 +1,8 @@
-"""The wire under the ARM client: azure-core's transport, by libcurl.
+"""The transport under the ARM client: azure-core's interface, implemented with libcurl.
 
-Always verifying; proxies and CA bundle read from the environment once; no cookies, no
-retries, no redirects; the request target goes out byte for byte; bodies are read to a
-size and a time limit. Rules: L19, V8, V10, T10.
+Certificates are always verified; proxies and CA bundle are read from the environment
+once; no cookies, no retries, no redirects; the request target is sent byte for byte;
+bodies are read to a size and a time limit. Rules: L19, V8, V10, T10.
 """
 
 import threading
@@ -46,7 +46,7 @@ MAX_BODY_SECONDS = 120.0
 
 
 class _Headers(dict[str, str]):
-    """Of an answer: the wire has lower-case names, and any case finds them."""
+    """Response headers: names in lower case, found in any letter case."""
 
     __slots__ = ()
 
@@ -57,12 +57,12 @@ class _Headers(dict[str, str]):
         return isinstance(name, str) and super().__contains__(name.lower())
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a header, else `default`."""
+        """Return the value of a header, else `default`."""
         return super().get(name.lower(), default)
 
 
 class ArmHttpResponse(HttpResponse):
-    """An answer as azure-core has it, read to its end."""
+    """A response in azure-core's form, read to its end."""
 
     def __init__(self, request: HttpRequest, answer: WireAnswer) -> None:
         super().__init__(request, answer)
@@ -72,15 +72,15 @@ class ArmHttpResponse(HttpResponse):
         self._content = answer.body
 
     def body(self) -> bytes:
-        """Decompressed, and in memory already: no call waits for the network."""
+        """Return the decompressed body, which is in memory: the call does not block."""
         return self._content
 
 
 class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
-    """Requests of a pipeline, each over a connection to its URL's host. Thread-safe.
+    """Sends a pipeline's requests, each over a TLS connection to its URL's host.
+    Thread-safe.
 
-    Whom to talk to is the pipeline's to say (`bearer.BearerPolicy`): over TLS, at any
-    rate.
+    The pipeline decides which hosts are allowed (`bearer.BearerPolicy`).
     """
 
     def __init__(
@@ -92,12 +92,14 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
         read_seconds: float = READ_TIMEOUT_SECONDS,
         clock: Clock | None = None,
     ) -> None:
-        """url: the host's that most requests go to.
-        connections: kept open at most; as many as there are workers (T10).
-        before_write: called when a request that may change something is about to go out
-        on its connection, and before each further piece of it; what it raises is raised
-        instead, and ARM has nothing to act on (LE-5, `fencing`).
-        read_seconds: the longest silence. clock: `HandlePool`'s.
+        """url: of the host that most requests go to.
+        connections: number of idle connections to keep; as many as there are workers
+        (T10).
+        before_write: called before a request that may change something is sent, and
+        before each further piece of it; if it raises, its exception is raised and ARM
+        has nothing to act on (LE-5, `fencing`).
+        read_seconds: the longest silence.
+        clock: the clock of the connections, by default the system clock.
 
         Raises CertificateBundleError.
         """
@@ -113,11 +115,12 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
         self._pool(url)
 
     def send(self, request: HttpRequest, **_: Any) -> HttpResponse:
-        """One answer, whole, with the URL's path and query sent as they are (L19).
+        """Return one complete response; the URL's path and query are sent unchanged
+        (L19).
 
-        Raises ServiceRequestError when nothing was sent, else ServiceResponseError,
-        around a WireError. Raises StoppedError once closed: whoever asks then is being
-        stopped, and has nothing to report.
+        Raises ServiceRequestError if nothing was sent, else ServiceResponseError,
+        around a WireError. Raises StoppedError once closed, because the caller is being
+        stopped.
         """
         trace = reconcile_context.trace()
         parts = urlsplit(request.url)
@@ -159,11 +162,11 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
         return ArmHttpResponse(request, answer)
 
     def open(self) -> None:
-        """Nothing to do: connections open as they are needed."""
+        """Do nothing: connections open when they are needed."""
         self._check_open()
 
     def close(self) -> None:
-        """Close all connections; who waits for an answer gets StoppedError."""
+        """Close all connections; threads that wait for a response get StoppedError."""
         with self._lock:
             self._is_closed = True
             pools = list(self._pools.values())
@@ -187,7 +190,7 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
             raise StoppedError("the connections to Azure are closed") from None
 
     def _pool(self, url: str) -> HandlePool:
-        """The connections to a URL's host. Raises ValueError."""
+        """Return the connections to a URL's host. Raises ValueError."""
         parts = urlsplit(url)
         authority = parts.netloc.rpartition("@")[2].lower()
         with self._lock:
@@ -212,12 +215,12 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
 
 
 def limited_call(*, is_read: bool) -> AbstractContextManager[Call]:
-    """The longest that a call may take, connecting and reading included."""
+    """Limit the whole duration of a call, including connecting and reading."""
     return call_limit.limited(MAX_CALL_SECONDS, is_read=is_read)
 
 
 def advice(error: BaseException) -> str:
-    """What to look at when a request failed so; "" when there is nothing to say."""
+    """Return what to check after such a failure; "" if there is no advice."""
     if isinstance(error, WireError) and error.is_untrusted:
         return (
             "; the server's certificate does not hold: check this machine's clock, the "
@@ -227,16 +230,16 @@ def advice(error: BaseException) -> str:
 
 
 def cause(error: AzureError) -> BaseException:
-    """What azure-core has wrapped, or the error itself."""
+    """Return the error that azure-core has wrapped, or the error itself."""
     inner: BaseException | None = error.inner_exception
     return inner or error
 
 
 def sent(error: AzureError) -> Sent:
-    """Whether a request that failed in the transport may have been executed.
+    """Return whether a request that failed in the transport may have been executed.
 
-    "no" where the transport knows; azure-core's own split takes a TLS connection that
-    broke while the answer was awaited for one that could not be made.
+    "no" if the transport knows that it was not. azure-core's own distinction is wrong
+    for a TLS connection that broke while the response was awaited.
     """
     inner = cause(error)
     return "no" if isinstance(inner, WireError) and not inner.is_sent else "maybe"
@@ -252,8 +255,10 @@ def _body(request: HttpRequest) -> bytes | None:
 
 
 def _trust(bundle: str) -> TlsTrust:
-    """Raises CertificateBundleError for what is no bundle: libcurl would tell at the
-    first request only.
+    """Return the bundle as trust settings. Raises CertificateBundleError for an invalid
+    one.
+
+    libcurl would report it only at the first request.
     """
     path = Path(bundle)
     try:
@@ -265,7 +270,9 @@ def _trust(bundle: str) -> TlsTrust:
 
 
 def _proxy(url: str, proxies: Mapping[str, str]) -> Proxy | None:
-    """The environment's, unless NO_PROXY excludes the host. Raises ValueError."""
+    """Return the environment's proxy unless NO_PROXY excludes the host. Raises
+    ValueError.
+    """
     address = proxies.get("https") or proxies.get("all")
     if not address:
         return None

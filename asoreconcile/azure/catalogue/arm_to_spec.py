@@ -1,8 +1,8 @@
-"""Converts an ARM body to the spec of a custom resource: the inverse of `payload`.
+"""Map an ARM response to the spec of a custom resource: the inverse of `payload`.
 
-Pure. It walks the mapping table together with the spec's schema, and takes only values
-that the kind can express, in the schema's spelling. Values that ARM never shows, such
-as passwords, and values that a spec cannot contain are left out and reported.
+Pure. The mapping table is walked together with the spec's schema: only fields that the
+kind has are taken, in the schema's spelling. Fields that ARM never shows, such as
+passwords, and values that the schema does not allow are reported and left out.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ _UNTYPED = "x-kubernetes-preserve-unknown-fields"
 
 @attrs.frozen
 class LeftOut:
-    """A field that is not in the spec as Azure has it. path: `spec.sku.name`."""
+    """A field that the spec does not contain as Azure has it. path: `spec.sku.name`."""
 
     path: str
     why: str
@@ -37,14 +37,20 @@ class LeftOut:
 
 @attrs.frozen
 class MappedSpec:
-    """spec: without owner. left_out: what a person may want to know or add."""
+    """The result of `to_spec`.
+
+    spec: the spec, without an owner.
+    left_out: fields that a person may want to know about or add.
+    """
 
     spec: JsonObject
     left_out: tuple[LeftOut, ...]
 
 
 def armid_reference(arm_id: str) -> JsonObject:
-    """A reference to a resource that no object stands for."""
+    """Return a reference by ARM id, for a resource that has no object in the
+    cluster.
+    """
     return {"armId": arm_id}
 
 
@@ -56,13 +62,15 @@ def to_spec(
     secret_name: str,
     reference: Callable[[str], JsonObject] = armid_reference,
 ) -> MappedSpec:
-    """The spec that describes the present resource.
+    """Return the spec that describes an existing resource.
 
-    body: what ARM answered to a GET; shares nothing with the result. name: the Azure
-    name, for `spec.azureName`. secret_name: of the Secret that the spec names where
-    it needs one; ARM does not show what belongs into it. reference: an ARM id -> the
-    reference to write.
-    Raises nothing: what cannot be mapped is in `left_out`.
+    body: ARM's response to a GET; shares nothing with the result.
+    name: the Azure name, for `spec.azureName`.
+    secret_name: name of the Secret that the spec refers to if a field needs a secret.
+    ARM does not show the value of that Secret.
+    reference: a function that turns an ARM id into the reference to write.
+
+    Raises nothing: values that cannot be mapped are listed in `left_out`.
     """
     walk = _Walk(secret_name, reference)
     schema = version.spec_schema
@@ -216,7 +224,7 @@ class _Walk:
         return {"name": self.secret_name, "key": field.source}
 
     def _checked(self, schema: JsonObject, given: Any, at: str) -> Any:
-        """A value that the schema takes, spelled as the schema has it."""
+        """Return a value that the schema allows, in the schema's spelling."""
         value = _spelled(schema, given)
         for problem in schema_problems(schema, value, at):
             # Azure's own values are no secrets here, but may be anything: not quoted.
@@ -231,7 +239,7 @@ class _Walk:
 
 
 def _spelled(schema: JsonObject, given: Any) -> Any:
-    """The value with enums in the schema's letter case, and without nulls."""
+    """Return the value with enums in the schema's letter case, and without nulls."""
     if isinstance(given, dict):
         if _UNTYPED in schema and "properties" not in schema:
             return copy_json(given)
@@ -262,7 +270,7 @@ def _spelled(schema: JsonObject, given: Any) -> Any:
 
 
 def _found(body: JsonObject, path: Path) -> Any:
-    """The value at a path, whatever the case of its names: ARM does not keep to one."""
+    """Return the value at a path. Letter case is ignored: ARM does not keep to one."""
     value: Any = body
     for name in path:
         if not isinstance(value, dict):
@@ -276,7 +284,9 @@ def _found(body: JsonObject, path: Path) -> Any:
 
 
 def _is_leaf(table: Table, schema: JsonObject, body: JsonObject) -> bool:
-    """Whether every field that has one value only in this leaf has it in the body."""
+    """Return whether the body has every value that only this leaf of the union
+    allows.
+    """
     only = list(_discriminators(table, schema))
     # A leaf without any value of its own would fit every body.
     return bool(only) and all(

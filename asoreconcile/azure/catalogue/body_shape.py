@@ -1,8 +1,8 @@
-"""Derives facts about a kind's ARM bodies from its mapping tables. Pure.
+"""Derive from a kind's tables which parts of an ARM body a PUT may write. Pure.
 
-Which members a PUT may write, which maps have names of their author's, and what comes
-from Secrets: what a comparison of a body with Azure's answer needs to know. Names are
-compared without case, as Azure does.
+A comparison of a body with Azure's response needs to know which members a PUT writes,
+which maps have free keys, and which values come from Secrets. Names are compared
+without letter case, as Azure does.
 """
 
 import hashlib
@@ -30,9 +30,11 @@ _ENVELOPE = frozenset({"id", "name", "type", "etag", "systemdata", "location"})
 
 @attrs.frozen
 class BodyShape:
-    """free_maps: paths in lower case, `properties/labels`, where an object has names of
-    its author's; lists have no step of their own. digest: changes with what
-    counts as writable.
+    """The writable parts of the ARM bodies of one kind.
+
+    free_maps: paths in lower case, such as `properties/labels`, of objects whose keys
+    the user chooses; lists add no step to a path.
+    digest: changes if the set of writable members changes.
     """
 
     free_maps: frozenset[str]
@@ -41,10 +43,11 @@ class BodyShape:
     _unspecified: tuple[Steps, ...] = ()
 
     def writable(self, body: JsonObject) -> JsonObject:
-        """The members of a body that a PUT of the kind may write, names in lower case.
+        """Return the members of a body that a PUT of the kind may write, names in lower
+        case.
 
-        Without what fixes the id, and without values that come from Secrets. Shares
-        values with `body`.
+        Members that are fixed by the id, and values that come from Secrets, are left
+        out. Shares values with `body`.
         """
         found = _object(self._table, body)
         if isinstance(body.get("properties"), dict):
@@ -61,7 +64,7 @@ class BodyShape:
 
 @lru_cache(maxsize=1024)
 def body_shape(version: KindVersion) -> BodyShape:
-    """The shape of a version's bodies; made once."""
+    """Return the shape of a version's bodies; computed once for each version."""
     table = version.table
     found = sorted(set(_fields(table, "", ())))
     more = UNSPECIFIED.get(version.arm_type.lower(), ())
@@ -116,7 +119,9 @@ def _object(table: Table, body: JsonObject) -> JsonObject:
 
 
 def _union(table: Table, body: JsonObject) -> JsonObject:
-    """Whatever any of the variants may write: which one it is the values say."""
+    """Return the members that any of the variants may write; the values tell the
+    variant.
+    """
     out: JsonObject = {}
     for field in table.fields:
         if field.table is not None:
@@ -128,8 +133,10 @@ def _union(table: Table, body: JsonObject) -> JsonObject:
 
 
 def _found(body: JsonObject, steps: Steps, folded: dict[int, dict[str, Any]]) -> Any:
-    """folded: of each object that was looked into, its members by name in lower case;
-    by identity, as long as `body` lives.
+    """Return the value at a path of lower-case names, or None.
+
+    folded: for each object that was visited, its members by name in lower case. The
+    keys are object ids, which are valid as long as `body` lives.
     """
     value: Any = body
     for step in steps:

@@ -1,14 +1,14 @@
-"""Fields of one name that two versions of a kind have as different types.
+"""Convert fields that have one name but different types in two versions of a kind.
 
 There are few: a map of texts that is a map of any JSON in newer versions (Redis), a map
-of any JSON that is one of objects (identities of MySQL's servers), a whole number that
-may have a fraction (backups of SQL). A value is shown as Azure Service Operator shows
-it: a text as the JSON that it is, JSON as its text, an object without the fields that
-nobody knows, a number without its fraction.
+of any JSON that is a map of objects (identities of MySQL servers), an integer that may
+have a fraction (backups of SQL). Azure Service Operator converts a text to the JSON
+that the text contains, JSON to its text, an object to the fields that the other version
+knows, and a number to an integer. So does this module.
 
-What cannot be had back from that, such as a text that is no JSON, is kept as it was
-written, in an entry of its own in the property bag. It counts while it still says what
-is shown: who edits the field elsewhere is not overruled by it.
+A value that the result does not determine, such as a text that is not JSON, is kept
+unchanged in a separate entry of the property bag. The entry is used on the way back
+only while it still matches the converted value: a later edit of the field wins.
 """
 
 from typing import Any
@@ -34,19 +34,21 @@ _CASTS = frozenset(
 
 @attrs.frozen
 class Cast:
-    """A value as the other version has it. left: what it does not say of the value."""
+    """A converted value. left: the original, if `value` does not determine it; else
+    None.
+    """
 
     value: Any
     left: Any = None
 
 
 def as_written(entry: str) -> str:
-    """The entry of a bag that keeps what another field's entry cannot."""
+    """Return the name of the bag entry that keeps the unconverted value."""
     return entry + _SUFFIX
 
 
 def is_cast(own: JsonObject, schema: JsonObject) -> bool:
-    """Whether a field is of two types that take each other's values."""
+    """Return whether a field has two types whose values `cast` converts."""
     here, there = _parts(own, schema)
     return (_type(here), _type(there)) in _CASTS
 
@@ -54,9 +56,12 @@ def is_cast(own: JsonObject, schema: JsonObject) -> bool:
 def cast(
     value: Any, own: JsonObject, schema: JsonObject, written: Any = None
 ) -> Cast | None:
-    """A value of a field that `is_cast`; None for one of neither type.
+    """Convert a value of a field for which `is_cast` is true. Pure.
 
-    written: what was left when this value was made, if anything was. Pure.
+    written: the unconverted value that was kept when this value was made; None if none
+    was.
+
+    Return None if the value has neither of the two types.
     """
     here, there = _parts(own, schema)
     if here is own:
@@ -77,7 +82,9 @@ def cast(
 
 
 def _parts(own: JsonObject, schema: JsonObject) -> tuple[JsonObject, JsonObject]:
-    """The schemas of a map's values, else those of the fields."""
+    """Return the schemas of the values if both fields are maps, else those of the
+    fields.
+    """
     inner, there = own.get("additionalProperties"), schema.get("additionalProperties")
     return (own, schema) if inner is None or there is None else (inner, there)
 

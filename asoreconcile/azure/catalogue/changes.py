@@ -1,7 +1,8 @@
-"""Checks that name and owner of an existing Azure resource do not change.
+"""Check the fields that must not change while a resource exists: its name and its
+owner.
 
 A PUT under another name or owner would create a second resource and leave the first one
-behind. Before the resource exists anything may change.
+behind. Before the resource exists in Azure, both may change.
 """
 
 from collections.abc import Iterator
@@ -21,11 +22,13 @@ def change_problems(
     claimed: bool,
     name: str = "",
 ) -> list[Problem]:
-    """The forbidden changes of an update; [] if it is allowed.
+    """Return the problems of an update; an empty list if the update is allowed.
 
-    claimed: whether the new object is tied to a resource already; name: what that one
-    is called in Azure, where it is known. Name and owner come at once, so that one
-    edit mends both. Rules: R10.1, R10.2.
+    claimed: if true, the new object is already tied to a resource in Azure.
+    name: the name of that resource in Azure, or "" if unknown.
+
+    Problems of name and owner are reported together, so that one edit fixes both.
+    Rules: R10.1, R10.2.
     """
     found = [*kind_changes(version.group_kind, old, new)]
     if claimed:
@@ -47,7 +50,7 @@ def _written_once(
 
 
 def _owner(old: Any, new: Any, at: str) -> Iterator[Problem]:
-    """The first difference only: the others follow from it."""
+    """Yield the first difference only: the others follow from it."""
     if bool(old) != bool(new):
         done = "added" if new else "removed"
         yield Problem("spec.owner", f"cannot be {done} any more: {at} is in Azure")

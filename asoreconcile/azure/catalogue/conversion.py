@@ -1,12 +1,12 @@
-"""Converts a custom resource to another version of its kind: `convert`.
+"""Convert a custom resource from one version of its kind to another: `convert`.
 
-Two sorts of versions take part. Those of the catalogue are what users write. Beside
-each stands its stored form, `<version>storage`, that nobody writes: it keeps what a
-version does not know in property bags, and in `spec.originalVersion` which version the
-user wrote, because the request to Azure is made with that one's tables and api-version.
-
-A version of the catalogue has no room for either: there both become an annotation, so
-that reading an object at one version and writing it back loses nothing.
+There are two sorts of versions. Users write the versions of the catalogue. Each of them
+has a stored form, `<version>storage`, that users do not write. The stored form keeps
+fields that its version does not know in property bags, and in `spec.originalVersion`
+the version that the user wrote, because the request to Azure uses the tables and the
+api-version of that version. A version of the catalogue has no fields for either: there
+both are kept in an annotation, so that reading an object at one version and writing it
+back loses nothing.
 """
 
 from collections.abc import Mapping
@@ -36,23 +36,27 @@ STORED_SUFFIX = "storage"
 
 
 class KindConversionError(AsoreconcileError):
-    """An object cannot be converted, and why; the caller adds the object's name."""
+    """An object cannot be converted; the message says why. The caller adds the object's
+    name.
+    """
 
 
 @attrs.frozen
 class Form:
-    """One version of a kind as it is in an `apiVersion`."""
+    """One version of a kind, either as users write it or in its stored form."""
 
     version: KindVersion
     stored: bool
 
     @property
     def name(self) -> str:
-        """As it is in an apiVersion: `v1api20230101`, or with `storage` at its end."""
+        """The version in an apiVersion: `v1api20230101`, with `storage` at the end if
+        stored.
+        """
         return self.version.gvk.version + (STORED_SUFFIX if self.stored else "")
 
     def schema(self, part: str) -> JsonObject:
-        """Of `spec` or `status`; property bags are not part of it."""
+        """Return the schema of `spec` or `status`, without property bags."""
         if part == "spec":
             return self.version.spec_schema
         return self.version.status_shapes.schema(self.version.status_shape)
@@ -60,8 +64,8 @@ class Form:
 
 @attrs.frozen
 class _Carried:
-    """An object's carried data: its author's version, and values that the version
-    cannot represent.
+    """Conversion data of an object: the author's version, and values that are not
+    shown.
     """
 
     authored: str
@@ -69,12 +73,12 @@ class _Carried:
 
 
 def stored_name(kind: Kind) -> str:
-    """The version that objects of a kind with several versions are stored in."""
+    """Return the version that objects of a kind with several versions are stored in."""
     return kind.storage + STORED_SUFFIX
 
 
 def form(kind: Kind, name: str) -> Form:
-    """A version by the name in its `apiVersion`. Raises UnknownVersionError."""
+    """Return a version by its name in an `apiVersion`. Raises UnknownVersionError."""
     plain = name.removesuffix(STORED_SUFFIX)
     if name not in kind.versions and plain in kind.versions:
         return Form(kind.version(plain), stored=True)
@@ -84,14 +88,17 @@ def form(kind: Kind, name: str) -> Form:
 def convert(
     kind: Kind, obj: JsonObject, to: str, *, lenient: bool = False
 ) -> JsonObject:
-    """The object at another version of its kind; `to` is the version's bare name.
+    """Return the object at another version of its kind.
 
-    obj: reads apiVersion, metadata.annotations, spec, status; all else is as it was.
-    There and back gives the same object, by whatever versions it went. Pure: never
-    changes obj, shares nothing with it. Raises ConversionError.
-    lenient: an entry of a spec's property bag that cannot be read is carried along,
-    and its field not shown: for whom one object must not hide the others. Of a status
-    that is always so: it will be written again.
+    obj: the object; reads apiVersion, metadata.annotations, spec and status. Everything
+    else is copied.
+    to: the bare name of the target version.
+    lenient: if true, a property bag entry of the spec that cannot be read is carried
+    along and its field is not shown, so that one bad object does not hide the others.
+    Entries of a status are always treated so, because the status is written again.
+
+    Converting there and back gives the same object, through any versions. Pure: never
+    changes obj, shares nothing with it. Raises KindConversionError.
     """
     try:
         # A copy: what a projection leaves as it is would else be shared with the
@@ -103,12 +110,13 @@ def convert(
 
 
 def rewritten(kind: Kind, obj: JsonObject, to: str) -> tuple[JsonObject, list[str]]:
-    """A manifest as its author would write it in another version of its kind.
+    """Return a manifest as its author would write it in another version of its kind.
 
-    As `convert`, but the author is the new version's, and the Azure name stays what it
-    was where the two versions make up different ones. The second value names what the
-    version does not know, as `spec.subnets[0].field`: it is in the annotation, in case
-    the manifest is converted again. Raises ConversionError.
+    The function works as `convert`, but the new version becomes the author's version,
+    and the Azure name is kept if the two versions would derive different ones. The
+    second value lists the fields that the version does not know, such as
+    `spec.subnets[0].field`: they are kept in the annotation, in case the manifest is
+    converted again. Raises KindConversionError.
     """
     made = convert(kind, obj, to)
     target = form(kind, to)
@@ -140,10 +148,10 @@ def _keep_name(kind: Kind, obj: JsonObject, made: JsonObject) -> None:
 
 
 def authored_version(kind: Kind, obj: JsonObject) -> str:
-    """The version in which the user wrote the spec. Raises ConversionError.
+    """Return the version in which the user wrote the spec. Raises KindConversionError.
 
-    A stored object without the name of a version that is known (it was written by a
-    newer operator, or by hand) counts as written in the version it is stored in.
+    A stored object may lack the name of a known version, if a newer operator or a
+    person wrote it. It counts as written in the version that it is stored in.
     """
     try:
         source = form(kind, gvk_of(obj).version)
@@ -177,7 +185,9 @@ def _converted(kind: Kind, obj: JsonObject, to: str, *, lenient: bool) -> JsonOb
 
 @attrs.frozen
 class _Way:
-    """From one form to another, for the spec or the status."""
+    """A projection of the spec or the status from one form to another, with both
+    schemas.
+    """
 
     projection: Projection
     own: JsonObject
@@ -225,7 +235,7 @@ def _carried(kind: Kind, source: Form, obj: JsonObject, spec: Any) -> _Carried:
 
 
 def _annotated(made: JsonObject, target: Form, authored: str, tree: Tree) -> JsonObject:
-    """Where the target has no room for it, what is carried becomes an annotation."""
+    """Write the conversion data to the spec of a stored form, else to an annotation."""
     given = _notes(made)
     meta = dict(made.get("metadata") or {})
     notes = {k: v for k, v in given.items() if k != CARRIED}

@@ -1,16 +1,16 @@
-"""What a version of a kind cannot hold, and how it travels along instead.
+"""The tree of values that a version of a kind cannot hold.
 
-A stored version keeps it where it belongs: each object has a `$propertyBag` (see
-`property_bag`). A version that users write has no such place; there it becomes one
-annotation, a tree beside the object:
+A stored version keeps such values in the `$propertyBag` of each object (see
+`property_bag`). A version that users write has no such field; there the tree becomes
+one annotation:
 
     {"kept":   {field: value},            fields of this object that it cannot hold
-     "bag":    {entry: text},             the same, as it stood in the object's bag
-     "fields": {field or key: tree},      what its fields, or a map's values, cannot
-     "items":  {"length": n, "at": [[index, mark, tree], ...]}}    and a list's items
+     "bag":    {entry: text},             the same, as written in the object's bag
+     "fields": {field or key: tree},      trees of its fields, or of a map's values
+     "items":  {"length": n, "at": [[index, mark, tree], ...]}}    trees of list items
 
 A list may be edited between two conversions, so its trees find their items by `mark`:
-the item's name, else a digest of what the version showed of it.
+the item's name, else a digest of the item as the version showed it.
 """
 
 import hashlib
@@ -29,10 +29,10 @@ _PLAIN = re.compile("[^0-9a-z]+")
 
 @attrs.frozen
 class Tree:
-    """What was kept beside one value; see the module's text for its JSON.
+    """The values kept for one JSON value; the module's text shows its JSON.
 
-    kept: values as a version had them, or as stored ones, with bags in them. What is a
-    string here is one in the version that has the field.
+    kept: values as a version had them, or stored values with bags in them. A string
+    here has the type string in the version that has the field.
     """
 
     kept: JsonObject = attrs.field(factory=dict)
@@ -45,7 +45,7 @@ class Tree:
         return bool(self.kept or self.bag or self.fields or self.items)
 
     def to_json(self) -> JsonObject:
-        """The tree as the annotation has it; members that say nothing are left out."""
+        """Return the tree as JSON for the annotation; empty members are left out."""
         made: JsonObject = {}
         if self.kept:
             made["kept"] = self.kept
@@ -59,7 +59,7 @@ class Tree:
         return made
 
     def paths(self, at: str = "") -> Iterator[str]:
-        """Where each thing kept belongs: `spec.subnets[0].field`."""
+        """Yield the path of each kept value: `spec.subnets[0].field`."""
         for name in self.kept:
             yield f"{at}.{name}".lstrip(".")
         for name in self.bag:
@@ -70,11 +70,11 @@ class Tree:
             yield from tree.paths(f"{at}[{index}]")
 
     def of_items(self, values: list[Any]) -> "list[Tree]":
-        """The tree of each item of a list that may have been edited since.
+        """Return the tree of each item of a list that may have been edited since.
 
-        An item keeps its tree when its mark is still there; one that was changed in
-        place keeps it while the list has its old length. Others are gone, and what was
-        kept of them with them.
+        An item keeps its tree if its mark is still in the list. An item that was
+        changed in place keeps its tree if the list has its old length. All other trees
+        are dropped.
         """
         found: list[Tree] = [EMPTY] * len(values)
         free = {index: mark_of(value) for index, value in enumerate(values)}
@@ -95,10 +95,10 @@ class Tree:
         return found
 
     def whole(self, value: Any) -> Any:
-        """The value with all that was kept of it, for a version that shows none of it.
+        """Return the value together with all values kept for it, as a stored value.
 
-        As a stored one: what was in a bag is in one. Never changes the value; the
-        answer may share parts with it.
+        This is for a version that shows none of the kept values. Entries of a bag are
+        returned in a bag. Never changes the value; the result may share parts with it.
         """
         if not self:
             return value
@@ -116,7 +116,9 @@ EMPTY = Tree()
 
 
 def tree_of(raw: Any) -> Tree:
-    """The tree that `Tree.to_json` wrote. Raises ConversionDataError for any other."""
+    """Return the tree that `Tree.to_json` wrote. Raises ConversionDataError for other
+    input.
+    """
     try:
         items = raw.get("items") or {"length": 0, "at": ()}
         return Tree(
@@ -133,19 +135,21 @@ def tree_of(raw: Any) -> Tree:
 
 
 def mark_of(value: Any) -> str:
-    """How an item of a list is recognised after the list was edited."""
+    """Return a text by which a list item is found again after the list was edited."""
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         return f"name:{value['name']}"
     return digest(value)
 
 
 def digest(value: Any) -> str:
-    """Equal JSON has equal digests, whatever the order of its members."""
+    """Return a digest of JSON that does not depend on the order of object members."""
     text = jsontext.dumps(value, sort_keys=True)
     # Cut, as a list has one for each item, and all annotations share 256 KiB.
     return hashlib.sha256(text).hexdigest()[:16]
 
 
 def plain(name: str) -> str:
-    """A field's name without letter case and punctuation: `OsDisk` is `osDisk`."""
+    """Return a field's name without letter case and punctuation: `OsDisk` is
+    `osDisk`.
+    """
     return _PLAIN.sub("", name.lower())

@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition of a kind."""
+"""Build the CustomResourceDefinition of a kind."""
 
 from collections.abc import Iterable
 
@@ -32,26 +32,30 @@ def crd(
     rules: bool = False,
     complete: bool = False,
 ) -> JsonObject:
-    """A CustomResourceDefinition (apiextensions.k8s.io/v1) serving some versions.
+    """Return a CustomResourceDefinition (apiextensions.k8s.io/v1) that serves some
+    versions.
 
-    versions: names, served oldest first; none: the kind's storage version. Names of
-    stored forms (`v20250301storage`) may be among them.
-    storage: the stored one of them. Without it: where objects are converted, the stored
-    form of the kind's storage version, which is served too; else the kind's storage
-    version if served, else the newest served.
-    conversion: who converts. Serving several versions without one is safe only while
-    their schemas keep each other's fields.
-    rules: with what the schema's keywords cannot say as CEL rules, for API servers that
-    evaluate them (Kubernetes 1.25 and newer). Where objects are converted only the
-    version that `kubectl explain` shows carries them: they cost an API server memory,
-    and the admission webhook or the reconciler holds them for all (`operator_parts`).
-    complete: with schemas of what the operator alone writes where objects are
-    converted: the stored form, and the statuses of all versions. Without it only the
-    version that is shown has one of its status: it is for a look at another's CRD,
-    whether that keeps all that is to be kept.
-    Fields are described for `kubectl explain` (`descriptions`).
-    Raises UnknownVersionError. The schemas are shared with the catalogue: nobody may
-    change the answer in place.
+    versions: names of the versions to serve, ordered oldest first in the result; if
+    empty, the kind's storage version. Stored forms (`v20250301storage`) are allowed.
+    storage: the version to store. By default, if objects are converted, the stored form
+    of the kind's storage version, which is served too; else the kind's storage version
+    if it is served, else the newest served version.
+    conversion: the webhook that converts. Several versions without a webhook are safe
+    only if each schema keeps the fields of the others.
+    rules: if true, add CEL rules for constraints that schema keywords cannot express,
+    for API servers that evaluate them (Kubernetes 1.25 and newer). If objects are
+    converted, only the version that `kubectl explain` shows carries rules, because they
+    cost the API server memory; the admission webhook or the reconciler checks all
+    versions.
+    complete: if true, the stored form and the statuses of all versions have full
+    schemas even if objects are converted. If false, only the version that `kubectl
+    explain` shows has a status schema. Use true to check whether a foreign CRD keeps
+    every field.
+
+    Fields have descriptions for `kubectl explain` (`descriptions`).
+
+    Raises UnknownVersionError. The result shares schemas with the catalogue: do not
+    change it in place.
     """
     if not kind.is_arm:
         conversion = None  # one version, which is stored as it is

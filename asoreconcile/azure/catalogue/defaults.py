@@ -1,7 +1,6 @@
-"""What is filled in where a user says nothing.
+"""Fill in the default values of a spec.
 
-The reconciler derives the same values on its own, so objects written without anybody
-filling them in behave alike.
+The reconciler derives the same values, so an object behaves the same without them.
 """
 
 from typing import Any
@@ -17,13 +16,15 @@ _SECURITY_GROUP = GroupKind("entra.azure.com", "SecurityGroup")
 def with_defaults(
     version: KindVersion, obj: JsonObject, *, claimed_name: str = ""
 ) -> JsonObject:
-    """The object with its defaults; the same one when there is nothing to add.
+    """Return the object with its defaults; the same object if there is nothing to add.
 
-    claimed_name: what the resource is called already, if it is: a UUID that was drawn,
-    or made up by another version of the kind, is not made up again.
-    obj: reads what `names.azure_name` reads; a name that cannot be known yet stays out
-    (a UUID kind without an owner, a name that comes from a ConfigMap), and kinds whose
-    name is fixed have no field for it. Never changes obj. Rules: R10.1, R10.3, R10.4.
+    obj: reads the fields that `names.azure_name` reads; never changed.
+    claimed_name: the resource's present name in Azure, or "". A UUID that was drawn, or
+    derived by another version of the kind, is not derived again.
+
+    A name that is not yet known is left out (a UUID kind without an owner, a name from
+    a ConfigMap). Kinds with a fixed name have no field for it. Rules: R10.1, R10.3,
+    R10.4.
     """
     added: JsonObject = {}
     content = spec(obj)
@@ -40,10 +41,11 @@ def with_defaults(
 
 
 def with_identity_references(content: JsonObject) -> JsonObject:
-    """A spec whose user-assigned identities have their reference, if only an empty one.
+    """Return a spec in which each user-assigned identity has a reference, maybe an
+    empty one.
 
-    Azure Service Operator has it as a struct that is always there. Pure; shares what
-    it does not change.
+    In Azure Service Operator the reference is a struct that always exists. Pure;
+    unchanged parts are shared.
     """
     identity = content.get("identity")
     items = identity.get(IDENTITIES) if isinstance(identity, dict) else None
@@ -54,7 +56,7 @@ def with_identity_references(content: JsonObject) -> JsonObject:
 
 
 def with_reference(item: Any) -> Any:
-    """An item of `IDENTITIES` with its reference."""
+    """Return an item of `IDENTITIES` with its reference."""
     missing = isinstance(item, dict) and "reference" not in item
     return {"reference": {}, **item} if missing else item
 

@@ -1,9 +1,10 @@
-"""What `kubectl explain` says of a kind and its fields, made of the catalogue's facts.
+"""Build the texts that `kubectl explain` shows for a kind and its fields.
 
-Nothing here is stored, and no text is Azure's: a field says where its value goes in the
-ARM body, what a reference names, and what is secret or cannot change. One version of a
-kind is described whole, the one that `kubectl explain` shows; in the others the kind
-and what a name does not tell, so that a CRD with every version stays small.
+The texts are derived from the catalogue's facts and are not copied from Azure: a text
+says where a field goes in the ARM body, what a reference names, and whether the value
+is secret or cannot change. One version of a kind, the one that `kubectl explain` shows,
+is described completely. The other versions describe the kind and the fields whose names
+do not explain themselves, so that a CRD with every version stays small.
 """
 
 import re
@@ -64,15 +65,17 @@ _CONDITION: Mapping[str, str] = {
 
 
 def explained_version(served: Iterable[str]) -> str:
-    """Which of the versions that are served `kubectl explain` shows; "" of none."""
+    """Return the served version that `kubectl explain` shows; "" if none is served."""
     return min(served, key=_kube_order, default="")
 
 
 def described(version: KindVersion, schema: JsonObject, *, whole: bool) -> JsonObject:
-    """The version's schema of a whole object, with descriptions; shares the rest.
+    """Return the version's schema of a whole object with descriptions.
 
-    whole: say something of every field; else of the kind, and of references, secrets,
-    owner and name.
+    whole: if true, describe every field; else only the kind, references, secrets, owner
+    and name.
+
+    Unchanged parts are shared with the argument.
     """
     if not version.is_arm:
         return described_without_arm(version, schema)
@@ -155,7 +158,7 @@ def _field(field: Field, schema: JsonObject, at: Path, *, whole: bool) -> JsonOb
 def _innermost(
     schema: JsonObject, change: Callable[[JsonObject], JsonObject]
 ) -> JsonObject:
-    """Change what the lists and maps of a field are of."""
+    """Change the schema of the innermost items of a field's lists and maps."""
     for keyword in ("items", "additionalProperties"):
         if isinstance(inner := schema.get(keyword), dict):
             changed = _innermost(inner, change)
@@ -175,7 +178,9 @@ def _operator(schema: JsonObject) -> JsonObject:
 
 
 def _paths(table: Table) -> Mapping[Path, str]:
-    """Field of the spec -> where its value goes in the body, as text."""
+    """Return, for each field of the spec, the path of its value in the body, as
+    text.
+    """
     found: dict[Path, str] = {}
     above = [table]  # some of Azure's types hold themselves
 
@@ -194,7 +199,7 @@ def _paths(table: Table) -> Mapping[Path, str]:
 
 
 def _count(schema: JsonObject) -> int:
-    """How many fields there are in a schema, at any depth."""
+    """Return the number of fields in a schema, at any depth."""
     inner = (schema.get("items"), schema.get("additionalProperties"))
     parts = [*schema.get("properties", {}).values(), *inner]
     return len(schema.get("properties", ())) + sum(
@@ -213,7 +218,7 @@ def _status(schema: JsonObject, paths: Mapping[Path, str]) -> JsonObject:
 
 
 def _reported(schema: JsonObject, at: Path, paths: Mapping[Path, str]) -> JsonObject:
-    """A part of the status, with what is known of its fields."""
+    """Return a part of the status schema with descriptions of its fields."""
     changed = dict(schema)
     for keyword in ("items", "additionalProperties"):
         if isinstance(inner := schema.get(keyword), dict):
@@ -230,7 +235,9 @@ def _reported(schema: JsonObject, at: Path, paths: Mapping[Path, str]) -> JsonOb
 
 
 def _report_of(name: str, at: Path, paths: Mapping[Path, str]) -> str:
-    """Of a status field: what the spec has too is at the same place in ARM's body."""
+    """Return the description of a status field; a field that the spec has too has its
+    ARM path.
+    """
     if known := paths.get(at):
         return f"ARM: {known}"
     renamed = name.removeprefix("properties_")
@@ -238,7 +245,7 @@ def _report_of(name: str, at: Path, paths: Mapping[Path, str]) -> str:
 
 
 def _named(schema: JsonObject, texts: Mapping[str, str]) -> JsonObject:
-    """An object whose fields have texts by their names, at any depth."""
+    """Return an object schema whose fields have descriptions by name, at any depth."""
     fields: JsonObject = schema.get("properties", {})
     changed: JsonObject = {}
     for name, child in fields.items():
@@ -252,7 +259,9 @@ def _saying(text: str, schema: JsonObject) -> JsonObject:
 
 
 def _kube_order(version: str) -> tuple[int, int, int, str]:
-    """Kubernetes' own order: names of its form, newest first; then others by letter."""
+    """Return a sort key for Kubernetes' version order: newest first; other names by
+    letter.
+    """
     found = _KUBE_VERSION.fullmatch(version)
     if found is None:
         return (3, 0, 0, version)

@@ -1,8 +1,8 @@
-"""Fields that say the same in two versions of a kind under two names.
+"""Find fields that mean the same in two versions of a kind under two names.
 
-What an older version takes as an ARM id, a newer one may take as a reference to another
-object. Both write the same property of the ARM body, and that is how a pair is found:
-from the mapping tables, no list of kinds.
+A field that is an ARM id in an older version may be a reference to another object in a
+newer one. Both write the same property of the ARM body. The pairs are found from the
+mapping tables, without a list of kinds.
 """
 
 from collections.abc import Mapping
@@ -22,9 +22,12 @@ _NOT_KEPT = frozenset({"sourceServerResourceId"})
 
 @attrs.frozen
 class FieldRename:
-    """target: the other version's field. to_reference: from an id, else to one.
+    """A field that has another name and type in the other version.
 
-    keeps_name: the stored form has the id under its old name too, in the bag.
+    target: the name of the other version's field.
+    to_reference: if true, the value changes from an id to a reference, else the
+    reverse.
+    keeps_name: if true, the stored form also has the id in the bag, under its old name.
     """
 
     target: str
@@ -32,9 +35,10 @@ class FieldRename:
     keeps_name: bool = False
 
     def apply(self, value: Any) -> Any:
-        """The value in the other version; None when that can hold nothing of it.
+        """Return the value for the other version; None if that version can hold nothing
+        of it.
 
-        Of a list of references those that are ids: see `says_all`.
+        A list of references becomes the list of those that are ids: see `says_all`.
         """
         if isinstance(value, list):
             moved = [self.apply(item) for item in value]
@@ -47,13 +51,15 @@ class FieldRename:
         return value["armId"] if _is_id(value) else None
 
     def says_all(self, value: Any) -> bool:
-        """Whether nothing of a value that `apply` moves is left out."""
+        """Return whether `apply` keeps the whole value."""
         if self.to_reference or not isinstance(value, list):
             return True
         return all(_is_id(item) for item in value)
 
     def merged(self, references: Any, kept: Any) -> Any:
-        """References made of ids, among those that were left out of the ids."""
+        """Return references made from ids, combined with the references that are not
+        ids.
+        """
         if not isinstance(references, list) or not isinstance(kept, list):
             return references
         left = iter(references)
@@ -69,7 +75,9 @@ def _is_id(value: Any) -> bool:
 def field_renames(
     source: KindVersion, target: KindVersion
 ) -> Mapping[SpecPath, Mapping[str, FieldRename]]:
-    """By the path of an object in the spec, its fields that move. Pure."""
+    """Return the renamed fields of each object in the spec, by the object's
+    path. Pure.
+    """
     found: dict[SpecPath, dict[str, FieldRename]] = {}
     if source.is_arm and target.is_arm:
         _compare(source.table, target.table, (), found)

@@ -1,4 +1,4 @@
-"""What the types of a schema can hold. Pure."""
+"""Check whether a schema's types can hold a value. Pure."""
 
 from typing import Any
 
@@ -9,14 +9,16 @@ _INTEGERS = 2**63
 
 
 def is_int64(value: float) -> bool:
-    """Whether the API server takes a number, int or float, for an integer."""
+    """Return whether the API server accepts a number, int or float, as an integer."""
     return -_INTEGERS <= value < _INTEGERS and value == int(value)
 
 
 def fits(schema: JsonObject, value: Any) -> bool:
-    """Whether a schema's types can hold a value; constraints are not looked at.
+    """Return whether a schema's types can hold a value; other constraints are not
+    checked.
 
-    Fields of an object that it does not know do not matter: they are carried.
+    Fields of an object that the schema does not have are ignored: they are carried
+    along.
     """
     if value is None or schema.get(ANY):
         return True

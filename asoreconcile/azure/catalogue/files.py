@@ -1,13 +1,13 @@
-"""Catalogue files: what a folder of kinds holds, read and written.
+"""Read and write catalogue files: a folder of kinds.
 
     index.json             every group, kind, plural and version: a list costs one read
-    <group>.json           kind-versions, mapping tables, status shapes: what a
-                           reconcile needs
-    schemas/<group>.json   spec shapes: what a CRD and validation need besides
+    <group>.json           kind-versions, mapping tables, status shapes: read for a
+                           reconcile
+    schemas/<group>.json   spec shapes: also read for CRDs and validation
 
-A group's file is named after it without `.azure.com`. All are JSON; the writer puts
-one kind-version, table or shape on a line, so that a change reads as a small diff.
-`controllers/README.md` has the members.
+A group's file is named after the group without `.azure.com`. All files are JSON; the
+writer puts one kind-version, table or shape on a line, so that a change is a small
+diff. `controllers/README.md` describes the members.
 """
 
 from collections.abc import Mapping
@@ -26,11 +26,13 @@ SCHEMAS_FORMAT = "asoreconcile.schemas/1"
 
 
 class CatalogueFileError(AsoreconcileError):
-    """A catalogue file that is absent, no JSON, or of another format."""
+    """A catalogue file is absent, is not JSON, or has another format."""
 
 
 class KindFolder:
-    """One folder of catalogue files. Reads on call, keeps nothing; thread-safe."""
+    """One folder of catalogue files. Each call reads the file; nothing is kept.
+    Thread-safe.
+    """
 
     def __init__(self, root: Traversable) -> None:
         self._root = root
@@ -39,16 +41,18 @@ class KindFolder:
         return f"KindFolder({str(self._root)!r})"
 
     def index(self) -> JsonObject:
-        """`{group: {kind: {plural, storage, scope, versions, categories?}}}`."""
+        """Return `{group: {kind: {plural, storage, scope, versions, categories?}}}`."""
         groups: JsonObject = self._read("index.json", INDEX_FORMAT)["groups"]
         return groups
 
     def group(self, group: str) -> JsonObject:
-        """`{kinds, tables, status}` of one group. Raises CatalogueFileError."""
+        """Return `{kinds, tables, status}` of one group. Raises CatalogueFileError."""
         return self._read(f"{file_stem(group)}.json", GROUP_FORMAT)
 
     def schemas(self, group: str) -> JsonObject:
-        """`{name: shape}` of one group's specs. Raises CatalogueFileError."""
+        """Return `{name: shape}` for the specs of one group. Raises
+        CatalogueFileError.
+        """
         name = f"schemas/{file_stem(group)}.json"
         shapes: JsonObject = self._read(name, SCHEMAS_FORMAT)["spec"]
         return shapes
@@ -71,12 +75,14 @@ class KindFolder:
 
 
 def file_stem(group: str) -> str:
-    """A group's file name without `.json`: `cache` for `cache.azure.com`."""
+    """Return a group's file name without `.json`: `cache` for `cache.azure.com`."""
     return group.removesuffix(".azure.com")
 
 
 def write_index(folder: Path, groups: Mapping[str, Mapping[str, JsonObject]]) -> None:
-    """Write `index.json`: a line for each kind, in order, the same bytes each time."""
+    """Write `index.json`: one line for each kind, sorted; equal content gives equal
+    bytes.
+    """
     lines = ["{", f'"format": {_json(INDEX_FORMAT)},', '"groups": {']
     lines += _joined(
         [

@@ -1,8 +1,9 @@
-"""From the extracted catalogue (`asoreconcile.catalogue/v1`) to the project's own form.
+"""Convert the extracted catalogue (`asoreconcile.catalogue/v1`) to the project's own
+form.
 
 The extracted files hold one JSON object per API group: schemas with `{"$def": name}`
-references, mapping tables, kinds with their versions. `hack/kinds` calls this; nothing
-at run time does.
+references, mapping tables, and kinds with their versions. Only `hack/kinds` calls this
+module; it is not used at run time.
 """
 
 import hashlib
@@ -57,7 +58,7 @@ _CONFIG_MAPS = {"fields": [["objectIDFromConfig", "objectIDFromConfig", "cm"]]}
 
 @attrs.frozen
 class Made:
-    """How much was converted."""
+    """Numbers of converted groups, kinds and versions."""
 
     groups: int
     kinds: int
@@ -65,9 +66,10 @@ class Made:
 
 
 def convert(source: Path, target: Path) -> Made:
-    """Write every group of the source folder and the index. Raises CatalogueFileError.
+    """Convert every group of the source folder and write the index.
 
-    Files of groups that are gone stay: the folder is under version control.
+    Files of groups that no longer exist stay: the folder is under version control.
+    Raises CatalogueFileError.
     """
     index: dict[str, dict[str, JsonObject]] = {}
     for path in sorted(source.glob("*.json")):
@@ -81,7 +83,7 @@ def convert(source: Path, target: Path) -> Made:
 
 
 def expanded(schema: JsonObject, defs: Mapping[str, JsonObject]) -> JsonObject:
-    """A schema of the source with its `$def` references replaced."""
+    """Return a schema of the source with its `$def` references replaced."""
     if "$def" in schema:
         return expanded(defs[schema["$def"]], defs)
     result = dict(schema)
@@ -202,8 +204,10 @@ def _table(table: JsonObject) -> JsonObject:
 
 
 def _input_table(schema: JsonObject, tables: JsonObject) -> str:
-    """The name of a table of the Secrets and ConfigMaps that a spec without ARM names,
-    and of nothing else: there is no body for it to map to. Adds it, and what it needs,
+    """Add a table of the Secrets and ConfigMaps that a spec without ARM names; return
+    its name.
+
+    Such a spec has no ARM body to map to. The table and the tables below it are added
     to `tables`.
     """
     fields = []
@@ -220,7 +224,7 @@ def _input_table(schema: JsonObject, tables: JsonObject) -> str:
 
 
 def _add_table(table: JsonObject, tables: JsonObject) -> str:
-    """The name of a table that is made up here."""
+    """Add a generated table and return its name."""
     name = "t" + hashlib.sha256(repr(table["fields"]).encode()).hexdigest()[:10]
     tables[name] = table
     return name
@@ -241,8 +245,9 @@ def _field(entry: Any) -> Any:
 def _mark_unions(status: JsonObject, table: JsonObject, tables: JsonObject) -> None:
     """Name the discriminator on every status object whose spec side is a union.
 
-    Walks both sides together by field name. A status may call a leaf after its
-    discriminator value where the spec calls it after its type, so the value decides.
+    Both sides are walked together by field name. A leaf may be named after its
+    discriminator value in the status and after its type in the spec, so the value
+    decides.
     """
     while "items" in status or "additionalProperties" in status:
         status = status.get("items") or status["additionalProperties"]

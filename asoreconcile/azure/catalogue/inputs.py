@@ -1,7 +1,7 @@
-"""What a spec takes from elsewhere: the references, Secrets and ConfigMaps it names.
+"""List the references, Secrets and ConfigMaps that a spec names.
 
-The same walk over the same table as `payload`, without resolving: watches and checks
-need the list before anything can be mapped. The owner is not part of it.
+This is the walk of `payload` over the same table, without resolving anything: watches
+and checks need the list before the spec can be mapped. The owner is not included.
 """
 
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ InputKind = Literal["reference", "secret", "secret-map", "config-map"]
 
 @attrs.frozen
 class InputReference:
-    """One place in a spec that names something.
+    """One place in a spec that names another object.
 
     path: `spec.subnets[0].natGatewayReference`.
-    value: `{group, kind, name}` for a reference, `{name, key}` for a Secret's or a
-    ConfigMap's key, `{name}` for a whole Secret; the spec's own data, not a copy.
+    value: `{group, kind, name}` for a reference, `{name, key}` for a key of a Secret or
+    ConfigMap, `{name}` for a whole Secret; shared with the spec, not a copy.
     """
 
     kind: InputKind
@@ -32,10 +32,12 @@ class InputReference:
 
 
 def inputs_of(version: KindVersion, spec: JsonObject) -> tuple[InputReference, ...]:
-    """Everything `payload.to_arm` asks its Inputs for, in that order, once per place.
+    """Return everything that `payload.to_arm` asks its Inputs for, in order, once per
+    place.
 
-    References that say an ARM id or a well-known name themselves are left out: they
-    need nobody. Never raises on a malformed spec: what is no object names nothing.
+    References that contain an ARM id or a well-known name are left out: they need no
+    lookup. Never raises on a malformed spec: a value that is not an object names
+    nothing.
     """
     return tuple(_object(version.table, spec, "spec"))
 

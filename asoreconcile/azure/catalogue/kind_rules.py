@@ -1,7 +1,8 @@
-"""What no schema and no table says of single kinds: names they must have, unions.
+"""Rules of single kinds that no schema and no table contains: required names and
+unions.
 
-Azure allows one name for a domain that it manages, and calls a sender by its user name.
-Users of databases exist in no table: what they take is written out here.
+Azure allows one name for a domain that Azure manages, and names a sender after its user
+name. Database users have no mapping table; their rules are written here.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ _FIXED_USERS = frozenset({_MYSQL_USER, GroupKind("sql.azure.com", "User")})
 
 
 def given_name(group_kind: GroupKind, obj: JsonObject) -> str:
-    """The only Azure name an object can have, whatever its own; "" for any."""
+    """Return the only Azure name that an object can have; "" if any name is allowed."""
     content = spec(obj)
     if group_kind == _DOMAIN and content.get("domainManagement") == "AzureManaged":
         return _MANAGED_DOMAIN
@@ -29,27 +30,28 @@ def given_name(group_kind: GroupKind, obj: JsonObject) -> str:
 
 
 def has_given_name(group_kind: GroupKind) -> bool:
-    """Whether `given_name` may give one to objects of a kind."""
+    """Return whether `given_name` can return a name for objects of the kind."""
     return group_kind in (_DOMAIN, _SENDER)
 
 
 def kind_problems(group_kind: GroupKind, obj: JsonObject) -> Iterator[Problem]:
-    """What is wrong with an object by the rules of its kind alone."""
+    """Yield the problems of an object that the rules of its kind find."""
     check = _CHECKS.get(group_kind)
     if check is not None:
         yield from check(group_kind, obj)
 
 
 def is_fixed_user(group_kind: GroupKind) -> bool:
-    """Whether users of a kind keep name and owner once an operator took them up.
+    """Return whether users of a kind keep name and owner after the operator has claimed
+    them.
 
-    Of PostgreSQL's nothing is fixed.
+    PostgreSQL users may change both.
     """
     return group_kind in _FIXED_USERS
 
 
 def schema_rules(group_kind: GroupKind) -> Sequence[JsonObject]:
-    """The same as rules in a CRD, on the spec."""
+    """Return the rules of `kind_problems` as CEL rules for the spec in a CRD."""
     return [
         {"rule": rule, "message": message}
         for rule, message in _SCHEMA_RULES.get(group_kind, ())
@@ -59,7 +61,9 @@ def schema_rules(group_kind: GroupKind) -> Sequence[JsonObject]:
 def kind_changes(
     group_kind: GroupKind, old: JsonObject, new: JsonObject
 ) -> Iterator[Problem]:
-    """What may not change of an object, from its first day on."""
+    """Yield the problems of an update that is never allowed, even before the resource
+    exists.
+    """
     if group_kind != _MYSQL_USER:
         return
     was, now = spec(old), spec(new)

@@ -1,8 +1,8 @@
-"""Which kinds there are, and all that is known of each: the catalogue.
+"""The catalogue: all kinds, and everything that is known about each.
 
 A `Catalogue` reads folders of catalogue files (`files`): the index at once, a group
-when one of its versions is asked for, spec schemas when one is expanded. What it
-gives out is immutable. Everything here may be used from any thread.
+when one of its versions is requested, spec schemas when one is expanded. Returned
+values are immutable. Everything here may be used from any thread.
 """
 
 import re
@@ -26,20 +26,20 @@ _VERSION = re.compile(r"v(?:1api)?(\d*)(\w*)")
 
 
 class NotInCatalogueError(AsoreconcileError):
-    """No such group or kind; the message names the nearest."""
+    """The group or kind does not exist; the message names the nearest."""
 
 
 class UnknownVersionError(AsoreconcileError):
-    """The kind has no such version; the message names those it has."""
+    """The kind has no such version; the message lists its versions."""
 
 
 @attrs.frozen
 class Exports:
-    """What a kind can write into Secrets and ConfigMaps.
+    """The values that a kind can write to Secrets and ConfigMaps.
 
     secrets, config_maps: the keys of `operatorSpec.secrets` and `.configMaps`.
-    config_map_paths: per ConfigMap key the dotted path in the status it is read from;
-    a key without one needs an extension.
+    config_map_paths: for a ConfigMap key, the dotted path in the status that its value
+    is read from; a key without a path needs an extension.
     """
 
     secrets: tuple[str, ...] = ()
@@ -49,10 +49,12 @@ class Exports:
 
 @attrs.frozen
 class Kind:
-    """One kind over all its versions.
+    """One kind with all its versions.
 
-    versions: oldest first. storage: the version a new install serves, the newest one
-    that is generally available. scope: as in KindVersion, "" without ARM.
+    versions: oldest first.
+    storage: the version that a new installation serves: the newest one that is
+    generally available.
+    scope: as in KindVersion, "" without ARM.
     """
 
     group_kind: GroupKind
@@ -72,11 +74,13 @@ class Kind:
 
     @property
     def is_arm(self) -> bool:
-        """Whether it stands for an ARM resource; four kinds do not."""
+        """Whether objects of the kind represent ARM resources; four kinds do not."""
         return self.scope != ""
 
     def version(self, version: str = "") -> "KindVersion":
-        """One version, by default the storage version. As `Catalogue.version`."""
+        """Return one version, by default the storage version. Works as
+        `Catalogue.version`.
+        """
         return self._lookup(self.gvk(version))
 
     @property
@@ -85,7 +89,7 @@ class Kind:
         return self.version()
 
     def gvk(self, version: str = "") -> GroupVersionKind:
-        """The kind at one version; at the stored one if none is given."""
+        """Return group, version and kind; by default at the storage version."""
         group, kind = self.group_kind.group, self.group_kind.kind
         return GroupVersionKind(group, version or self.storage, kind)
 
@@ -122,14 +126,17 @@ class _GroupFile:
 
 @attrs.frozen(eq=False)
 class KindVersion:
-    """One kind at one version, as the user wrote it.
+    """One kind at one version that users write.
 
     arm_type: `Microsoft.Network/virtualNetworks/subnets`, as ARM spells it.
-    api_version: the ARM api-version, `2024-06-01`. scope: where the resource is. owner:
-    the kind that `spec.owner` names; None when any kind may own it (scope Extension) or
-    none does. operations: of Get, Head, Put, Delete, those ARM supports. fixed_name:
-    the only name Azure allows, or None. kept_as: the stored form that the cluster keeps
-    objects in (`storage_codec`); "" where it keeps this version itself.
+    api_version: the ARM api-version, `2024-06-01`.
+    scope: where in ARM the resource is.
+    owner: the kind that `spec.owner` names; None if any kind may own it (scope
+    Extension) or there is no owner.
+    operations: those of Get, Head, Put and Delete that ARM supports.
+    fixed_name: the only name that Azure allows, or None.
+    kept_as: the stored form that the cluster keeps objects in (`storage_codec`); "" if
+    the cluster keeps this version itself.
     """
 
     gvk: GroupVersionKind
@@ -154,12 +161,14 @@ class KindVersion:
 
     @property
     def is_arm(self) -> bool:
-        """False for the few kinds that are no resource of ARM (the databases' User)."""
+        """False for the few kinds that do not represent ARM resources, such as database
+        users.
+        """
         return self.scope != ""
 
     @property
     def any_owner(self) -> bool:
-        """Whether `spec.owner` names group and kind itself."""
+        """Whether `spec.owner` itself names group and kind."""
         return self.scope == "Extension" and self.owner is None
 
     @property
@@ -174,12 +183,14 @@ class KindVersion:
 
     @property
     def table(self) -> Table:
-        """How the spec maps; of a kind without ARM, the Secrets that it names."""
+        """The mapping table of the spec; for a kind without ARM, only the Secrets that
+        it names.
+        """
         return self._file.tables.table(self._table)
 
     @property
     def status_shape(self) -> Shape:
-        """The shape of `status`; its names are those of `status_shapes`."""
+        """The shape of `status`; its names refer to `status_shapes`."""
         return self._status
 
     @property
@@ -189,12 +200,12 @@ class KindVersion:
 
     @property
     def spec_schema(self) -> JsonObject:
-        """The OpenAPI schema of `spec`; shared, never to be changed."""
+        """The OpenAPI schema of `spec`; shared, must not be changed."""
         return self._file.spec.schema(self._spec)
 
     @property
     def schema(self) -> JsonObject:
-        """The OpenAPI schema of the whole object; shared, never to be changed."""
+        """The OpenAPI schema of the whole object; shared, must not be changed."""
         return {
             "type": "object",
             "properties": {
@@ -210,8 +221,8 @@ class KindVersion:
 class Catalogue:
     """All kinds of one or more folders; a later folder adds kinds and versions.
 
-    Making one reads the indexes only. Raises CatalogueFileError, also later, when a
-    group's file turns out to be unreadable.
+    The constructor reads only the indexes. It raises CatalogueFileError, and so do
+    later calls if a group's file cannot be read.
     """
 
     def __init__(self, folders: Iterable[KindFolder]) -> None:
@@ -250,7 +261,9 @@ class Catalogue:
         return tuple(sorted(self._kinds))
 
     def kinds(self) -> tuple[Kind, ...]:
-        """Every kind, by group and name. Reads no group's file."""
+        """Return every kind, sorted by group and name. Does not read the
+        groups' files.
+        """
         return tuple(
             kinds[name]
             for _, kinds in sorted(self._kinds.items())
@@ -258,7 +271,7 @@ class Catalogue:
         )
 
     def kind(self, group_kind: GroupKind) -> Kind:
-        """Raises UnknownKindError, naming the nearest."""
+        """Return a kind. Raises NotInCatalogueError, naming the nearest."""
         kinds = self._kinds.get(group_kind.group)
         if kinds is None:
             raise NotInCatalogueError(
@@ -274,9 +287,10 @@ class Catalogue:
         return kind
 
     def version(self, gvk: GroupVersionKind) -> KindVersion:
-        """All that is known of a kind at a version; reads its group's file once.
+        """Return everything known about a kind at a version; reads its group's file
+        once.
 
-        Raises UnknownKindError or UnknownVersionError, naming the nearest.
+        Raises NotInCatalogueError or UnknownVersionError, naming the nearest.
         """
         known = self._versions.get(gvk)
         if known is not None:
@@ -295,9 +309,11 @@ class Catalogue:
             return self._versions.setdefault(gvk, made)
 
     def forget_shapes(self) -> None:
-        """Let go of all schemas and tables that were made so far; who asks for one has
-        it made again. For whoever has just looked at all kinds: they are 6 MB. Any
-        thread.
+        """Drop all expanded schemas and compiled tables; they are made again when
+        requested.
+
+        Call this after an operation that looked at all kinds: the schemas take 6 MB.
+        Any thread.
         """
         with self._lock:
             files = list(self._files.values())
@@ -333,8 +349,10 @@ class Catalogue:
 
 
 def version_order(version: str) -> tuple[str, bool, bool, str]:
-    """Sort key of API versions, oldest first: by date, previews before releases,
-    `v1api<date>` before its twin `v<date>`.
+    """Return a sort key for API versions, oldest first.
+
+    Versions are sorted by date; a preview comes before its release, and `v1api<date>`
+    before `v<date>`.
     """
     match = _VERSION.fullmatch(version)
     date, suffix = match.groups() if match else ("", version)
@@ -367,6 +385,8 @@ def _exports(raw: JsonObject) -> Exports:
 
 
 def newest(versions: Sequence[str]) -> str:
-    """The newest of some versions of a kind; a release beats a later preview."""
+    """Return the newest of some versions of a kind; a release wins over a later
+    preview.
+    """
     released = [v for v in versions if "preview" not in v]
     return max(released or versions, key=version_order)

@@ -1,7 +1,8 @@
-"""Members of a JSON object, kept as text until one is asked for.
+"""A JSON object whose members are kept as text until one is requested.
 
-With every kind installed, decoded group files are five million bytes of small objects;
-their text is one, and most of it is of versions and shapes that nobody uses.
+With every kind installed, decoded group files would be five million bytes of small
+objects. Their text is one object, and most of it describes versions and shapes that are
+not used.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,9 +12,9 @@ import orjson
 
 
 class LazyJson(Mapping[str, Any]):
-    """Decodes a member again each time it is asked for: who needs it often keeps it.
+    """A mapping that decodes a member each time it is requested.
 
-    Immutable; safe from any thread.
+    A caller that needs a member often must keep it. Immutable; safe from any thread.
     """
 
     __slots__ = ("_texts",)

@@ -1,8 +1,8 @@
-"""Kubernetes manifests from files, read as kubectl reads them.
+"""Read Kubernetes manifests from files, as kubectl reads them.
 
-YAML 1.1 the way kubectl's library resolves it: `yes` and `on` are booleans, dates stay
-text, `017` is octal, `1:30` is text. Stricter in two places where kubectl silently
-does what nobody means: a key given twice, and a bare boolean as a key.
+YAML 1.1 as kubectl's library resolves it: `yes` and `on` are booleans, dates stay text,
+`017` is octal, `1:30` is text. Two mistakes that kubectl accepts silently are refused:
+a key given twice, and a bare boolean as a key.
 """
 
 import re
@@ -34,7 +34,7 @@ _MERGE = f"{_TAG}merge"
 
 @attrs.frozen
 class Manifest:
-    """One object and where it was written; path is `-` for standard input."""
+    """One object and its position in a file; path is `-` for standard input."""
 
     path: str
     line: int
@@ -42,12 +42,12 @@ class Manifest:
 
     @property
     def where(self) -> str:
-        """`path:line` of its first line, as editors and CI logs link it."""
+        """`path:line` of the object's first line, as editors and CI logs link it."""
         return f"{self.path}:{self.line}"
 
 
 class ManifestError(AsoreconcileError):
-    """Manifests that cannot be read: every problem, each with file and line."""
+    """Manifests that cannot be read; lists every problem with file and line."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
@@ -55,11 +55,13 @@ class ManifestError(AsoreconcileError):
 
 
 def read_manifests(paths: Iterable[str | Path]) -> list[Manifest]:
-    """Every object of some files, in order; blocks on reading.
+    """Return every object of some files, in order; blocks on reading.
 
-    paths: files, folders (their `.yaml`, `.yml` and `.json` files by name, not what
-    lies deeper), or `-` for standard input. Lists (`kind: List`) come as their items,
-    empty documents not at all.
+    paths: files, folders (their `.yaml`, `.yml` and `.json` files by name, without
+    subfolders), or `-` for standard input.
+
+    Lists (`kind: List`) are returned as their items; empty documents are skipped.
+
     Raises ManifestError with the problems of all files at once.
     """
     manifests: list[Manifest] = []
@@ -81,7 +83,9 @@ def parse_manifests(text: str, *, path: str = _STDIN) -> list[Manifest]:
 
 
 def load_yaml(text: str) -> Any:
-    """One YAML or JSON document with kubectl's rules. Raises yaml.YAMLError."""
+    """Return one YAML or JSON document, read by kubectl's rules. Raises
+    yaml.YAMLError.
+    """
     return yaml.load(text, Loader=_Loader)  # noqa: S506 -- _Loader is a safe loader
 
 
@@ -170,7 +174,9 @@ def _missing(obj: Any) -> str:
 
 
 def _misspelt(obj: JsonObject, member: str) -> str:
-    """What stands where a member should, if it looks like it."""
+    """Name the field that is probably a misspelling of the missing member, if there is
+    one.
+    """
     written = closest(member, (str(name) for name in obj if name not in _MEMBERS))
     return f" ({written[0]!r} is no field of a manifest)" if written else ""
 

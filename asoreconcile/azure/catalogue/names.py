@@ -1,4 +1,4 @@
-"""What a resource is called in Azure."""
+"""Derive the name of a resource in Azure."""
 
 import re
 import uuid
@@ -28,13 +28,15 @@ _UUID = re.compile(
 
 
 def azure_name(version: KindVersion, obj: JsonObject) -> str:
-    """The resource's Azure name: the last segment of its ARM id.
+    """Return the resource's Azure name: the last segment of its ARM id.
 
     obj: reads metadata.name and namespace, spec.azureName, spec.azureNameFromConfig,
     spec.owner, spec.operatorSpec.namingConvention.
-    Returns "" while it cannot be known: it comes from a ConfigMap that the reconciler
-    reads, or a UUID kind has no owner yet or a naming convention nobody knows.
-    Under the convention `random` every call gives another name: the caller writes the
+
+    Returns "" while the name is not known: a ConfigMap that the reconciler reads
+    contains it, or a UUID kind has no owner yet or an unknown naming convention.
+
+    Under the convention `random` every call returns another name: the caller writes the
     first one to `spec.azureName`. Otherwise pure. Rules: R10.3, R10.4.
     """
     # Before what the spec says: Azure takes no other.
@@ -54,15 +56,16 @@ def azure_name(version: KindVersion, obj: JsonObject) -> str:
 
 
 def is_named_by_uuid(group_kind: GroupKind) -> bool:
-    """Whether the name is made up from the object's own and its owner's, or drawn.
+    """Return whether the name is a UUID, derived from the object and its owner or
+    drawn.
 
-    Versions of such a kind make up different ones, so a name that is in use is kept.
+    Versions of such a kind derive different names, so a name that is in use is kept.
     """
     return group_kind in _NAMED_BY_UUID
 
 
 def is_named_as_its_object(group_kind: GroupKind) -> bool:
-    """Whether a resource that is given no name has that of its object."""
+    """Return whether a resource without a given name has the name of its object."""
     return group_kind not in _NAMED_BY_UUID and not has_given_name(group_kind)
 
 

@@ -1,6 +1,6 @@
-"""What `kubectl explain` says of kinds that stand for no ARM resource.
+"""The texts that `kubectl explain` shows for kinds without ARM.
 
-They are few, and no table says where their fields go: each text is written out.
+These kinds are few, and no table says where their fields go: each text is written here.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ _FIELDS: Mapping[str, str] = {
 
 
 def described_without_arm(version: KindVersion, schema: JsonObject) -> JsonObject:
-    """The schema of a whole object, with descriptions; shares the rest."""
+    """Return the schema of a whole object with descriptions; shares the rest."""
     parts = {
         name: _named(part) if name in ("spec", "status") else part
         for name, part in schema["properties"].items()

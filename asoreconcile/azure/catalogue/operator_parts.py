@@ -1,12 +1,12 @@
-"""Schemas of what is converted, without what an API server need not know.
+"""Shorten the schemas of objects that a webhook converts.
 
-An API server pays for each node of a schema: it keeps a few copies of it, compiles it
-to validate and to prune, and publishes it twice; and each rule (CEL) is a program of
-its own once its kind is used. Nobody but the operator writes a stored form or a status,
-and what a conversion made must be kept as it is. So these parts keep whatever they are
-given, and one version's status is left for `kubectl explain` to show. Its schema alone
-carries rules as well: the operator that converts knows them all, and holds them by its
-admission webhook or, without one, by its reconciler.
+An API server pays for each node of a schema: it keeps a few copies, compiles the schema
+to validate and to prune, and publishes it twice; each rule (CEL) is a program of its
+own once its kind is used. Only the operator writes stored forms and statuses, and a
+converted value must be kept unchanged. So these schemas allow any content, and one
+version keeps its status schema for `kubectl explain`. Only that version carries rules
+as well: the operator checks all rules in its admission webhook or, without one, in its
+reconciler.
 """
 
 from asoreconcile.base.objects import JsonObject
@@ -18,17 +18,17 @@ _OPEN: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": T
 
 
 def open_stored() -> JsonObject:
-    """Any stored form's schema of a whole object."""
+    """Return a schema that allows any stored form."""
     return {"type": "object", "properties": {"spec": _OPEN, "status": _OPEN}}
 
 
 def without_root(schema: JsonObject) -> JsonObject:
-    """A schema of a whole object without the fields that every object has."""
+    """Return a schema of a whole object without the fields that every object has."""
     parts: JsonObject = schema["properties"]
     kept = {name: part for name, part in parts.items() if name not in ROOT}
     return {**schema, "properties": kept}
 
 
 def open_status(schema: JsonObject) -> JsonObject:
-    """A version's schema of a whole object without rules, with an open status."""
+    """Return a version's schema of a whole object that allows any status."""
     return {**schema, "properties": {**schema["properties"], "status": _OPEN}}

@@ -1,4 +1,4 @@
-"""Where a resource is in ARM: its id from its owner's."""
+"""Build a resource's ARM id from its owner's."""
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.kinds import KindVersion
@@ -6,22 +6,25 @@ from asoreconcile.base.errors import AsoreconcileError
 
 
 class PathError(AsoreconcileError):
-    """An id that cannot be built: a name or the owner's id is not known, or is none."""
+    """An id cannot be built: a name or the owner's id is unknown or not valid."""
 
 
 def arm_id(
     version: KindVersion, *, name: str, owner_id: str, subscription_id: str
 ) -> str:
-    """The full ARM id, without a trailing slash, cased as given.
+    """Return the full ARM id, without a trailing slash, cased as given.
 
-    name: the Azure name. owner_id: the owner's full ARM id, whether resolved from
-    `spec.owner.name` or written as `armId`; unused for a resource group and for a
-    tenant's own. subscription_id: used for a resource group only.
-    Whether the owner is of the right type is `validation`'s question: this never looks
-    for the provider's name in the owner's id, so a resource group called
+    name: the Azure name.
+    owner_id: the owner's full ARM id, resolved from `spec.owner.name` or given as
+    `armId`; unused for a resource group and for a tenant's own resources.
+    subscription_id: used for a resource group only.
+
+    `validation` checks whether the owner has the right type. This function never
+    searches the owner's id for the provider's name, so a resource group called
     `microsoft.network` is just a name (D20).
-    Raises PathError for an empty part, and for a name that is no single segment: it
-    would lead to another resource. Pure. Rules: R11.1-R11.4.
+
+    Raises PathError for an empty part, and for a name that is not a single segment,
+    because it would address another resource. Pure. Rules: R11.1-R11.4.
     """
     if not name:
         raise PathError(f"the Azure name of this {version.gvk.kind} is not known")

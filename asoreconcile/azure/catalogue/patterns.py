@@ -1,7 +1,7 @@
-"""Choosing kinds by pattern, as ASO's `--crd-pattern` does.
+"""Choose kinds by pattern, as ASO's `--crd-pattern` does.
 
-A pattern is a list of globs separated by `;`, each over `group/Kind`, letter case
-aside; `*` stands for any text, slashes included, `?` for one character.
+A pattern is a list of globs separated by `;`, each matched against `group/Kind` without
+letter case; `*` matches any text, including slashes, `?` one character.
 """
 
 import re
@@ -16,7 +16,7 @@ from asoreconcile.base.errors import AsoreconcileError
 
 @attrs.frozen
 class Unmatched:
-    """A glob that chose nothing, and the `group/Kind` names nearest to it."""
+    """A glob that matched no kind, and the `group/Kind` names nearest to it."""
 
     pattern: str
     suggestions: tuple[str, ...]
@@ -29,27 +29,28 @@ class Unmatched:
 
 
 class PatternError(AsoreconcileError):
-    """A pattern that chooses less than it says."""
+    """A glob of a pattern matches no kind."""
 
 
 @attrs.frozen
 class Matched:
-    """The chosen kinds, in the order given; the globs that chose none."""
+    """The chosen kinds, in the order given, and the globs that matched none."""
 
     kinds: tuple[Kind, ...]
     unmatched: tuple[Unmatched, ...]
 
     def require_all(self) -> None:
-        """Raises PatternError if a glob chose nothing, naming every such glob."""
+        """Raise PatternError if a glob matched no kind, naming every such glob."""
         if self.unmatched:
             raise PatternError("; ".join(map(str, self.unmatched)))
 
 
 def match(patterns: str | Iterable[str], kinds: Sequence[Kind]) -> Matched:
-    """The kinds that at least one glob chooses.
+    """Return the kinds that at least one glob matches.
 
     patterns: `network.azure.com/*;containerservice.azure.com/ManagedCluster`, or
-    several such texts. Empty globs are ignored, so "" chooses nothing.
+    several such texts. Empty globs are ignored, so "" matches no kind.
+
     Pure.
     """
     texts = [patterns] if isinstance(patterns, str) else patterns
@@ -76,9 +77,7 @@ def _regex(glob: str) -> re.Pattern[str]:
 
 
 def _suggestions(glob: str, kinds: Sequence[Kind]) -> tuple[str, ...]:
-    """Nearest by the whole name; by the kind alone when no group was given; and for a
-    group glob, the nearest group's.
-    """
+    """Return the nearest names: whole names, kinds if no group was given, or groups."""
     group, slash, name = glob.partition("/")
     if slash and name.strip("*") == "":
         groups = {kind.group_kind.group for kind in kinds}

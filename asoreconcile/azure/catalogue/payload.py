@@ -1,7 +1,7 @@
-"""From a custom resource's spec to the body of its ARM PUT, by mapping table.
+"""Map a custom resource's spec to the body of its ARM PUT, by mapping table.
 
-Pure: what a spec refers to - other resources, Secrets, ConfigMaps - comes through an
-`Inputs`. The same table always maps the same way, so equal arguments give equal bodies.
+Pure: referenced resources, Secrets and ConfigMaps are resolved by an `Inputs`. Equal
+arguments give equal bodies.
 """
 
 from typing import Any, Protocol, assert_never
@@ -15,36 +15,39 @@ from asoreconcile.base.objects import JsonObject, copy_json
 
 
 class Inputs(Protocol):
-    """Resolves what a spec only names. Failures are the implementation's to raise.
+    """Resolves the names in a spec. The implementation raises its own errors.
 
-    References with an `armId` and well-known names never come here.
+    References with an `armId` and well-known names are not passed to it.
     """
 
     def reference(self, reference: JsonObject, /) -> str:
-        """The ARM id of `{group, kind, name}`."""
+        """Return the ARM id of `{group, kind, name}`."""
 
     def secret(self, reference: JsonObject, /) -> str:
-        """The value of a Secret's key, decoded; `{name, key}`."""
+        """Return the decoded value of a Secret's key; `{name, key}`."""
 
     def secret_map(self, reference: JsonObject, /) -> dict[str, str]:
-        """All keys of a Secret, values decoded; `{name}`."""
+        """Return all keys of a Secret with their decoded values; `{name}`."""
 
     def config_map(self, reference: JsonObject, /) -> str:
-        """The value of a ConfigMap's key; `{name, key}`."""
+        """Return the value of a ConfigMap's key; `{name, key}`."""
 
 
 class SpecError(AsoreconcileError):
-    """A spec whose JSON cannot be what its kind's schema says; names the field."""
+    """A value of the spec contradicts the kind's schema; the message names the
+    field.
+    """
 
 
 def to_arm(
     version: KindVersion, spec: JsonObject, *, name: str, inputs: Inputs
 ) -> JsonObject:
-    """The PUT body of a spec; shares nothing with it and does not change it.
+    """Return the PUT body of a spec; shares nothing with it and does not change it.
 
     name: the resource's Azure name, the last segment of its id.
-    Raises SpecError for a spec the API server would have refused, and whatever
-    `inputs` raises.
+
+    Raises SpecError for a spec that the API server would have refused, and any error
+    that `inputs` raises.
     """
     mapping = _Mapping(name, inputs)
     return mapping.object(version.table, spec, "spec") or {}
@@ -56,7 +59,7 @@ class _Mapping:
     inputs: Inputs
 
     def object(self, table: Table, value: Any, at: str) -> JsonObject | None:
-        """The ARM object; None for a union without a leaf."""
+        """Return the ARM object; None for a union without a leaf."""
         if not isinstance(value, dict):
             raise SpecError(f"{at}: an object is needed, not {type(value).__name__}")
         out: JsonObject = {}
@@ -140,7 +143,7 @@ class _Mapping:
                 assert_never(never)
 
     def _identities(self, value: Any, at: str) -> JsonObject:
-        """A list of `{reference}` becomes a map whose keys are the ids."""
+        """Turn a list of `{reference}` into a map whose keys are the ids."""
         if not isinstance(value, list):
             raise SpecError(f"{at}: a list is needed, not {type(value).__name__}")
         identities: JsonObject = {}
@@ -156,20 +159,20 @@ class _Mapping:
 
 
 def verbatim_of(reference: JsonObject) -> str:
-    """What a reference says itself, or "": a well-known name, else an ARM id."""
+    """Return the well-known name or ARM id that a reference contains, or ""."""
     text = reference.get("wellKnownName") or reference.get("armId") or ""
     return str(text)
 
 
 def enclosing(out: JsonObject, path: Path) -> JsonObject:
-    """The object that holds the end of a path, made if it is not there."""
+    """Return the object that holds the end of a path; missing objects are created."""
     for part in path[:-1]:
         out = out.setdefault(part, {})
     return out
 
 
 def dig_path(value: Any, path: Path) -> Any:
-    """The value at a path of names, or None."""
+    """Return the value at a path of names, or None."""
     for part in path:
         if not isinstance(value, dict):
             return None
@@ -178,8 +181,9 @@ def dig_path(value: Any, path: Path) -> Any:
 
 
 def _is_collection(field: Field) -> bool:
-    """Whether an empty result means that nothing was given: lists and maps, but not
-    an object, nor one any-JSON value.
+    """Return whether an empty result means that nothing was given.
+
+    This is true for lists and maps, but not for an object or a value of any JSON.
     """
     return bool(field.nesting) or field.conversion not in ("object", "json")
 

@@ -1,7 +1,7 @@
-"""What is wrong with a value, in words: checking JSON against an OpenAPI schema.
+"""Check JSON against an OpenAPI schema and describe the problems in words.
 
-Knows the keywords of custom resource schemas. Every message says what is allowed,
-and for a name that is nearly right which one was meant.
+Supports the keywords of custom resource schemas. Every message says which values are
+allowed, and suggests the intended name if the given one is nearly right.
 """
 
 import re
@@ -20,9 +20,9 @@ _MAX_LISTED = 12
 
 @attrs.frozen
 class Problem:
-    """One thing to mend; path as in `spec.subnets[0].name`.
+    """One problem to fix. path: as in `spec.subnets[0].name`.
 
-    is_unknown: the schema has no such field.
+    is_unknown: if true, the schema has no such field.
     """
 
     path: str
@@ -34,7 +34,7 @@ class Problem:
 
 
 def schema_problems(schema: JsonObject, value: Any, at: str) -> Iterator[Problem]:
-    """Everything in a value that a schema refuses, in the value's order.
+    """Yield every problem that a schema finds in a value, in the value's order.
 
     null counts as absent, as the API server treats it. Pure.
     """

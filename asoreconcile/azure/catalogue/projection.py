@@ -1,12 +1,13 @@
-"""One value of a custom resource as another version shows it, and what that leaves out.
+"""Show one value of a custom resource in another version, and collect what is left out.
 
-The walk follows the schema of the version to come. A field it knows, of a type it can
-hold, is kept under its name (or what it moved to); anything else is carried. What was
-carried to here takes its place again where the schema knows it.
+The walk follows the schema of the target version. A field that the target knows, with a
+type that the target can hold, keeps its name (or gets its new name). Any other field is
+carried in the conversion data. Carried values are put back if the target schema has a
+field for them.
 
-As for ASO, names that differ in letter case alone are different fields of a stored
-object. For who rewrites a manifest in another version they are spellings of one. The
-values of an enum are shown in the case that the version has them in.
+Names that differ only in letter case are different fields of a stored object, as in
+ASO. When a manifest is rewritten in another version, such names are spellings of one
+field. Enum values are shown in the letter case of the target version.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,12 +37,15 @@ _JSON: JsonObject = {ANY: True}
 
 @attrs.frozen
 class Projection:
-    """From one version's form to another's.
+    """Converts values from one version's form to another's.
 
-    moves: of a spec, the fields that have another name there.
-    from_stored: the value has its property bags in it. to_stored: so will the answer.
-    Safe from any thread, and worth keeping: it learns where two schemas are alike.
-    lenient: an entry of a bag that cannot be read stays in the bag.
+    moves: the fields of a spec that have another name in the target.
+    from_stored: if true, the values contain property bags.
+    to_stored: if true, the results contain property bags.
+    lenient: if true, a bag entry that cannot be read stays in the bag.
+
+    Safe from any thread. Keep a projection: it caches the parts in which two schemas
+    are alike.
     """
 
     moves: Mapping[SpecPath, Mapping[str, FieldRename]] = attrs.field(factory=dict)
@@ -61,12 +65,13 @@ class Projection:
         *,
         at: SpecPath = (),
     ) -> tuple[Any, Tree]:
-        """The value under a schema, and the tree of what does not go into it.
+        """Return the value under a schema, and the tree of values that do not fit.
 
-        own: the schema of the version that the value is of; {} where nobody knows.
-        tree: what was kept beside the value so far. Never changes what it is given,
-        and may share parts with it. The tree is empty when `to_stored`. Raises
-        ConversionDataError for a property bag nobody can read.
+        own: the schema of the value's version; {} if unknown.
+        tree: the values that were kept for this value so far.
+
+        Never changes its arguments, and may share parts with them. The tree is empty if
+        `to_stored`. Raises ConversionDataError for a property bag that cannot be read.
         """
         if own and not tree and self._stays(value, schema, own, at):
             return value, EMPTY
@@ -83,7 +88,9 @@ class Projection:
     def _stays(
         self, value: Any, schema: JsonObject, own: JsonObject, at: SpecPath
     ) -> bool:
-        """Whether nothing about a value changes, as is mostly so: see `unchanged`."""
+        """Return whether the value stays as it is, which is the usual case: see
+        `unchanged`.
+        """
         # Schemas are large and shared, so that their ids stand for them; `_Checked`
         # keeps them alive, or an id could be given to another.
         key = (id(own), id(schema), at)
@@ -101,7 +108,7 @@ class Projection:
         tree: Tree,
         at: SpecPath,
     ) -> tuple[JsonObject, Tree]:
-        """What a user wrote in the version shown wins over what was kept."""
+        """Convert an object. A value that the user wrote wins over a kept one."""
         known: JsonObject = schema.get("properties", {})
         fields: JsonObject = own.get("properties", {})
         entered = {**(entries(value) if self.from_stored else {}), **tree.bag}
@@ -165,9 +172,10 @@ class Projection:
         schema: JsonObject,
         beside: tuple[str, JsonObject, JsonObject],
     ) -> Cast | None:
-        """The value cast; what was left before, and is now, moves between two bags.
+        """Return the value cast to the other type, and update the entries of the two
+        bags.
 
-        beside: the entry's name, the bag that was read, and the one that is made.
+        beside: the entry's name, the bag that was read, and the bag that is made.
         """
         entry, entered, bag = beside
         written = self._read(entry, entered[entry], _JSON) if entry in entered else None
@@ -181,7 +189,9 @@ class Projection:
     def _kept(
         self, target: str, known: JsonObject, tree: Tree, entered: JsonObject
     ) -> Any:
-        """What was kept under the name that a field moves to; None if nothing was."""
+        """Return the value kept under the new name of a field; None if there is
+        none.
+        """
         if target in tree.kept:
             return tree.kept[target]
         text = entered.get(entry_name(target))
@@ -191,9 +201,9 @@ class Projection:
     def _sources(
         self, value: JsonObject, tree: Tree
     ) -> "Iterator[tuple[str, Any, Tree, Projection]]":
-        """Fields, what was kept beside each, and how it is to be read.
+        """Yield each field with its kept values and the projection that reads it.
 
-        Those shown come first, then those kept, which are stored values.
+        Fields that are shown come first, then kept fields, which are stored values.
         """
         for name, given in value.items():
             if not (self.from_stored and name == BAG):
@@ -212,7 +222,7 @@ class Projection:
         kept: JsonObject,
         bag: JsonObject,
     ) -> None:
-        """Put what cannot be shown where its type is not forgotten."""
+        """Keep a value that cannot be shown, in a place that preserves its type."""
         quoted = field is not None and isinstance(value, str) and not is_string(field)
         if self.to_stored or quoted:
             key = entry_name(name)
@@ -239,7 +249,9 @@ class Projection:
         taken: tuple[JsonObject, JsonObject],
         at: SpecPath,
     ) -> tuple[str | None, Any]:
-        """Where a field goes and what of it; None where it cannot be shown."""
+        """Return the target name of a field and its value there; None if it cannot be
+        shown.
+        """
         if name in known:
             return (name, given) if fits(known[name], given) else (None, given)
         move = self.moves.get(at, {}).get(name)
@@ -307,7 +319,9 @@ class Projection:
 
 @attrs.frozen
 class _Checked:
-    """A check for two schemas, which live as long as it: it is found by their ids."""
+    """A check for two schemas, which it keeps alive: checks are found by the schemas'
+    ids.
+    """
 
     check: ValueCheck
     own: JsonObject
@@ -316,13 +330,13 @@ class _Checked:
 
 @attrs.frozen
 class _Read:
-    """What an entry of a bag says; it may be null."""
+    """The value of a bag entry, which may be null."""
 
     value: Any
 
 
 def _field_of(entry: str, known: JsonObject) -> str | None:
-    """The field of a version that a bag's entry is of."""
+    """Return the version's field that a bag entry belongs to."""
     same = (name for name in known if entry in (name, entry_name(name)))
     return next(same, None)
 
@@ -333,7 +347,7 @@ def _fields(schema: JsonObject) -> JsonObject:
 
 
 def _in_case(value: str, schema: JsonObject) -> str:
-    """A value of an enum, in the letter case that the version has it in."""
+    """Return an enum value in the letter case of the target version."""
     allowed = schema.get("enum") or ()
     if value in allowed:
         return value

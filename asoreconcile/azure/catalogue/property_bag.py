@@ -1,13 +1,14 @@
-"""The text of one entry of a `$propertyBag`, as Azure Service Operator stores it.
+"""Read and write the entries of a `$propertyBag`, as Azure Service Operator stores
+them.
 
-A bag is a map of strings in a stored object: what its version has no field for, under
-the names of Go fields. What is a string in the version that has the field is stored
-bare, all else as JSON. The field's type says which, never the look of the text: `123`
-and `true` may be strings. So an entry stays text until a version is asked for that
-has the field.
+A bag is a map of strings in a stored object. It holds the fields that the object's
+version does not have, under the names of Go fields. A value of type string is stored
+bare, every other value as JSON. Only the field's type decides, not the look of the
+text: `123` and `true` may be strings. So an entry stays text until it is converted to a
+version that has the field.
 
-ASO's JSON is Go's: the fields of a struct in the order of their Go names, the keys of a
-map sorted, and the characters escaped that mean something in HTML.
+ASO writes JSON as Go does: the fields of a struct in the order of their Go names, the
+keys of a map sorted, and the characters escaped that have a meaning in HTML.
 """
 
 import re
@@ -32,19 +33,19 @@ their names."""
 
 
 class ConversionDataError(AsoreconcileError):
-    """A property bag or annotation that cannot be read: somebody edited it."""
+    """A property bag or annotation cannot be read: it was edited by hand."""
 
 
 @lru_cache(maxsize=8192)
 def entry_name(field: str) -> str:
-    """A field's name in a bag: `osDisk` is `OsDisk`."""
+    """Return a field's name in a bag: `osDisk` is `OsDisk`."""
     return "".join(_capitalised(_WORD.split(field))) or field
 
 
 def write_entry(value: Any, schema: JsonObject | None) -> str:
-    """The text of a value, whose field has the schema.
+    """Return the text of a value whose field has the schema.
 
-    Without a schema (no version has the field), what is a string counts as one.
+    If there is no schema because no version has the field, a string is stored bare.
     """
     if isinstance(value, str) and (schema is None or is_string(schema)):
         return value
@@ -56,7 +57,7 @@ def write_entry(value: Any, schema: JsonObject | None) -> str:
 
 
 def read_entry(name: str, text: Any, schema: JsonObject) -> Any:
-    """The value of an entry, whose field has the schema; bags in it stay as they are.
+    """Return the value of an entry whose field has the schema; nested bags are kept.
 
     Raises ConversionDataError.
     """
@@ -71,12 +72,12 @@ def read_entry(name: str, text: Any, schema: JsonObject) -> Any:
 
 
 def is_string(schema: JsonObject) -> bool:
-    """Whether a field's value is stored bare. Enums are strings."""
+    """Return whether a field's value is stored bare. Enums are strings."""
     return schema.get("type") == "string" and not schema.get(_ANY)
 
 
 def entries(value: JsonObject) -> JsonObject:
-    """The bag of a stored object, {} without one. Raises ConversionDataError."""
+    """Return the bag of a stored object, {} without one. Raises ConversionDataError."""
     bag = value.get(BAG) or {}
     if not isinstance(bag, dict):
         raise ConversionDataError(f"a {BAG} is no map")

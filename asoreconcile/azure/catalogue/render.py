@@ -1,7 +1,8 @@
-"""From manifests to what would be sent to Azure: no cluster, no network.
+"""Render manifests as the requests that would be sent to Azure, without cluster or
+network.
 
-The whole way of a spec in one call: validate, name, place, map. What only Azure can
-answer (child resources that a PUT has to keep) is not part of it.
+A spec is validated, named, located and mapped in one call. Facts that only Azure knows,
+such as child resources that a PUT has to keep, are not included.
 """
 
 from collections import defaultdict
@@ -57,7 +58,7 @@ class RenderedRequest:
     method: str = "PUT"
 
     def to_json(self) -> JsonObject:
-        """The request as `asoctl render` prints it."""
+        """Return the request as `asoctl render` prints it."""
         return {
             "method": self.method,
             "path": self.path,
@@ -74,20 +75,23 @@ an AsoreconcileError for what cannot be.
 
 @attrs.frozen
 class RenderedOutside:
-    """What an object of a kind without ARM means, as its `DescribeOutside` says."""
+    """The document of an object without ARM, made by its `DescribeOutside`."""
 
     document: JsonObject
 
     def to_json(self) -> JsonObject:
-        """The document as `asoctl render` prints it."""
+        """Return the document as `asoctl render` prints it."""
         return self.document
 
 
 @attrs.frozen
 class Rendered:
-    """requests: one for each manifest of an ARM resource, in the manifests' order.
-    outside: those of kinds without ARM. skipped: manifests that are neither Azure's nor
-    inputs, such as a Deployment.
+    """The result of `render`.
+
+    requests: one for each manifest of an ARM resource, in the order of the manifests.
+    outside: documents of kinds without ARM.
+    skipped: manifests that are neither Azure resources nor inputs, such as a
+    Deployment.
     """
 
     requests: tuple[RenderedRequest, ...]
@@ -96,7 +100,7 @@ class Rendered:
 
 
 class RenderError(AsoreconcileError):
-    """What keeps manifests from being rendered: every problem, with file and line."""
+    """Manifests that cannot be rendered; lists every problem with file and line."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -113,12 +117,14 @@ def render(
     more_problems: Checks = _no_problems,
     describe: Mapping[GroupKind, DescribeOutside] = _NOBODY,
 ) -> Rendered:
-    """The requests that the manifests of one call stand for.
+    """Return the requests that the given manifests describe.
 
-    answers: what the manifests name and do not define. subscription_id: where resource
-    groups are. show_secrets: True has the values of Secrets in the bodies; else `***`
-    stands for each. more_problems: what else is wrong with an object, by who knows more
-    than the catalogue; what it raises ends the call. describe: for kinds without ARM.
+    answers: values of names that the manifests do not define.
+    subscription_id: the subscription of resource groups.
+    show_secrets: if true, bodies contain the values of Secrets; else `***` for each.
+    more_problems: a further check of each object; an exception from it ends the call.
+    describe: functions for kinds without ARM.
+
     Raises RenderError with the problems of all manifests at once; nothing is rendered
     then. Reads no file and changes no manifest.
     """
@@ -181,10 +187,12 @@ def request_of(
     *,
     show_secrets: bool = True,
 ) -> RenderedRequest:
-    """The request that one object stands for, whether or not its spec is valid.
+    """Return the request of one object, even if its spec is not valid.
 
-    Fields nobody knows are not sent. show_secrets: see `render`. Raises SpecError, and
-    ResolutionError for the first thing that cannot be resolved.
+    show_secrets: see `render`.
+
+    Unknown fields are not sent. Raises SpecError, and ResolutionError for the first
+    name that cannot be resolved.
     """
     body = to_arm(
         version,
@@ -233,7 +241,7 @@ def _one(
 
 
 def _annotated(obj: JsonObject, resolution: Resolution) -> list[str]:
-    """What is wrong with the annotations that the operator reads."""
+    """Return the problems of the annotations that the operator reads."""
     found = annotations(obj)
     texts = []
     policy = found.get(_POLICY)
@@ -253,7 +261,10 @@ def _annotated(obj: JsonObject, resolution: Resolution) -> list[str]:
 def _unresolved(
     version: KindVersion, obj: JsonObject, resolution: Resolution, wrong: set[str]
 ) -> list[str]:
-    """What each input that resolves to nothing lacks; `wrong` paths are known bad."""
+    """Return a text for each input that cannot be resolved.
+
+    wrong: paths that are known to be invalid; their inputs are skipped.
+    """
     texts = []
     for needed in inputs_of(version, spec(obj)):
         # Said by its own problem: a second line about it would only hide that one.
@@ -267,7 +278,9 @@ def _unresolved(
 
 
 def _is_ours(catalogue: Catalogue, group: str) -> bool:
-    """Azure groups, known or misspelt: whatever else a folder holds is left alone."""
+    """Return whether a group is Azure's, known or misspelt; other groups are
+    skipped.
+    """
     return group in catalogue.groups() or "azure" in group.casefold()
 
 

@@ -1,7 +1,7 @@
-"""Secrets that the operator signs in with or serves with.
+"""Names of Secrets that the operator signs in with or serves with.
 
-No object may export into one: who could write them would choose the identity of a whole
-namespace acts in Azure.
+No object may export to one of them: its author could choose the identity that the
+operator uses in Azure.
 """
 
 NAMESPACE_SECRET = "aso-credential"  # noqa: S105 - a Secret's name
@@ -12,5 +12,5 @@ _RESERVED = frozenset({NAMESPACE_SECRET, SETTINGS_SECRET, SERVING_SECRET})
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a Secret's name is one that no export may have, in any namespace."""
+    """Return whether a Secret's name is forbidden for exports, in any namespace."""
     return name in _RESERVED

@@ -1,7 +1,7 @@
-"""Resolving what manifests name, without a cluster: from each other, or from a file.
+"""Resolve the names in manifests without a cluster: from each other, or from a file.
 
-An `asoctl render` has no cluster to ask. Owners, references, Secrets and ConfigMaps are
-found among the other manifests of the call, or among given answers (`Answers`).
+`asoctl render` has no cluster to ask. Owners, references, Secrets and ConfigMaps are
+looked up in the other manifests of the call, and in given answers (`Answers`).
 """
 
 import base64
@@ -35,7 +35,9 @@ _MEMBERS = ("owner", "references", "secrets", "secretMaps", "configMaps")
 
 
 class ResolutionError(AsoreconcileError):
-    """Something named that nobody defines; the message says where it could be put."""
+    """A name that is not defined anywhere; the message says where it could be
+    defined.
+    """
 
 
 @attrs.frozen
@@ -44,7 +46,8 @@ class Answers:
 
     owner: the ARM id of every owner that is not among the manifests.
     references: `group/Kind/name` -> ARM id; without `owner`, owners are found here too.
-    secrets, config_maps: `name/key` -> value. secret_maps: `name/*` -> all its keys.
+    secrets, config_maps: `name/key` -> value.
+    secret_maps: `name/*` -> all its keys.
     """
 
     owner: str = ""
@@ -55,9 +58,9 @@ class Answers:
 
 
 def answers_of(value: Any) -> Answers:
-    """Answers from JSON: `{owner, references, secrets, secretMaps, configMaps}`.
+    """Return answers from JSON: `{owner, references, secrets, secretMaps, configMaps}`.
 
-    Raises ResolutionError naming the member that is unknown or of the wrong type.
+    Raises ResolutionError naming the member that is unknown or has the wrong type.
     """
     if not isinstance(value, dict):
         raise ResolutionError(f"must be an object with {', '.join(_MEMBERS)}")
@@ -97,10 +100,10 @@ def _described(member: str) -> str:
 
 
 class Resolution:
-    """The manifests of one call and the given answers, as a place to look things up.
+    """Looks up names in the manifests of one call and in the given answers.
 
-    A given answer beats a manifest; only `Answers.owner` stands back for one.
-    Not thread-safe.
+    A given answer wins over a manifest, except that a manifest wins over
+    `Answers.owner`. Not thread-safe.
     """
 
     def __init__(
@@ -120,14 +123,14 @@ class Resolution:
     def inputs(
         self, namespace: str, *, show_secrets: bool = True
     ) -> "NamespacedInputs":
-        """The `payload.Inputs` of objects in a namespace.
+        """Return the `payload.Inputs` for objects in a namespace.
 
-        show_secrets: False has `***` in place of each value of a Secret.
+        show_secrets: if false, each value of a Secret is replaced by `***`.
         """
         return NamespacedInputs(self, namespace, show_secrets)
 
     def name_of(self, version: KindVersion, obj: JsonObject) -> str:
-        """The Azure name. Raises ResolutionError when nothing says it."""
+        """Return the Azure name. Raises ResolutionError if it cannot be derived."""
         name = azure_name(version, obj)
         from_config = spec(obj).get("azureNameFromConfig")
         if not name and isinstance(from_config, dict):
@@ -140,7 +143,7 @@ class Resolution:
         return name
 
     def arm_id_of(self, version: KindVersion, obj: JsonObject) -> str:
-        """An object's ARM id. Raises ResolutionError when its owner has none."""
+        """Return an object's ARM id. Raises ResolutionError if its owner has none."""
         name = self.name_of(version, obj)
         if version.scope == "Location" and not self._subscription_id:
             raise ResolutionError(
@@ -158,7 +161,7 @@ class Resolution:
         )
 
     def reference(self, group_kind: GroupKind, key: ObjectKey) -> str:
-        """The ARM id of a named object. Raises ResolutionError."""
+        """Return the ARM id of a named object. Raises ResolutionError."""
         given = self._answers.references.get(_answer_key(group_kind, key.name))
         if given:
             return given
@@ -169,7 +172,7 @@ class Resolution:
         return self._id_of_manifest(group_kind, key, found)
 
     def resolve(self, needed: InputReference, namespace: str) -> object:
-        """What one input of a spec stands for. Raises ResolutionError."""
+        """Return the value of one input of a spec. Raises ResolutionError."""
         inputs = self.inputs(namespace)
         match needed.kind:
             case "reference":
@@ -184,7 +187,7 @@ class Resolution:
                 assert_never(never)
 
     def secret(self, reference: JsonObject, namespace: str) -> str:
-        """The value of the key a reference names.
+        """Return the value of the Secret's key that a reference names.
 
         Raises ResolutionError, saying what to add.
         """
@@ -195,9 +198,9 @@ class Resolution:
         return _member("Secret", "secrets", name, key, self._secret(name, namespace))
 
     def secret_map(self, reference: JsonObject, namespace: str) -> dict[str, str]:
-        """All keys of the Secret.
+        """Return all keys of the Secret.
 
-        Raises ResolutionError if it is neither given nor there.
+        Raises ResolutionError if the Secret is neither given nor among the manifests.
         """
         name = str(reference.get("name"))
         given = self._answers.secret_maps.get(f"{name}/*")
@@ -212,7 +215,7 @@ class Resolution:
         return data
 
     def config_map(self, reference: JsonObject, namespace: str) -> str:
-        """The value of the key a reference names.
+        """Return the value of the ConfigMap's key that a reference names.
 
         Raises ResolutionError, saying what to add.
         """
@@ -262,7 +265,7 @@ class Resolution:
         return {**data, **(found.get("stringData") or {})}
 
     def _check_kind(self, group_kind: GroupKind) -> None:
-        """Raises ResolutionError for a kind that Azure's groups do not have."""
+        """Raise ResolutionError for a kind that Azure's groups do not have."""
         if group_kind.group in self._catalogue.groups():
             try:
                 self._catalogue.kind(group_kind)
@@ -291,7 +294,7 @@ class Resolution:
         )
 
     def _near(self, key: ObjectKey) -> str:
-        """Where it nearly is: the same name of another kind, or a name much like it."""
+        """Suggest an object: the same name of another kind, or a similar name."""
         for group_kind, other in self._objects:
             if other.name == key.name:
                 return f" ({key.name!r} is a {group_kind.kind})"
@@ -308,7 +311,9 @@ class NamespacedInputs:
     _show_secrets: bool
 
     def reference(self, reference: JsonObject) -> str:
-        """The ARM id of the object that a reference names. Raises ResolutionError."""
+        """Return the ARM id of the object that a reference names. Raises
+        ResolutionError.
+        """
         group_kind = GroupKind(
             str(reference.get("group") or ""), str(reference.get("kind") or "")
         )
@@ -316,19 +321,21 @@ class NamespacedInputs:
         return self._resolution.reference(group_kind, _key(self._namespace, name))
 
     def secret(self, reference: JsonObject) -> str:
-        """The Secret's value, or `***` where secrets are not shown: it must exist
-        either way.
+        """Return the Secret's value, or `***` if secrets are hidden. The Secret must
+        exist.
         """
         value = self._resolution.secret(reference, self._namespace)
         return value if self._show_secrets else HIDDEN
 
     def secret_map(self, reference: JsonObject) -> dict[str, str]:
-        """All keys of the Secret, with `***` for values where secrets are not shown."""
+        """Return all keys of the Secret, with `***` for values if secrets are
+        hidden.
+        """
         found = self._resolution.secret_map(reference, self._namespace)
         return found if self._show_secrets else dict.fromkeys(found, HIDDEN)
 
     def config_map(self, reference: JsonObject) -> str:
-        """The ConfigMap's value. Raises ResolutionError."""
+        """Return the ConfigMap's value. Raises ResolutionError."""
         return self._resolution.config_map(reference, self._namespace)
 
 

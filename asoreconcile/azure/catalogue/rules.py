@@ -1,9 +1,10 @@
-"""The rules of `validation` that a CRD can carry: `x-kubernetes-validations` (CEL).
+"""Express rules of `validation` as `x-kubernetes-validations` (CEL) for a CRD.
 
-The API server then refuses what the reconciler would only be able to complain about.
-Rules are no stricter than the functions they stand for: what is set to "" is not set.
-What is in a list or a map is left to the functions: a rule there costs the API
-server time for each item, items without a known end, and it would refuse the CRD.
+With them the API server refuses a bad object at once, instead of the reconciler
+reporting it later. The rules are no stricter than the functions in `validation`: a
+field with the value "" counts as not set. Values in lists and maps are checked only by
+the functions: a rule there costs the API server time for each item, and the API server
+would refuse a CRD with such rules for lists of unlimited length.
 """
 
 import re
@@ -30,9 +31,10 @@ _IDENTIFIER = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 
 def ruled_schema(version: KindVersion) -> JsonObject:
-    """The version's whole schema with all rules it can carry; shared, never changed.
+    """Return the version's whole schema with all its rules; shared, must not be
+    changed.
 
-    Rules: R10.1, R10.2 (from the day that Azure has reported the resource's id).
+    Rules: R10.1, R10.2 (once Azure has reported the resource's id).
     """
     whole = version.schema
     parts = whole["properties"]
@@ -78,7 +80,7 @@ def _union_rules(table: Table, schema: JsonObject) -> Iterable[JsonObject]:
 
 
 def _pair_rules(table: Table, schema: JsonObject) -> Iterable[JsonObject]:
-    """Two fields of one property of the ARM body."""
+    """Yield a rule for each pair of fields that write one property of the ARM body."""
     by_path: dict[tuple[str, ...], str] = {}
     for field in table.fields:
         usable = field.source in schema.get("properties", {}) and not field.fallback
@@ -134,7 +136,9 @@ def _write_once(version: KindVersion, whole: JsonObject) -> Iterable[JsonObject]
 
 
 def _once(said: str, names: Sequence[str]) -> JsonObject:
-    """That none of these fields of the spec changes; it may be given, or left out."""
+    """Return the rule that none of these fields of the spec changes from one value to
+    another.
+    """
     same = " && ".join(f"({_same(name)})" for name in names)
     return _rule(f"{_NEW} || {same}", _ONCE.format(f"spec.{said}"))
 
@@ -149,8 +153,10 @@ def _same(name: str) -> str:
 
 
 def _name_rule() -> JsonObject:
-    """Where no webhook fills in the name, one that is given late, or left out, is
-    compared with the object's own, which stands for it.
+    """Return the rule that the Azure name does not change.
+
+    If no webhook fills in the name, the rule compares a name that is added or removed
+    later with the object's own name, which is its default.
     """
     now, before = (
         f"(has({side}.spec) && has({side}.spec.azureName) ? {side}.spec.azureName"
@@ -161,7 +167,7 @@ def _name_rule() -> JsonObject:
 
 
 def _steps(name: str) -> list[str]:
-    """`owner.name` -> [".owner", ".owner.name"]."""
+    """Return the prefixes of a path: `owner.name` -> [".owner", ".owner.name"]."""
     parts = name.split(".")
     return ["." + ".".join(parts[: n + 1]) for n in range(len(parts))]
 

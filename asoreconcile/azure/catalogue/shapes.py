@@ -10,8 +10,8 @@ A shape is one of
     {"type": "string", "pattern": ...}      anything else: OpenAPI keywords; `items`
                                             and `additionalProperties` hold shapes
 
-`union` is no OpenAPI keyword: on an object of a status it names the discriminator
-and which of its values stands for which property (see `status`).
+`union` is not an OpenAPI keyword. On an object of a status it names the discriminator
+and the property for each of its values (see `status`).
 """
 
 import hashlib
@@ -33,10 +33,10 @@ _SHARED_LENGTH = 40
 
 
 class Shapes:
-    """Named shapes of one file, expanded to schemas on demand.
+    """The named shapes of one file, expanded to schemas on demand.
 
-    Expanded schemas share their equal parts: nobody may change one. Expanding twice
-    at once from two threads is harmless (the same schema, one of them kept).
+    Expanded schemas share their equal parts and must not be changed. Two threads may
+    expand the same shape at once: they make equal schemas, and one is kept.
     """
 
     def __init__(self, named: Mapping[str, Shape]) -> None:
@@ -45,7 +45,7 @@ class Shapes:
         self._expanded: dict[str, JsonObject] = {}
 
     def schema(self, shape: Shape) -> JsonObject:
-        """The OpenAPI schema a shape stands for. Raises KeyError: an unknown name."""
+        """Return the OpenAPI schema of a shape. Raises KeyError for an unknown name."""
         if isinstance(shape, dict):
             return self._object(shape)
         known = self._expanded.get(shape)
@@ -55,12 +55,14 @@ class Shapes:
         return known
 
     def forget(self) -> None:
-        """Keep no expanded schema: one that is asked for is expanded again."""
+        """Drop all expanded schemas; a schema is expanded again when requested."""
         self._resolved.clear()
         self._expanded.clear()
 
     def resolve(self, shape: Shape) -> Shape:
-        """The shape itself where a name was given."""
+        """Return the shape that a name stands for; other shapes are returned
+        unchanged.
+        """
         while isinstance(shape, str) and shape.startswith("@"):
             known = self._resolved.get(shape)
             if known is None:
@@ -92,11 +94,11 @@ class Shapes:
 
 
 class ShapeWriter:
-    """Schemas in, shapes out; what is large or repeated gets a name of its own.
+    """Converts schemas to shapes; large or repeated shapes get a name of their own.
 
-    Offer every schema with `count` first, so that repetition is known, then `pack`
-    each; `named` then holds the definitions. Names are digests of the content, so the
-    same schema has the same name in every run. Not thread-safe.
+    Pass every schema to `count` first, so that repetition is known, then `pack` each;
+    `named` then holds the definitions. Names are digests of the content, so the same
+    schema has the same name in every run. Not thread-safe.
     """
 
     def __init__(self) -> None:
@@ -104,9 +106,7 @@ class ShapeWriter:
         self._uses: Counter[bytes] = Counter()
 
     def count(self, schema: JsonObject) -> None:
-        """Note a schema and, the first time, all below it: repetition decides
-        on names.
-        """
+        """Count a schema and, the first time, all schemas below it."""
         digest = _digest(schema)
         self._uses[digest] += 1
         if self._uses[digest] == 1:
@@ -114,7 +114,9 @@ class ShapeWriter:
                 self.count(child)
 
     def pack(self, schema: JsonObject, *, named: bool = False) -> Shape:
-        """The shape of a schema; named: give it a name whatever its size."""
+        """Return the shape of a schema. named: if true, give it a name even if it is
+        small.
+        """
         shape = self._pack(schema)
         if isinstance(shape, str):
             return shape

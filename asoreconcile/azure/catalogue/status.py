@@ -1,8 +1,8 @@
-"""From ARM's answer to a custom resource's status.
+"""Map an ARM response to a custom resource's status.
 
-The status schema is the whole rule: each of its properties is looked up in the ARM
-object under its own name, then inside `properties`; what the schema does not know is
-dropped, read-only secrets among it.
+The status schema alone decides: each of its properties is looked up in the ARM object
+under its own name, then inside `properties`. Members that the schema does not have,
+such as read-only secrets, are dropped.
 """
 
 from collections.abc import Iterator
@@ -26,11 +26,13 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def status_of(version: KindVersion, body: JsonObject) -> JsonObject:
-    """The status of a resource without `conditions`, which the reconciler keeps.
+    """Return the status of a resource without `conditions`, which the reconciler keeps.
 
-    body: what ARM answered to a GET or PUT. Shares nothing with the result.
-    A value of another JSON type than the schema's is left out: the API server would
-    refuse the whole status for it. A float without a fraction counts as an integer.
+    body: ARM's response to a GET or PUT; shares nothing with the result.
+
+    A value of another JSON type than the schema's is left out, because the API server
+    would refuse the whole status. A float without a fraction counts as an integer.
+
     Pure, raises nothing.
     """
     shapes = version.status_shapes
@@ -102,8 +104,10 @@ def _object(shapes: Shapes, shape: JsonObject, body: Any) -> Any:
 
 
 def _with_leaf(union: Any, body: JsonObject) -> JsonObject:
-    """The ARM object as a union sees it: itself, under the leaf that its discriminator
-    names. A value nobody knows names none.
+    """Return the ARM object with itself added under the leaf that its discriminator
+    names.
+
+    If the discriminator has an unknown value, no leaf is added.
     """
     discriminator, leaves = union
     said = str(body.get(discriminator) or "").casefold()
@@ -117,7 +121,7 @@ def _with_leaf(union: Any, body: JsonObject) -> JsonObject:
 
 
 def _found(properties: JsonObject, body: JsonObject) -> Iterator[tuple[str, Any, Any]]:
-    """Name, shape and ARM value of each status property that ARM gave a value."""
+    """Yield name, shape and ARM value of each status property that ARM gave a value."""
     inner = body.get("properties")
     # A kind whose status has a field of that name shows it whole.
     if not isinstance(inner, dict) or "properties" in properties:

@@ -1,8 +1,8 @@
-"""Objects as their authors wrote them, wherever the cluster keeps them.
+"""Read objects in the version of their authors, whatever version the cluster stores.
 
-A kind of several versions is watched and written in its stored form, which the API
-server gives and takes without asking anybody to convert. Everything else here speaks
-the version that the user wrote: its tables, its api-version, its names.
+A kind with several versions is watched and written in its stored form, which the API
+server reads and writes without calling the conversion webhook. All other code uses the
+version that the user wrote: its tables, its api-version, its names.
 """
 
 from functools import lru_cache
@@ -20,25 +20,29 @@ from asoreconcile.base.objects import GroupKind, JsonObject, gvk_of, metadata, s
 
 
 class StorageCodec(Protocol):
-    """How objects of a kind are kept. Pure; from any thread."""
+    """Converts between stored objects of a kind and their authors' versions. Pure; any
+    thread.
+    """
 
     @property
     def group_kind(self) -> GroupKind:
-        """The kind, whichever version it is kept in."""
+        """The kind, for any version."""
 
     def read(self, obj: JsonObject) -> JsonObject:
-        """A kept object in the version of its author. May raise ConversionError."""
+        """Return a stored object in its author's version. May raise
+        KindConversionError.
+        """
 
     def version(self, obj: JsonObject) -> KindVersion:
-        """The version of an object that was read."""
+        """Return the version of an object that `read` returned."""
 
     def status(self, obj: JsonObject) -> JsonObject:
-        """The status of such an object as it is to be kept."""
+        """Return the status of such an object in the form to store."""
 
 
 @attrs.frozen
 class SingleVersionCodec:
-    """Kept in one version, which is the author's."""
+    """A codec for a kind that is stored in the one version that users write."""
 
     only: KindVersion
 
@@ -48,21 +52,21 @@ class SingleVersionCodec:
         return self.only.group_kind
 
     def read(self, obj: JsonObject) -> JsonObject:
-        """The object itself: it is kept as its author wrote it."""
+        """Return the object itself: it is stored as its author wrote it."""
         return obj
 
     def version(self, obj: JsonObject) -> KindVersion:  # noqa: ARG002 - a Form's
-        """The one version there is."""
+        """Return the one version."""
         return self.only
 
     def status(self, obj: JsonObject) -> JsonObject:
-        """The object's own status, not a copy."""
+        """Return the object's own status, not a copy."""
         return status(obj)
 
 
 @attrs.frozen
 class HubVersionCodec:
-    """Kept in a stored form of a kind with several versions, `kept_as` by its name."""
+    """A codec for a kind with several versions. kept_as: name of the stored form."""
 
     kind: Kind
     kept_as: str
@@ -73,18 +77,20 @@ class HubVersionCodec:
         return self.kind.group_kind
 
     def read(self, obj: JsonObject) -> JsonObject:
-        """The object at its author's version. Raises what `convert` does."""
+        """Return the object at its author's version. Raises the errors of `convert`."""
         return convert(self.kind, obj, authored_version(self.kind, obj))
 
     def version(self, obj: JsonObject) -> KindVersion:
-        """The version in the object's `apiVersion`.
+        """Return the version in the object's `apiVersion`.
 
-        Raises for one the kind does not have.
+        Raises UnknownVersionError if the kind does not have it.
         """
         return self.kind.version(gvk_of(obj).version)
 
     def status(self, obj: JsonObject) -> JsonObject:
-        """What other versions once said of it, and this one does not, is forgotten."""
+        """Return the status in stored form; status fields that this version lacks are
+        dropped.
+        """
         names = {
             name: value
             for name, value in metadata(obj).items()
@@ -97,7 +103,7 @@ class HubVersionCodec:
 
 
 def codec_of(version: KindVersion, kind: Kind) -> StorageCodec:
-    """How a kind is kept that the cluster serves as `version`."""
+    """Return the codec of a kind that the cluster serves as `version`."""
     if not version.kept_as:
         return SingleVersionCodec(version)
     return HubVersionCodec(kind, version.kept_as)
@@ -105,9 +111,11 @@ def codec_of(version: KindVersion, kind: Kind) -> StorageCodec:
 
 @lru_cache(maxsize=1024)
 def kept_stored(kind: Kind, kept_as: str = "") -> KindVersion:
-    """The kind's version for a cluster that keeps it in a stored form.
+    """Return the kind's version for a cluster that keeps objects in a stored form.
 
-    kept_as: of another version, as an older release leaves it; "" is the kind's own.
-    Always the same object for the same arguments, as `Catalogue.version` has it.
+    kept_as: the stored form of another version, if an older release made the CRD; ""
+    means the kind's own.
+
+    Always returns the same object for the same arguments, as `Catalogue.version` does.
     """
     return attrs.evolve(kind.version(), kept_as=kept_as or stored_name(kind))

@@ -1,7 +1,7 @@
-"""The schema of a version's stored form: everything it may have to keep.
+"""Build the schema of a version's stored form, which can hold every field.
 
-Types only: an enum or a pattern that changed must not make a stored object unreadable.
-Every object gets its property bag, and the spec the version its author wrote.
+The schema has types only: a changed enum or pattern must not make a stored object
+unreadable. Every object has a property bag, and the spec has the author's version.
 """
 
 from asoreconcile.azure.catalogue.conversion import ORIGINAL_VERSION
@@ -14,9 +14,9 @@ _ANY = "x-kubernetes-preserve-unknown-fields"
 
 
 def stored_schema(version: KindVersion) -> JsonObject:
-    """The OpenAPI schema of a whole object in the version's stored form.
+    """Return the OpenAPI schema of a whole object in the version's stored form.
 
-    Parts that are equal are one: nobody may change it.
+    Equal parts are shared: the schema must not be changed.
     """
     made: dict[int, JsonObject] = {}
     whole = version.schema

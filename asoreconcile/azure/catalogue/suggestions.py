@@ -1,4 +1,4 @@
-"""Which known word somebody probably meant."""
+"""Suggest the known word that was probably meant."""
 
 from collections.abc import Collection, Iterable
 
@@ -6,9 +6,9 @@ _LISTED = 10
 
 
 def closest(word: str, known: Iterable[str], *, count: int = 1) -> list[str]:
-    """The closest of the known words, best first; [] when none is close.
+    """Return the closest of the known words, best first; [] if none is close.
 
-    One that differs in letter case only comes first. Pure.
+    A word that differs only in letter case comes first. Pure.
     """
     from difflib import get_close_matches
 
@@ -21,13 +21,13 @@ def closest(word: str, known: Iterable[str], *, count: int = 1) -> list[str]:
 
 
 def lacking(key: str, known: Collection[str]) -> str:
-    """`; did you mean X? (it has X, Y)` for a key that is not there. Names alone."""
+    """Return `; did you mean X? (it has X, Y)` for a missing key. Shows names only."""
     listed = sorted(known)
     more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
     return f"{hint(key, known)} (it has {', '.join(listed[:_LISTED]) or 'none'}{more})"
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """`; did you mean X?` for an error message, or "" when nothing is close."""
+    """Return `; did you mean X?` for an error message, or "" if no word is close."""
     close = closest(word, known)
     return f"; did you mean {close[0]}?" if close else ""

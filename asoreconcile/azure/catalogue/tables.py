@@ -40,17 +40,18 @@ _OBJECT: Conversion = "object"
 
 
 class TableError(AsoreconcileError):
-    """A mapping table that cannot be read; the message names table and entry."""
+    """A mapping table cannot be read; the message names table and entry."""
 
 
 @attrs.frozen
 class Field:
-    """One field of the spec and where it goes.
+    """One field of the spec and its place in the ARM body.
 
     source: the field's name in the spec; `$name` is the resource's Azure name.
-    path: where it goes in the ARM object.
+    path: the path in the ARM object.
     nesting: `[]` and `{}`, outermost first, around the conversion.
-    omit_zero: "" is not sent. fallback: skipped when the path is already written.
+    omit_zero: if true, "" is not sent.
+    fallback: if true, the field is skipped if the path has already been written.
     """
 
     source: str
@@ -63,12 +64,14 @@ class Field:
 
     @property
     def is_secret(self) -> bool:
-        """Whether its value is in a Secret."""
+        """Whether the field's value is in a Secret."""
         return self.conversion in ("secret", "secret-map")
 
     @property
     def takes_inputs(self) -> bool:
-        """True if a value of the field needs looking up: ids, Secrets, ConfigMaps."""
+        """Whether a value of the field needs a lookup: references, Secrets,
+        ConfigMaps.
+        """
         if self.table is not None:
             return self.table.takes_inputs
         return self.conversion not in ("value", "json")
@@ -76,12 +79,12 @@ class Field:
 
 @attrs.frozen
 class Table:
-    """How one object maps.
+    """The mapping of one object.
 
-    absent: what is sent where nothing was given, if the enclosing object is sent.
-    leaves: of a union, its fields in order of preference.
-    leaf_named: the leaf that is sent carries the resource's name.
-    takes_inputs: something below needs a reference, Secret or ConfigMap.
+    absent: values to send if nothing was given and the enclosing object is sent.
+    leaves: the fields of a union, in order of preference.
+    leaf_named: if true, the leaf that is sent carries the resource's name.
+    takes_inputs: if true, a field at any depth needs a reference, Secret or ConfigMap.
     owned: ARM collections that belong to child resources and have no field.
     """
 
@@ -96,7 +99,7 @@ class Table:
 class Tables:
     """The tables of one file, compiled on first use.
 
-    Thread-safe: two threads may compile the same table, one result stays.
+    Thread-safe: if two threads compile the same table, one result is kept.
     """
 
     def __init__(self, raw: Mapping[str, JsonObject]) -> None:
@@ -104,7 +107,9 @@ class Tables:
         self._compiled: dict[str, Table] = {}
 
     def table(self, name: str) -> Table:
-        """Raises TableError for a name or an entry nobody can read."""
+        """Return a compiled table. Raises TableError for an unknown name or a bad
+        entry.
+        """
         known = self._compiled.get(name)
         if known is None:
             if name not in self._raw:
@@ -114,7 +119,7 @@ class Tables:
         return known
 
     def forget(self) -> None:
-        """Keep no compiled table: one that is asked for is compiled again."""
+        """Drop all compiled tables; a table is compiled again when requested."""
         self._compiled.clear()
 
     def _compile(self, name: str, raw: JsonObject) -> Table:

@@ -1,8 +1,8 @@
-"""Whether a value looks the same in two versions of its kind, which most values do.
+"""Check whether a value looks the same in two versions of its kind, as most values do.
 
-For each pair of schemas a check, made as far as values have asked for it: it says yes
-where `projection` would give the value back as it is, with nothing left beside it. Then
-nobody has to take the value apart. What is not sure is a no.
+For each pair of schemas a check is built, as far as values have needed it. The check
+returns true if `projection` would return the value unchanged and keep nothing; the
+value then need not be taken apart. If that is not certain, the check returns false.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -25,11 +25,13 @@ def unchanged(
     to_stored: bool,
     at: SpecPath = (),
 ) -> ValueCheck:
-    """A check of values of `own`, to be shown under `schema`.
+    """Return a check for values of `own` that are to be shown under `schema`.
 
-    moves: fields that have another name there. to_stored: under a stored form, which
-    has enums in any letter case, and no identity without a reference. Safe from any
-    thread; keeps the schemas.
+    moves: fields that have another name in the target.
+    to_stored: if true, the target is a stored form, which allows enums in any letter
+    case and has a reference in each identity.
+
+    Safe from any thread; keeps the schemas.
     """
     here, there = _type(own), _type(schema)
     if here != there:

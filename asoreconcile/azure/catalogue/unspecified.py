@@ -1,7 +1,7 @@
-"""Members that Azure takes in a PUT, and shows, and for which no kind has a field.
+"""Members that Azure accepts in a PUT and returns, but that no kind has a field for.
 
-Somebody may change them in Azure, so they count when a resource is watched for changes
-that nobody declared. From Azure's own types; paths are in lower case.
+They may be changed in Azure, so a comparison for undeclared changes includes them. The
+list was made from Azure's own types; paths are in lower case.
 """
 
 from collections.abc import Mapping

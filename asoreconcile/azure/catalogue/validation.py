@@ -1,7 +1,8 @@
-"""What is wrong with a custom resource, before anything is sent.
+"""Validate a custom resource before anything is sent.
 
-The kind's own schema, then the rules that no schema can state: the shape of
-references and owner, fields that exclude each other, unions. All problems at once.
+The kind's schema is checked first, then the rules that a schema cannot express: the
+shape of references and owner, fields that exclude each other, unions. All problems are
+reported at once.
 """
 
 import re
@@ -27,12 +28,13 @@ _RESOURCE_GROUP = "Microsoft.Resources/resourceGroups"
 
 
 def problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
-    """Everything to mend in an object of this version; [] when nothing is wrong.
+    """Return all problems of an object of this version; [] if there are none.
 
-    obj: reads metadata.name, spec; `status` is not looked at. Never raises on JSON,
-    never changes it. Secret values are never quoted: specs hold none, and a message
-    shows only the value it refuses.
-    Rules: R10.1, R11.5.
+    obj: reads metadata.name and spec; `status` is not read.
+
+    Never raises on JSON and never changes the object. Secret values are never quoted:
+    specs contain none, and a message shows only the value that it refuses. Rules:
+    R10.1, R11.5.
     """
     return [*_all(version, obj)]
 
@@ -58,10 +60,10 @@ def _all(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
 
 
 def name_problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
-    """What is wrong with an object's names; [] when nothing is.
+    """Return the problems of an object's names; [] if there are none.
 
-    For who has manifests and no API server: Kubernetes' rules for names and namespaces,
-    and Azure's for a name that is the Azure name as well.
+    For manifests that no API server has checked: Kubernetes' rules for names and
+    namespaces, and Azure's rules if the object's name is also the Azure name.
     """
     name = str(metadata(obj).get("name") or "")
     found = []
@@ -96,11 +98,13 @@ def name_problems(version: KindVersion, obj: JsonObject) -> list[Problem]:
 def rule_problems(
     version: KindVersion, obj: JsonObject, *, exports: bool = True
 ) -> list[Problem]:
-    """What is wrong with an object that its schema lets pass; [] when nothing is.
+    """Return the problems of an object that its schema cannot find; [] if there are
+    none.
 
-    For who gets objects that an API server has held to their schema: the reconciler and
-    admission. exports: look at what is written into the cluster too, not only at what
-    goes to Azure. As `problems` otherwise.
+    exports: if true, also check exports to the cluster, not only values sent to Azure.
+
+    For objects that an API server has checked against their schema: used by the
+    reconciler and by admission. Otherwise as `problems`.
     """
     found = [*_rules(version, obj)]
     if exports:
@@ -127,7 +131,7 @@ def _name_problems(name: Any) -> Iterator[Problem]:
 
 
 def owner_problems(version: KindVersion, owner: JsonObject) -> Iterator[Problem]:
-    """What is wrong with `spec.owner`: its shape, and the type of an ARM id."""
+    """Yield the problems of `spec.owner`: its shape, and the type of an ARM id."""
     arm_id = owner.get("armId")
     if arm_id:
         if any(owner.get(part) for part in _PARTS):
@@ -159,7 +163,7 @@ def _owner_id_problems(version: KindVersion, arm_id: str) -> Iterator[Problem]:
 
 
 def _wrong_owner(version: KindVersion, owner: ids.ArmId) -> str:
-    """R11.5: three different mistakes, three messages; "" when the owner fits."""
+    """Return one of three messages for a wrong owner, "" if the owner fits (R11.5)."""
     kind, types = version.gvk.kind, version.types
     # Top-level types live in a group, whatever provider they are of.
     if len(types) == 1:
@@ -179,8 +183,10 @@ def _wrong_owner(version: KindVersion, owner: ids.ArmId) -> str:
 
 
 def _export_problems(operator_spec: Any) -> Iterator[Problem]:
-    """Exports into a Secret of the operator's own; and two into one key of one Secret
-    or ConfigMap: one would be lost.
+    """Yield a problem for each export that is not allowed.
+
+    An export must not write to a Secret of the operator, and two exports must not write
+    to one key of one Secret or ConfigMap, because one value would be lost.
     """
     if not isinstance(operator_spec, dict):
         return
@@ -206,7 +212,7 @@ def _export_problems(operator_spec: Any) -> Iterator[Problem]:
 
 
 def _written(destination: JsonObject) -> Iterator[str]:
-    """What of its object a destination writes."""
+    """Yield the parts of the object that an export destination writes."""
     if destination.get("key"):
         yield str(destination["key"])
     for part, label in (("annotations", "annotation"), ("labels", "label")):
@@ -250,7 +256,9 @@ def _leaf_problems(table: Table, given: list[Field], at: str) -> Iterator[Proble
 
 
 def _both_problems(given: list[Field], at: str) -> Iterator[Problem]:
-    """`foo` beside `fooFromConfig` or `fooFromSecret`: two sources of one property."""
+    """Yield a problem for `foo` given together with `fooFromConfig` or
+    `fooFromSecret`.
+    """
     by_path: dict[tuple[str, ...], str] = {}
     for field in given:
         if field.source == NAME_FIELD or field.fallback:
@@ -303,7 +311,7 @@ def _reference_problems(field: Field, value: Any, at: str) -> Iterator[Problem]:
 
 
 def _known_name_problems(name: str, at: str) -> Iterator[Problem]:
-    """Some names of Azure's do hold a slash: the role `SignalR/Web PubSub ...`."""
+    """Yield problems of a well-known name, whose parts may be separated by slashes."""
     for part in name.split("/"):
         if part and (problem := ids.segment_problem(part)):
             yield Problem(at, f"a part of {name!r} {problem}")

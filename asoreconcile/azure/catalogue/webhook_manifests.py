@@ -1,7 +1,7 @@
-"""Webhook configurations that have writes of Azure objects completed and judged.
+"""Build the webhook configurations for defaulting and validating Azure objects.
 
-One webhook each, with a rule a group: versions that users write, and objects, not their
-status. What operators write in stored forms asks nobody.
+There is one webhook for each, with one rule per group, for the versions that users
+write; statuses are excluded. Writes of stored forms by operators do not call a webhook.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,9 @@ VALIDATING_NAME = "azureserviceoperator-validating-webhook-configuration"
 def webhook_configurations(
     kinds: Iterable[Kind], client: WebhookClient
 ) -> list[JsonObject]:
-    """A mutating and a validating configuration (admissionregistration.k8s.io/v1)."""
+    """Return a mutating and a validating configuration
+    (admissionregistration.k8s.io/v1).
+    """
     rules = _rules(kinds)
     return [
         {

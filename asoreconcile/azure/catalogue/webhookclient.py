@@ -1,4 +1,4 @@
-"""Where the API server finds the operator's webhooks."""
+"""The address at which the API server finds the operator's webhooks."""
 
 import attrs
 
@@ -11,11 +11,11 @@ VALIDATE_PATH = "/validate"
 
 @attrs.frozen
 class WebhookClient:
-    """An address that CRDs and webhook configurations name.
+    """An address for CRDs and webhook configurations.
 
-    url: `https://host:port`, else the service `namespace`/`name` at `port`.
-    ca_bundle: the base64 of the PEM that the webhook's certificate is checked with;
-    "" leaves it to whoever injects one.
+    url: `https://host:port`; if empty, the service `namespace`/`name` at `port`.
+    ca_bundle: base64 of the PEM that the webhook's certificate is verified with; "" if
+    another component injects it.
     """
 
     url: str = ""
@@ -25,8 +25,8 @@ class WebhookClient:
     ca_bundle: str = ""
 
     def config(self, path: str) -> JsonObject:
-        """The `clientConfig` of a webhook, or of a CRD's conversion, that is answered
-        at `path`.
+        """Return the `clientConfig` of a webhook, or of a CRD's conversion, served at
+        `path`.
         """
         bundle = {"caBundle": self.ca_bundle} if self.ca_bundle else {}
         if self.url:

@@ -1,12 +1,14 @@
-"""Which group is an object's, and what is to be done about that. Pure.
+"""Decide which group belongs to an object, and how to proceed. Pure.
 
-A conversation: facts in, one step out; what the step brings are further facts.
+Each decision takes facts and returns one step; a step may be a question whose answer
+adds a fact:
 
-    the id that is noted -> the mark of the object -> the display name -> make one
+    recorded id -> the object's mark -> the display name -> create a group
 
-An object's id is in an annotation, which whoever edits the object may write: a group
-of it is the object's only where the status says so, which the operator alone writes,
-where the group bears the object's mark, or where adoption would find it by its name.
+An object's id is in an annotation, which every editor of the object can write. A group
+with that id belongs to the object only if the status, which only the operator writes,
+has the id, if the group has the object's mark, or if adoption would find it by its
+name.
 """
 
 import re
@@ -29,7 +31,7 @@ _ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class Unread(Enum):
-    """Not asked for yet."""
+    """The value of a fact that has not been read yet."""
 
     UNREAD = auto()
 
@@ -39,13 +41,14 @@ UNREAD = Unread.UNREAD
 
 @attrs.frozen
 class Facts:
-    """What is known of an object's group.
+    """The facts about an object's group.
 
-    claimed: the id that the annotation has, or "". seen: the one that the status has.
-    mark: the `uniqueName` of a group made for the object.
-    by_id, by_mark: the groups of these; None where Graph says that there is none.
-    shown_alike: all groups of the display name.
-    tried_seconds: since the last try to make one; None where none is noted.
+    claimed: the id in the annotation, or "".
+    seen: the id in the status.
+    mark: the `uniqueName` of a group created for the object.
+    by_id, by_mark: the groups with these; None if Graph has none.
+    shown_alike: all groups with the display name.
+    tried_seconds: time since the last attempt to create one; None if there was none.
     """
 
     wanted: WantedGroup
@@ -59,7 +62,7 @@ class Facts:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether a group may be there that readers do not see yet."""
+        """Whether a new group may exist that reads do not show yet."""
         return self.tried_seconds is not None and self.tried_seconds < VISIBLE_SECONDS
 
 
@@ -73,19 +76,19 @@ class Ask(Enum):
 
 @attrs.frozen
 class Manage:
-    """The group is the object's."""
+    """The group belongs to the object."""
 
     group: JsonObject
 
 
 @attrs.frozen
 class Create:
-    """There is none: make one, of the object's mark."""
+    """There is no group: create one with the object's mark."""
 
 
 @attrs.frozen
 class Wait:
-    """It was made, and is not to be seen yet: look again."""
+    """The group was created and is not visible yet: check again."""
 
 
 @attrs.frozen
@@ -97,20 +100,20 @@ class Refuse:
 
 @attrs.frozen
 class DeleteGroup:
-    """It is the object's, and goes."""
+    """The group belongs to the object and is deleted."""
 
     group_id: str
 
 
 @attrs.frozen
 class Leave:
-    """The object goes alone. why: for the event."""
+    """Only the object is deleted, not the group. why: for the event."""
 
     why: str
 
 
 class Gone(Enum):
-    """Nothing is left."""
+    """The group no longer exists."""
 
     GONE = auto()
 
@@ -120,7 +123,7 @@ DeleteStep = Ask | DeleteGroup | Leave | Wait | Refuse | Gone
 
 
 def decide(facts: Facts) -> GroupStep:
-    """What to do for an object that is there."""
+    """Return the next step for an object that is not being deleted."""
     if facts.claimed:
         if problem := _no_id(facts):
             return Refuse(problem)
@@ -144,7 +147,7 @@ def decide(facts: Facts) -> GroupStep:
 
 
 def decide_delete(facts: Facts) -> DeleteStep:
-    """What to do for an object that is going."""
+    """Return the next step for an object that is being deleted."""
     if facts.claimed:
         if problem := _no_id(facts):
             return Refuse(problem)
@@ -162,13 +165,13 @@ def decide_delete(facts: Facts) -> DeleteStep:
 
 
 def is_another_tenant(noted: str, tenant: str) -> bool:
-    """Whether two tenants differ for sure: a domain's name may stand for either."""
+    """Return whether two tenants certainly differ; a domain's name may mean either."""
     both_ids = _ID.fullmatch(noted) and _ID.fullmatch(tenant)
     return bool(both_ids) and noted.lower() != tenant.lower()
 
 
 def is_own(facts: Facts) -> bool:
-    """Whether the group of the noted id is this object's."""
+    """Return whether the group with the recorded id belongs to this object."""
     group = facts.by_id
     if not isinstance(group, dict):
         return False
@@ -184,7 +187,9 @@ def is_own(facts: Facts) -> bool:
 
 
 def _chosen(facts: Facts, alike: tuple[JsonObject, ...]) -> GroupStep:
-    """Of several of one name the one of the nickname, if that is one."""
+    """Choose among several groups of one name the one with the nickname, if there is
+    one.
+    """
     if not alike:
         return Create()
     wanted = facts.wanted.mail_nickname.casefold()
@@ -222,7 +227,9 @@ def _foreign(facts: Facts) -> ConditionError:
 
 
 def _no_id(facts: Facts) -> ConditionError | None:
-    """The id becomes a part of paths: it must not bring parts of its own."""
+    """Return an error if the recorded id is not a GUID: it becomes part of URL
+    paths.
+    """
     if _ID.fullmatch(facts.claimed):
         return None
     return ConditionError(

@@ -1,4 +1,4 @@
-"""Members and owners of a group: which the spec names, and what differs. Pure."""
+"""Members and owners of a group: read them from the spec, and compute changes. Pure."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ _ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 @attrs.frozen
 class LinkChanges:
-    """Object ids to add, and then to take out; more: some are left for another time."""
+    """Object ids to add, and then to remove. more: true if some are left for later."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -27,11 +27,14 @@ class LinkChanges:
 def object_ids(
     spec: JsonObject, link: str, config_map: Callable[[JsonObject], str]
 ) -> tuple[str, ...] | None:
-    """The object ids of `members` or `owners`, in lower case, each once.
+    """Return the object ids of `members` or `owners`, in lower case, without
+    duplicates.
 
-    None: the spec says nothing of them, and they are nobody's business here; an empty
-    list is one that nobody is in. config_map: the value of a `{name, key}`.
-    Raises ConditionError for what is no object id, and what `config_map` raises.
+    config_map: returns the value of a `{name, key}`.
+
+    None means that the spec has no such list, and the operator does not change it; an
+    empty list means that all are removed. Raises ConditionError for a text that is not
+    an object id, and the errors of `config_map`.
     """
     given = spec.get(link)
     if given is None:
@@ -53,8 +56,9 @@ def object_ids(
 def link_changes(
     wanted: Sequence[str], present: Sequence[str], *, most: int = MOST_CHANGES
 ) -> LinkChanges:
-    """What makes the present ones the wanted ones: additions first, so that nobody is
-    out who is only to be replaced.
+    """Return the changes from the present ids to the desired ones.
+
+    Additions are first, so that a replacement never leaves the group without both.
     """
     there, meant = set(present), set(wanted)
     added = [id_ for id_ in wanted if id_ not in there]

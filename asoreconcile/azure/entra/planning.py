@@ -1,4 +1,4 @@
-"""What a reconcile would change of a group, without changing it: for `asoctl plan`."""
+"""Compute the changes that a reconcile would make to a group, for `asoctl plan`."""
 
 from collections.abc import Callable, Iterator
 
@@ -22,7 +22,9 @@ _LINKS: tuple[GroupLink, ...] = ("owners", "members")
 
 @attrs.frozen
 class GroupPlanner:
-    """Plans for SecurityGroups. graph: the client to read with, made on first use."""
+    """Plans for SecurityGroups. graph: returns the client to read with, made on first
+    use.
+    """
 
     graph: Callable[[], GraphClient]
     clock: Clock
@@ -30,8 +32,9 @@ class GroupPlanner:
     def __call__(
         self, plan: PlannedChange, obj: JsonObject, inputs: ConfigMapReader
     ) -> PlannedChange:
-        """The plan with what would happen. Blocking: a few reads. Raises as the client,
-        and ConditionError for a spec that cannot be.
+        """Return the plan with the changes. Blocking: a few reads.
+
+        Raises the client's errors, and ConditionError for an invalid spec.
         """
         facts = facts_of(obj, now=self.clock.now())
         if not uid_of(obj):

@@ -1,4 +1,4 @@
-"""What is known of an object's group, and Graph's answers to what is not."""
+"""Collect the facts about an object's group from the object and from Graph."""
 
 from contextlib import suppress
 from datetime import datetime
@@ -15,7 +15,9 @@ CREATION = OWN_PREFIX + "entra-creation"  # when a group was last tried to be ma
 
 
 def facts_of(obj: JsonObject, *, now: datetime) -> Facts:
-    """What the object says. Pure. Raises ConditionError for a spec that cannot be."""
+    """Return the facts in the object. Pure. Raises ConditionError for an
+    invalid spec.
+    """
     notes = annotations(obj)
     tried = None
     with suppress(ValueError):
@@ -31,7 +33,7 @@ def facts_of(obj: JsonObject, *, now: datetime) -> Facts:
 
 
 def asked(graph: GraphClient, facts: Facts, question: Ask) -> Facts:
-    """The facts with the answer. Blocking; raises what the client raises."""
+    """Return the facts with the answer. Blocking; raises the client's errors."""
     match question:
         case Ask.BY_ID:
             return attrs.evolve(facts, by_id=graph.group(facts.claimed))

@@ -1,4 +1,4 @@
-"""What a SecurityGroup would have sent, for who looks at manifests alone. Pure."""
+"""Render the request of a SecurityGroup from its manifest alone. Pure."""
 
 from typing import Protocol
 
@@ -8,16 +8,16 @@ from asoreconcile.base.objects import JsonObject, spec, uid_of
 
 
 class ConfigMapReader(Protocol):
-    """Finds values (`catalogue.payload.Inputs`)."""
+    """Looks up values (`catalogue.payload.Inputs`)."""
 
     def config_map(self, ref: JsonObject) -> str:
-        """The value of one key of a ConfigMap."""
+        """Return the value of one key of a ConfigMap."""
 
 
 def described_group(obj: JsonObject, inputs: ConfigMapReader) -> JsonObject:
-    """The request that makes the group, and the one that `adopts` instead of it.
+    """Return the request that creates the group, and the group that would be adopted.
 
-    Raises ConditionError for a spec that cannot be, and what `inputs` raises.
+    Raises ConditionError for an invalid spec, and the errors of `inputs`.
     """
     content = spec(obj)
     wanted = wanted_group(content)

@@ -1,8 +1,8 @@
-"""The groups of Entra that SecurityGroup objects stand for.
+"""Reconcile SecurityGroup objects with groups in Entra.
 
-Graph is asked what there is, `decisions` says what to do, and it is done here: a group
-is made by the mark of its object, so that a lost answer or a dead process makes no
-second one, and its id is stored before anything else is done with it.
+Graph returns the present state, `decisions` decides, and this module executes. A group
+is created with the mark of its object, so that a lost response or a crash does not lead
+to a second group. Its id is stored before anything else is done with the group.
 """
 
 from collections.abc import Callable
@@ -78,10 +78,10 @@ _Answer = TypeVar("_Answer")
 
 
 class SecurityGroups:
-    """`non_arm.resource.ExternalResource`. Keeps nothing: Graph and the object know."""
+    """`non_arm.resource.ExternalResource` for groups. Stateless."""
 
     def apply(self, scope: ReconcileScope) -> ReconcileOutcome:
-        """Find or make the group, and bring it in line with the spec."""
+        """Find or create the group, and make it match the spec."""
         _complete_status(scope)
         group, is_whole = _Search(scope).group()
         group_id = str(group["id"])
@@ -95,7 +95,7 @@ class SecurityGroups:
         return Requeue(AT_ONCE_SECONDS) if any(left) else Succeeded()
 
     def observe(self, scope: ReconcileScope) -> None:
-        """Show the group that is or would be the object's."""
+        """Show the group that belongs or would belong to the object."""
         _complete_status(scope)
         step = _Search(scope).step()
         match step:
@@ -115,7 +115,7 @@ class SecurityGroups:
                 )
 
     def delete(self, scope: ReconcileScope) -> ReconcileOutcome:
-        """Delete the group, if it is the object's."""
+        """Delete the group, if it belongs to the object."""
         _complete_status(scope)
         graph, facts = _graph(scope), _facts(scope)
         while isinstance(step := decide_delete(facts), Ask):
@@ -134,20 +134,22 @@ class SecurityGroups:
         return Succeeded()
 
     def forget(self, key: ObjectKey) -> None:
-        """Nothing is kept."""
+        """Do nothing: no state is kept."""
 
     def close(self) -> None:
-        """Connections are the credentials'."""
+        """Do nothing: the connections belong to the credentials."""
 
 
 @attrs.frozen
 class _Search:
-    """The way to the object's group."""
+    """The search for the object's group."""
 
     scope: ReconcileScope
 
     def group(self) -> tuple[JsonObject, bool]:
-        """The group, and whether it was made just now with all that the spec has.
+        """Return the group, and whether it was just created with everything in the
+        spec.
+
         Raises ConditionError, RetryError.
         """
         match self.step():
@@ -163,7 +165,7 @@ class _Search:
                 return self._created()
 
     def step(self) -> Manage | Create | Wait | Refuse:
-        """What is to be done, once all is known that it takes."""
+        """Return the next step after all necessary facts have been read."""
         graph, facts = _graph(self.scope), _facts(self.scope)
         while isinstance(step := decide(facts), Ask):
             facts = _answered(self.scope, graph, facts, step)
@@ -199,8 +201,9 @@ class _Search:
 
 
 def _complete_status(scope: ReconcileScope) -> None:
-    """ASO's schema takes no status, and so no condition, without the mail nickname:
-    until there is a group it is the spec's.
+    """Set the mail nickname from the spec until there is a group.
+
+    ASO's schema accepts no status, and so no condition, without it.
     """
     wanted = wanted_group(spec(scope.obj)).mail_nickname
     scope.patcher.status.setdefault("groupEmailAddress", wanted)
@@ -217,8 +220,10 @@ def _answered(
 
 
 def _graph(scope: ReconcileScope) -> GraphClient:
-    """Raises ConditionError for a credential of another tenant than the group's: to
-    a stranger Entra says that a group is not there.
+    """Return the Graph client. Raises ConditionError if the credential is of another
+    tenant.
+
+    Entra tells a client of another tenant that the group does not exist.
     """
     connection = scope.connection
     noted, tenant = scope.patcher.annotation(TENANT), connection.tenant_id
@@ -234,7 +239,7 @@ def _graph(scope: ReconcileScope) -> GraphClient:
 
 
 def _note(scope: ReconcileScope, group_id: str) -> None:
-    """Store which group it is, before anything else is done with it."""
+    """Store the id of the group before anything else is done with it."""
     noted = scope.patcher.annotation(RESOURCE_ID)
     if noted.lower() == group_id.lower():
         return
@@ -260,7 +265,9 @@ def _report_made(scope: ReconcileScope, group_id: str) -> None:
 
 
 def _updated(scope: ReconcileScope, group: JsonObject) -> JsonObject:
-    """The group with the spec's properties, written where they differ."""
+    """Write the properties that differ from the spec, and return the group with
+    them.
+    """
     changes = changes_of(wanted_group(spec(scope.obj)), group)
     if changes:
         group_id = str(group["id"])
@@ -270,7 +277,7 @@ def _updated(scope: ReconcileScope, group: JsonObject) -> JsonObject:
 
 
 def _linked(scope: ReconcileScope, group_id: str, link: GroupLink) -> bool:
-    """Make members or owners exactly those of the spec; whether some are left to do."""
+    """Make members or owners match the spec; return whether some are left for later."""
     wanted = _wanted_links(scope, link)
     if wanted is None:
         return False
@@ -307,7 +314,7 @@ def _linked(scope: ReconcileScope, group_id: str, link: GroupLink) -> bool:
 def _added(
     scope: ReconcileScope, group_id: str, link: GroupLink, object_id: str
 ) -> bool:
-    """Whether it could be added: False where Entra has no such object."""
+    """Add an object and return true; return false if Entra has no such object."""
     try:
         _graph(scope).add(group_id, link, object_id)
     except ArmError as error:
@@ -324,7 +331,7 @@ def _wanted_links(scope: ReconcileScope, link: GroupLink) -> tuple[str, ...] | N
 
 
 def _report(scope: ReconcileScope, group: JsonObject) -> None:
-    """Show the group in the status, and write its id where the spec wants it."""
+    """Show the group in the status, and export its id if the spec requests that."""
     scope.patcher.replace_status(status_of(group))
     asked = dig(spec(scope.obj), "operatorSpec.configmaps.entraID")
     if not isinstance(asked, dict):
@@ -380,7 +387,9 @@ def _advised(condition: ConditionError, error: ArmError) -> ConditionError:
 
 
 def _with_links(refused: ConditionError, scope: ReconcileScope) -> ConditionError:
-    """A creation names owners and members, and Graph says only that one is missing."""
+    """Name owners and members in the error: Graph only says that one of them is
+    missing.
+    """
     error = refused.__cause__
     if not isinstance(error, ArmError) or not is_absent(error):
         return refused

@@ -1,4 +1,4 @@
-"""What the spec of a SecurityGroup asks for, in Microsoft Graph's words. Pure."""
+"""Translate the spec of a SecurityGroup to Microsoft Graph's terms. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,10 +24,11 @@ _ALWAYS_CREATE = "AlwaysCreate"
 
 @attrs.frozen
 class WantedGroup:
-    """A spec, with what it leaves to Graph as None.
+    """A spec; None for values that Graph chooses.
 
-    mail_nickname: the part before the @ of an address. membership: as the spec has it,
-    "" for none. adopts: a group that is there already may become the object's.
+    mail_nickname: the part before the @ of an address.
+    membership: as in the spec, "" if not set.
+    adopts: if true, an existing group may become the object's.
     """
 
     display_name: str
@@ -39,12 +40,15 @@ class WantedGroup:
 
     @property
     def is_unified(self) -> bool:
-        """Whether it is made as a Microsoft 365 group."""
+        """Whether the group is created as a Microsoft 365 group."""
         return _UNIFIED.get(self.membership, False)
 
 
 def wanted_group(spec: JsonObject) -> WantedGroup:
-    """Raises ConditionError `Failed` (Error) for a spec that no schema has checked."""
+    """Return the group that a spec describes.
+
+    Raises ConditionError `Failed` (Error) for a spec that no schema has checked.
+    """
     name, nickname = (_text(spec, field) for field in ("displayName", "mailNickname"))
     operator_spec = spec.get("operatorSpec") or {}
     return WantedGroup(
@@ -58,10 +62,10 @@ def wanted_group(spec: JsonObject) -> WantedGroup:
 
 
 def mark_of(uid: str) -> str:
-    """The `uniqueName` of the group that is made for an object.
+    """Return the `uniqueName` of the group that is created for an object.
 
-    Graph has one group of a name at the most and never changes it, so that the group is
-    found again whatever became of the answer to its creation.
+    Graph allows one group per name and never changes the name, so the group is found
+    again even if the response to its creation was lost.
     """
     return f"{MARK_PREFIX}{uid}"
 
@@ -69,7 +73,9 @@ def mark_of(uid: str) -> str:
 def creation_body(
     wanted: WantedGroup, links: Mapping[str, Sequence[str]]
 ) -> JsonObject:
-    """The group as it is to be made. links: `members`, `owners` to references."""
+    """Return the body that creates the group. links: `members`, `owners` to
+    references.
+    """
     body: JsonObject = {
         "displayName": wanted.display_name,
         "mailNickname": wanted.mail_nickname,
@@ -88,7 +94,9 @@ def creation_body(
 
 
 def changes_of(wanted: WantedGroup, group: JsonObject) -> JsonObject:
-    """The properties of a group that differ from the spec, with the spec's values."""
+    """Return the properties of a group that differ from the spec, with the spec's
+    values.
+    """
     values: dict[str, Any] = {
         "displayName": wanted.display_name,
         "mailNickname": wanted.mail_nickname,
@@ -100,7 +108,9 @@ def changes_of(wanted: WantedGroup, group: JsonObject) -> JsonObject:
 
 
 def require_possible(wanted: WantedGroup, group: JsonObject) -> None:
-    """Raises ConditionError `Failed` (Error) for what Graph cannot make of a group."""
+    """Raise ConditionError `Failed` (Error) for changes that Graph cannot make to a
+    group.
+    """
     if group.get("onPremisesSyncEnabled") and changes_of(wanted, group):
         raise _impossible(
             f"the group {group['id']} is synchronised from a directory on premises and "
@@ -126,7 +136,7 @@ def require_possible(wanted: WantedGroup, group: JsonObject) -> None:
 
 
 def status_of(group: JsonObject) -> JsonObject:
-    """The status of the object, without conditions."""
+    """Return the status of the object, without conditions."""
     values = {
         "entraID": group.get("id"),
         "displayName": group.get("displayName"),

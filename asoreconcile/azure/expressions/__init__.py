@@ -1,6 +1,6 @@
-"""Expressions in CEL: values computed from an object and its secrets.
+"""CEL expressions: values computed from an object and its secrets.
 
-`api` is what the rest of the project sees: an expression compiled once for a kind
-version, evaluated often. The CEL library is known to `engine` and `environment` only;
-they run in a process of their own, whose time and memory are bounded.
+The rest of the project uses `api`: an expression is compiled once for a kind version
+and evaluated often. Only `engine` and `environment` use the CEL library; they run in a
+process of their own with limited time and memory.
 """

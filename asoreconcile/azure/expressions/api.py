@@ -1,12 +1,12 @@
-"""The public API of expressions: check one, evaluate one.
+"""The interface of the expressions package: check an expression, evaluate it.
 
     expressions = shared()
     checked = expressions.check(version, "self.status.id + secret.key1")
     checked.secrets                                    # frozenset({"key1"})
     expressions.evaluate(version, text, obj=obj, secrets={"key1": ...})
 
-Safe from any thread. Blocking: each call waits at most 10 s for one of the engine's
-processes, and 2 s of its work for the answer.
+Safe from any thread. Blocking: each call waits for one of the engine's processes, at
+most 2 s of work for a result and 10 s for its turn.
 """
 
 import atexit
@@ -35,21 +35,22 @@ _MAX_MESSAGE = 500
 
 
 class ExpressionError(AsoreconcileError):
-    """An expression is invalid, or failed on an object; the message says where and
-    what, and contains no value of a secret.
+    """An expression is wrong, or failed on an object.
+
+    The message says where and why, and contains no value of a secret.
     """
 
 
 class ExpressionLimitError(ExpressionError):
-    """An expression exceeds its limit of time or memory."""
+    """An expression needs more time or memory than it may use."""
 
 
 class Typed(Hashable, Protocol):
-    """What `self` is (`catalogue.kinds.KindVersion`)."""
+    """The type of `self` (`catalogue.kinds.KindVersion`)."""
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """Group, version and kind: the key of compiled expressions."""
+        """Group, version and kind, by which compiled expressions are cached."""
 
     @property
     def schema(self) -> JsonObject:
@@ -59,23 +60,24 @@ class Typed(Hashable, Protocol):
 
 
 class Asks(Protocol):
-    """Sends requests to the engine (`pool.EnginePool`)."""
+    """A connection to the engine (`pool.EnginePool`)."""
 
     def ask(self, request: JsonObject, *, namespace: str) -> JsonObject:
-        """Send a request to an engine process and wait for its answer.
+        """Send a request to an engine process and wait for its response.
 
-        Blocking, up to the pool's limit for one request. namespace: the one whose share
-        of time is used.
+        namespace: the namespace whose share of time is used.
+
+        Blocks up to the pool's limit for one request.
         """
 
 
 @attrs.frozen
 class Checked:
-    """The result of checking an expression.
+    """The facts about an expression that are known before it runs.
 
     gives: one string, or a map of strings.
-    secrets: the names it uses from `secret`.
-    whole: it also uses `secret` as a map, so its names are unknown.
+    secrets: the names that it reads from `secret`.
+    whole: true if it also uses `secret` as a map, so that the names are not known.
     """
 
     gives: Literal["string", "map"]
@@ -84,10 +86,10 @@ class Checked:
 
 
 class Expressions:
-    """Checks and evaluates expressions over any kind version.
+    """Checks and evaluates expressions for any kind version.
 
-    An expression that exceeded a limit is refused without another run, for a time that
-    doubles with each attempt, so that it does not delay others.
+    An expression that exceeded a limit is refused for a while, which doubles each time,
+    without being run again. Meanwhile it does not delay other expressions.
     """
 
     def __init__(self, engine: Asks, *, clock: Clock) -> None:
@@ -98,15 +100,15 @@ class Expressions:
         self._limits = Limits(clock)
 
     def counted_by(self, metrics: ExpressionMetrics) -> Self:
-        """A copy with the same engine and caches, whose work is counted in these metric
-        families only.
+        """Return a copy with the same engine and caches that counts its work in these
+        metrics.
         """
         counted = copy.copy(self)
         counted._metrics = metrics  # noqa: SLF001 - of this class
         return counted
 
     def check(self, version: Typed, text: str, *, namespace: str = "") -> Checked:
-        """Compile an expression. namespace: of its object.
+        """Compile an expression. namespace: the namespace of its author.
 
         Raises ExpressionError, EngineMissingError, EngineBusyError.
         """
@@ -131,10 +133,11 @@ class Expressions:
         obj: JsonObject,
         secrets: Mapping[str, str],
     ) -> str | dict[str, str]:
-        """The value of an expression on an object: never empty, at most 1 MiB.
+        """Return the value of an expression for an object: never empty, at most 1 MiB.
 
-        secrets: the values of the names from `check`. Raises ExpressionError,
-        EngineMissingError, EngineBusyError.
+        secrets: the values of the names that `check` returned.
+
+        Raises ExpressionError, EngineMissingError, EngineBusyError.
         """
         given = {"self": obj, "secret": dict(secrets)}
         key = key_of(obj)
@@ -153,7 +156,9 @@ class Expressions:
     def _ask(
         self, version: Typed, text: str, more: JsonObject, namespace: str, name: str
     ) -> JsonObject:
-        """name: of the object, part of the key of limits; "" is any."""
+        """Send one request. name: the object whose limit is checked; "" for all
+        objects.
+        """
         request = {"kind": self._kind(version), "text": text, **more}
         key = (request["kind"], text, name)
         if refusal := self._limits.refusal(key):
@@ -179,21 +184,22 @@ class Expressions:
 
 
 def _shortened(message: str) -> str:
-    """Errors quote keys and names, which may be of any length."""
+    """Shorten a message: errors quote keys and names of any length."""
     if len(message) <= _MAX_MESSAGE:
         return message
     return f"{message[:_MAX_MESSAGE]}..."
 
 
 def _kind(version: Typed) -> str:
-    """A name for the type of `self`: two catalogues may differ on a version."""
+    """Return a name for the type of `self`; two catalogues may differ in a version."""
     digest = hashlib.sha256(jsontext.dumps(version.schema)).hexdigest()
     return f"{version.gvk} {digest}"
 
 
 def shared() -> Expressions:
-    """The expressions of this process; the first call starts an engine. A forked
-    process has its own.
+    """Return the expressions of this process. The first expression starts an engine.
+
+    A forked process gets its own.
     """
     return _of_process(os.getpid())
 

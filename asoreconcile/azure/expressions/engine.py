@@ -1,7 +1,7 @@
-"""Compiles and runs expressions over one kind version, in this process.
+"""Compile and run expressions for one kind version, in this process.
 
-Time and memory are not bounded here: `worker_main` runs it where they are. The engine
-stops after ten thousand steps of loops, but a few steps are enough to fill any memory.
+Time and memory are not limited here: `worker_main` runs it where they are. The engine
+stops after ten thousand steps of loops, but a few steps can fill any memory.
 """
 
 import difflib
@@ -38,7 +38,7 @@ _DECLARED = (
 
 
 class CompileError(Exception):
-    """The expression is invalid; the message says where and what."""
+    """The expression is wrong; the message says where and why."""
 
 
 class EvaluationError(Exception):
@@ -47,7 +47,7 @@ class EvaluationError(Exception):
 
 @attrs.frozen
 class Program:
-    """A compiled expression: its type, and the secrets it uses."""
+    """A compiled expression, the type of its value and the secrets that it uses."""
 
     kind: OutputKind
     secrets: SecretUse
@@ -56,7 +56,9 @@ class Program:
     def evaluate(
         self, message: Message, secrets: dict[str, str]
     ) -> str | dict[str, str]:
-        """Run it. Raises EvaluationError, whose text names no value of a secret."""
+        """Run the program. Raises EvaluationError, whose text contains no value of a
+        secret.
+        """
         try:
             result = self._run.eval(data={"self": message, "secret": secrets})
         except RuntimeError as error:
@@ -77,7 +79,7 @@ class Program:
 
 
 class Engine:
-    """All expressions over one kind version. Not for use by several threads."""
+    """All expressions for one kind version. Not thread-safe."""
 
     def __init__(self, schema: JsonObject) -> None:
         self._type = SelfType(schema)
@@ -85,15 +87,15 @@ class Engine:
         self._programs: dict[str, Program] = {}
 
     def message(self, obj: JsonObject) -> Message:
-        """An object as `self`; good for any number of evaluations."""
+        """Return an object as `self`, for any number of evaluations."""
         return self._type.message(obj)
 
     def knows(self, text: str) -> bool:
-        """Whether an expression is compiled already."""
+        """Return whether an expression has been compiled."""
         return text in self._programs
 
     def compile(self, text: str) -> Program:
-        """Check an expression and make it ready to run. Raises CompileError."""
+        """Compile an expression. Raises CompileError."""
         if text not in self._programs:
             if len(self._programs) >= _MAX_PROGRAMS:
                 self._programs.clear()
@@ -118,7 +120,7 @@ class Engine:
         return Program(_KINDS[type_name], secret_use(serialized), run)
 
     def _parsed(self, text: str) -> Any:
-        """The engine's own form of an expression, checked. Raises CompileError."""
+        """Return the checked form of an expression. Raises CompileError."""
         given = text
         try:
             try:
@@ -132,7 +134,7 @@ class Engine:
             raise CompileError(self._problems(str(error), text, given)) from None
 
     def _problems(self, report: str, text: str, given: str) -> str:
-        """The engine's report on what it was given for a text, in one line."""
+        """Return the engine's report about an expression in one line."""
         if _TOO_DEEP in report:
             return "is nested too deeply, 32 levels at most: take it apart"
         found = []
@@ -177,7 +179,7 @@ def _wrong_type(name: str) -> str:
 
 
 def _checked(value: Any, kind: OutputKind) -> str | dict[str, str]:
-    """A result of the type that was promised, neither empty nor too long."""
+    """Return a result of the promised type that is neither empty nor too long."""
     if not value:
         raise EvaluationError(f"gives an empty {kind}")
     texts = [value] if kind == "string" else [*value, *value.values()]

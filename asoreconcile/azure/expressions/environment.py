@@ -1,4 +1,4 @@
-"""The CEL that expressions are written in: ASO's choice of libraries and functions.
+"""The CEL environment of expressions: ASO's selection of libraries and functions.
 
 Standard functions and macros, strings version 3, optionals, two-variable
 comprehensions, comparison across numeric types, UTC, and `aso.parseResourceId`.
@@ -23,7 +23,9 @@ _COMPARISONS = {
 
 
 def environment(self_type: SelfType) -> Any:
-    """What expressions over one kind version are compiled and run in."""
+    """Return the environment in which expressions for one kind version are compiled and
+    run.
+    """
     types = cel.Type
     return cel.NewEnv(
         self_type.pool,
@@ -88,7 +90,8 @@ def _map_merge() -> Any:
 
 
 def _comparisons() -> str:
-    """Declarations that add int < double and the like to the standard ones.
+    """Return declarations that add int < double and similar to the standard
+    comparisons.
 
     The engine implements them; only its type checker does not know them.
     """

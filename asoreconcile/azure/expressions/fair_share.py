@@ -1,8 +1,8 @@
-"""Shares few engines fairly between many namespaces.
+"""Share few engines among many namespaces so that no namespace starves.
 
 A namespace that has used much time lately is served after those that have used little.
 All such namespaces together leave one engine to the others, and no namespace ever has
-all engines. The recorded time halves every minute.
+all engines. Used time is halved every minute.
 """
 
 import threading
@@ -25,7 +25,7 @@ _FORGOTTEN_SECONDS = 0.001
 
 
 class EngineBusyError(RetryError):
-    """No engine became free: retry later."""
+    """No engine became free: retry later, while other objects continue."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -52,7 +52,7 @@ class _Usage:
 
 
 class FairShare(Generic[T]):
-    """Lends out a fixed set of things, the first free one. Safe from any thread."""
+    """Lends out engines, the first free one first. Safe from any thread."""
 
     def __init__(self, engines: Sequence[T], *, clock: Clock) -> None:
         self._engines = tuple(engines)
@@ -64,7 +64,7 @@ class FairShare(Generic[T]):
         self._used: dict[int, tuple[str, float]] = {}  # the user, and since when
 
     def acquire(self, namespace: str) -> tuple[int, T]:
-        """Acquire one; returns it, and its number for `release`. Blocks for 10 s at
+        """Return an engine and its number, which `release` needs. Blocks for 10 s at
         most.
 
         Raises EngineBusyError.
@@ -81,7 +81,7 @@ class FairShare(Generic[T]):
         return waiter.taken, self._engines[waiter.taken]
 
     def release(self, number: int, namespace: str, seconds: float) -> None:
-        """seconds: for how long it was in use."""
+        """Return an engine. seconds: the time for which it was used."""
         now = self._clock.monotonic()
         with self._lock:
             del self._used[number]
@@ -92,7 +92,7 @@ class FairShare(Generic[T]):
             self._assign()
 
     def _assign(self) -> None:
-        """Assign free things to waiting callers. Caller holds the lock."""
+        """Give free engines to waiting callers. The caller holds the lock."""
         now = self._clock.monotonic()
         while self._free:
             namespaces = [one for one in self._waiting if self._may_have_more(one, now)]
@@ -109,7 +109,9 @@ class FairShare(Generic[T]):
         self._forget(now)
 
     def _may_have_more(self, namespace: str, now: float) -> bool:
-        """Whether one engine stays for others. Caller holds the lock."""
+        """Return whether an engine would be left for others. The caller holds
+        the lock.
+        """
         if self._is_heavy(namespace, now):
             users = [one for one, _ in self._used.values() if self._is_heavy(one, now)]
         else:
@@ -120,8 +122,9 @@ class FairShare(Generic[T]):
         return self._seconds(namespace, now) >= _HEAVY_SECONDS
 
     def _leave(self, namespace: str, waiter: _Waiter[int]) -> None:
-        """Caller holds the lock. The namespace's other waiters move behind the other
-        namespaces.
+        """Remove a waiting caller. The caller holds the lock.
+
+        The namespace's other waiting callers go to the end of the line.
         """
         queue = self._waiting.pop(namespace)
         queue.remove(waiter)
@@ -134,7 +137,7 @@ class FairShare(Generic[T]):
         return using + (usage.now(now) if usage is not None else 0.0)
 
     def _forget(self, now: float) -> None:
-        """Caller holds the lock."""
+        """Drop small amounts of used time. The caller holds the lock."""
         small = [n for n, s in self._usage.items() if s.now(now) < _FORGOTTEN_SECONDS]
         for namespace in small:
             del self._usage[namespace]

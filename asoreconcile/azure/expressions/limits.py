@@ -1,4 +1,4 @@
-"""Caches results of expressions, and records those that exceeded a limit."""
+"""Remember the results of checks, and the expressions that exceeded a limit."""
 
 import threading
 from collections import OrderedDict
@@ -48,7 +48,7 @@ class Recent(Generic[K, V]):
 
 @attrs.frozen
 class _Reached:
-    """A limit that was reached, and the end of the pause."""
+    """A limit that was reached, and the time until which the expression is refused."""
 
     why: str
     pause_seconds: float
@@ -56,21 +56,25 @@ class _Reached:
 
 
 class Limits:
-    """The pauses of expressions that exceeded a limit: 10 s, doubled each time."""
+    """The expressions that are refused: for 10 s at first, then twice as long each
+    time.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._reached = Recent[Hashable, _Reached](_MAX_CULPRITS)
 
     def refusal(self, key: Hashable) -> str:
-        """The last error's message during a pause; "" if the expression may run."""
+        """Return why an expression is refused now, as last reported; "" if it
+        is not.
+        """
         known = self._reached.get(key)
         if known is None or known.until <= self._clock.monotonic():
             return ""
         return known.why
 
     def reached(self, key: Hashable, why: str) -> None:
-        """Start a pause for `key`: 10 s, doubled each time."""
+        """Refuse `key` from now on: for 10 s at first, then twice as long each time."""
         known = self._reached.get(key)
         pause = _FIRST_PAUSE_SECONDS
         if known is not None:
@@ -79,5 +83,5 @@ class Limits:
         self._reached.put(key, _Reached(why, pause, until))
 
     def kept(self, key: Hashable) -> None:
-        """Record that `key` kept within its limits."""
+        """Record that an expression stayed within its limits."""
         self._reached.drop(key)

@@ -1,6 +1,6 @@
-"""Metrics of expressions: ASO's five families by ASO's names.
+"""Metrics of expressions: ASO's five families under ASO's names.
 
-The label `resource` is the kind version that `self` is: `group/version, Kind=Kind`.
+The label `resource` is the kind version of `self`: `group/version, Kind=Kind`.
 """
 
 import attrs
@@ -29,10 +29,10 @@ _BUCKETS = (
 
 @attrs.frozen
 class Work:
-    """The engine's work for an answer.
+    """The work that the engine did for a response.
 
-    environment, program: whether they were cached.
-    seconds: of compiling, None without.
+    environment, program: whether each was cached.
+    seconds: duration of compiling, None if nothing was compiled.
     """
 
     environment: bool
@@ -41,7 +41,7 @@ class Work:
 
 
 class ExpressionMetrics:
-    """Families on one registry; make one a process. Thread-safe."""
+    """The metric families in one registry; create one per process. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def counted(name: str, text: str) -> Counter:
@@ -66,7 +66,7 @@ class ExpressionMetrics:
         )
 
     def answered(self, resource: str, work: Work) -> None:
-        """Count one answer: caches hit or missed, and how long the evaluation took."""
+        """Count one response: cache hits or misses, and the time to compile."""
         self._environments[work.environment].labels(resource).inc()
         self._programs[work.program].labels(resource).inc()
         if work.seconds is not None:

@@ -1,4 +1,4 @@
-"""A pool of engine processes, shared fairly by the namespaces."""
+"""Several engine processes behind one interface, shared fairly by the namespaces."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -14,10 +14,10 @@ PROCESSES = 3
 
 
 class EngineClient(Protocol):
-    """Answers one request at a time (`process.EngineProcess`)."""
+    """Handles one request at a time (`process.EngineProcess`)."""
 
     def ask(self, request: JsonObject) -> JsonObject:
-        """Send one request and wait for its answer; raises if the process died or was
+        """Send one request and return its response; raises if the process died or was
         ended.
         """
 
@@ -26,7 +26,7 @@ class EngineClient(Protocol):
 
 
 class EnginePool:
-    """Answers requests, a few at a time. Safe from any thread, blocking."""
+    """Handles a few requests at a time. Safe from any thread, blocking."""
 
     def __init__(
         self,
@@ -41,11 +41,12 @@ class EnginePool:
         self._fair_share = FairShare(self._engines, clock=clock)
 
     def ask(self, request: JsonObject, *, namespace: str) -> JsonObject:
-        """One request's answer. namespace: the one whose share of time is used.
+        """Return the response to one request. namespace: the namespace whose share is
+        used.
 
-        Raises EngineMissingError, EngineLimitError, EngineBusyError; RuntimeError in a
-        process that was forked since: two processes on one channel would get each
-        other's answers.
+        Raises EngineMissingError, EngineLimitError, EngineBusyError.
+        Raises RuntimeError in a process that was forked since: two processes on one
+        channel would get each other's responses.
         """
         if self._made_in != os.getpid():
             raise RuntimeError(
@@ -61,9 +62,10 @@ class EnginePool:
             self._fair_share.release(number, namespace, seconds)
 
     def close(self) -> None:
-        """End the processes; a later request starts one again. Does nothing in a
-        process that was forked since: they are not its own, and a lock that another
-        thread held at the fork is never given back there.
+        """End the processes; a later request starts one again.
+
+        In a process that was forked since, this does nothing: the processes are not its
+        own, and a lock that another thread held at the fork is never released there.
         """
         if self._made_in != os.getpid():
             return

@@ -1,10 +1,9 @@
-"""The parent's side of the engine process: sends a request, receives the answer in
-time.
+"""Start the engine's process, send it requests and enforce the time limit.
 
 The CEL engine is C++ that holds the interpreter's lock while it runs, and one short
-expression can need more time and memory than a machine has. So it runs in a separate
-process, which is started with the first expression, killed when an answer is late, and
-replaced at the next request.
+expression can need more time and memory than a machine has. So it runs in a process of
+its own, which starts with the first expression, is killed if a response is late, and is
+replaced for the next request.
 """
 
 import os
@@ -37,7 +36,7 @@ class EngineMissingError(AsoreconcileError):
 
 
 class EngineLimitError(AsoreconcileError):
-    """No answer within the bounds of time and memory."""
+    """There was no result within the limits of time and memory."""
 
 
 class _Child:
@@ -68,9 +67,10 @@ class _Child:
             )
 
     def receive(self, within_seconds: float) -> JsonObject | None:
-        """The next answer; None when it is late or invalid, or the process died.
+        """Return the next response; None if it is late or the process died.
 
-        within_seconds: of work. On a busy machine it may take a few times as long.
+        within_seconds: limit of computing time. On a busy machine the wait may be a few
+        times as long.
         """
         channel: Connection = self._channel
         self.is_late = False
@@ -104,7 +104,7 @@ class _Child:
         return self.receive(within_seconds)
 
     def _worked_seconds(self) -> float:
-        """How long the process has been computing; the clock where nobody counts."""
+        """Return how long the process has been computing, else the monotonic clock."""
         try:
             stat = Path(f"/proc/{self._process.pid}/stat").read_text()
         except OSError:
@@ -119,15 +119,16 @@ class _Child:
 
 
 def _environment() -> dict[str, str]:
-    """The variables that an interpreter needs to start, without our credentials."""
+    """Return the variables that an interpreter needs to start, without credentials."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     return {**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 class EngineProcess:
-    """Answers requests one at a time. Safe from any thread, blocking.
+    """Handles requests one at a time. Safe from any thread, blocking.
 
-    deadline_seconds: for one answer. memory_bytes: by which the process may grow.
+    deadline_seconds: limit for one response.
+    memory_bytes: the amount by which the process may grow.
     """
 
     def __init__(
@@ -142,10 +143,11 @@ class EngineProcess:
         self._child: _Child | None = None
 
     def ask(self, request: JsonObject) -> JsonObject:
-        """One request's answer. Raises EngineMissingError, EngineLimitError.
+        """Return the response to one request. Raises EngineMissingError,
+        EngineLimitError.
 
-        The memory of a process that has served before may be full of caches: if it
-        dies, a new process gets the request once more.
+        A process that has handled requests before may have used its memory for caches:
+        if it dies, a new one gets the request once more.
         """
         frame = jsontext.dumps(request)
         with self._lock:

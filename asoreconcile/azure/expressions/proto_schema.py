@@ -1,8 +1,8 @@
-"""`self` as the CEL engine sees it: a message type made from a kind's schema.
+"""Build the protobuf type of `self` for the CEL engine from a kind's schema.
 
-The type is what lets a misspelt field be refused before anything runs. As with the
-structs that ASO's expressions were written against, a field that is absent reads as its
-type's zero value, and `has()` tells the difference.
+With the type a misspelt field is refused before anything runs. As with the Go structs
+of ASO, an absent field reads as its type's zero value, and `has()` tells the
+difference.
 """
 
 from typing import Any, Literal
@@ -36,7 +36,7 @@ MessagePlan = dict[str, "Slot"]
 
 @attrs.frozen
 class Slot:
-    """Where a JSON field goes: the message's field, and what it takes.
+    """The place of a JSON field in the message. field: the message's field.
 
     takes: a JSON type, "any", or the plan of a nested message.
     """
@@ -70,15 +70,19 @@ class SelfType:
         )
 
     def message(self, obj: JsonObject) -> Message:
-        """An object as a message. What does not fit the schema is left out, and what is
-        nested deeper than the engine reads, some 30 levels, is null.
+        """Return an object as a message.
+
+        Values that do not fit the schema are left out. Values that are nested deeper
+        than the engine reads, some 30 levels, are null.
         """
         made = self._class()
         _fill(made, self._plan, obj, _MAX_NESTED)
         return made
 
     def fields_of(self, type_name: str) -> list[str]:
-        """The fields of a message type of this pool, as expressions name them."""
+        """Return the fields of a message type of this pool, as expressions name
+        them.
+        """
         descriptor = self.pool.FindMessageTypeByName(type_name)
         return [field.name for field in descriptor.fields]
 
@@ -86,7 +90,8 @@ class SelfType:
 class _Builder:
     """Collects message types for one file; one per distinct schema.
 
-    prefix: of the names of nested types, apart from those of other files.
+    prefix: first part of the names of nested types, which differs from those of other
+    files.
     """
 
     def __init__(self, *, prefix: str) -> None:
@@ -100,7 +105,7 @@ class _Builder:
         self._known: dict[int, tuple[str, MessagePlan]] = {}
 
     def message(self, name: str, schema: JsonObject) -> MessagePlan:
-        """Add a message type with the schema's properties; its plan."""
+        """Add a message type with the schema's properties; return its plan."""
         plan: MessagePlan = {}
         self._known[id(schema)] = (name, plan)
         proto = self.file.message_type.add(name=name)
@@ -133,7 +138,9 @@ class _Builder:
         return Slot(name, shape, takes)
 
     def _type(self, field: Any, schema: JsonObject) -> str | MessagePlan:
-        """Set the type of a field or of a map's value; what it takes."""
+        """Set the type of a field or of a map's value; return the JSON type that it
+        takes.
+        """
         kind = schema.get("type", "")
         if kind in _SCALARS:
             field.type = _SCALARS[kind]
@@ -150,7 +157,9 @@ class _Builder:
 
 
 def _shape(schema: JsonObject) -> tuple[FieldShape, JsonObject]:
-    """How often a field holds what: the schema of one element."""
+    """Return whether a field is single, a list or a map, and the schema of one
+    element.
+    """
     if schema.get("type") == "array":
         return "many", schema.get("items") or {}
     values = schema.get("additionalProperties")
@@ -160,13 +169,13 @@ def _shape(schema: JsonObject) -> tuple[FieldShape, JsonObject]:
 
 
 def _entry_name(field: str) -> str:
-    """The name that protobuf wants for the type of a map field's entries."""
+    """Return the name that protobuf requires for the type of a map field's entries."""
     words = field.split("_")
     return "".join(word[:1].upper() + word[1:] for word in words) + "Entry"
 
 
 def _resource_ids() -> descriptor_pb2.FileDescriptorProto:
-    """The types that `aso.parseResourceId` gives."""
+    """Return the types of the result of `aso.parseResourceId`."""
     builder = _Builder(prefix="ResourceID")
     text = {"type": "string"}
     resource_type = {"type": "object", "properties": {"namespace": text, "type": text}}
@@ -185,7 +194,7 @@ def _resource_ids() -> descriptor_pb2.FileDescriptorProto:
 
 
 def _fill(message: Any, plan: MessagePlan, value: JsonObject, room: int) -> None:
-    """room: how many messages may be nested in this one."""
+    """Fill a message. room: number of levels of messages that may be nested in it."""
     for source, found in value.items():
         slot = plan.get(source)
         if slot is None or found is None:
@@ -243,7 +252,7 @@ def _fill_map(
 
 
 def _scalar(takes: str, value: Any) -> Any:
-    """The value as the type wants it; None when it does not fit."""
+    """Return the value in the form of the type; None if it does not fit."""
     if takes == "string":
         return value if isinstance(value, str) else None
     if takes == "boolean":
@@ -257,7 +266,7 @@ def _scalar(takes: str, value: Any) -> Any:
 
 
 def _fill_any(made: Any, value: Any, room: int) -> None:
-    """Any JSON as a google.protobuf.Value; null where it is nested too deep for one.
+    """Write any JSON to a google.protobuf.Value; null if it is nested too deep.
 
     An object in a Value is three messages deep (with its entry), a list is two.
     """
@@ -327,9 +336,9 @@ _KEYWORDS = frozenset({"true", "false", "null", "in"})
 
 
 def escaped(name: str) -> str:
-    """The CEL identifier of a field's JSON name. Pure.
+    """Return the identifier that stands for a field's JSON name. Pure.
 
-    Replaced from left to right, so that `a-__b` is `a__dash____underscores__b`.
+    Parts are replaced from left to right: `a-__b` becomes `a__dash____underscores__b`.
     """
     if name in _KEYWORDS:
         return f"__{name}__"

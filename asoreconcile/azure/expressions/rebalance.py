@@ -1,7 +1,7 @@
-"""Long sums, such as a text put together from many parts, made shallow.
+"""Regroup long sums, such as a text that is built from many parts, to nest less deeply.
 
-The engine takes 32 levels of nesting, and each + of `a + b + c + ...` is a level. The
-same sum in pairs, `((a + b) + (c + d))`, is a level per doubling.
+The engine allows 32 levels of nesting, and each + of `a + b + c + ...` is a level. In
+pairs, `((a + b) + (c + d))`, the depth grows only by one with each doubling.
 """
 
 import re
@@ -29,14 +29,17 @@ _TOKEN = re.compile(
 
 
 class _UnreadableError(Exception):
-    """Not what we know of the language: leave it to the engine to say so."""
+    """The text is not in the known part of the language; the engine reports the
+    error.
+    """
 
 
 def balanced(text: str) -> str:
-    """An expression with its long sums grouped in pairs; else unchanged.
+    """Return an expression with its long sums grouped in pairs; else the text
+    unchanged.
 
-    What it means stays the same: sums of texts, lists and whole numbers may be grouped
-    in any way. Differences are left alone. Nothing but parentheses is added.
+    The meaning stays the same: sums of texts, lists and integers may be grouped in any
+    way. Sums that contain a minus are not changed. Only parentheses are added.
     """
     try:
         # A comment at the very end would swallow what is put after it.
@@ -46,7 +49,9 @@ def balanced(text: str) -> str:
 
 
 def original_column(text: str, grouped: str, line: int, column: int) -> int:
-    """Where a column of a line of `balanced(text)` is in the text; both from 1."""
+    """Return the column in the text for a column in `balanced(text)`; both count from
+    1.
+    """
     lines, grouped_lines = text.split("\n"), grouped.split("\n")
     if not 0 < line <= len(lines) or column < 1:
         return column
@@ -58,7 +63,7 @@ def original_column(text: str, grouped: str, line: int, column: int) -> int:
 
 
 class _Reader:
-    """Reads an expression token by token and gives it out again, grouped."""
+    """Reads an expression token by token and returns it grouped."""
 
     def __init__(self, text: str) -> None:
         self._tokens = self._read(text)
@@ -75,7 +80,7 @@ class _Reader:
             at = match.end()
 
     def group(self, *, depth: int) -> str:
-        """What stands between two brackets, and the closing one."""
+        """Return the text between two brackets, with the closing one."""
         if depth > _MAX_DEPTH:
             raise _UnreadableError
         done = ""
@@ -102,7 +107,7 @@ class _Reader:
 
 
 class _Sum:
-    """The operands of one sum, as far as it was read."""
+    """The operands of one sum that have been read so far."""
 
     def __init__(self) -> None:
         self.after_operand = False

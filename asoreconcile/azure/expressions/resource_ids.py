@@ -1,7 +1,7 @@
-"""What `aso.parseResourceId` gives: the parts of an ARM resource id.
+"""Parse an ARM resource id as `aso.parseResourceId` does.
 
-Parts are those of the Azure SDK for Go, which expressions of existing manifests were
-written against: an unknown part is "", and `parent` reaches up to the tenant.
+The parts are those of the Azure SDK for Go, which the expressions in existing manifests
+were written for: an unknown part is "", and the chain of `parent` ends at the tenant.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ _PROVIDER = ("Microsoft.Resources", "providers")
 
 
 class ResourceIdError(ValueError):
-    """The text is no resource id; the message holds no part of it."""
+    """The text is not a resource id; the message contains no part of it."""
 
 
 @attrs.frozen
 class ResourceId:
-    """A resource id taken apart. type: provider namespace and type path."""
+    """The parts of a resource id. type: provider namespace and type path."""
 
     parent: "ResourceId | None"
     type: tuple[str, str]
@@ -31,7 +31,7 @@ class ResourceId:
     location: str = ""
 
     def child(self, type_: tuple[str, str], name: str) -> "ResourceId":
-        """What stands below; it inherits where it is."""
+        """Return the id of a child, which inherits this id's location."""
         last = type_[1].rpartition("/")[2].lower()
         return ResourceId(
             parent=self,
@@ -48,7 +48,7 @@ class ResourceId:
         )
 
     def nested(self, segment: str, name: str) -> "ResourceId":
-        """`<id>/<segment>/<name>`, which has no provider of its own."""
+        """Return `<id>/<segment>/<name>`, which has no provider of its own."""
         if segment.lower() == "resourcegroups":
             return self.child(_RESOURCE_GROUP, name)
         if segment.lower() == "subscriptions" and _same(self.type, _TENANT):
@@ -61,7 +61,7 @@ TENANT = ResourceId(parent=None, type=_TENANT)
 
 
 def parse(text: str) -> ResourceId:
-    """Take a resource id apart. Raises ResourceIdError. Pure."""
+    """Return the parts of a resource id. Raises ResourceIdError. Pure."""
     if not text.startswith("/"):
         raise ResourceIdError("a resource id starts with a slash")
     parts = [part for part in text.split("/") if part]
@@ -88,7 +88,7 @@ def _below(parent: ResourceId, parts: Sequence[str]) -> ResourceId:
 
 
 def _type_alone(parent: ResourceId, segment: str) -> ResourceId:
-    """An id may end on a type of its parent, such as a collection."""
+    """Return an id that ends with a type of its parent, such as a collection."""
     nameless = segment.lower() in ("subscriptions", "resourcegroups")
     if nameless or _same(parent.type, _RESOURCE_GROUP):
         raise ResourceIdError("a resource id ends on a type: add the name")

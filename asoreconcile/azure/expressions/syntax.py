@@ -1,7 +1,7 @@
-"""The checked syntax tree of an expression: which secrets it names, and one rewrite.
+"""Read the checked syntax tree of an expression: its secrets, and one rewrite.
 
-The engine gives its tree out as a serialized `cel.expr.CheckedExpr`; the few fields we
-look at are declared here, all others survive untouched.
+The engine returns its tree as a serialized `cel.expr.CheckedExpr`; only the fields that
+are needed are declared here, and all others are preserved.
 """
 
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ _INDEXING = ("_[_]", "_[?_]", "_?._")
 class SecretUse:
     """The names of the secrets that an expression uses.
 
-    whole: whether it also uses `secret` other than by a name, so that nobody can tell
-    which ones it needs.
+    whole: true if it also uses `secret` other than by a name, so that the names are not
+    known.
     """
 
     names: frozenset[str]
@@ -34,7 +34,7 @@ class SecretUse:
 
 
 def secret_use(serialized: bytes) -> SecretUse:
-    """Which secrets a checked expression names. Pure."""
+    """Return the secrets that a checked expression names. Pure."""
     found = list(_uses(_checked(serialized)[1].expr, shadowed=False))
     return SecretUse(
         frozenset(name for name in found if name is not None),
@@ -43,7 +43,7 @@ def secret_use(serialized: bytes) -> SecretUse:
 
 
 def completed(serialized: bytes) -> bytes | None:
-    """The tree with `MAP_MERGE` in place of `MAP_INSERT`; None where it has none."""
+    """Return the tree with `MAP_MERGE` instead of `MAP_INSERT`; None if it has none."""
     wrapper, checked = _checked(serialized)
     inserts = [
         node
@@ -78,7 +78,7 @@ def completed(serialized: bytes) -> bytes | None:
 
 
 def _uses(node: Any, *, shadowed: bool) -> Iterator[str | None]:
-    """A name per use of `secret`, None for a use without one."""
+    """Yield a name for each use of `secret`; None for a use without a name."""
     name = None if shadowed else _named(node)
     if name is not None:
         yield name
@@ -101,7 +101,7 @@ def _uses(node: Any, *, shadowed: bool) -> Iterator[str | None]:
 
 
 def _named(node: Any) -> str | None:
-    """`x` of `secret.x`, `secret["x"]`, `secret.?x`, `"x" in secret`."""
+    """Return `x` for `secret.x`, `secret["x"]`, `secret.?x`, `"x" in secret`."""
     kind = node.WhichOneof("kind")
     if kind == "select_expr" and _is_secret(node.select_expr.operand):
         return str(node.select_expr.field)
@@ -157,7 +157,7 @@ def _children(node: Any) -> list[Any]:
 
 
 def _checked(serialized: bytes) -> tuple[Any, Any]:
-    """The engine's envelope, and the tree in it."""
+    """Return the engine's envelope, and the tree in it."""
     wrapper = _ENVELOPE.FromString(serialized)
     return wrapper, _CHECKED.FromString(wrapper.value)
 

@@ -1,10 +1,8 @@
-"""The process that the CEL engine runs in: one request, one answer, until its parent
-goes.
+"""The process of the CEL engine: one request, one response, until its parent ends.
 
-Run as `python -m asoreconcile.azure.expressions.worker_main DESCRIPTOR BYTES`, with the
-largest memory in bytes. Frames of JSON, see `process`. An expression that asks for
-more memory fails with MemoryError or takes this process down; either way the operator
-goes on.
+Run as `python -m asoreconcile.azure.expressions.worker_main <descriptor> <bytes of
+memory>`. Frames are JSON, see `process`. An expression that needs too much memory fails
+with MemoryError or ends this process; in both cases the operator continues.
 """
 
 import signal
@@ -26,14 +24,16 @@ _MAX_ENGINES = 32
 
 
 class _Engines:
-    """The engine of each kind version that was asked for lately."""
+    """The engines of the kind versions that were used last."""
 
     def __init__(self, make: "type[Engine]") -> None:
         self._make = make
         self._by_kind: OrderedDict[str, Engine] = OrderedDict()
 
     def get(self, kind: str, schema: JsonObject | None) -> "Engine | None":
-        """None when the kind is new and the request has no schema."""
+        """Return the engine of a kind; None if the kind is new and there is no
+        schema.
+        """
         engine = self._by_kind.pop(kind, None)
         if engine is None:
             if schema is None:
@@ -46,7 +46,9 @@ class _Engines:
 
 
 def answer(engines: _Engines, request: JsonObject) -> JsonObject:
-    """The answer to one request; never raises for an error of the expression."""
+    """Return the response to one request; never raises for an error in the
+    expression.
+    """
     from asoreconcile.azure.expressions.engine import CompileError, EvaluationError
 
     engine = engines.get(request["kind"], request.get("schema"))
@@ -79,7 +81,7 @@ def answer(engines: _Engines, request: JsonObject) -> JsonObject:
 
 
 def serve(channel: Connection, memory_bytes: int) -> None:
-    """Answer requests until the other end closes."""
+    """Handle requests until the other end closes the channel."""
     try:
         from asoreconcile.azure.expressions.engine import Engine
     except ImportError as error:
@@ -97,7 +99,7 @@ def serve(channel: Connection, memory_bytes: int) -> None:
 
 
 def _bound_memory(more_bytes: int) -> None:
-    """Limit the growth of this process's memory, where the system supports it."""
+    """Limit the growth of this process, if the system supports that."""
     with suppress(OSError):  # no /proc, as on macOS: only time is bounded there
         import resource
 
@@ -109,9 +111,9 @@ def _bound_memory(more_bytes: int) -> None:
 
 
 def main() -> None:
-    """Serve requests from the inherited descriptor until the parent closes it.
+    """Handle requests from the inherited descriptor until the parent closes it.
 
-    Arguments: the descriptor's number, and the most memory in bytes.
+    Arguments: the descriptor's number, and the memory limit in bytes.
     """
     # The parent decides when to stop: Ctrl-C reaches the whole process group.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,8 +1,8 @@
-"""Microsoft Graph: Entra's security groups, read and written one request at a time.
+"""The Microsoft Graph client: reads and writes Entra's security groups, one request a
+call.
 
-`client` sends through ARM's pipeline with tokens of Graph's own audience, `cloud` has
-Graph's host in each cloud, `metrics` counts. `asoreconcile.azure.entra` reconciles the
-groups.
+`client` sends through ARM's pipeline with tokens for Graph's audience, `cloud` finds
+Graph's host for each cloud, `metrics` counts. `asoreconcile.azure.entra` uses it.
 """
 
 from asoreconcile.base import extras

@@ -1,8 +1,9 @@
-"""The client of Microsoft Graph: each call sends one request.
+"""The client of Microsoft Graph: one request per call; returns a result or raises.
 
-It uses ARM's pipeline: the same TLS, proxies, limits, fence and sign-in, with tokens of
-Graph's own audience that are sent to Graph's host only. Never sleeps; retries only a
-401, once. Facts: Microsoft's reference of the group resource, v1.0.
+ARM's pipeline sends the requests, with the same TLS, proxies, limits, fence and
+sign-in. The tokens are for Graph's audience and go to Graph's host only. The client
+never waits, and retries only one 401. Facts: Microsoft's reference of the group
+resource, v1.0.
 """
 
 import re
@@ -48,18 +49,16 @@ _TEXTS = ("displayName", "mailNickname", "description", "uniqueName")
 
 
 class GraphClient:
-    """Requests to one Graph host as one identity. Thread-safe; share it.
-
-    Later writes and deletes use the id in an answer, so an answer that is not a group,
-    or another one than requested, raises ArmError.
+    """Sends requests to one Graph host as one identity. Thread-safe; share it.
 
     endpoint: `https://graph.microsoft.com`, the only host that gets the token.
-    budget: holds back what was throttled; one a principal.
-    transport: of azure-core; by default `ArmTransport` with `connections` in its pool.
+    budget: holds requests back after a throttling; one per principal.
+    transport: a transport of azure-core; by default `ArmTransport` with `connections`
+    in its pool.
 
-    Every method blocks for one request (lists: one a page), at most as long as ARM's,
-    and raises ArmError if Graph refuses, ArmTransportError without an answer,
-    ThrottledError, CredentialError or ForeignHostError when nothing was sent.
+    Every method blocks for one request (lists: one per page), at most as long as ARM's.
+    It raises ArmError if Graph refuses, ArmTransportError if there is no response, and
+    ThrottledError, CredentialError or ForeignHostError if nothing was sent.
     """
 
     def __init__(
@@ -90,15 +89,15 @@ class GraphClient:
         )
 
     def group(self, group_id: str) -> JsonObject | None:
-        """A group by its object id; None if Graph says that it does not exist."""
+        """Return a group by its object id; None if Graph has no such group."""
         return self._one(f"{_ROOT}/groups/{group_id}", "id", group_id)
 
     def group_named(self, unique_name: str) -> JsonObject | None:
-        """A group by its `uniqueName`; None if Graph says that it does not exist."""
+        """Return a group by its `uniqueName`; None if Graph has no such group."""
         return self._one(_named(unique_name), "uniqueName", unique_name)
 
     def groups_shown_as(self, display_name: str) -> list[JsonObject]:
-        """All groups of a display name, as Graph compares it: without case."""
+        """Return all groups with a display name; Graph compares without case."""
         quoted = display_name.replace("'", "''")
         query = {
             "$filter": f"displayName eq '{quoted}'",
@@ -115,11 +114,13 @@ class GraphClient:
         return found
 
     def create_group(self, unique_name: str, body: JsonObject) -> JsonObject | None:
-        """Create a group unless one of this `uniqueName` exists.
+        """Create a group unless a group with this `uniqueName` exists.
 
-        So a repeated request, or one whose answer was lost, creates no second group.
-        body: as Graph's group. Returns the group, or None if one existed: it has the
-        properties of the body then, and `group_named` reads it.
+        body: a group in Graph's form.
+
+        A repeated request, or one whose response was lost, so creates no second group.
+        Returns the group. Returns None if the group existed: it then has the properties
+        of the body, and `group_named` reads it.
         """
         url = self.endpoint.address(_named(unique_name))
         answer = self._send(
@@ -132,19 +133,21 @@ class GraphClient:
         return created
 
     def update_group(self, group_id: str, changes: JsonObject) -> None:
-        """Write the properties that differ."""
+        """Write the given properties of a group."""
         url = self.endpoint.address(f"{_ROOT}/groups/{group_id}")
         self._send("PATCH", url, body=changes)
 
     def delete_group(self, group_id: str) -> None:
-        """Delete; succeeds if the group does not exist."""
+        """Delete a group; a group that does not exist counts as deleted."""
         url = self.endpoint.address(f"{_ROOT}/groups/{group_id}")
         self._unless_absent("DELETE", url)
 
     def linked(self, group_id: str, link: GroupLink) -> list[str]:
-        """Object ids of a group's members or owners, in lower case, in Graph's order.
+        """Return the object ids of a group's members or owners, in lower case, in
+        Graph's order.
 
-        A list that cannot be read to its end is an error: never a shorter list.
+        A list that cannot be read to its end raises an error; a shorter list is never
+        returned.
         """
         path = f"{_ROOT}/groups/{group_id}/{link}"
         found: dict[str, None] = {}
@@ -154,9 +157,10 @@ class GraphClient:
         return list(found)
 
     def add(self, group_id: str, link: GroupLink, object_id: str) -> None:
-        """Add a member or owner; succeeds if it is one already.
+        """Add a member or owner, if it is not one already.
 
-        ArmError 404 when Graph has no such object, or not yet such a group.
+        Raises ArmError 404 if Graph does not know the object, or does not know the
+        group yet.
         """
         url = self.endpoint.address(f"{_ROOT}/groups/{group_id}/{link}/$ref")
         try:
@@ -166,16 +170,16 @@ class GraphClient:
                 raise
 
     def remove(self, group_id: str, link: GroupLink, object_id: str) -> None:
-        """Remove a member or owner; succeeds if it is none."""
+        """Remove a member or owner, if it is one."""
         path = f"{_ROOT}/groups/{group_id}/{link}/{object_id}/$ref"
         self._unless_absent("DELETE", self.endpoint.address(path))
 
     def reference(self, object_id: str) -> str:
-        """How a request names an object of the directory."""
+        """Return the form in which a request names an object of the directory."""
         return self.endpoint.address(f"{_ROOT}/directoryObjects/{object_id}")
 
     def close(self) -> None:
-        """Close all connections; the client cannot be used after it."""
+        """Close all connections; the client cannot be used afterwards."""
         self._pipeline.close()
 
     def _one(self, path: str, member: str, value: str) -> JsonObject | None:
@@ -203,7 +207,7 @@ class GraphClient:
                 yield answer, url, entry
 
     def _unless_absent(self, method: str, url: str) -> ArmResponse | None:
-        """The answer; None if Graph says that the object does not exist."""
+        """Return the response; None if Graph says that the object does not exist."""
         try:
             return self._send(method, url)
         except ArmError as error:
@@ -234,14 +238,17 @@ class GraphClient:
 
 
 def is_absent(error: ArmError) -> bool:
-    """Whether Graph itself says that the object does not exist; a proxy's 404 does not
-    count.
+    """Return whether Graph itself says that the object does not exist, not a proxy's
+    404.
     """
     return error.is_not_found and _ABSENT in (error.code, *error.codes)
 
 
 def bound(references: Sequence[str], link: GroupLink) -> JsonObject:
-    """What a creation says of owners or members: `references` are the client's."""
+    """Return the part of a creation that names owners or members.
+
+    references: results of `GraphClient.reference`.
+    """
     return {f"{link}@odata.bind": list(references)} if references else {}
 
 

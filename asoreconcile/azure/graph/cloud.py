@@ -1,7 +1,7 @@
-"""The host of Microsoft Graph in each of Microsoft's clouds. Pure.
+"""Find Microsoft Graph's host for each of Microsoft's clouds. Pure.
 
-Graph's address follows from the sign-in authority: a token of one cloud is invalid in
-another. Source: Microsoft's list of national cloud deployments.
+Graph's address depends on the authority that signs the operator in: a token of one
+cloud is not valid in another. Source: Microsoft's list of national cloud deployments.
 """
 
 from urllib.parse import urlsplit
@@ -25,12 +25,14 @@ _BY_AUTHORITY = {
 
 
 def graph_endpoint(authority_host: str, *, configured: str = "") -> str:
-    """Graph's address, such as `https://graph.microsoft.com`.
+    """Return Graph's address, such as `https://graph.microsoft.com`.
 
-    authority_host: of the credential's cloud. configured: the operator's setting, which
-    wins; the cloud of the US Department of Defense needs it, as its authority is that
-    of the other government clouds. Raises ConditionError `CredentialError` for an
-    unknown authority: a token must not be sent to a guessed host.
+    authority_host: the authority of the credential's cloud.
+    configured: the operator's setting, which wins; needed for the departments of
+    defence, whose authority is shared with other governments.
+
+    Raises ConditionError `CredentialError` for an authority of no known cloud: a token
+    must not be sent to a guessed host.
     """
     if configured:
         return configured.rstrip("/")
@@ -47,5 +49,5 @@ def graph_endpoint(authority_host: str, *, configured: str = "") -> str:
 
 
 def graph_scope(endpoint: str) -> str:
-    """The OAuth scope of tokens for Graph; its address is its audience."""
+    """Return the OAuth scope of tokens for Graph, whose audience is its address."""
     return f"{endpoint}/.default"

@@ -1,4 +1,4 @@
-"""Requests to Microsoft Graph in the metrics of requests to Azure.
+"""Count requests to Microsoft Graph in the metrics of requests to Azure.
 
 The label `resource` is `Microsoft.Graph/groups`, `.../groups/members` or
 `.../groups/owners`.
@@ -12,22 +12,22 @@ _PATH = re.compile(r"/v1\.0/(groups)(?:\([^/]*\))?(?:/[^/]+(?:/(members|owners))
 
 
 class GraphMetrics:
-    """`arm.metrics.AzureRequestMetrics` over ARM's families. Thread-safe."""
+    """`arm.metrics.AzureRequestMetrics` on top of ARM's families. Thread-safe."""
 
     def __init__(self, families: ArmMetrics) -> None:
         self._families = families
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Count an answer under the path's resource, such as groups."""
+        """Count a response under the type of its path, such as groups."""
         self._families.count_answer(resource_of(path), method, status, seconds)
 
     def unanswered(self, method: str, path: str, seconds: float) -> None:
-        """Count a request without an answer, under the path's resource."""
+        """Count a request without a response under the type of its path."""
         self._families.count_failure(resource_of(path), method, seconds)
 
 
 def resource_of(path: str) -> str:
-    """The resource of a request, without names or ids."""
+    """Return the type of a request's path, without names or ids."""
     found = _PATH.match(path)
     names = [name for name in found.groups() if name] if found else []
     return "/".join(["Microsoft.Graph", *names])

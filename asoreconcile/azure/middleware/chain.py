@@ -1,9 +1,8 @@
-"""Chains: the extensions of one point and one kind, composed into one function at
-start.
+"""Chains: the extensions of one point and one kind, composed to one function at start.
 
-The outermost extension runs first and decides whether to call the next one; the last
-link is the reconciler's own behaviour (`default_handlers`). Composed once, then frozen;
-called by many worker threads.
+The outermost extension is called first and decides whether the next one is called; the
+last link is the reconciler's own behaviour (`default_handlers`). Chains are composed
+once, then immutable, and called by many worker threads.
 """
 
 import time
@@ -37,7 +36,9 @@ NextCall = Callable[[Any], Any]
 
 
 class NextCalledTwice(AsoreconcileError):  # noqa: N818 - named after what happened
-    """An extension called `call_next` twice: the inner links might act twice."""
+    """An extension called `call_next` twice, so that the inner links might act
+    twice.
+    """
 
 
 class LinkMetrics(Protocol):
@@ -46,14 +47,16 @@ class LinkMetrics(Protocol):
     def observe(
         self, link: Extension, set_name: str, /, *, outcome: str, seconds: float
     ) -> None:
-        """outcome: of a fixed set of words. seconds: without the time of the inner
-        links.
+        """Count one run.
+
+        outcome: one of a fixed set of words.
+        seconds: duration without that of the inner links.
         """
 
 
 @attrs.frozen
 class LinkRow:
-    """A link as shown to people."""
+    """A link in the form in which it is listed for users."""
 
     extension_set: str
     name: str
@@ -62,7 +65,7 @@ class LinkRow:
 
 @attrs.frozen
 class ChainRow:
-    """A chain as shown to people, outermost link first."""
+    """A chain in the form in which it is listed for users, outermost link first."""
 
     kind: GroupKind
     point: str
@@ -91,11 +94,13 @@ class Extensions:
         terminals: DefaultHandlers | None = None,
         metrics: LinkMetrics | None = None,
     ) -> "Extensions":
-        """Compose the sets into one function per point and kind.
+        """Compose the sets to one function per point and kind.
 
-        kinds: those of the catalogue. Sets of a higher order wrap those of a lower one;
-        equal orders go by name, the first outermost. Raises ExtensionError naming every
-        invalid set and kind.
+        kinds: the catalogue's kinds.
+
+        Sets of a higher order wrap those of a lower one; sets of equal order are sorted
+        by name, the first outermost. Raises ExtensionError naming every set and kind
+        that does not fit.
         """
         ordered = sorted(sets, key=lambda one: (-one.order, one.name))
         known = frozenset(kinds)
@@ -116,16 +121,16 @@ class Extensions:
     def chain(
         self, point: ExtensionPoint[Req, Res], kind: GroupKind
     ) -> Callable[[Req], Res]:
-        """The function to call at a point for a kind."""
+        """Return the function to call at a point for a kind."""
         call = self._chains.get((point.name, kind)) or self._everywhere[point.name]
         return cast("Callable[[Req], Res]", call)
 
     def has(self, point: ExtensionPoint[Any, Any], kind: GroupKind) -> bool:
-        """Whether any extension is registered for this point and kind."""
+        """Return whether a kind has an extension at this point."""
         return (point.name, kind) in self._chains
 
     def describe(self) -> tuple[ChainRow, ...]:
-        """Every chain that has links, by kind and point."""
+        """Return every chain that has links, by kind and point."""
         return self._rows
 
 
@@ -153,7 +158,7 @@ def _require_sound(sets: Sequence[ExtensionSet], known: frozenset[GroupKind]) ->
 def _by_chain(
     sets: Sequence[ExtensionSet], known: frozenset[GroupKind]
 ) -> dict[tuple[ExtensionPoint[Any, Any], GroupKind], list[tuple[str, Extension]]]:
-    """The links of each chain, outermost first, each with its set's name."""
+    """Return the links of each chain, outermost first, each with its set's name."""
     chains: dict[
         tuple[ExtensionPoint[Any, Any], GroupKind], list[tuple[str, Extension]]
     ] = {}
@@ -183,7 +188,7 @@ def _row(
 def _linked(
     link: Extension, set_name: str, inner: NextCall, metrics: LinkMetrics | None
 ) -> NextCall:
-    """One link with its guard, log line and measurements around it."""
+    """Return one link wrapped with its guard, log line and measurements."""
     log = _log.bind(
         point=link.point.name,
         kind=str(link.kind),

@@ -1,8 +1,7 @@
-"""Keeping embedded children: a PUT of the parent without them would delete them.
+"""Keep embedded children, which a PUT of the parent without them would delete.
 
-Subnets, routes and similar children are resources of their own, but Azure deletes those
-that a PUT of the parent does not contain. So we add Azure's children to the parent's
-PUT.
+Subnets, routes and similar children are resources of their own, but a PUT of the parent
+replaces them as well. So the parent's PUT includes the children that Azure has.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +19,7 @@ ChildShape = Mapping[str, "ChildShape | bool"]
 
 
 class ChildMerge(Enum):
-    """How Azure's children and those of the spec are merged."""
+    """How Azure's children and those of the spec are combined."""
 
     REPLACE = auto()  # Azure's, as the parent's spec cannot name any
     MERGE_BY_NAME = auto()  # the spec's, then Azure's whose name the spec lacks
@@ -33,17 +32,21 @@ def keep_children(
     rule: ChildMerge,
     parent_may_be_absent: bool = False,
 ) -> Middleware[ModifyPayload, JsonObject]:
-    """An extension that adds Azure's children to the parent's PUT.
+    """Return an extension that adds Azure's children to the parent's PUT.
 
-    path: of the child list, from the root of the ARM body. shapes: api-version -> the
-    writable part of a child; a version between two is like the older. rule: how to
-    merge.
-    parent_may_be_absent: Azure leaves out the container of the list when the list is
-    empty. One GET at the object's own api-version, shared with the reconcile's other
-    links; a resource that does not exist yet (404) has no children. Children in
-    deletion are left out, or the PUT would recreate them. The PUT is sent only if the
-    resource is unchanged since the read (`ReconcileContext.require_unchanged`). Raises
-    ConditionError when Azure's answer lacks the list: a PUT could delete its children.
+    path: path of the child list, from the root of the ARM body.
+    shapes: for each api-version, the writable parts of a child; for a version in
+    between, the older one counts.
+    rule: see `ChildMerge`.
+    parent_may_be_absent: if true, Azure omits the object around the list if the list is
+    empty.
+
+    The extension makes one GET at the object's own api-version, shared with the other
+    links of the reconcile. A resource that does not exist yet (404) has no children.
+    Children that are being deleted are left out, because the PUT would restore them.
+    The PUT is sent only while Azure has the state that was read
+    (`ReconcileContext.require_unchanged`). Raises ConditionError if Azure's response
+    lacks the list, because a PUT might then delete children.
     """
 
     def modify(
@@ -65,10 +68,11 @@ def keep_children(
 
 
 def writable(value: Any, shape: "ChildShape | bool") -> Any:
-    """The part of an answer's value that a PUT may contain.
+    """Return the part of a response's value that a PUT may contain.
 
-    Lists are filtered item by item; empty lists and nulls are left out, as absent means
-    the same. Names match without case; the answer's spelling is kept.
+    Lists are filtered item by item; empty lists and nulls are left out, because an
+    absent field means the same. Names match in any letter case; the response's spelling
+    is kept.
     """
     if isinstance(shape, bool):
         return value
@@ -125,7 +129,9 @@ def _merged(ours: list[JsonObject], azures: list[JsonObject]) -> list[JsonObject
 
 
 def _with(payload: JsonObject, path: list[str], value: Any) -> JsonObject:
-    """A copy of the payload with a value set; everything outside the path is shared."""
+    """Return a copy of the payload with a value set; parts outside the path are
+    shared.
+    """
     head, *rest = path
     if not rest:
         return {**payload, head: value}

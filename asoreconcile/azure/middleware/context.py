@@ -1,7 +1,7 @@
-"""The services of one reconcile for its extensions.
+"""The services that one reconcile of one object offers to its extensions.
 
-Narrow Protocols instead of the ARM client and the cache themselves: an extension test
-needs no server, and those modules can change.
+They are narrow Protocols instead of the ARM client and the cache: the test of an
+extension needs no server, and the implementations can change.
 """
 
 import re
@@ -28,10 +28,10 @@ _UNWATCHED_DELAY_SECONDS = 10.0
 
 
 class SuboperationPending(AsoreconcileError):  # noqa: N818 - no error, and named as arm.outcomes does
-    """A sub-operation is still running: requeue this reconcile.
+    """A sub-operation is still running: the reconcile is repeated later.
 
-    Not a failure: the Ready condition stays as it is. Do not catch it: an extension
-    that does makes the reconcile continue too early.
+    This is not a failure: the executor requeues and leaves the Ready condition
+    unchanged. An extension must not catch it, or the reconcile continues too early.
     """
 
     def __init__(self, name: str, *, after_seconds: float) -> None:
@@ -41,17 +41,22 @@ class SuboperationPending(AsoreconcileError):  # noqa: N818 - no error, and name
 
 
 class ArmAccess(Protocol):
-    """Azure Resource Manager as `arm.client.ArmClient` gives it.
+    """The part of `arm.client.ArmClient` that extensions may use.
 
-    Every call is one request (`list`: one a page), blocks for that long, never sleeps.
-    Raises ArmError for a refusal, ArmTransportError without an answer.
+    Every call is one request (`list`: one per page), blocks for that long and never
+    sleeps. It raises ArmError for a refusal and ArmTransportError if there is no
+    response.
     """
 
     def get(self, arm_id: str, api_version: str, /) -> JsonObject:
-        """The resource's body. Raises ArmError with status 404 if it is not there."""
+        """Return the resource's body. Raises ArmError with status 404 if it does not
+        exist.
+        """
 
     def head(self, arm_id: str, api_version: str, /) -> bool:
-        """True if the resource is there, for types that answer no GET (W19)."""
+        """Return whether the resource exists, for types that do not support GET
+        (W19).
+        """
 
     def put(
         self, arm_id: str, api_version: str, body: JsonObject, /
@@ -67,7 +72,7 @@ class ArmAccess(Protocol):
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] = ...,
     ) -> outcomes.ArmOutcome:
-        """Delete; a resource that is gone already is an outcome, not an error."""
+        """Delete; a resource that no longer exists is an outcome, not an error."""
 
     def post(
         self,
@@ -76,72 +81,76 @@ class ArmAccess(Protocol):
         body: JsonObject | None = None,
         /,
     ) -> outcomes.ArmOutcome:
-        """Call an action: the id with `/action` at its end. body None sends none."""
+        """Call an action: the id with `/action` at its end. body: None sends none."""
 
     def list(
         self, path: str, api_version: str, /, *, query: Mapping[str, str] | None = None
     ) -> Iterator[JsonObject]:
-        """The items of a collection; pages are read as the iteration gets there."""
+        """Yield the items of a collection; pages are read as they are consumed."""
 
     def poll(
         self, token: Token, progress: outcomes.Progress = ..., /
     ) -> outcomes.ArmOutcome:
-        """Poll a long-running operation once; never waits for its end."""
+        """Read the status of a long-running operation once; never waits for its end."""
 
 
 class ObjectsView(Protocol):
     """The Azure objects in the cluster, read from the cache. Never blocks."""
 
     def get(self, group_kind: GroupKind, key: ObjectKey, /) -> JsonObject | None:
-        """A private copy of a cached object; None if there is none, or its kind is not
-        installed.
+        """Return a private copy of a cached object; None if it or its kind does not
+        exist.
         """
 
     def owner_of(self, obj: JsonObject, /) -> JsonObject | None:
-        """The owner's object; None for ARM-id owners and objects without one."""
+        """Return the owner's object; None for ARM-id owners and objects without an
+        owner.
+        """
 
 
 class OperationStore(Protocol):
-    """Keeps the tokens of running sub-operations with the object, across restarts."""
+    """Stores the tokens of running sub-operations with the object, across restarts."""
 
     def load(self, name: str, /) -> str | None:
-        """The token kept under the name; None if there is none."""
+        """Return the token stored under the name; None if there is none."""
 
     def save(self, name: str, token: str, /) -> None:
-        """Store a token in the cluster before returning, as a crash may follow.
-
+        """Store a token in the cluster before returning: a crash may follow.
         Blocking.
         """
 
     def clear(self, name: str, /) -> None:
-        """Forget a token, once its operation is over. Blocking if there was one."""
+        """Remove a token after its operation has ended. Blocking if there was one."""
 
 
 class MemoryOperations:
-    """An `OperationStore` in memory only: for dry runs and tests."""
+    """An `OperationStore` in memory, for dry runs and tests."""
 
     def __init__(self) -> None:
         self.tokens: dict[str, str] = {}
 
     def load(self, name: str, /) -> str | None:
-        """The token kept under the name; None if there is none."""
+        """Return the token stored under the name; None if there is none."""
         return self.tokens.get(name)
 
     def save(self, name: str, token: str, /) -> None:
-        """Keep a token until the process ends."""
+        """Store a token until the process ends."""
         self.tokens[name] = token
 
     def clear(self, name: str, /) -> None:
-        """Forget a token, if it is there."""
+        """Remove a token, if there is one."""
         self.tokens.pop(name, None)
 
 
 @attrs.frozen
 class KeptAs:
-    """How Azure Service Operator stores the token of an operation that it has, too: a
-    cluster may switch operators during the operation.
+    """The annotation in which Azure Service Operator stores an operation's token.
 
-    annotation: its whole name. type_name: the `type` in the token.
+    With it, the other operator can continue an operation that this one began, and the
+    reverse.
+
+    annotation: its full name.
+    type_name: the `type` in the token.
     """
 
     annotation: str
@@ -149,7 +158,7 @@ class KeptAs:
 
 
 class _Unread:
-    """The resource has not been read in this reconcile."""
+    """A value for a resource that has not been read in this reconcile."""
 
 
 _UNREAD = _Unread()
@@ -159,13 +168,13 @@ _UNREAD = _Unread()
 class ReconcileContext:
     """One reconcile of one object; used by one thread.
 
-    version: the object's kind at the api-version it is written with.
+    version: the object's kind at the api-version that it is written with.
     arm_id: the resource's ARM id, "" while unknown.
-    subscription_id: the credential's.
+    subscription_id: the credential's subscription.
     polls: the state of running sub-operations, by name, kept between reconciles.
-    rests_on: the ETag that the PUT depends on, "" for an answer without one, None when
-    the payload contains nothing that was read (`require_unchanged`).
-    stop, deadline: for `check`; deadline is in `clock.monotonic()` seconds.
+    rests_on: the ETag that the PUT depends on; "" if the response had none; None if the
+    payload contains nothing that was read (`require_unchanged`).
+    stop, deadline: checked by `check`; deadline is in `clock.monotonic()` seconds.
     """
 
     version: KindVersion
@@ -187,10 +196,11 @@ class ReconcileContext:
     )
 
     def check(self) -> None:
-        """Call between steps of anything long.
+        """Raise if the reconcile has to end; call this between the steps of a long
+        extension.
 
-        Raises StoppedError when the process is stopping, RetryError after the
-        reconcile's deadline.
+        Raises StoppedError if the process is stopping, RetryError if the reconcile has
+        used up its time.
         """
         if self.stop is not None and self.stop.is_set():
             raise StoppedError("the operator is stopping")
@@ -201,22 +211,23 @@ class ReconcileContext:
             )
 
     def raw_get(self) -> JsonObject | None:
-        """The resource, read at this object's api-version.
+        """Return the resource as Azure has it now, at this object's api-version.
 
-        Read once a reconcile and shared: never change it. None if it does not exist
-        (404), or, without a request, while the ARM id is unknown. Raises ArmError
-        otherwise.
+        It is read once per reconcile and shared: never change it. None if Azure has
+        none (404), and without a request while the ARM id is unknown. Raises ArmError
+        for other failures.
         """
         if isinstance(self._raw, _Unread):
             self._raw = self._read() if self.arm_id else None
         return self._raw
 
     def require_unchanged(self) -> None:
-        """Declare that the payload contains data of `raw_get`: it must be PUT only if
-        the resource is unchanged since, or another writer's change would be lost.
+        """Declare that the payload contains parts of the result of `raw_get`.
 
-        With an ETag in the answer Azure enforces this (If-Match). Without one, this
-        process makes no other write below the resource in between.
+        The payload is then PUT only while Azure still has that state, so that a
+        concurrent write is not lost. If the response has an ETag, Azure checks it
+        (If-Match). Without an ETag, no other write of this process to the resource or
+        its children happens in between.
         """
         etag = (self.raw_get() or {}).get("etag")
         known = isinstance(etag, str) and _ETAG.fullmatch(etag)
@@ -224,7 +235,7 @@ class ReconcileContext:
 
     @property
     def has_read(self) -> bool:
-        """Whether `raw_get` has its answer already. Makes no request."""
+        """Whether `raw_get` already has its result. Makes no request."""
         return not isinstance(self._raw, _Unread)
 
     @property
@@ -233,15 +244,13 @@ class ReconcileContext:
         return self._raw is None and bool(self.arm_id)
 
     def read_anew(self) -> None:
-        """The next `raw_get` sends a GET; the PUT no longer depends on the last
-        answer.
-        """
+        """Discard the result of `raw_get`, so that the next call reads from Azure."""
         self._raw = _UNREAD
         self.rests_on = None
 
     def observed(self, body: JsonObject | None) -> None:
-        """Set the resource that Azure has just returned: later `raw_get` calls return
-        it.
+        """Set the result of later `raw_get` calls to a body that Azure has just
+        returned.
         """
         self._raw = body
 
@@ -261,15 +270,20 @@ class ReconcileContext:
         *,
         kept_as: KeptAs | None = None,
     ) -> JsonObject | list[Any] | None:
-        """The result of a long-running sub-operation; one request of it a reconcile.
+        """Return the result of a long-running sub-operation; makes one request per
+        reconcile.
 
-        name: lower-case words joined by dashes; it names the annotation that keeps the
-        resume token, unless `kept_as` does. begin: starts the operation, and is called
-        again if Azure has lost it, so it must check first whether there is anything to
-        do (if not, return `Done(None)`). Returns the operation's result once it has
-        succeeded. Raises Pending while it runs, before its next poll is due, and when
-        its state cannot be read just now (D3); ArmError when it failed, or Azure
-        refuses the poll (L16): the next reconcile starts again.
+        name: lower-case words joined by dashes; names the annotation that stores the
+        resume token, unless `kept_as` does.
+        begin: starts the operation. It is called again if Azure has forgotten the
+        operation, so it must first check whether there is anything to do (and return
+        `OperationDone(None)` if not).
+        kept_as: the annotation that ASO uses, if there is one.
+
+        Returns the operation's own body once it has succeeded. Raises
+        SuboperationPending while it runs, before its next poll is due, and if its state
+        cannot be read (D3). Raises ArmError if it failed, or if Azure refuses to show
+        it (L16): the next reconcile starts again.
         """
         operation = _SubOperation(self, name, kept_as)
         outcome = operation.resumed() or begin()
@@ -294,7 +308,7 @@ class ReconcileContext:
 
 
 class _SubOperation:
-    """One sub-operation of an object, from its token and memory."""
+    """One sub-operation of an object, with its stored token and its state in memory."""
 
     def __init__(
         self, ctx: ReconcileContext, name: str, kept_as: KeptAs | None
@@ -305,10 +319,10 @@ class _SubOperation:
         self._type_name = "" if kept_as is None else kept_as.type_name
 
     def resumed(self) -> outcomes.ArmOutcome | None:
-        """Poll the stored operation once; None when it must start (again).
+        """Poll the stored operation once; return None if it must begin, or begin again.
 
-        Raises Pending before the poll is due: a watch event may trigger the reconcile
-        sooner (D4).
+        Raises SuboperationPending before the poll is due: an event may have triggered
+        an earlier reconcile (D4).
         """
         ctx = self._ctx
         text = ctx.operations.load(self._at)
@@ -336,7 +350,7 @@ class _SubOperation:
         return None
 
     def runs(self, running: outcomes.Pending) -> None:
-        """Store its token with the object, and its poll state in memory."""
+        """Store the token with the object, and the progress in memory."""
         ctx = self._ctx
         due = ctx.clock.monotonic() + running.delay_seconds
         ctx.polls[self._name] = outcomes.PollState(running.progress, due)
@@ -345,6 +359,6 @@ class _SubOperation:
             ctx.operations.save(self._at, text)
 
     def ended(self) -> None:
-        """Forget the operation, which has ended."""
+        """Remove the state of the operation, which has ended."""
         self._ctx.polls.pop(self._name, None)
         self._ctx.operations.clear(self._at)

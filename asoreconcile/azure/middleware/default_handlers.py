@@ -1,7 +1,6 @@
-"""The default at the end of each chain: the reconciler's own behaviour, one function a
-point.
+"""The last link of each chain: the reconciler's own behaviour, one function per point.
 
-Every point has one, so that `call_next` always works.
+Every point has one, so `call_next` can always be called.
 """
 
 from collections.abc import Callable, Mapping
@@ -70,9 +69,9 @@ def _as_it_is(req: Import) -> ImportResult:
 
 
 def delete_resource(req: DeleteRequest) -> DeleteResult:
-    """DELETE the resource; 404 is done. One request.
+    """DELETE the resource; a 404 counts as deleted. Makes one request.
 
-    Raises ArmError for any other refusal, ArmTransportError for no answer.
+    Raises ArmError for any other refusal, ArmTransportError if there is no response.
     """
     ctx = req.ctx
     try:
@@ -99,7 +98,7 @@ def delete_resource(req: DeleteRequest) -> DeleteResult:
 
 @attrs.frozen
 class DefaultHandlers:
-    """The innermost function of each point; override those that need more to act."""
+    """The innermost function of each point; replace those that need other services."""
 
     pre_reconcile_owner: Callable[[PreReconcileOwner], PreResult] = _proceed
     pre_reconcile: Callable[[PreReconcile], PreResult] = _proceed
@@ -115,7 +114,7 @@ class DefaultHandlers:
     import_: Callable[[Import], ImportResult] = _as_it_is
 
     def of(self, point: ExtensionPoint[Any, Any]) -> Callable[[Any], Any]:
-        """The default function of a point."""
+        """Return the innermost function of a point."""
         terminal: Callable[[Any], Any] = getattr(self, _field(point.name))
         return terminal
 

@@ -1,6 +1,6 @@
-"""Extension sets that other packages ship, found through entry points.
+"""Find extension sets of other packages through entry points.
 
-Loading one runs its code, so only sets that the operator's settings name are loaded.
+Loading a set runs its code, so only sets that the operator's settings name are loaded.
 """
 
 from collections.abc import Iterable
@@ -16,11 +16,11 @@ GROUP = "asoreconcile.extensions"
 
 
 def load_sets(names: Iterable[str]) -> tuple[ExtensionSet, ...]:
-    """The named sets, in the order of the names; nothing else is imported.
+    """Return the named sets, in the order of the names; nothing else is imported.
 
-    An entry point of the group is an `ExtensionSet`, or a function without arguments
-    that returns one. Raises ExtensionError when a name is not installed, is installed
-    by two packages, fails to import, or is something else.
+    An entry point of the group names an `ExtensionSet`, or a function without arguments
+    that returns one. Raises ExtensionError if a name is not installed, is installed by
+    two packages, cannot be imported, or names something else.
     """
     installed = entry_points(group=GROUP)
     return tuple(_load(name, list(installed.select(name=name))) for name in names)

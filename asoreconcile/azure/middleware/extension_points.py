@@ -1,4 +1,4 @@
-"""The extension points, each with the types of its request and result."""
+"""The extension points, each typed by its request and its result."""
 
 from collections.abc import Callable, Mapping
 from typing import Generic, Protocol, TypeVar
@@ -31,9 +31,9 @@ Res = TypeVar("Res")
 
 
 class Middleware(Protocol[Req, Res]):
-    """An extension: returns its own result, or calls the next link with `call_next`.
+    """An extension: returns its own result, or calls `call_next` for the next link's.
 
-    Called on worker threads, several at once: keep no state outside the context.
+    Called on several worker threads at once: keep no state outside the context.
     """
 
     def __call__(self, req: Req, call_next: Callable[[Req], Res], /) -> Res: ...
@@ -43,7 +43,7 @@ class Middleware(Protocol[Req, Res]):
 class ExtensionPoint(Generic[Req, Res]):
     """A place in the reconcile where extensions run; compared by identity.
 
-    next_at_most_once: whether calling `call_next` twice in one run is a fault.
+    next_at_most_once: if true, calling `call_next` twice in one run is an error.
     """
 
     name: str

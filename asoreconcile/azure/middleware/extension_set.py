@@ -1,4 +1,4 @@
-"""Extensions that belong together, each registered for a point and some kinds."""
+"""Sets of extensions, each registered for a point and some kinds."""
 
 import sys
 from collections.abc import Callable
@@ -29,7 +29,9 @@ class ExtensionError(AsoreconcileError):
 
 @attrs.frozen
 class Extension:
-    """One extension at one point for one kind, and where it was registered."""
+    """One extension at one point for one kind, and the place where it was
+    registered.
+    """
 
     point: ExtensionPoint[Any, Any]
     kind: GroupKind
@@ -39,13 +41,15 @@ class Extension:
 
 
 class ExtensionSet:
-    """Collects extensions while modules load; frozen once a chain is made of it.
+    """Collects extensions while modules load; immutable after a chain has been made of
+    it.
 
-    name: unique among all sets of a process. order: a set of a higher order wraps those
-    of lower ones; the built-in sets have 0, the innermost place. api: the level of this
-    interface that the set was written for. Not for several threads.
+    name: unique among all sets of a process.
+    order: a set of a higher order wraps those of lower ones; the built-in sets have 0,
+    the innermost place.
+    api: the level of this interface that the set was written for.
 
-    Within a set the extension registered first is the outermost.
+    Not thread-safe. Within a set the extension registered first is the outermost.
     """
 
     def __init__(
@@ -60,13 +64,14 @@ class ExtensionSet:
     def on(
         self, point: ExtensionPoint[Req, Res], *kinds: GroupKind
     ) -> Callable[[Middleware[Req, Res]], Middleware[Req, Res]]:
-        """A decorator that registers a function for a point and some kinds.
+        """Return a decorator that registers a function for a point and some kinds.
 
             @aks.on(PRE_RECONCILE, MANAGED_CLUSTER)
             def not_on_fridays(req, call_next): ...
 
-        kinds: at least one, or `ANY_KIND`. Raises ExtensionError for none, and when the
-        set is in use already.
+        kinds: at least one, or `ANY_KIND`.
+
+        Raises ExtensionError if there is no kind, or if the set is already in use.
         """
         if not kinds:
             raise ExtensionError(f"extension set {self.name!r}: name at least one kind")
@@ -86,7 +91,9 @@ class ExtensionSet:
         return register
 
     def freeze(self) -> tuple[Extension, ...]:
-        """The links in order of registration; nothing can be added afterwards."""
+        """Return the links in order of registration; nothing can be added
+        afterwards.
+        """
         self._frozen = True
         return tuple(self._links)
 

@@ -1,7 +1,7 @@
-"""The common extensions in a line each: the public names, gathered.
+"""The public names of the functions that build common extensions.
 
-Nine in ten special cases are one of these over a few constants; whatever is left is a
-function of its own.
+Nine of ten special cases use one of them with a few constants; the others are functions
+of their own.
 """
 
 from asoreconcile.azure.middleware.children import (

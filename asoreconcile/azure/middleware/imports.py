@@ -1,4 +1,4 @@
-"""Importers in a line: which existing resources are not worth an object."""
+"""Build extensions that exclude existing resources from an import."""
 
 from collections.abc import Callable
 
@@ -19,11 +19,11 @@ def skip_import_if(
     *,
     before_reading: bool = False,
 ) -> Middleware[Import, ImportResult]:
-    """An importer that leaves some resources out.
+    """Return an importer that leaves some resources out.
 
-    reason: a clause, such as "is built in". when: called with the object and its
-    owner's ARM id. before_reading: whether the name alone says so, which saves the
-    request.
+    reason: a clause, such as "is built in".
+    when: called with the object and its owner's ARM id.
+    before_reading: if true, the name alone decides, which saves the request.
     """
 
     def decide(

@@ -1,4 +1,4 @@
-"""How often extensions run, how they end and how long they take."""
+"""Metrics of extensions: number of runs, outcomes and durations."""
 
 from typing import TYPE_CHECKING
 
@@ -37,8 +37,8 @@ class ExtensionMetrics:
     def observe(
         self, link: "Extension", set_name: str, /, *, outcome: str, seconds: float
     ) -> None:
-        """Count one run of an extension. seconds: without those of the links
-        below it.
+        """Count one run of an extension. seconds: duration without that of the inner
+        links.
         """
         labels = (
             link.point.name,

@@ -1,6 +1,7 @@
-"""State gates: checks that hold back a write while Azure is busy with a resource.
+"""Checks of a resource's state that block a write while Azure is busy with the
+resource.
 
-A state that is not known never blocks: before the first create there is none.
+An unknown state never blocks: before the first create there is no state.
 """
 
 from collections.abc import Callable, Collection
@@ -27,10 +28,11 @@ _OWNER_BUSY = 'Azure is busy with the owner "{name}": its state is "{state}"'
 def block_unless_state(
     path: str, states: Collection[str] = TERMINAL, *, message: str = _BUSY
 ) -> Middleware[PreReconcile, PreResult]:
-    """A check that blocks while a state is none of those in which writes are taken.
+    """Return a check that blocks while the state is not one of those that allow writes.
 
-    path: dotted, from the object's root (`status.provisioningState`). states: in lower
-    case; Azure's casing does not matter. message: may hold `{state}` and `{name}`.
+    path: dotted, from the object's root (`status.provisioningState`).
+    states: in lower case; Azure's letter case is ignored.
+    message: may contain `{state}` and `{name}`.
     """
     check = _gate(path, lambda state: state.lower() not in states, message)
     return named(check, f"block_unless_state({path})")
@@ -39,7 +41,9 @@ def block_unless_state(
 def block_if_state(
     path: str, states: Collection[str], *, message: str = _BUSY
 ) -> Middleware[PreReconcile, PreResult]:
-    """As `block_unless_state`, the other way round: blocks in the states named."""
+    """Return a check that blocks in the given states; parameters as
+    `block_unless_state`.
+    """
     check = _gate(path, lambda state: state.lower() in states, message)
     return named(check, f"block_if_state({path})")
 
@@ -52,10 +56,11 @@ def block_unless_owner_state(
     message: str = _OWNER_BUSY,
     exact_case: bool = False,
 ) -> Middleware[PreReconcileOwner, PreResult]:
-    """A check that holds a child back while its owner takes no writes.
+    """Return a check that blocks a child while its owner accepts no writes.
 
-    owner: an owner of another kind is not looked at. path: from the owner's root.
-    exact_case: compare with `states` as they are written, for APIs that mean it.
+    owner: the kind of owner that is checked; other owners are ignored.
+    path: from the owner's root.
+    exact_case: if true, `states` are compared with letter case.
     """
 
     def check(
@@ -97,6 +102,6 @@ def _with_state(message: str, obj: JsonObject, state: str) -> str:
 
 
 def named(run: _Extension, name: str) -> _Extension:
-    """The same function under the name that lists, logs and metrics show."""
+    """Return the same function with the name that lists, logs and metrics show."""
     run.__qualname__ = name
     return run

@@ -1,4 +1,4 @@
-"""Error predicates, and the extension that reclassifies matching errors."""
+"""Error predicates, and the extension that reclassifies the errors that they match."""
 
 import re
 from collections.abc import Callable
@@ -15,9 +15,9 @@ from asoreconcile.azure.middleware.requests import ClassifyError
 
 @attrs.frozen
 class ErrorMatch:
-    """A predicate on an ARM error; combine with `&` and `|`.
+    """A predicate of an ARM error; combine predicates with `&` and `|`.
 
-    text: short, as it becomes part of the extension's name in lists and metrics.
+    text: short, because it becomes part of the extension's name in lists and metrics.
     """
 
     text: str
@@ -37,12 +37,12 @@ class ErrorMatch:
 
 
 def code(*codes: str) -> ErrorMatch:
-    """The error's code equals one of these."""
+    """Match errors with one of these codes; letter case counts."""
     return ErrorMatch("/".join(codes), lambda error: error.code in codes)
 
 
 def message_contains(*parts: str) -> ErrorMatch:
-    """The error's message contains each of these texts."""
+    """Match errors whose message contains each of these texts; letter case counts."""
     return ErrorMatch(
         "message",
         lambda error: all(part in error.message for part in parts),
@@ -50,7 +50,7 @@ def message_contains(*parts: str) -> ErrorMatch:
 
 
 def message_matches(pattern: str) -> ErrorMatch:
-    """A regular expression is found anywhere in the error's message."""
+    """Match errors whose message contains a match of a regular expression."""
     found = re.compile(pattern).search
     return ErrorMatch("message", lambda error: found(error.message) is not None)
 
@@ -61,10 +61,10 @@ def reclassify(
     retry: RetryClass = RetryClass.SLOW,
     severity: Severity = "Warning",
 ) -> Middleware[ClassifyError, Classification]:
-    """An extension that gives matching errors a severity and a retry class.
+    """Return an extension that gives matching errors a severity and a retry class.
 
-    Code, message and any `Retry-After` stay as the next link returned them. The default
-    is for missing dependencies: a Warning, retried SLOW.
+    Code, message and any `Retry-After` stay as the next link set them. The defaults
+    suit dependencies that become available later: a Warning, retried SLOW.
     """
 
     def classify(

@@ -1,8 +1,8 @@
-"""The requests and results of the extension points: one frozen pair per point.
+"""The request and the result of each extension point, as frozen values.
 
-Requests carry the objects of the reconcile, which extensions read and never change; a
+Requests contain the objects of the reconcile, which extensions read and never change; a
 new field never breaks an extension. Expected outcomes are results; failures are
-exceptions. Values of secrets are kept out of every repr.
+exceptions. Secret values are kept out of every repr.
 """
 
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ def _no_labels() -> Mapping[str, str]:
 
 @attrs.frozen
 class ModifyPayload:
-    """The body about to be PUT. The result is the body to PUT instead.
+    """The body that is about to be PUT; the result is the body to PUT instead.
 
-    payload is returned or copied, never changed in place.
+    payload: must be returned or copied, never changed in place.
     """
 
     ctx: ReconcileContext
@@ -37,11 +37,12 @@ class ModifyPayload:
 
 @attrs.frozen
 class PreReconcileOwner:
-    """Before anything is sent for a child: may it be written in its owner's present
-    state?
+    """A request sent before anything is written for a child: does its owner allow
+    writes?
 
-    owner: the owner's CR with the status of a GET of this reconcile; never None, as the
-    point does not run for objects without an owner. obj: the child.
+    owner: the owner's CR with the status of a GET of this reconcile; never None,
+    because objects without an owner are not checked.
+    obj: the child.
     """
 
     ctx: ReconcileContext
@@ -51,10 +52,10 @@ class PreReconcileOwner:
 
 @attrs.frozen
 class PreReconcile:
-    """Before a PUT, after a fresh GET: may the object be written?
+    """A request sent before a PUT, after a fresh GET: may the object be written?
 
-    obj: the CR with fresh status. Before the first create the status is empty: absent
-    values must not block.
+    obj: the CR with its current status. Before the first create the status is empty: an
+    absent value must not block.
     """
 
     ctx: ReconcileContext
@@ -63,14 +64,16 @@ class PreReconcile:
 
 @attrs.frozen
 class Proceed:
-    """A check has passed: continue with the next one, and then the PUT."""
+    """The check passed: continue with the next check, and then with the PUT."""
 
     outcome: ClassVar[str] = "proceed"
 
 
 @attrs.frozen
 class Block:
-    """Send nothing; shown as `ReconciliationBlocked` with the message, then retried."""
+    """Send nothing; the object shows `ReconciliationBlocked` with the message and is
+    retried.
+    """
 
     outcome: ClassVar[str] = "block"
     message: str
@@ -79,7 +82,7 @@ class Block:
 
 @attrs.frozen
 class Postpone:
-    """Send nothing and leave the Ready condition as it is; requeue."""
+    """Send nothing, leave the Ready condition unchanged, and check again later."""
 
     outcome: ClassVar[str] = "postpone"
     after_seconds: float
@@ -90,10 +93,11 @@ PreResult = Proceed | Block | Postpone
 
 @attrs.frozen
 class PostReconcile:
-    """After a successful write and GET: is the resource usable?
+    """A request sent after a successful write and GET: is the object usable?
 
-    obj: the CR with fresh status. owner: the cached owner's CR, not refreshed; None for
-    ARM-id owners and kinds without one.
+    obj: the CR with fresh status.
+    owner: the owner's CR as cached, not refreshed; None for ARM-id owners and kinds
+    without one.
     """
 
     ctx: ReconcileContext
@@ -103,7 +107,7 @@ class PostReconcile:
 
 @attrs.frozen
 class Ready:
-    """The object is Ready.
+    """The object is usable.
 
     status_patch: a JSON merge patch on `status` (null removes a field), if any.
     """
@@ -114,7 +118,9 @@ class Ready:
 
 @attrs.frozen
 class NotReady:
-    """Written, but not usable yet; shown as `PostReconciliationFailure`, retried."""
+    """The object is written, but not usable yet; shown as `PostReconciliationFailure`,
+    retried.
+    """
 
     outcome: ClassVar[str] = "not-ready"
     message: str
@@ -125,7 +131,7 @@ PostResult = Ready | NotReady
 
 @attrs.frozen
 class ClassifyError:
-    """The classification of an ARM error of this kind: severity and retry class."""
+    """A request for the severity and the retry class of an ARM error."""
 
     version: KindVersion
     error: ArmError
@@ -135,7 +141,7 @@ class ClassifyError:
 class Export:
     """One key of a Secret or ConfigMap in the object's namespace.
 
-    The value is never in a repr.
+    The value never appears in a repr.
     """
 
     name: str
@@ -147,10 +153,10 @@ class Export:
 
 @attrs.frozen
 class ExportSecrets:
-    """On each success: the exports to Secrets.
+    """A request, on each success, for the values to write to Secrets.
 
     extra: names of secrets that the object's expressions use, whether or not
-    `spec.operatorSpec.secrets` asks for them.
+    `spec.operatorSpec.secrets` lists them.
     """
 
     ctx: ReconcileContext
@@ -160,13 +166,13 @@ class ExportSecrets:
 
 @attrs.frozen
 class SecretExport:
-    """Keys to write, and the raw values of the `extra` names for expressions."""
+    """The keys to write, and the raw values of the `extra` names for expressions."""
 
     secrets: tuple[Export, ...] = ()
     raw: Mapping[str, str] = attrs.field(factory=_no_labels, repr=False)
 
     def merge(self, other: "SecretExport") -> "SecretExport":
-        """Both exports merged; a raw value of `other` wins over one of the same
+        """Return both exports; a raw value of `other` wins over one of the same
         name.
         """
         return SecretExport(self.secrets + other.secrets, {**self.raw, **other.raw})
@@ -174,7 +180,9 @@ class SecretExport:
 
 @attrs.frozen
 class ExportConfigMaps:
-    """On each success: ConfigMap keys beyond those that the catalogue maps."""
+    """A request, on each success, for ConfigMap keys that the catalogue does
+    not map.
+    """
 
     ctx: ReconcileContext
     obj: JsonObject = attrs.field(repr=False)
@@ -182,7 +190,9 @@ class ExportConfigMaps:
 
 @attrs.frozen
 class DeleteRequest:
-    """Delete the Azure resource. Repeated until the result is `ResourceDeleted`."""
+    """A request to delete the Azure resource, repeated until it returns
+    `ResourceDeleted`.
+    """
 
     ctx: ReconcileContext
     obj: JsonObject = attrs.field(repr=False)
@@ -190,17 +200,18 @@ class DeleteRequest:
 
 @attrs.frozen
 class ResourceDeleted:
-    """The Azure resource is gone: the finalizer may be removed."""
+    """The Azure resource no longer exists: the finalizer can be removed."""
 
     outcome: ClassVar[str] = "deleted"
 
 
 @attrs.frozen
 class InProgress:
-    """Deletion is running; token resumes it, None runs the whole point again.
+    """The deletion is running.
 
-    progress: of the running DELETE, from its outcome: the number of polls, and their
-    request id.
+    token: resumes the deletion; if None, the whole point is called again.
+    progress: the progress in the DELETE's outcome, so that its polls are counted and
+    carry its id.
     """
 
     outcome: ClassVar[str] = "in-progress"
@@ -214,7 +225,7 @@ DeleteResult = ResourceDeleted | InProgress
 
 @attrs.frozen
 class Success:
-    """After each successful reconcile; the result changes annotations.
+    """A notification after each successful reconcile.
 
     The result is a mapping of annotations to set on the object (empty: none).
     """
@@ -225,11 +236,11 @@ class Success:
 
 @attrs.frozen
 class Import:
-    """Decide whether an existing Azure resource becomes an object.
+    """A request to decide whether an existing Azure resource is imported as an object.
 
-    obj: the object it would become, with `spec.azureName`; `call_next` fills in spec
-    and status, so a decision by the name alone costs no request. owner_id: the ARM id
-    of its owner, "" for none.
+    obj: the object to be made, with `spec.azureName`; `call_next` fills in spec and
+    status, so a decision by name alone needs no request.
+    owner_id: the ARM id of its owner, "" for none.
     """
 
     version: KindVersion
@@ -247,7 +258,7 @@ class Imported:
 
 @attrs.frozen
 class Skipped:
-    """Not imported; reason is a clause, shown behind the resource's id."""
+    """The resource is not imported. reason: a clause, shown after the resource's id."""
 
     outcome: ClassVar[str] = "skipped"
     reason: str

@@ -1,7 +1,7 @@
-"""Key exporters: send one request to Azure and copy fields of the answer into Secrets.
+"""Build extensions that export keys: one request to Azure, its values to Secrets.
 
-Only keys that `spec.operatorSpec.secrets` or an expression names are requested. Values
-go to the export and nowhere else; errors name keys only.
+Azure is called only for keys that `spec.operatorSpec.secrets` or an expression
+requests. The values appear in the export only; errors name keys.
 """
 
 import re
@@ -38,14 +38,15 @@ def export_keys(
     *,
     kept_as: KeptAs | None = None,
 ) -> Middleware[ExportSecrets, SecretExport]:
-    """An exporter that POSTs one action and copies fields of the answer.
+    """Return an exporter that POSTs one action and copies fields of the response.
 
-    action: the last segment of the URL, such as `listKeys`.
-    api_version: pinned, whatever version the object is written in. keys: the name in
-    `operatorSpec.secrets` -> its path in the answer.
-    kept_as: how ASO stores the token of an action that takes long. No request when none
-    of the keys is wanted. Raises ConditionError when a wanted one is missing or empty
-    in the answer.
+    action: the last part of the URL after the resource's id, such as `listKeys`.
+    api_version: fixed, independent of the version of the object.
+    keys: the name in `operatorSpec.secrets` -> the place of the value in the response.
+    kept_as: for a long-running action, how ASO stores its token.
+
+    No request is made if none of the keys is requested. Raises ConditionError if a
+    requested one is missing or empty in the response.
     """
 
     def export(
@@ -65,7 +66,7 @@ def export_keys(
 def export_status(
     keys: Mapping[str, ValueSource],
 ) -> Middleware[ExportSecrets, SecretExport]:
-    """An exporter that copies fields of the object itself; makes no request.
+    """Return an exporter that copies fields of the object itself; makes no request.
 
     keys: the name in `operatorSpec.secrets` -> its path from the object's root, such as
     `status.fullyQualifiedDomainName`, or a function of the object.
@@ -82,7 +83,7 @@ def export_status(
 
 
 def requested(req: ExportSecrets, keys: Iterable[str]) -> frozenset[str]:
-    """The keys that the object or one of its expressions names."""
+    """Return the keys that the object or one of its expressions requests."""
     asked = {name for name, at in _destinations(req.obj).items() if at}
     return frozenset(keys) & (asked | req.extra)
 
@@ -95,10 +96,11 @@ def collect(
     *,
     origin: str,
 ) -> SecretExport:
-    """The wanted keys' values, at their destinations and raw for expressions.
+    """Return the requested keys' values, for their destinations and raw for
+    expressions.
 
-    origin: what the document is, for the message of the ConditionError that a missing
-    or empty value of a destination raises.
+    origin: a name of the document for the message of the ConditionError, which is
+    raised if a value for a destination is missing or empty.
     """
     destinations = _destinations(req.obj)
     exports = []

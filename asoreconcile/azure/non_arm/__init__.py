@@ -1,6 +1,6 @@
-"""Kinds without an ARM resource: the shared part of their reconciles.
+"""Kinds without ARM: the parts that their reconciles have in common.
 
-`reconciler` does everything that they share (operator namespace, finalizer, owner,
-policy, conditions, events, back-off); an `ExternalResource` does the rest. `plan` only
-decides.
+`reconciler` does everything that is the same for each of them (claim, finalizer, owner,
+policy, conditions, events, back-off); an `ExternalResource` does the rest. `plan`
+decides, without side effects.
 """

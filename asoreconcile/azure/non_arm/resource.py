@@ -1,4 +1,4 @@
-"""The protocol of a kind without ARM; all else is shared."""
+"""The interface that each kind without ARM implements."""
 
 from typing import Protocol
 
@@ -8,34 +8,36 @@ from asoreconcile.base.objects import ObjectKey
 
 
 class ExternalResource(Protocol):
-    """One kind's external system: a database server, a directory.
+    """The external side of one kind: a database server, a directory.
 
-    Each call is made on a worker thread, never two at once for one object, and blocks
-    at most until the reconcile's deadline. It raises ConditionError for an error in the
-    Ready condition, RetryError for something that only needs time. `scope.patcher`
-    writes annotations (`record`, before the external system is changed) and the status
-    (`replace_status`); `scope.references` reads Secrets; `scope.event` records events.
+    Each call runs on a worker thread, never two at once for one object, and blocks at
+    most until the reconcile's deadline. It raises ConditionError for a failure to show
+    in the Ready condition, and RetryError for a state that resolves by itself.
+    `scope.patcher` stores annotations (`record`, before the external side is changed)
+    and the status (`replace_status`); `scope.references` reads Secrets; `scope.event`
+    records events.
     """
 
     def apply(self, scope: ReconcileScope) -> ReconcileOutcome:
-        """Create it, or update it to the spec.
+        """Create the resource, or make it match the spec.
 
-        Succeeded: it matches the spec. Requeue: it is in progress.
+        Succeeded: it matches. Requeue: the change is in progress.
         """
 
     def observe(self, scope: ReconcileScope) -> None:
-        """Only read it, as the policy is skip.
+        """Only read the resource, because the policy is skip.
 
         Raises ConditionError `AzureResourceNotFound` if it does not exist.
         """
 
     def delete(self, scope: ReconcileScope) -> ReconcileOutcome:
-        """Delete it. Succeeded: it is gone, and the finalizer may be removed. Its
-        owner, if any, exists.
+        """Delete the resource. Its owner, if it has one, exists.
+
+        Succeeded: it no longer exists, and the finalizer can be removed.
         """
 
     def forget(self, key: ObjectKey) -> None:
-        """Drop the state of an object that is gone. Must not block."""
+        """Remove the state of an object that is gone. Must not block."""
 
     def close(self) -> None:
-        """Release everything; called after the last reconcile."""
+        """Release all resources after the last reconcile has ended."""

@@ -1,6 +1,6 @@
-"""Users of a database of Azure SQL: which statements give one what its spec says. Pure.
+"""Users of a database of Azure SQL: compute the statements for a spec. Pure.
 
-They are contained users: of one database, without a login of the server.
+They are contained users: each belongs to one database, without a login of the server.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ _RESERVED = frozenset({"dbo", "guest", "information_schema", "public", "sys"})
 
 @attrs.frozen
 class DatabaseUser:
-    """A user as its spec wants it."""
+    """A user as its spec describes it."""
 
     name: str
     password: str = attrs.field(repr=False)
@@ -41,7 +41,7 @@ class DatabaseUser:
 
     @property
     def identity(self) -> UserIdentity:
-        """Which user of the database it is."""
+        """The user's identity in the database."""
         return {"name": self.name}
 
 
@@ -63,22 +63,22 @@ class AzureSql:
     read_only: ClassVar[str] = ""
 
     def identity(self, name: str, spec: JsonObject) -> UserIdentity:  # noqa: ARG002
-        """Its name in the database."""
+        """Return the user's name in the database."""
         return {"name": name}
 
     def wanted(self, name: str, spec: JsonObject, *, password: str) -> DatabaseUser:
-        """The user that a spec describes."""
+        """Return the user that a spec describes."""
         return DatabaseUser(name, password, frozenset(spec.get("roles") or ()))
 
     def prepared(self, session: Session, wanted: DatabaseUser) -> DatabaseUser:  # noqa: ARG002
-        """As it is: the server says nothing that is needed."""
+        """Return the user unchanged: nothing has to be read from the server."""
         return wanted
 
     def facts(
         self, session: Session, identity: UserIdentity
     ) -> DatabaseUserFacts | None:
-        """The user and its roles as the server has them; None if it has no such
-        user.
+        """Return the user and its roles as the server has them; None if there is no
+        such user.
         """
         name = identity["name"]
         found = session.query(_USER, name=name)
@@ -93,7 +93,7 @@ class AzureSql:
         )
 
     def refusal(self, identity: UserIdentity, facts: DatabaseUserFacts | None) -> str:
-        """Why a principal is none of ours, or ""."""
+        """Return why the operator must not manage a principal, or ""."""
         name = identity["name"].lower()
         if name in _RESERVED or name.startswith("##"):
             return "it is a principal of the database's own"
@@ -105,15 +105,15 @@ class AzureSql:
         return ""
 
     def is_user(self, identity: UserIdentity, name: str) -> bool:
-        """Whether an administrator's name means this user: letter case aside, as most
-        databases compare.
+        """Return whether an administrator's name means this user, compared without
+        letter case.
         """
         return identity["name"].casefold() == name.casefold()
 
     def changes(
         self, wanted: DatabaseUser, facts: DatabaseUserFacts | None
     ) -> Sequence[Statement]:
-        """All that is to be said, the password with it."""
+        """Return all statements for the user, including its password."""
         user = tsql_identifier(wanted.name)
         verb = "CREATE" if facts is None else "ALTER"
         made = Statement.of(
@@ -124,7 +124,9 @@ class AzureSql:
     def differences(
         self, wanted: DatabaseUser, facts: DatabaseUserFacts
     ) -> Sequence[Statement]:
-        """What is to be said still, but for the password, which cannot be read."""
+        """Return the statements still needed, without the password, which cannot be
+        read.
+        """
         return self._memberships(wanted, facts)
 
     def unread(
@@ -132,23 +134,29 @@ class AzureSql:
         wanted: DatabaseUser,  # noqa: ARG002
         facts: DatabaseUserFacts,  # noqa: ARG002
     ) -> Sequence[str]:
-        """The password."""
+        """Return the path of the password."""
         return ("localUser.password",)
 
     def rename(self, former: UserIdentity, now: UserIdentity) -> Sequence[Statement]:
-        """What it owns stays its own."""
+        """Return the statements that rename the user; it keeps the objects that it
+        owns.
+        """
         old, new = tsql_identifier(former["name"]), tsql_identifier(now["name"])
         return (Statement.of(f"ALTER USER {old} WITH NAME = {new}"),)
 
     def drop(self, identity: UserIdentity) -> Sequence[Statement]:
-        """A schema or role that it owns keeps it."""
+        """Return the statements that drop the user; they fail if it owns a schema or
+        role.
+        """
         user = tsql_identifier(identity["name"])
         return (Statement.of(f"DROP USER IF EXISTS {user}"),)
 
     def _memberships(
         self, wanted: DatabaseUser, facts: DatabaseUserFacts | None
     ) -> list[Statement]:
-        """Role names are compared as most databases do, letter case aside."""
+        """Return the statements for the roles; names are compared without
+        letter case.
+        """
         user = tsql_identifier(wanted.name)
         had = {r.casefold(): r for r in (facts.member_of if facts else ())}
         want = {r.casefold(): r for r in wanted.member_of}

@@ -1,4 +1,4 @@
-"""What one kind of server is asked, and told, about a user."""
+"""The questions and statements about a user for one type of server."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
@@ -10,11 +10,14 @@ from asoreconcile.base.objects import JsonObject
 
 
 class Dialect(Protocol):
-    """`postgresql`, `mysql` and `azure_sql` have one each. All but `prepared` and
-    `facts`, which ask a session, is pure.
+    """One type of server; `postgresql`, `mysql` and `azure_sql` have one each.
 
-    name: for texts. port: the server's. renames: whether a user may get another name.
-    read_only: what has a session refuse to write; "" where nothing does.
+    name: for messages.
+    port: the server's default port.
+    renames: whether a user's name may change.
+    read_only: the statement that makes a session refuse writes; "" if there is none.
+
+    All methods are pure except `prepared` and `facts`, which use a session.
     """
 
     name: ClassVar[str]
@@ -23,38 +26,40 @@ class Dialect(Protocol):
     read_only: ClassVar[str]
 
     def identity(self, name: str, spec: JsonObject) -> UserIdentity:
-        """Which user a spec is for. name: the Azure name."""
+        """Return the identity of the user that a spec describes. name: the
+        Azure name.
+        """
 
     def wanted(self, name: str, spec: JsonObject, *, password: str) -> Any:
-        """The user as a spec wants it. Raises ConditionError."""
+        """Return the user that a spec describes. Raises ConditionError."""
 
     def prepared(self, session: Session, wanted: Any) -> Any:
-        """With what only the server knows to say."""
+        """Return the user with values that only the server knows."""
 
     def facts(self, session: Session, identity: UserIdentity) -> Any | None:
-        """The user as the server has it; None where it has none. Raises ServerError."""
+        """Return the user as the server has it; None if there is none. Raises
+        ServerError.
+        """
 
     def refusal(self, identity: UserIdentity, facts: Any | None) -> str:
-        """Why a user is none of ours, or ""."""
+        """Return why the operator must not manage a user, or ""."""
 
     def is_user(self, identity: UserIdentity, name: str) -> bool:
-        """Whether an administrator's name means this user."""
+        """Return whether an administrator's name means this user."""
 
     def changes(self, wanted: Any, facts: Any | None) -> Sequence[Statement]:
-        """The statements that bring a user in line, its password with it."""
+        """Return the statements that make a user match, including its password."""
 
     def differences(self, wanted: Any, facts: Any) -> Sequence[Statement]:
-        """Those that are needed still, but for the password."""
+        """Return the statements that are still needed, without the password."""
 
     def unread(self, wanted: Any, facts: Any) -> Sequence[str]:
-        """Paths of the spec of which nobody can read whether the user has them; they
-        are said each time.
+        """Return the paths of the spec that cannot be read from the server and are
+        always written.
         """
 
     def rename(self, former: UserIdentity, now: UserIdentity) -> Sequence[Statement]:
-        """The statements that give the user its new name, without losing what it may
-        do.
-        """
+        """Return the statements that rename the user and keep its privileges."""
 
     def drop(self, identity: UserIdentity) -> Sequence[Statement]:
-        """The statements that drop a user, if it is there."""
+        """Return the statements that drop the user, if it exists."""

@@ -1,4 +1,4 @@
-"""What a server's refusal means for the object: reason, words, and what to do. Pure."""
+"""Convert a server's refusal to a condition: reason, message and advice. Pure."""
 
 from collections.abc import Mapping
 
@@ -33,7 +33,7 @@ _ADVICE: Mapping[Trouble, str] = {
 def condition_of(
     error: ServerError, server: DatabaseServer, doing: str = ""
 ) -> ConditionError:
-    """The condition of a failure. doing: the statement, without its secrets."""
+    """Return the condition of a failure. doing: the statement, without its secrets."""
     code = f" ({error.code})" if error.code else ""
     what = f" to {doing!r}" if doing else ""
     advice = _ADVICE[error.trouble]

@@ -1,4 +1,4 @@
-"""The three kinds of users put together: dialect, driver, and how to sign in."""
+"""The three kinds of users: each with its dialect, driver and sign-in."""
 
 import ssl
 from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +41,9 @@ MakeContext = Callable[[], ssl.SSLContext]
 
 
 def postgresql_kind(trust: MakeContext = tls.client_context) -> UserKind:
-    """PostgreSQL. trust: what servers are verified by."""
+    """Return the kind for PostgreSQL. trust: makes the TLS context that verifies
+    servers.
+    """
 
     def connect(server: DatabaseServer, sign_in: SignIn) -> Session:
         from asoreconcile.azure.sql_users.drivers import postgresql
@@ -58,7 +60,10 @@ def mysql_kind(
     trust: MakeContext = tls.client_context,
     scope_of: Callable[[DatabaseServer], str] | None = None,
 ) -> UserKind:
-    """scope_of: whom a token for a server is meant for; by default by its cloud."""
+    """Return the kind for MySQL.
+
+    scope_of: returns the audience of a token for a server; by default by its cloud.
+    """
 
     def connect(server: DatabaseServer, sign_in: SignIn) -> Session:
         from asoreconcile.azure.sql_users.drivers import mysql
@@ -73,7 +78,9 @@ def mysql_kind(
 
 
 def azure_sql_kind() -> UserKind:
-    """Its driver trusts the authorities of SSL_CERT_FILE, else the system's."""
+    """Return the kind for Azure SQL; its driver trusts SSL_CERT_FILE, else the system's
+    CAs.
+    """
 
     def connect(server: DatabaseServer, sign_in: SignIn) -> Session:
         from asoreconcile.azure.sql_users.drivers import azure_sql
@@ -88,7 +95,9 @@ def azure_sql_kind() -> UserKind:
 def postgresql_users(
     *, clock: Clock, fence: Fence | None = None, trust: MakeContext = tls.client_context
 ) -> DatabaseUsers:
-    """Users of PostgreSQL. trust: what servers are verified by."""
+    """Return the users of PostgreSQL. trust: makes the TLS context that verifies
+    servers.
+    """
     return _users(postgresql_kind(trust), clock, fence)
 
 
@@ -99,12 +108,15 @@ def mysql_users(
     trust: MakeContext = tls.client_context,
     scope_of: Callable[[DatabaseServer], str] | None = None,
 ) -> DatabaseUsers:
-    """scope_of: whom a token for a server is meant for; by default by its cloud."""
+    """Return the users of MySQL.
+
+    scope_of: returns the audience of a token for a server; by default by its cloud.
+    """
     return _users(mysql_kind(trust, scope_of), clock, fence)
 
 
 def azure_sql_users(*, clock: Clock, fence: Fence | None = None) -> DatabaseUsers:
-    """Users of Azure SQL. fence: asked before each write."""
+    """Return the users of Azure SQL. fence: called before each write."""
     return _users(azure_sql_kind(), clock, fence)
 
 
@@ -112,7 +124,9 @@ def azure_sql_users(*, clock: Clock, fence: Fence | None = None) -> DatabaseUser
 def user_planners(
     sources: PlanSources, clock: Clock
 ) -> Iterator[Mapping[GroupKind, UserPlanner]]:
-    """Who plans for users, by kind; their connections are closed at the end."""
+    """Return the planners by kind; their connections are closed at the end of the
+    block.
+    """
     with ExitStack() as opened:
         planners: dict[GroupKind, UserPlanner] = {}
         for group_kind, kind in {
@@ -131,8 +145,9 @@ def _users(kind: UserKind, clock: Clock, fence: Fence | None) -> DatabaseUsers:
 
 
 def entra_scope(server: DatabaseServer) -> str:
-    """Raises ConditionError for a host that is none of Azure's: a token goes nowhere
-    else.
+    """Return the audience of a token for a server.
+
+    Raises ConditionError for a host outside of Azure: tokens are not sent there.
     """
     for suffix, scope in ENTRA_SCOPES.items():
         if server.host.lower().endswith(suffix):

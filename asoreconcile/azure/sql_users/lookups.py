@@ -1,6 +1,6 @@
-"""What a user's object is found among: its owner, other objects, Secrets, a credential.
+"""The lookups for a user's object: its owner, other objects, Secrets, a credential.
 
-A reconcile finds them in the cluster, `asoctl plan` among manifests.
+A reconcile looks them up in the cluster, `asoctl plan` among manifests.
 """
 
 from collections.abc import Callable
@@ -14,12 +14,15 @@ from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, status
 
 @attrs.frozen
 class UserLookups:
-    """Of one object; each call may block.
+    """The lookups for one object; each call may block.
 
-    owner: the object that `spec.owner` names, or None. find: any object of the
-    namespaces at hand. status: of an object. secret: the value that a reference to a
-    Secret names. token: one for an audience, and whose it is. The last three raise what
-    says why they cannot.
+    owner: returns the object that `spec.owner` names, or None.
+    find: returns any object of the namespaces that are searched.
+    status: returns the status of an object.
+    secret: returns the value that a reference to a Secret names.
+    token: returns a token for an audience, and its holder.
+
+    The last three raise an error that says why they fail.
     """
 
     catalogue: Catalogue
@@ -32,7 +35,7 @@ class UserLookups:
 
 
 def of_reconcile(scope: ReconcileScope) -> UserLookups:
-    """Those of a reconcile; it is woken by changes of what it asks for."""
+    """Return the lookups of a reconcile; changes of the results trigger it again."""
 
     def owner() -> JsonObject | None:
         found = scope.owner()

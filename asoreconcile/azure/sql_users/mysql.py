@@ -1,7 +1,7 @@
-"""Users of MySQL: which statements give an account what its spec says. Pure.
+"""Users of MySQL: compute the statements for an account's spec. Pure.
 
-An account is a name and a host. A user of Entra ID is made by Azure's own statement, at
-any host, and is called by its alias where it has one.
+An account is a name and a host. A user of Entra ID is created by Azure's own statement,
+for any host, and has its alias as its name if there is one.
 """
 
 import re
@@ -53,10 +53,10 @@ _RESERVED = frozenset(
 
 @attrs.frozen
 class Account:
-    """An account as its spec wants it.
+    """An account as its spec describes it.
 
-    entra: the name of its user in Entra ID; "" for one with a password. privileges: by
-    database, "" being the whole server.
+    entra: the name of its user in Entra ID; "" for one with a password.
+    privileges: by database; "" is the whole server.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Account:
 
     @property
     def identity(self) -> UserIdentity:
-        """Which user of the server it is."""
+        """The account's identity on the server."""
         return {"name": self.name, "host": self.host}
 
 
@@ -88,7 +88,7 @@ class MySql:
     read_only: ClassVar[str] = "SET SESSION TRANSACTION READ ONLY"
 
     def identity(self, name: str, spec: JsonObject) -> UserIdentity:
-        """Name and host; of a user of Entra ID the alias."""
+        """Return name and host; for a user of Entra ID the alias."""
         entra = spec.get("aadUser")
         if entra is not None:
             return {"name": str(entra.get("alias") or name), "host": _ANYWHERE}
@@ -96,7 +96,9 @@ class MySql:
         return {"name": name, "host": host}
 
     def wanted(self, name: str, spec: JsonObject, *, password: str) -> Account:
-        """Raises ConditionError for a privilege that cannot be one."""
+        """Return the account that a spec describes. Raises ConditionError for a bad
+        privilege.
+        """
         given = {_SERVER: spec.get("privileges") or ()}
         given.update(spec.get("databasePrivileges") or {})
         identity = self.identity(name, spec)
@@ -112,11 +114,11 @@ class MySql:
         )
 
     def prepared(self, session: Session, wanted: Account) -> Account:  # noqa: ARG002
-        """As it is: the server says nothing that is needed."""
+        """Return the account unchanged: nothing has to be read from the server."""
         return wanted
 
     def facts(self, session: Session, identity: UserIdentity) -> AccountFacts | None:
-        """The account as the server has it; None where it has none."""
+        """Return the account as the server has it; None if there is none."""
         name, host = identity["name"], identity["host"]
         found = session.query(_ACCOUNT, name=name, host=host)
         if not found:
@@ -139,21 +141,21 @@ class MySql:
         )
 
     def refusal(self, identity: UserIdentity, facts: AccountFacts | None) -> str:  # noqa: ARG002
-        """Why an account is none of ours, or ""."""
+        """Return why the operator must not manage an account, or ""."""
         if identity["name"].lower() in _RESERVED:
             return "it is an account of the server's own"
         return ""
 
     def is_user(self, identity: UserIdentity, name: str) -> bool:
-        """Whether an administrator's name means this account."""
+        """Return whether an administrator's name means this account."""
         return identity["name"] == name
 
     def changes(
         self, wanted: Account, facts: AccountFacts | None
     ) -> Sequence[Statement]:
-        """All that is to be said, the password with it.
+        """Return all statements for the account, including its password.
 
-        Raises ConditionError where the account has the name and is of the other type.
+        Raises ConditionError if an account of the other type has the name.
         """
         account = mysql_account(wanted.name, wanted.host)
         is_entra = facts is not None and facts.plugin in _ENTRA_PLUGINS
@@ -174,7 +176,9 @@ class MySql:
         return (*made, *self._grants(wanted, facts))
 
     def differences(self, wanted: Account, facts: AccountFacts) -> Sequence[Statement]:
-        """What is to be said still, but for the password, which cannot be read."""
+        """Return the statements still needed, without the password, which cannot be
+        read.
+        """
         given = {
             place: (names - {_ALL}) | _held(facts, place)
             if self._has_some_of_all(wanted, facts, place)
@@ -184,8 +188,9 @@ class MySql:
         return self._grants(attrs.evolve(wanted, privileges=given), facts)
 
     def unread(self, wanted: Account, facts: AccountFacts) -> Sequence[str]:
-        """The password, and whether ALL of a place is there: the server lists what
-        there is, and not whether that is all.
+        """Return the paths of the password, and of each ALL that cannot be verified.
+
+        The server lists the privileges, but not whether they are all.
         """
         secret = () if wanted.entra else ("localUser.password",)
         places = (
@@ -196,13 +201,15 @@ class MySql:
         return (*secret, *places)
 
     def rename(self, former: UserIdentity, now: UserIdentity) -> Sequence[Statement]:
-        """Another host of the same name: privileges stay."""
+        """Return the statement that changes the host of the account; privileges
+        stay.
+        """
         old = mysql_account(former["name"], former["host"])
         new = mysql_account(now["name"], now["host"])
         return (Statement.of(f"RENAME USER {old} TO {new}"),)
 
     def drop(self, identity: UserIdentity) -> Sequence[Statement]:
-        """At its host alone."""
+        """Return the statement that drops the account at its host."""
         account = mysql_account(identity["name"], identity["host"])
         return (Statement.of(f"DROP USER IF EXISTS {account}"),)
 
@@ -239,13 +246,17 @@ class MySql:
 
 
 def _held(facts: AccountFacts, place: str) -> frozenset[str]:
-    """What an account may do there; the right to give it on aside."""
+    """Return the privileges of an account at a place, without the right to
+    grant them.
+    """
     return facts.privileges.get(place, frozenset()) - {_GRANT_OPTION}
 
 
 def privilege(stated: str) -> str:
-    """A privilege as the server writes it. Raises ConditionError for what is none:
-    nothing but words goes into a statement.
+    """Return a privilege as the server writes it. Raises ConditionError for other
+    texts.
+
+    Only words may be part of a statement.
     """
     name = " ".join(str(stated).upper().split())
     if name == "ALL":

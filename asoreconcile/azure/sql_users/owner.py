@@ -1,4 +1,4 @@
-"""Where the server of a user is: from its owner, or the owner's owner."""
+"""Find the server of a user from its owner, or from the owner's owner."""
 
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.catalogue.names import azure_name
@@ -18,16 +18,17 @@ _MAX_PORT = 65_535
 
 
 def server_of(lookups: UserLookups, *, port: int, database: str) -> DatabaseServer:
-    """The server that a user is of; its owner is one.
+    """Return the server of a user whose owner is the server.
 
-    database: to sign in to. Raises ConditionError `WaitingForOwner` while the server
-    has no address.
+    database: the database to sign in to.
+
+    Raises ConditionError `WaitingForOwner` while the server has no address.
     """
     return DatabaseServer(*_address(lookups, _owner(lookups), port), database)
 
 
 def database_of(lookups: UserLookups, *, port: int) -> DatabaseServer:
-    """The server of a user whose owner is a database of it. Raises as `server_of`."""
+    """Return the server of a user whose owner is a database. Raises as `server_of`."""
     database = _owner(lookups)
     catalogue = lookups.catalogue
     version = catalogue.version(gvk_of(database))

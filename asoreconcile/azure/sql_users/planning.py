@@ -1,6 +1,4 @@
-"""What a reconcile would tell a server about a user, without telling it: for `asoctl
-plan`.
-"""
+"""Compute the statements that a reconcile would send, for `asoctl plan`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -40,12 +38,14 @@ from asoreconcile.redaction import HIDDEN
 
 @attrs.frozen
 class PlanSources:
-    """Where a plan finds what objects name. Each call may block, and raises what says
-    why it cannot.
+    """The lookups of a plan. Each call may block, and raises an error that says why it
+    fails.
 
-    owner: the owner of an object, None for one by ARM id. find: an object. status: of
-    an object. secret: a Secret's value, of a reference and a namespace. token: for an
-    audience.
+    owner: returns the owner of an object, None for one by ARM id.
+    find: returns an object.
+    status: returns the status of an object.
+    secret: returns a Secret's value, for a reference and a namespace.
+    token: returns a token for an audience.
     """
 
     catalogue: Catalogue
@@ -56,7 +56,7 @@ class PlanSources:
     token: Callable[[str], str]
 
     def lookups(self, obj: JsonObject) -> UserLookups:
-        """Those of one object."""
+        """Return the lookups for one object."""
         return UserLookups(
             catalogue=self.catalogue,
             obj=obj,
@@ -70,7 +70,9 @@ class PlanSources:
 
 @attrs.frozen
 class UserPlanner:
-    """Plans for the users of one kind. Signs in as the operator does, and reads."""
+    """Plans for the users of one kind. Signs in as the operator does, and only
+    reads.
+    """
 
     kind: UserKind
     sessions: Sessions
@@ -82,10 +84,10 @@ class UserPlanner:
         obj: JsonObject,
         inputs: object,  # noqa: ARG002 - hides all secrets
     ) -> PlannedChange:
-        """The plan with what would be said. The user's own password is not read.
+        """Return the plan with the statements. The user's own password is not read.
+        Blocking.
 
-        Blocking. Raises what says why nobody can tell: ConditionError, or what a source
-        raises.
+        Raises ConditionError, or the error of a source, if the plan cannot be made.
         """
         kind, dialect = self.kind, self.kind.dialect
         lookups = self.sources.lookups(obj)
@@ -120,10 +122,12 @@ def decided(
     facts: Any | None,
     before: Any | None,
 ) -> tuple[ChangeAction, Sequence[Statement]]:
-    """What a reconcile would do, and say. Pure.
+    """Return the action that a reconcile would take, and its statements. Pure.
 
-    facts: of the user that the spec names; before: of the former one, where the object
-    has made one of another name. Raises ConditionError for what it would refuse.
+    facts: of the user that the spec names.
+    before: of the former user, if the object has created one under another name.
+
+    Raises ConditionError for a change that the reconcile would refuse.
     """
     now: UserIdentity = wanted.identity
     require_ours(dialect, now, facts)

@@ -1,8 +1,8 @@
-"""Users of PostgreSQL: which statements make a role what its spec says. Pure.
+"""Users of PostgreSQL: compute the statements for a role's spec. Pure.
 
-A role's options are changed one by one: the server asks for more rights where one is
-only mentioned (REPLICATION). Passwords go as what the server stores of them, so that
-neither its log nor its statistics can show one.
+A role's options are changed one by one: for some (REPLICATION) the server requires more
+rights even if the statement only mentions them. Passwords are sent in the form in which
+the server stores them, so that neither its log nor its statistics can show one.
 """
 
 import base64
@@ -42,7 +42,7 @@ WHERE member.rolname = :name
 
 @attrs.frozen
 class Role:
-    """A role as its spec wants it. options: by the names of the spec."""
+    """A role as its spec describes it. options: by the names of the spec."""
 
     name: str
     password: str = attrs.field(repr=False)
@@ -51,7 +51,7 @@ class Role:
 
     @property
     def identity(self) -> UserIdentity:
-        """Which user of the server it is."""
+        """The role's identity on the server."""
         return {"name": self.name}
 
 
@@ -73,23 +73,23 @@ class PostgreSql:
     read_only: ClassVar[str] = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
 
     def identity(self, name: str, spec: JsonObject) -> UserIdentity:  # noqa: ARG002
-        """Its name in the server."""
+        """Return the role's name on the server."""
         return {"name": name}
 
     def wanted(self, name: str, spec: JsonObject, *, password: str) -> Role:
-        """The role that a spec describes."""
+        """Return the role that a spec describes."""
         stated = spec.get("roleOptions") or {}
         options = {o: bool(stated.get(o, default)) for o, default in _DEFAULTS.items()}
         return Role(name, password, options, frozenset(spec.get("roles") or ()))
 
     def prepared(self, session: Session, wanted: Role) -> Role:
-        """With the password as the server stores it."""
+        """Return the role with its password in the form that the server stores."""
         ((method,),) = session.query("SHOW password_encryption")
         stored = stored_password(wanted.name, wanted.password, str(method))
         return attrs.evolve(wanted, password=stored)
 
     def facts(self, session: Session, identity: UserIdentity) -> RoleFacts | None:
-        """The role as the server has it; None where it has none."""
+        """Return the role as the server has it; None if there is none."""
         found = session.query(_ROLE, name=identity["name"])
         if not found:
             return None
@@ -103,7 +103,7 @@ class PostgreSql:
         )
 
     def refusal(self, identity: UserIdentity, facts: RoleFacts | None) -> str:
-        """Why a role is none of ours, or ""."""
+        """Return why the operator must not manage a role, or ""."""
         name = identity["name"]
         if name.startswith("pg_") or name in _RESERVED:
             return "it is a role of the server's own"
@@ -112,11 +112,11 @@ class PostgreSql:
         return ""
 
     def is_user(self, identity: UserIdentity, name: str) -> bool:
-        """Whether an administrator's name means this user."""
+        """Return whether an administrator's name means this user."""
         return identity["name"] == name
 
     def changes(self, wanted: Role, facts: RoleFacts | None) -> Sequence[Statement]:
-        """All that is to be said, the password with it."""
+        """Return all statements for the role, including its password."""
         role = ansi_identifier(wanted.name)
         before = facts.options if facts is not None else _NEW
         options = [
@@ -132,7 +132,9 @@ class PostgreSql:
         return (made, *self._memberships(wanted, facts))
 
     def differences(self, wanted: Role, facts: RoleFacts) -> Sequence[Statement]:
-        """What is to be said still, but for the password, which cannot be read."""
+        """Return the statements still needed, without the password, which cannot be
+        read.
+        """
         role = ansi_identifier(wanted.name)
         options = [
             Statement.of(f"ALTER ROLE {role} WITH {'' if on else 'NO'}{_OPTIONS[name]}")
@@ -142,16 +144,20 @@ class PostgreSql:
         return (*options, *self._memberships(wanted, facts))
 
     def unread(self, wanted: Role, facts: RoleFacts) -> Sequence[str]:  # noqa: ARG002
-        """The password."""
+        """Return the path of the password."""
         return ("localUser.password",)
 
     def rename(self, former: UserIdentity, now: UserIdentity) -> Sequence[Statement]:
-        """What the role owns, and is a member of, stays its own."""
+        """Return the statement that renames the role; it keeps its objects and
+        memberships.
+        """
         old, new = ansi_identifier(former["name"]), ansi_identifier(now["name"])
         return (Statement.of(f"ALTER ROLE {old} RENAME TO {new}"),)
 
     def drop(self, identity: UserIdentity) -> Sequence[Statement]:
-        """What it owns, or has rights on, keeps it."""
+        """Return the statement that drops the role; it fails if the role owns
+        objects.
+        """
         role = ansi_identifier(identity["name"])
         return (Statement.of(f"DROP ROLE IF EXISTS {role}"),)
 
@@ -180,9 +186,10 @@ _RESERVED = frozenset(
 def stored_password(
     role: str, password: str, method: str, *, salt: bytes | None = None
 ) -> str:
-    """A password as the server stores it: a SCRAM verifier, or for `md5` a digest.
+    """Return a password as the server stores it: a SCRAM verifier, or for `md5` a
+    digest.
 
-    Raises ConditionError for a password that SCRAM cannot take.
+    Raises ConditionError for a password that SCRAM does not accept.
     """
     if method == "md5":
         # The protocol's own form, which an old server asks for.
@@ -199,7 +206,9 @@ def stored_password(
 
 
 def _prepared(password: str) -> bytes:
-    """By SASLprep where that takes it, else as it is: as libpq does."""
+    """Return the password after SASLprep, or unchanged if SASLprep refuses it, as libpq
+    does.
+    """
     if password.isascii():
         return password.encode()
     from scramp.utils import saslprep

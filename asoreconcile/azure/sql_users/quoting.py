@@ -1,31 +1,32 @@
-"""Names and texts as SQL has them: the only way from a spec into a statement. Pure.
+"""Quote names and texts for SQL: the only way from a spec to a statement. Pure.
 
 PostgreSQL runs with standard_conforming_strings, MySQL's sessions with
-NO_BACKSLASH_ESCAPES (`drivers.mysql` sets it): so a quote is all that ends a text. The
-texts are those of one session in UTF-8, where no byte of a character is a quote.
+NO_BACKSLASH_ESCAPES (`drivers.mysql` sets it): so only a quote ends a text. Sessions
+use UTF-8, in which no byte of another character is a quote.
 """
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 
 
 def ansi_identifier(name: str) -> str:
-    """`"name"`, for PostgreSQL. Raises ConditionError for what no name can be."""
+    """Return `"name"`, for PostgreSQL. Raises ConditionError for an invalid name."""
     return '"' + _checked(name).replace('"', '""') + '"'
 
 
 def mysql_identifier(name: str) -> str:
-    """A database's name in backticks. Raises ConditionError."""
+    """Return a database's name in backticks. Raises ConditionError."""
     return "`" + _checked(name).replace("`", "``") + "`"
 
 
 def tsql_identifier(name: str) -> str:
-    """`[name]`, for Azure SQL. Raises ConditionError."""
+    """Return `[name]`, for Azure SQL. Raises ConditionError."""
     return "[" + _checked(name).replace("]", "]]") + "]"
 
 
 def text(value: str) -> str:
-    """A text in single quotes, in which only a quote is special. Raises ConditionError
-    for a zero character, without saying of what.
+    """Return a text in single quotes, in which only a quote is special.
+
+    Raises ConditionError for a zero character, without showing the text.
     """
     if "\0" in value:
         raise unusable("a value has a zero character, which SQL cannot say")
@@ -33,24 +34,24 @@ def text(value: str) -> str:
 
 
 def postgresql_text(value: str) -> str:
-    """As `text`, whatever the server says of backslashes."""
+    """Return a quoted text that does not depend on the server's backslash setting."""
     if "\\" not in value:
         return text(value)
     return "E" + text(value.replace("\\", "\\\\"))
 
 
 def tsql_text(value: str) -> str:
-    """As `text`, in Unicode."""
+    """Return a quoted text in Unicode."""
     return "N" + text(value)
 
 
 def mysql_account(user: str, host: str) -> str:
-    """`'user'@'host'`. Raises ConditionError."""
+    """Return `'user'@'host'`. Raises ConditionError."""
     return f"{text(_checked(user))}@{text(_checked(host))}"
 
 
 def unusable(message: str) -> ConditionError:
-    """What only an edit of the object, or of its Secret, can mend."""
+    """Return an error that only an edit of the object, or of its Secret, can fix."""
     return ConditionError(message, reason="Failed", severity="Error")
 
 

@@ -1,7 +1,7 @@
-"""What a user's manifest means to its server: the statements, without secrets. Pure.
+"""Render the statements for a user's manifest, without secrets. Pure.
 
-As they are for a user that the server does not have: what is there already, only the
-server knows.
+The statements are those for a user that does not exist yet: only the server knows the
+present state.
 """
 
 from collections.abc import Mapping
@@ -26,9 +26,9 @@ def rendered_user(
     obj: JsonObject,
     inputs: Inputs | None = None,  # noqa: ARG001
 ) -> JsonObject:
-    """The document of one user. inputs: not asked, as no secret is shown.
+    """Return the document of one user. inputs: not used, because no secret is shown.
 
-    Raises ConditionError for what cannot be said.
+    Raises ConditionError for an invalid spec.
     """
     dialect = DIALECTS[group_kind]
     content = spec(obj)

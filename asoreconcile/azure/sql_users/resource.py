@@ -1,8 +1,9 @@
-"""Users of one kind of server: `non_arm.resource.ExternalResource`.
+"""Users of one type of server: an implementation of
+`non_arm.resource.ExternalResource`.
 
-A reconcile reads the user as it is, says what differs, and reads it again: what the
-server has accepted without doing it (rights that another administrator gave) is not
-taken for done.
+A reconcile reads the user, sends the statements for the differences, and reads the user
+again: a statement that the server accepted without effect (rights that another
+administrator granted) does not count as done.
 """
 
 import threading
@@ -44,7 +45,7 @@ _SHOWN = 3
 
 
 class DatabaseUsers:
-    """One kind's users. Safe from any thread."""
+    """The users of one kind. Safe from any thread."""
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class DatabaseUsers:
         *,
         fence: Fence | None = None,
     ) -> None:
-        """fence: asked before each statement that changes anything."""
+        """fence: called before each statement that changes anything."""
         self._dialect = kind.dialect
         self._sessions = sessions
         self._find_server = kind.find_server
@@ -62,7 +63,7 @@ class DatabaseUsers:
         self._managers = _Managers()
 
     def apply(self, scope: ReconcileScope) -> ReconcileOutcome:
-        """Make the user, or bring it in line; read it again to know that it is."""
+        """Create or change the user, and read it again for verification."""
         dialect, lookups = self._dialect, of_reconcile(scope)
         server = self._find_server(lookups)
         name = azure_name(scope.version, scope.obj)
@@ -89,7 +90,7 @@ class DatabaseUsers:
         return Succeeded()
 
     def observe(self, scope: ReconcileScope) -> None:
-        """Raises ConditionError where the server has no such user."""
+        """Raise ConditionError if the server has no such user."""
         lookups = of_reconcile(scope)
         server = self._find_server(lookups)
         name = azure_name(scope.version, scope.obj)
@@ -105,7 +106,7 @@ class DatabaseUsers:
                 )
 
     def delete(self, scope: ReconcileScope) -> ReconcileOutcome:
-        """Drop what this object has made, and nobody else."""
+        """Drop the user that this object has created, and no other."""
         dialect = self._dialect
         name = azure_name(scope.version, scope.obj)
         made = made_by(scope.obj, dialect.identity(name, spec(scope.obj)))
@@ -130,7 +131,9 @@ class DatabaseUsers:
         return Succeeded()
 
     def forget(self, key: ObjectKey) -> None:
-        """Let go of an object's place, and of a connection nobody else uses."""
+        """Remove the state of an object, and close a connection that no other object
+        uses.
+        """
         self._managers.forget(key)
         self._sessions.forget(key)
 
@@ -169,7 +172,7 @@ class DatabaseUsers:
         now: UserIdentity,
         facts: Any | None,
     ) -> Any | None:
-        """The facts of a user that had another name until now."""
+        """Rename a user that had another name until now, and return its facts."""
         dialect = self._dialect
         before = dialect.facts(session, former)
         if before is None:
@@ -211,7 +214,7 @@ class DatabaseUsers:
 
 
 class _RefusedError(ServerError):
-    """With the statement that was refused."""
+    """A server error with the statement that was refused."""
 
     def __init__(self, error: ServerError, statement: Statement) -> None:
         super().__init__(str(error), trouble=error.trouble, code=error.code)
@@ -222,9 +225,9 @@ _Place = tuple[DatabaseServer, tuple[tuple[str, str], ...]]
 
 
 class _Managers:
-    """Which objects stand for which user: of two the older one manages it.
+    """The objects for each user: if there are two, the older one manages the user.
 
-    In memory: after a restart each is known again once it was reconciled.
+    In memory: after a restart each object is recorded with its first reconcile.
     """
 
     def __init__(self) -> None:
@@ -233,7 +236,7 @@ class _Managers:
         self._place_of: dict[ObjectKey, _Place] = {}
 
     def require_sole(self, scope: ReconcileScope, place: _Place) -> None:
-        """Raises ConditionError `AlreadyManaged` while an older object is there."""
+        """Raise ConditionError `AlreadyManaged` while there is an older object."""
         older = self.older(scope, place)
         if older is not None:
             raise ConditionError(
@@ -256,7 +259,7 @@ class _Managers:
             self._leave(key)
 
     def _leave(self, key: ObjectKey) -> None:
-        """The caller holds the lock."""
+        """Remove an object. The caller holds the lock."""
         place = self._place_of.pop(key, None)
         if place is not None:
             self._at[place].pop(key, None)
@@ -265,7 +268,7 @@ class _Managers:
 
 
 def _age(obj: JsonObject) -> tuple[str, str]:
-    """Smaller is older."""
+    """Return a key that is smaller for older objects."""
     return str(metadata(obj).get("creationTimestamp") or ""), uid_of(obj)
 
 

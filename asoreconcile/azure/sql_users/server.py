@@ -1,4 +1,4 @@
-"""A server, how to sign in to it, and what may go wrong there."""
+"""A database server, the sign-in to it, and its errors."""
 
 import hashlib
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _MAX_TEXT = 4096
 
 @attrs.frozen
 class DatabaseServer:
-    """Where a server is. database: the one to sign in to."""
+    """The address of a server. database: the database to sign in to."""
 
     host: str
     port: int
@@ -33,8 +33,12 @@ class DatabaseServer:
 
 @attrs.frozen
 class SignIn:
-    """Whom the operator signs in as. secret: a password, or a token. is_token: which.
-    holder: whose token it is: tokens change, and a session outlives them.
+    """The account that the operator signs in with.
+
+    secret: a password, or a token.
+    is_token: whether the secret is a token.
+    holder: the identity of the token's holder: tokens change, and a session outlives
+    them.
     """
 
     user: str
@@ -44,18 +48,18 @@ class SignIn:
 
     @property
     def digest(self) -> str:
-        """Another for another credential; says nothing of it."""
+        """A text that differs for each credential and reveals nothing of it."""
         said = self.holder if self.is_token else self.secret
         text = "\0".join((self.user, str(self.is_token), said))
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 class ServerError(AsoreconcileError):
-    """A server that did not do what it was asked.
+    """A server did not do what it was asked.
 
-    trouble: unreachable (nobody answers), tls (it is not verified), firewall (it does
-    not let this address in), sign-in (it does not let the credential in), lost (the
-    connection broke), owns (the user cannot go while it owns something), refused.
+    trouble: unreachable (no response), tls (the server is not verified), firewall (the
+    server refuses this address), sign-in (the server refuses the credential), lost (the
+    connection broke), owns (the user cannot be dropped while it owns objects), refused.
     code: the server's own, or "".
     """
 
@@ -68,23 +72,26 @@ class ServerError(AsoreconcileError):
 
 
 class Session(Protocol):
-    """A connection that is signed in. Not for sharing between threads. Each call blocks
-    for STATEMENT_SECONDS at most, and raises ServerError.
+    """A signed-in connection, for one thread at a time.
+
+    Each call blocks for STATEMENT_SECONDS at most, and raises ServerError.
     """
 
     def query(self, sql: str, **values: str) -> Sequence[Sequence[Any]]:
-        """The rows of a query. sql: with `:name` for each value."""
+        """Return the rows of a query. sql: with `:name` for each value."""
 
     def execute(self, statement: Statement) -> None:
-        """Run one statement; it is done when this returns."""
+        """Run one statement, which is complete when this returns."""
 
     def close(self) -> None:
-        """Never raises."""
+        """Close the connection; never raises."""
 
 
 class OpenSession(Protocol):
-    """Opens a session. Blocks for CONNECT_SECONDS, and for as long or STATEMENT_SECONDS
-    for each answer to the sign-in. Raises ServerError.
+    """Opens a session. Raises ServerError.
+
+    Blocks for CONNECT_SECONDS, and for as long or STATEMENT_SECONDS for each response
+    to the sign-in.
     """
 
     def __call__(self, server: DatabaseServer, sign_in: SignIn, /) -> Session: ...

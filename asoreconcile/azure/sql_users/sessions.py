@@ -1,8 +1,9 @@
-"""Connections, kept by server and credential: few, and closed with their last user.
+"""Keep connections by server and credential, and close them with their last user.
 
-Nobody waits for one. Who finds all of a server's taken comes again in a moment; and who
-asks for a server that did not answer just now is told so at once: a server that hangs
-holds up no more workers than it may have connections, for one time limit.
+No thread waits for a connection. If all connections of a server are in use, the caller
+retries a moment later. If a server did not respond just now, the caller gets the same
+error at once: a server that hangs so blocks no more workers than it may have
+connections, and only for one time limit.
 """
 
 import threading
@@ -35,7 +36,7 @@ _Place = tuple[DatabaseServer, str]
 
 @attrs.define(eq=False)
 class _Pool:
-    """Of one server and credential."""
+    """The connections of one server and credential."""
 
     idle: list[tuple[Session, float]] = attrs.field(factory=list)
     taken: int = 0
@@ -45,7 +46,7 @@ class _Pool:
 
 
 class Sessions:
-    """Safe from any thread."""
+    """All connections of one kind. Safe from any thread."""
 
     def __init__(self, connect: OpenSession, *, clock: Clock) -> None:
         self._connect = connect
@@ -59,10 +60,10 @@ class Sessions:
     def borrow(
         self, user: ObjectKey, server: DatabaseServer, sign_in: SignIn
     ) -> Iterator[Session]:
-        """A session for one object's reconcile. Blocks while one is opened.
+        """Lend a session to one object's reconcile. Blocks while a session is opened.
 
         Raises ServerError, also the one of a moment ago; RetryError while all of the
-        server's are taken.
+        server's sessions are in use.
         """
         place = (server, sign_in.digest)
         pool = self._entered(user, place)
@@ -92,15 +93,17 @@ class Sessions:
             self._left(place, pool, kept)
 
     def forget(self, user: ObjectKey) -> None:
-        """An object needs no session any more. What it was the last user of is closed,
-        on a thread of its own: a server may take its time for that.
+        """Record that an object needs no session any more.
+
+        If it was the last user, its sessions are closed on a separate thread, because a
+        server may respond slowly.
         """
         with self._lock:
             unused = self._abandoned(user)
         _close_apart(unused)
 
     def close(self) -> None:
-        """Close all that nobody has; nothing is kept from now on."""
+        """Close all idle sessions; from now on no session is kept."""
         with self._lock:
             self._closed = True
             sessions = [s for pool in self._pools.values() for s, _ in pool.idle]
@@ -110,7 +113,7 @@ class Sessions:
             session.close()
 
     def count(self) -> int:
-        """How many sessions are open."""
+        """Return the number of open sessions."""
         with self._lock:
             return sum(len(p.idle) + p.taken for p in self._pools.values())
 
@@ -181,7 +184,9 @@ class Sessions:
             one.close()
 
     def _abandoned(self, user: ObjectKey) -> list[Session]:
-        """The sessions of the place that a user leaves empty. Caller holds the lock."""
+        """Return the sessions that no object uses after this one leaves. Caller holds
+        the lock.
+        """
         place = self._place_of.pop(user, None)
         pool = self._pools.get(place) if place else None
         if place is None or pool is None:

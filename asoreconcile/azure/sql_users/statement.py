@@ -1,4 +1,4 @@
-"""One statement, and the same without its secrets."""
+"""One SQL statement, in full and without its secrets."""
 
 import attrs
 
@@ -7,21 +7,23 @@ from asoreconcile.redaction import HIDDEN
 
 @attrs.frozen
 class Secret:
-    """A part of a statement that nobody is shown, quoted already."""
+    """A quoted part of a statement that is never shown."""
 
     text: str = attrs.field(repr=False)
 
 
 @attrs.frozen
 class Statement:
-    """sql: what the server gets. shown: what logs, conditions and people get."""
+    """A statement. sql: the text for the server. shown: the text for logs and
+    conditions.
+    """
 
     sql: str = attrs.field(repr=False)
     shown: str
 
     @classmethod
     def of(cls, *parts: str | Secret) -> "Statement":
-        """Put together of parts that are keywords, or quoted."""
+        """Return the statement made of parts that are keywords or quoted."""
         return cls(
             "".join(p.text if isinstance(p, Secret) else p for p in parts),
             "".join(f"'{HIDDEN}'" if isinstance(p, Secret) else p for p in parts),

@@ -1,6 +1,6 @@
-"""Which users of a server an object may have for its own. Pure.
+"""Check that an object may manage a user of the server. Pure.
 
-Each function raises ConditionError for one that it may not.
+Each function raises ConditionError if it may not.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from asoreconcile.azure.sql_users.user import UserIdentity, shown_user
 
 
 def require_ours(dialect: Dialect, identity: UserIdentity, facts: Any | None) -> None:
-    """Raises for a user of the server's own, and for a superuser."""
+    """Raise for a user that belongs to the server itself, and for a superuser."""
     refusal = dialect.refusal(identity, facts)
     if refusal:
         raise unusable(
@@ -22,7 +22,7 @@ def require_ours(dialect: Dialect, identity: UserIdentity, facts: Any | None) ->
 
 
 def require_other(dialect: Dialect, identity: UserIdentity, sign_in: SignIn) -> None:
-    """Raises for the administrator in use."""
+    """Raise for the administrator that the operator signs in as."""
     if dialect.is_user(identity, sign_in.user):
         raise unusable(
             f"user {shown_user(identity)} is the administrator that the operator signs "
@@ -31,7 +31,7 @@ def require_other(dialect: Dialect, identity: UserIdentity, sign_in: SignIn) -> 
 
 
 def require_kept(dialect: Dialect, former: UserIdentity, now: UserIdentity) -> None:
-    """Where webhooks do not run, the rule that they enforce."""
+    """Raise for a changed name; webhooks enforce the same rule, if they run."""
     if former["name"] != now["name"] and not dialect.renames:
         raise unusable(
             f"spec.azureName cannot change from {former['name']!r} to "
@@ -41,7 +41,7 @@ def require_kept(dialect: Dialect, former: UserIdentity, now: UserIdentity) -> N
 
 
 def require_free(former: UserIdentity, now: UserIdentity, facts: Any | None) -> None:
-    """Raises where the new name of a user is taken. facts: of the user of that name."""
+    """Raise if the new name of a user is taken. facts: of the user with that name."""
     if facts is not None:
         raise unusable(
             f"user {shown_user(former)} cannot become {shown_user(now)}, which the "

@@ -1,7 +1,7 @@
-"""Which user of a server an object stands for, and the note that says so.
+"""The user of a server that an object represents, and the annotation that records it.
 
-The note is an annotation of our own, written before the user is made: so a deletion
-drops what this object has made, and nothing else, and a rename is known for one.
+The annotation is our own and is written before the user is created. So a deletion drops
+only the user that this object has created, and a rename is recognized.
 """
 
 from collections.abc import Mapping
@@ -22,14 +22,15 @@ _OURS = "asoreconcile-"
 
 
 def noted(identity: UserIdentity) -> dict[str, str]:
-    """The annotation that says which user an object has made."""
+    """Return the annotation that records which user an object has created."""
     return {NOTE: jsontext.dumps(dict(identity)).decode()}
 
 
 def made_by(obj: JsonObject, now: UserIdentity) -> UserIdentity | None:
-    """The user that an object has made; None where it has made none.
+    """Return the user that an object has created; None if it has created none.
 
-    now: what its spec says; Azure Service Operator, which notes nothing, made that.
+    now: the user in its spec. An object of Azure Service Operator, which records
+    nothing, has created that user.
     """
     note = annotations(obj).get(NOTE)
     if note:
@@ -44,6 +45,6 @@ def made_by(obj: JsonObject, now: UserIdentity) -> UserIdentity | None:
 
 
 def shown_user(identity: UserIdentity) -> str:
-    """As people write it: `name`, or `name@host`."""
+    """Return the user in the usual notation: `name`, or `name@host`."""
     host = identity.get("host")
     return f"{identity['name']}@{host}" if host else identity["name"]

@@ -1,4 +1,4 @@
-"""What makes up one kind of users: its SQL, its driver, and where it signs in."""
+"""The parts of one kind of users: its SQL, its driver, and its sign-in."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,10 @@ FindSignIn = Callable[[UserLookups, DatabaseServer], SignIn]
 
 @attrs.frozen
 class UserKind:
-    """find_server, find_sign_in: raise ConditionError, and what a lookup raises."""
+    """One kind of users.
+
+    find_server, find_sign_in: raise ConditionError, and the errors of a lookup.
+    """
 
     dialect: Dialect
     connect: OpenSession

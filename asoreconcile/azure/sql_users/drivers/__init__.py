@@ -1,8 +1,8 @@
-"""What talks to servers: one module for each driver, imported when it is needed.
+"""Connections to servers: one module for each driver, imported when it is needed.
 
-Each signs in over TLS that verifies the server, and says with a `ServerError` what went
-wrong. To connect takes `CONNECT_SECONDS` at most, an answer to the sign-in as long, or
-`STATEMENT_SECONDS` where the driver knows one limit for all answers (PyMySQL).
+Each driver signs in over TLS that verifies the server, and raises `ServerError` for
+failures. Connecting takes at most `CONNECT_SECONDS`, and each response to the sign-in
+as long, or `STATEMENT_SECONDS` if the driver has one limit for all responses (PyMySQL).
 """
 
 from asoreconcile.base import extras

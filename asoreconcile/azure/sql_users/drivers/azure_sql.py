@@ -36,8 +36,8 @@ _TROUBLE: dict[int, Trouble] = {
 def connect(server: DatabaseServer, sign_in: SignIn) -> DbApiSession:
     """Sign in. Raises ServerError.
 
-    TDS wraps TLS in packets of its own, and the driver makes its context of a file of
-    authorities. That is SSL_CERT_FILE, else the system's.
+    TDS wraps TLS in packets of its own, and the driver makes its TLS context from a
+    file of authorities. The file is SSL_CERT_FILE, else the system's.
     """
     import pytds
     import pytds.tls
@@ -70,15 +70,16 @@ def connect(server: DatabaseServer, sign_in: SignIn) -> DbApiSession:
 
 
 def authorities() -> str:
-    """The file of the authorities that certificates are checked by."""
+    """Return the file of the authorities that certificates are verified against."""
     found = ssl.get_default_verify_paths().cafile
     stated = os.environ.get("SSL_CERT_FILE")
     return stated or found or certifi.where()
 
 
 def is_for_host(certificate: x509.Certificate, host: str) -> bool:
-    """Whether a certificate is for a host: one of its alternative names, in which a
-    first label `*` stands for any one label.
+    """Return whether a certificate is for a host, by its alternative names.
+
+    A first label `*` in a name matches any one label.
     """
     wanted = host.lower().rstrip(".")
     names = {name.lower() for name in hosts_of(certificate)}
@@ -92,7 +93,7 @@ def _once(
     max_time_sec: float,
     first_attempt_time_sec: float,  # noqa: ARG001
 ) -> Any:
-    """One try: the queue comes again, and no worker waits."""
+    """Make one attempt: the queue retries, and no worker waits."""
     return work(max_time_sec)
 
 

@@ -21,15 +21,16 @@ class DbApiSession:
         *,
         quote: Callable[[str], str] | None = None,
     ) -> None:
-        """failure: what an exception of the driver's means; shows no statement. quote:
-        makes a text of a query's value; without it the driver sends values apart.
+        """failure: converts an exception of the driver; its text must not show the
+        statement.
+        quote: quotes a value of a query; without it the driver sends values separately.
         """
         self._connection = connection
         self._failure = failure
         self._quote = quote
 
     def query(self, sql: str, **values: str) -> Sequence[Sequence[Any]]:
-        """As `server.Session.query`."""
+        """Run a query, see `server.Session.query`."""
         rows: Sequence[Sequence[Any]] = []
 
         def ask(cursor: Any) -> None:
@@ -45,11 +46,11 @@ class DbApiSession:
         return rows
 
     def execute(self, statement: Statement) -> None:
-        """As `server.Session.execute`."""
+        """Run a statement, see `server.Session.execute`."""
         self._with_cursor(lambda cursor: cursor.execute(statement.sql))
 
     def close(self) -> None:
-        """As `server.Session.close`."""
+        """Close the connection, see `server.Session.close`."""
         with suppress(Exception):  # it is of no use any more
             self._connection.close()
 

@@ -57,8 +57,10 @@ class _Greeting(socket.socket):
 def connect(
     server: DatabaseServer, sign_in: SignIn, context: ssl.SSLContext
 ) -> DbApiSession:
-    """Sign in. A token goes as a password in the clear, within TLS alone, and only to
-    the server whose certificate was verified. Raises ServerError.
+    """Sign in. Raises ServerError.
+
+    A token is sent as a password in clear text, but only within TLS and only to a
+    server whose certificate was verified.
     """
     import pymysql
 

@@ -38,15 +38,15 @@ class PostgreSqlSession:
         self._connection = connection
 
     def query(self, sql: str, **values: str) -> Sequence[Sequence[Any]]:
-        """As `server.Session.query`."""
+        """Run a query, see `server.Session.query`."""
         return self._said(lambda: self._connection.run(sql, **values)) or ()
 
     def execute(self, statement: Statement) -> None:
-        """As `server.Session.execute`."""
+        """Run a statement, see `server.Session.execute`."""
         self._said(lambda: self._connection.execute_simple(statement.sql))
 
     def close(self) -> None:
-        """As `server.Session.close`."""
+        """Close the connection, see `server.Session.close`."""
         with suppress(Exception):  # it is of no use any more
             self._connection.close()
 
@@ -85,7 +85,9 @@ def connect(
 
 
 def _secured(server: DatabaseServer, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """A verified connection. The driver would leave it open when it fails later on."""
+    """Return a verified connection. The driver would not close it after a later
+    failure.
+    """
     where = (server.host, server.port)
     with ExitStack() as opened:
         sock = opened.enter_context(socket.create_connection(where, CONNECT_SECONDS))
@@ -122,7 +124,7 @@ def _failure(error: Exception, *, connected: bool) -> ServerError:
 
 
 def _refusal(said: dict[str, str]) -> ServerError:
-    """An ErrorResponse: C is its code, M the message, D the detail."""
+    """Convert an ErrorResponse: C is its code, M the message, D the detail."""
     code, message = said.get("C", ""), said.get("M", "")
     if detail := said.get("D"):
         message = f"{message}: {detail}"
