@@ -1,10 +1,11 @@
 """Shared by all tests: the tests folder on the import path, and how examples are made.
 
 HYPOTHESIS_PROFILE=explore looks for new examples, many more of them; =sample for as many
-as there are always. ASORECONCILE_DELAYS=SEED delays everything (`delays`).
+as there are always. ASORECONCILE_DELAYS=SEED and --slow-machine delay things (`delays`).
 """
 
 import os
+import random
 import sys
 from pathlib import Path
 
@@ -37,6 +38,44 @@ if "ASORECONCILE_DELAYS" in os.environ:
     import delays
 
     delays.install(os.environ["ASORECONCILE_DELAYS"])
+
+
+# Over every bound of a test's own, so that it fails with its own words.
+_SLOW_TIMEOUT_SECONDS = 600
+_SLOW = pytest.StashKey()
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--slow-machine",
+        metavar="SEED",
+        help="delay requests, threads and processes now and then; `new` draws a seed",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    options = config.option
+    if options.slow_machine is None:
+        return
+    if options.slow_machine == "new":
+        # Once: the processes of pytest-xdist get the options as they are now.
+        options.slow_machine = str(random.randrange(10**6))
+    options.timeout = options.timeout or _SLOW_TIMEOUT_SECONDS
+    import delays
+
+    config.stash[_SLOW] = delays.slow_machine(options.slow_machine)
+
+
+def pytest_report_header(config):
+    seed = config.option.slow_machine
+    return f"slow machine: seed {seed} (--slow-machine={seed})" if seed else []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    if _SLOW in item.config.stash:
+        item.config.stash[_SLOW].begin(item.nodeid)
 
 
 @pytest.fixture(autouse=True)
