@@ -37,7 +37,7 @@ class EnvtestError(AsoreconcileError):
 
 @attrs.frozen
 class RealKubeServer:
-    """Its address and administrator credentials. pids: of both processes."""
+    """Its address and administrator credentials. pids: process ids of both programs."""
 
     url: str
     token: str = attrs.field(repr=False)

@@ -52,16 +52,16 @@ def _pattern(_: object, attribute: "attrs.Attribute[Any]", value: str) -> None:
 
 @attrs.frozen(kw_only=True)
 class InjectedFault:
-    """One fault: what, how often, and for which requests. Raises ValueError if it is
-    invalid.
+    """One fault: its effect, how often, and for which requests. Raises ValueError if it
+    is invalid.
 
     Which requests: verb ("" any), resource ("" any; with `/status` for a subresource),
     path (a case-insensitive regular expression). How often: `after` lets this many pass
     first, `times` (None: always) limits the hits, `share` 1.0 hits every request, less
     a seeded random choice.
 
-    What, in this order: wait `delay_seconds`; cut the connection (`drop` before or
-    after the request is applied); answer `status` with `reason`, `message` and
+    The effects, in this order: wait `delay_seconds`; cut the connection (`drop` before
+    or after the request is applied); answer `status` with `reason`, `message` and
     `retry_after` seconds; send `drip_bytes` of the answer each `drip_seconds`; reset
     the connection once `reset_after_bytes` of the answer's body are sent.
     """

@@ -60,7 +60,7 @@ def kubeconfig(kube_server: "KubeServer", tmp_path: Path) -> str:
 
 @pytest.fixture
 def kube_client(kubeconfig: str) -> "Iterator[KubeClient]":
-    """An administrator's client of `kube_server`, for what a user does in a test."""
+    """An administrator's client of `kube_server`, for actions of a user in a test."""
     from asoreconcile.kube.client import KubeClient
     from asoreconcile.kube.config import load
 

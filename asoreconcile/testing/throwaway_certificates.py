@@ -31,7 +31,7 @@ class ShortLivedAuthority:
 
     @property
     def lasts(self) -> timedelta:
-        """How long its certificates remain valid."""
+        """Return how long its certificates remain valid."""
         return self._authority.certificate.not_valid_after_utc - datetime.now(UTC)
 
     def issue(

@@ -30,7 +30,7 @@ def born_with(parent: ArmAddress) -> Iterator[_Child]:
 def asked_for(parent: ArmAddress, body: JsonObject) -> Iterator[_Child]:
     """Yield the further resources that a body asks for.
 
-    body: as it is stored, with what Azure adds.
+    body: body as it is stored, with the fields that Azure adds.
     """
     make = _FROM_BODY.get(parent.type)
     if make is not None:

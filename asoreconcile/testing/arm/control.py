@@ -30,7 +30,7 @@ PREFIX = "/_control/"
 
 
 class Controlled(Protocol):
-    """What the control path needs of the simulator."""
+    """The part of the simulator that the control path uses."""
 
     journal: list[JournalEntry]
 

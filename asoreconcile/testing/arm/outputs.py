@@ -41,7 +41,7 @@ def without_secrets(value: Any) -> Any:
 
 
 def add_outputs(address: ArmAddress, body: JsonObject, *, tenant_id: str) -> None:
-    """Fill in what Azure would, in place. Properties that were sent stay."""
+    """Fill in the fields that Azure would, in place. Properties that were sent stay."""
     identity = body.get("identity")
     if isinstance(identity, dict):
         _fill_identity(address, identity, tenant_id)

@@ -16,8 +16,8 @@ def check_preconditions(
 ) -> None:
     """Check the conditions of a write. Raises RefusedError 412.
 
-    headers: of the request, names in lower case.
-    etag: the resource's ETag; "" for a type without ETags, whose conditions are
+    headers: headers of the request, names in lower case.
+    etag: ETag of the resource; "" for a type without ETags, whose conditions are
     ignored.
     """
     wanted, unwanted = headers.get("if-match", ""), headers.get("if-none-match", "")

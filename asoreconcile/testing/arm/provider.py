@@ -84,7 +84,7 @@ class Provider:
     ) -> HttpResponse:
         """Create or replace a resource. Raises RefusedError.
 
-        headers: of the request, for conditions.
+        headers: headers of the request, for conditions.
         """
         return self._write(address, body, api_version, headers)
 
@@ -97,7 +97,7 @@ class Provider:
     ) -> HttpResponse:
         """Change some members of an existing resource, such as its tags. Children stay.
 
-        headers: of the request, for conditions. Raises RefusedError.
+        headers: headers of the request, for conditions. Raises RefusedError.
         """
         present = self._existing(address, "PATCH")
         merged = apply_merge_patch(present.sent, body)
@@ -152,7 +152,7 @@ class Provider:
     ) -> HttpResponse:
         """Delete a resource. Raises RefusedError.
 
-        headers: of the request, for conditions.
+        headers: headers of the request, for conditions.
         """
         self._simulation.scopes.check(address, "DELETE")
         style = self._styles[address.type]

@@ -37,7 +37,7 @@ def collection_of(path: str) -> str:
 class ArmResource:
     """One resource.
 
-    body: as reads show it, without a state and embedded children.
+    body: body as reads show it, without a state and embedded children.
     sent: the last body that was written.
     state: its provisioningState; "" if it has none.
     version: grows with each change.

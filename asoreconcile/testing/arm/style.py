@@ -84,8 +84,8 @@ class MonitorStyle:
 
     place: below `locations` of the subscription, below the group or the resource (and
     deleted with it, L29), or the resource's own path with a query (W7).
-    paths: of the async monitor and of the location, with {id} and {name}, or with the
-    id at the end.
+    paths: paths of the async monitor and of the location, with {id} and {name}, or with
+    the id at the end.
     shared: whether both have one path and differ by a query (W9).
     signed: whether URLs have a signature, which changes with each poll.
     renewed: whether polls send the URL: each poll, every other poll, or never (W10).

@@ -268,7 +268,7 @@ class Styles:
     def change(self, type_: str, **fields: Any) -> None:
         """Change fields of a type's style.
 
-        fields: of `Style`, or of its `MonitorStyle`.
+        fields: fields of `Style`, or of its `MonitorStyle`.
         """
         self[type_] = attrs.evolve(self[type_], **fields)
 

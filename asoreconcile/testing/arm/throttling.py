@@ -57,7 +57,7 @@ class Throttling:
     ) -> None:
         """Make the buckets.
 
-        sizes: of one principal's buckets, by kind of request.
+        sizes: sizes of one principal's buckets, by kind of request.
         """
         self._clock = clock
         self._sizes = sizes or PUBLISHED

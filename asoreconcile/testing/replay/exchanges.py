@@ -40,7 +40,7 @@ class RecordedExchange:
 
     body, answer: JSON value, text or None.
     endpoint: `https://host` to which the request went.
-    headers: of the answer; names in lower case, the last value of each.
+    headers: headers of the answer; names in lower case, the last value of each.
     """
 
     target: ExchangeTarget

@@ -1,4 +1,4 @@
-"""The answers to requests from one recording, and a report of what did not match.
+"""The answers to requests from one recording, and a report of the mismatches.
 
 The playback tracks each resource on its own: how many of its PUTs came, and whether the
 resource exists. That decides which recorded answer a request gets. A request for which
@@ -95,8 +95,8 @@ class Playback:
         return played
 
     def summary(self) -> Summary:
-        """Return the requests so far, the mismatches, and what has not been
-        requested.
+        """Return the requests so far, the mismatches, and the recorded requests that
+        have not come.
         """
         names = self._script.resources
         return Summary(

@@ -28,7 +28,7 @@ _OF_NAMESPACES = ("status", "finalize")
 class Attributes:
     """The attributes of a request.
 
-    verb: of the API (`list`, `deletecollection`); for a path that belongs to no
+    verb: verb of the API (`list`, `deletecollection`); for a path that belongs to no
     resource, the method in lower case.
     resource: "" for such a path.
     """

@@ -1,4 +1,5 @@
-"""RBAC: what users may do according to Roles and their bindings, as in the API server.
+"""RBAC: the permissions of users according to Roles and their bindings, as in the API
+server.
 
 Only what a rule allows is allowed. The group `system:masters` may do everything.
 """

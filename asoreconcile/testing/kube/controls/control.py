@@ -37,7 +37,7 @@ _LONGEST_SECONDS = 600.0
 
 
 class ControlState(Protocol):
-    """What the control path needs of the server (`KubeServer`)."""
+    """The part of the server that the control path uses (`KubeServer`)."""
 
     @property
     def faults(self) -> KubeFaults:

@@ -10,7 +10,7 @@ from asoreconcile.testing.kube.access.attributes import attributes_of
 class Served:
     """One answered request. A request whose connection was cut has no entry.
 
-    verb, resource, namespace, name: as for authorization (`patch`,
+    verb, resource, namespace, name: attributes as for authorization (`patch`,
     `widgets.example.com/status`).
     user: "" for an unknown user.
     """

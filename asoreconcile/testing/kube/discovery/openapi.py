@@ -71,7 +71,7 @@ def v3(kinds: RestMapper, path: str) -> JsonObject:
 
 
 def v2(kinds: RestMapper) -> JsonObject:
-    """Return `/openapi/v2` in JSON, with what version 2 can express."""
+    """Return `/openapi/v2` in JSON, without the parts that version 2 cannot express."""
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": "v1.36.0"},

@@ -56,7 +56,7 @@ _UNOWNED = {
 class FieldManager:
     """The writer, the kind of write, and the part of the object that it may write.
 
-    schema: of the object; it says which lists have keys.
+    schema: schema of the object; it says which lists have keys.
     fixed: objects that always exist, so creating them makes no owner.
     """
 

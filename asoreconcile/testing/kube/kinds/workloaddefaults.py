@@ -96,7 +96,9 @@ def fill_in(obj: JsonObject) -> None:
 
 
 def fill_in_new(obj: JsonObject) -> None:
-    """Fill in what a new object gets once. It already has its uid and name."""
+    """Fill in the fields that a new object gets once. It already has its
+    uid and name.
+    """
     kind, held = str(obj.get("kind")), obj.setdefault("spec", {})
     match kind:
         case "Pod":

@@ -96,7 +96,7 @@ def _cell(obj: JsonObject, column: JsonObject, now: datetime) -> Any:
 def partial(obj: JsonObject, version: str) -> JsonObject:
     """Return an object's metadata alone.
 
-    version: of meta.k8s.io.
+    version: version of meta.k8s.io.
     """
     return {
         "kind": "PartialObjectMetadata",

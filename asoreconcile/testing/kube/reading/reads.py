@@ -41,7 +41,7 @@ class ObjectRenderer:
     """The form in which one client sees the objects of a resource.
 
     rows: the part of an object in a Table's row: Metadata, Object or None.
-    version: of meta.k8s.io, for forms other than the whole object.
+    version: version of meta.k8s.io, for forms other than the whole object.
     """
 
     resource: RestResource

@@ -1,8 +1,8 @@
 """`matchConditions` of webhooks: CEL over a review's request.
 
-`object`, `oldObject` and `request` are what the webhook would receive. `authorizer`
-answers questions about the user's permissions. All conditions must hold. If one is
-false, the webhook is not called, even if another one fails.
+`object`, `oldObject` and `request` have the values that the webhook would receive.
+`authorizer` answers questions about the user's permissions. All conditions must hold.
+If one is false, the webhook is not called, even if another one fails.
 """
 
 from collections.abc import Iterator, Mapping

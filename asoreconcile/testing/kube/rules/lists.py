@@ -96,7 +96,7 @@ def _last_at(items: Sequence[Any], wanted: Any) -> int:
 
 
 def _is_same(one: Any, two: Any) -> bool:
-    """Return whether two values are equal, where true does not equal 1."""
+    """Return whether two values are equal. Unlike in Python, true does not equal 1."""
     return isinstance(one, bool) is isinstance(two, bool) and bool(one == two)
 
 

@@ -27,11 +27,11 @@ _STRING, _BYTES = 6, 7
 class ExpressionNode:
     """A node of the tree.
 
-    name: of an identifier, a field or a function.
-    value: of a constant.
-    parts: for a call, its target (or None) and its arguments. For a fold (the expansion
-    of a macro), its range, first value, condition, step and result, with the names of
-    its variables.
+    name: name of an identifier, a field or a function.
+    value: value of a constant.
+    parts: parts of the node. For a call, its target (or None) and its arguments. For a
+    fold (the expansion of a macro), its range, first value, condition, step and result,
+    with the names of its variables.
     """
 
     kind: str

@@ -58,7 +58,7 @@ def media_type(request: HttpRequest) -> str:
 def read(request: HttpRequest, kind: str, *, built_in: bool) -> RequestBody:
     """Return the object of a POST or PUT.
 
-    kind: of the resource, for messages.
+    kind: kind of the resource, for messages.
     """
     sort = media_type(request)
     accepted = _ACCEPTED if built_in else _ACCEPTED[:2]

@@ -22,7 +22,7 @@ from asoreconcile.testing.kube.wire.status import Cause, StatusError, invalid
 class DecodedBody:
     """An object ready to be stored, except for the fields of the server.
 
-    warnings: for the client.
+    warnings: warnings for the client.
 
     The defaults of its schema are filled in.
     """

@@ -1,9 +1,9 @@
 """Deletions: finalizers first, then the object, then its dependants.
 
 A namespace is deleted with its contents, a CRD with its instances, an owner with its
-dependants. This is what the API server, its namespace controller and its garbage
-collector do, but at once. For functions whose name begins with `_`, the caller holds
-the storage's lock.
+dependants. The API server, its namespace controller and its garbage collector do the
+same, but not at once. For functions whose name begins with `_`, the caller holds the
+storage's lock.
 """
 
 from collections.abc import Iterable, Mapping

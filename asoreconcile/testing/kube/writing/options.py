@@ -52,7 +52,7 @@ class DeleteOptions:
     """The options of a deletion.
 
     propagation: "" for the default of the kind, which is background for all kinds here.
-    grace_seconds: for a Pod on a node; if None, the Pod's own.
+    grace_seconds: grace period of a Pod on a node; if None, the Pod's own.
     """
 
     preconditions: Mapping[str, str] = attrs.field(factory=dict)

@@ -50,9 +50,7 @@ def initialized(
 
 
 def complete(resource: RestResource, obj: JsonObject) -> None:
-    """Fill in what a new object of a built-in kind gets after admission, without an
-    owner.
-    """
+    """Fill in the fields that a new object of a built-in kind gets after admission."""
     if workloads.kind_facts(resource.group, resource.kind) is None:
         return
     if resource.first_status is not None:

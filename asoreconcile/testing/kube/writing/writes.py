@@ -39,7 +39,7 @@ _LARGEST_BYTES = 1536 * 1024  # of a request to etcd
 class Written:
     """The result of a write.
 
-    warnings: for the client.
+    warnings: warnings for the client.
     """
 
     obj: JsonObject
