@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from asoreconcile.base.retry import Backoff
     from asoreconcile.base.threads import Threads
+    from asoreconcile.base.tracing import Tracing
     from asoreconcile.cache.client import CachedClient
     from asoreconcile.cache.entry import Entry, OwnerReference
     from asoreconcile.cache.events import Added, Deleted, Event, Updated
@@ -106,7 +107,6 @@ if TYPE_CHECKING:
     from asoreconcile.kube.selection import ListOptions, Selection
     from asoreconcile.kube.writes import Write, Writes
     from asoreconcile.observability.metrics import RuntimeMetrics
-    from asoreconcile.observability.tracing import Tracing
     from asoreconcile.queue.workqueue import LOW_PRIORITY, Item, WorkQueue
     from asoreconcile.resources.annotations import (
         PrinterColumn,
@@ -469,7 +469,7 @@ _HOMES = {
     "runtime.worker": "Throttle",
     "serving.listener": "ListenError",
     "base.threads": "Threads",
-    "observability.tracing": "Tracing",
+    "base.tracing": "Tracing",
     "version": "__version__",
     "webhooks.admission": "AdmissionRequest Allowed Denied Mutate Validate",
     "webhooks.ca_bundles": "WebhookTarget",

@@ -17,7 +17,7 @@ from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
 from asoreconcile.base.log import bound
 from asoreconcile.base.stop_signal import StopSignal, wait_for_any
-from asoreconcile.observability.tracing import ReconcileTrace
+from asoreconcile.base.tracing import ReconcileTrace
 
 
 class DeadlineError(AsoreconcileError):

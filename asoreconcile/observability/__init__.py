@@ -1,1 +1,1 @@
-"""Metrics and OpenTelemetry traces."""
+"""Metrics, by the names of controller-runtime."""

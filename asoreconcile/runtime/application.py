@@ -19,11 +19,11 @@ from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import check_is, check_seconds
 from asoreconcile.base.fencing import Fence
 from asoreconcile.base.signatures import check_takes
+from asoreconcile.base.tracing import Tracing
 from asoreconcile.cache.scope import CacheOptions
 from asoreconcile.cache.unreadable import ReportUnreadable
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.events import EventApi
-from asoreconcile.observability.tracing import Tracing
 from asoreconcile.resources.webhooks import TypedWebhookServer
 from asoreconcile.runtime.cluster import Cluster, ClusterOptions, config_of
 from asoreconcile.runtime.controller_host import ControllerHost

@@ -15,8 +15,8 @@ from asoreconcile.base.errors import check_seconds
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.base.stop_signal import SHARE_OF_CALLS
 from asoreconcile.base.threads import Threads
+from asoreconcile.base.tracing import Tracing
 from asoreconcile.observability.metrics import RuntimeMetrics
-from asoreconcile.observability.tracing import Tracing
 from asoreconcile.queue.workqueue import WorkQueue
 from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.options import ControllerOptions

@@ -8,9 +8,9 @@ from typing import Any, TypeVar, overload
 from asoreconcile.base.errors import check_is
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.base.threads import Threads
+from asoreconcile.base.tracing import Tracing
 from asoreconcile.cache.informer import Informer
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.observability.tracing import Tracing
 from asoreconcile.resources.informer import TypedInformer
 from asoreconcile.resources.typed_kind import HasMetadata
 from asoreconcile.runtime.builder import ControllerBuilder

@@ -22,8 +22,8 @@ from asoreconcile.base.objects import ObjectKey
 from asoreconcile.base.random_id import random_id
 from asoreconcile.base.reconcile_context import Context, running
 from asoreconcile.base.stop_signal import StopSignal
+from asoreconcile.base.tracing import Tracing
 from asoreconcile.observability.reconcile_metrics import ControllerMetrics, FailureCount
-from asoreconcile.observability.tracing import Tracing
 from asoreconcile.queue.workqueue import Item, WorkQueue
 from asoreconcile.runtime.reconciler import (
     Done,

@@ -32,7 +32,7 @@ from asoreconcile.azure.arm.credentials_federated import (
 from asoreconcile.azure.arm.credentials_identity_file import IdentityFile
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.clock import SystemClock
-from asoreconcile.observability.tracing import Tracing
+from asoreconcile.base.tracing import Tracing
 from asoreconcile.testing.http import HttpResponse, HttpsServer
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 

@@ -35,7 +35,7 @@ from asoreconcile.azure.arm.transport import CertificateBundleError, ca_bundle
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.errors import StoppedError
-from asoreconcile.observability.tracing import Tracing
+from asoreconcile.base.tracing import Tracing
 
 ID = "/subscriptions/s/resourceGroups/g"
 

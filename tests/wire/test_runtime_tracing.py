@@ -18,9 +18,9 @@ from asoreconcile import redaction
 from asoreconcile.base import extras, log, reconcile_context
 from asoreconcile.base.errors import TerminalError
 from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.tracing import Tracing
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS
-from asoreconcile.observability.tracing import Tracing
 from asoreconcile.runtime.reconciler import Result
 from asoreconcile.testing.kube import KubeServer
 

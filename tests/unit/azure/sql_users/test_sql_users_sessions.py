@@ -17,7 +17,7 @@ from asoreconcile.azure.sql_users.sessions import (
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import ObjectKey
-from asoreconcile.observability.tracing import Tracing
+from asoreconcile.base.tracing import Tracing
 from asoreconcile.testing.clock import FakeClock
 
 SERVER = DatabaseServer("db", 5432, "postgres")
