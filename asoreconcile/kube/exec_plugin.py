@@ -19,7 +19,6 @@ import attrs
 
 from asoreconcile.base.jsontext import dumps, loads
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.kube.cluster import KubeConfigError
 from asoreconcile.kube.errors import KubeCredentialError
 from asoreconcile.redaction import HIDDEN, know
 
@@ -32,7 +31,6 @@ _CLUSTER_FIELDS = (
     "server",
     "tls-server-name",
     "insecure-skip-tls-verify",
-    "certificate-authority-data",
     "proxy-url",
     "disable-compression",
 )
@@ -113,50 +111,68 @@ class ExecPlugin:
         return f": {text[-_MAX_STDERR:]}" if text else ""
 
 
+def check_entry(entry: JsonObject) -> None:
+    """Refuse a user's `exec` that kubectl refuses. Raises ValueError.
+
+    entry: with all its members, as `kubeconfig_file` reads it.
+    """
+    version = entry["apiVersion"]
+    if version not in _VERSIONS:
+        raise ValueError(f"apiVersion is none of {', '.join(_VERSIONS)}")
+    if not entry["command"]:
+        raise ValueError("command: there is no command")
+    if not all(one["name"] for one in entry["env"]):
+        raise ValueError("env: a variable has no name")
+    # Before v1 the mode could be left out.
+    modes = ("Never", "IfAvailable", "Always", *([""] * version.endswith("beta1")))
+    if entry["interactiveMode"] not in modes:
+        raise ValueError("interactiveMode is none of Never, IfAvailable, Always")
+
+
 def exec_plugin(
     entry: JsonObject, cluster: JsonObject, *, folder: Path, cluster_folder: Path
 ) -> ExecPlugin:
-    """The program of a user's `exec`. Raises KubeConfigError.
+    """The program of a user's `exec`, which `check_entry` took. Raises OSError for the
+    cluster's authority, ValueError without a terminal that it needs.
 
     cluster: the context's, for programs that request it. folder, cluster_folder: the
     folders of the files that define user and cluster.
     """
-    version = entry.get("apiVersion")
-    if version not in _VERSIONS:
-        raise KubeConfigError(f"exec: apiVersion is none of {', '.join(_VERSIONS)}")
-    command = str(entry.get("command") or "")
-    if not command:
-        raise KubeConfigError("exec: there is no command")
+    command = entry["command"]
     # With a path separator it is relative to the kubeconfig, without one it is on the
     # PATH.
     if os.sep in command:
         command = str(folder / command)
-    mode = entry.get("interactiveMode") or "IfAvailable"
+    mode = entry["interactiveMode"]
     terminal = mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
     if mode == "Always" and not terminal:
-        raise KubeConfigError(f"exec: {command} asks for a terminal to sign in at")
+        raise ValueError(f"{command} asks for a terminal to sign in at")
     spec: JsonObject = {"interactive": terminal}
-    if entry.get("provideClusterInfo"):
+    if entry["provideClusterInfo"]:
         spec["cluster"] = _cluster_info(cluster, cluster_folder)
     return ExecPlugin(
-        command=(shutil.which(command) or command, *map(str, entry.get("args") or ())),
-        environment={
-            str(item["name"]): str(item["value"]) for item in entry.get("env") or ()
+        command=(shutil.which(command) or command, *entry["args"]),
+        environment={one["name"]: one["value"] for one in entry["env"]},
+        info={
+            "apiVersion": entry["apiVersion"],
+            "kind": "ExecCredential",
+            "spec": spec,
         },
-        info={"apiVersion": version, "kind": "ExecCredential", "spec": spec},
-        hint=str(entry.get("installHint") or "").strip(),
+        hint=entry["installHint"].strip(),
         seconds=_INTERACTIVE_SECONDS if terminal else _SECONDS,
     )
 
 
 def _cluster_info(cluster: JsonObject, folder: Path) -> JsonObject:
-    info = {name: cluster[name] for name in _CLUSTER_FIELDS if name in cluster}
-    if "certificate-authority-data" not in info and "certificate-authority" in cluster:
-        content = (folder / str(cluster["certificate-authority"])).read_bytes()
-        info["certificate-authority-data"] = base64.b64encode(content).decode()
-    for extension in cluster.get("extensions") or ():
-        if extension.get("name") == _CONFIG:
-            info["config"] = extension.get("extension")
+    info = {name: cluster[name] for name in _CLUSTER_FIELDS if cluster[name]}
+    authority = cluster["certificate-authority-data"]
+    if file := cluster["certificate-authority"]:
+        authority = (folder / file).read_bytes()
+    if authority:
+        info["certificate-authority-data"] = base64.b64encode(authority).decode()
+    for extension in cluster["extensions"]:
+        if extension["name"] == _CONFIG:
+            info["config"] = extension["extension"]
     return info
 
 

@@ -1,36 +1,41 @@
-"""Kubeconfig files: merges several as kubectl does, and reads the current context.
+"""Kubeconfig files: the current context's cluster and user, used as kubectl uses them.
 
 This project itself handles what changes while the client runs: rotated token and
 certificate files, and plug-ins (`exec`, `auth-provider`). Only an `auth-provider` loads
 the `kubernetes` package, which brings pydantic and oauthlib along (`auth_provider`).
-No message quotes an entry, as entries contain keys and tokens.
+A refusal names the file, the entry and the member, and quotes no value that may be
+secret. Compared with clientcmd in `tests/contract/test_contract_clientcmd.py`.
 """
 
 import base64
-import os
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import attrs
-import yaml
 
 from asoreconcile.base import extras
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.tls import Pem
 from asoreconcile.kube.client_certificates import ClientCertificates
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.kube.exec_authenticator import ExecAuthenticator
-from asoreconcile.kube.exec_plugin import Credential, exec_plugin
+from asoreconcile.kube.exec_plugin import Credential, check_entry, exec_plugin
 from asoreconcile.kube.impersonation import impersonation_headers
+from asoreconcile.kube.kubeconfig_file import Entry, anonymous, read_files
 from asoreconcile.kube.token_file import TokenFile
-from asoreconcile.wire.trust import TlsTrust
+from asoreconcile.wire.destination import Proxy
+from asoreconcile.wire.trust import TlsTrust, checked_authorities
 
 DEFAULT = "~/.kube/config"
-_YAML: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_SERVER = re.compile(
+    r"https?://(?:[a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?"
+    r"(?:/(?:[^\x00-\x20\x7f%?#]|%[0-9a-f]{2})*)?",
+    re.IGNORECASE | re.ASCII,
+)
+_MAX_PORT = 65535
 
 
 def load(paths: str, *, clock: Clock) -> ClusterConfig:
@@ -41,67 +46,81 @@ def load(paths: str, *, clock: Clock) -> ClusterConfig:
     """
     try:
         return _load(paths, clock=clock)
-    except Exception as error:  # noqa: BLE001 - malformed files fail it in any way
+    except (AsoreconcileError, OSError) as error:
         raise KubeConfigError(
             f"no cluster configuration in {paths}: {_reason(error)}"
-        ) from None  # malformed content may contain keys
+        ) from None  # malformed files may contain keys
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong, without the entry it is wrong in."""
-    if isinstance(error, AsoreconcileError):
-        return str(error)
+    """Return what is wrong; of a file's error its path, and nothing of its content."""
     if isinstance(error, OSError):
         named = f": {error.filename}" if error.filename else ""
         return f"{error.strerror or type(error).__name__}{named}"
-    return "not a kubeconfig"
+    return str(error)
 
 
 def _load(paths: str, *, clock: Clock) -> ClusterConfig:
     context, user, cluster = _current(paths)
-    url = cluster.text("server").rstrip("/")
-    if not url:
-        raise KubeConfigError(
-            "the cluster names no server: set clusters[].cluster.server"
-        )
-    secure = urlsplit(url).scheme == "https"
-    certificates = _certificates(user, cluster) if secure else None
+    url = _server(cluster)
+    _check_proxy(cluster)
+    _check_user(user)
+    certificates = _certificates(user, cluster)
     config = ClusterConfig(
         url=url,
         trust=None,
-        authorization=partial(str, _header(user)),
-        server_name=cluster.text("tls-server-name") or None,
-        namespace=context.text("namespace") or "default",
-        proxy_url=cluster.text("proxy-url"),
-        impersonation=impersonation(user.value),
+        authorization=str,
+        server_name=cluster.members["tls-server-name"] or None,
+        namespace=context.members["namespace"] or "default",
+        proxy_url=cluster.members["proxy-url"],
+        impersonation=_impersonation(user),
     )
-    if certificates is not None:
-        config = attrs.evolve(
-            config,
-            trust=certificates.trust,
-            renew=certificates.renew,
-            generation=lambda: certificates.generation,
-        )
-    if user.value.get("auth-provider"):
-        # Here: it loads the package.
-        try:
-            extras.need("auth-provider", "the user's auth-provider")
-        except extras.MissingExtraError as error:
-            raise KubeConfigError(str(error)) from error
-        from asoreconcile.kube.auth_provider import ProvidedCredential
+    if not url.lower().startswith("https:"):
+        return config  # in the clear kubectl shows no credentials, and no plug-in runs
+    config = attrs.evolve(
+        config,
+        trust=certificates.trust,
+        renew=certificates.renew,
+        generation=lambda: certificates.generation,
+    )
+    return _signed_in(config, user, cluster, paths=paths, clock=clock)
 
-        return _with_plugin(config, ProvidedCredential(paths).run, clock)
+
+def _signed_in(
+    config: ClusterConfig, user: Entry, cluster: Entry, *, paths: str, clock: Clock
+) -> ClusterConfig:
+    """Add the user's credential; a plug-in runs only if the user has no other one."""
+    members = user.members
+    if members["auth-provider"]:
+        with _about(user, "auth-provider"):
+            extras.need("auth-provider", "the user's auth-provider")
+            # Here: it loads the package.
+            from asoreconcile.kube.auth_provider import ProvidedCredential
+
+            return _with_plugin(config, ProvidedCredential(paths).run, clock)
+    if members["tokenFile"] and members["username"]:
+        user.refuse("tokenFile: there is a username too; leave one out")
     if file := user.path("tokenFile"):
-        token = TokenFile(file, clock=clock)
-        return attrs.evolve(
-            config, authorization=token.authorization, renew=token.renew
-        )
-    # A token takes precedence over a plug-in, as with kubectl.
-    if (run := user.value.get("exec")) and not user.value.get("token"):
-        folders = {"folder": user.folder, "cluster_folder": cluster.folder}
-        return _with_plugin(
-            config, exec_plugin(run, cluster.value, **folders).run, clock
-        )
+        try:
+            token = TokenFile(file, clock=clock)
+        except (OSError, ValueError) as error:
+            if not members["token"]:
+                user.refuse(f"tokenFile: {_reason(error)}")
+        else:
+            return attrs.evolve(
+                config, authorization=token.authorization, renew=token.renew
+            )
+    if header := _header(user):
+        return attrs.evolve(config, authorization=partial(str, header))
+    if members["exec"] and not _has_certificate(user):
+        with _about(user, "exec"):
+            plugin = exec_plugin(
+                members["exec"],
+                cluster.members,
+                folder=user.file.parent,
+                cluster_folder=cluster.file.parent,
+            )
+            return _with_plugin(config, plugin.run, clock)
     return config
 
 
@@ -124,109 +143,147 @@ def _showing(renewed: ExecAuthenticator, trust: Callable[[], TlsTrust]) -> TlsTr
     return attrs.evolve(of_files, pair=renewed.pair or of_files.pair)
 
 
-@attrs.frozen
-class _Entry:
-    """A context, user or cluster, and the folder that its paths are relative to."""
-
-    value: JsonObject = attrs.field(factory=dict, repr=False)
-    folder: Path = Path()
-
-    def text(self, member: str) -> str:
-        """A string member; "" if missing. Raises KubeConfigError."""
-        value = self.value.get(member)
-        if value is not None and not isinstance(value, str):
-            raise KubeConfigError(f"{member} must be text")
-        return value or ""
-
-    def path(self, member: str) -> Path | None:
-        """A member with a file path. Raises KubeConfigError."""
-        name = self.text(member)
-        return self.folder / name if name else None
-
-    def pem(self, member: str) -> Path | bytes | None:
-        """The inline member (`-data`, which takes precedence), or a path.
-
-        Raises KubeConfigError.
-        """
-        if text := self.text(f"{member}-data"):
-            try:
-                return base64.b64decode("".join(text.split()), validate=True)
-            except ValueError:
-                raise KubeConfigError(f"{member}-data is no base64") from None
-        return None if f"{member}-data" in self.value else self.path(member)
-
-
-def _current(paths: str) -> tuple[_Entry, _Entry, _Entry]:
+def _current(paths: str) -> tuple[Entry, Entry, Entry]:
     """The current context, its user and its cluster. Raises KubeConfigError."""
-    files = list(_files(paths))
+    files = read_files(paths)
     if not files:
         raise KubeConfigError("no such file: set KUBECONFIG, or run in a cluster")
-    named = (config.get("current-context") for config, _ in files)
-    name = next((str(one) for one in named if one), "")
+    name = next((one.current_context for one in files if one.current_context), "")
     if not name:
         raise KubeConfigError("no current-context: run kubectl config use-context NAME")
-    context = _entry(files, "context", name)
+
+    def entry(kind: str, name: str) -> Entry | None:
+        found = (one.entries.get((kind, name)) for one in files)
+        return next((one for one in found if one is not None), None)
+
+    context = entry("context", name)
     if context is None:
         raise KubeConfigError(
             f"there is no context {name}: see kubectl config get-contexts"
         )
-    cluster = _entry(files, "cluster", context.text("cluster"))
+
+    user = entry("user", context.members["user"]) or anonymous(context)
+    cluster = entry("cluster", context.members["cluster"])
     if cluster is None:
-        raise KubeConfigError(
-            f"there is no cluster {context.text('cluster')}, which context {name} names"
+        context.refuse(
+            f"cluster: there is no cluster {context.members['cluster']}".rstrip()
         )
-    user = _entry(files, "user", context.text("user"))
-    return context, user or _Entry(), cluster
+    return context, user, cluster
 
 
-def _files(paths: str) -> Iterator[tuple[JsonObject, Path]]:
-    for name in filter(None, paths.split(os.pathsep)):
-        path = Path(name).expanduser().absolute()
-        if not path.exists():
-            continue  # as in kubectl: KUBECONFIG may name missing files
-        with path.open("rb") as file:
-            config = yaml.load(file, Loader=_YAML)  # noqa: S506 - a safe one
-        if not isinstance(config, dict):
-            raise KubeConfigError(f"{path} is empty or no kubeconfig")
-        yield config, path.parent
+def _server(cluster: Entry) -> str:
+    """The API server's URL, without a query. Raises KubeConfigError."""
+    url = str(cluster.members["server"])
+    if not url:
+        cluster.refuse("server: the cluster names no server: set it to https://...")
+    found = _SERVER.fullmatch(url.partition("#")[0].partition("?")[0])
+    if found is None or not 0 < int(found[1] or 1) <= _MAX_PORT:
+        cluster.refuse("server: expected https://HOST[:PORT][/PATH]")
+    return found[0].rstrip("/")
 
 
-def _entry(files: list[tuple[JsonObject, Path]], kind: str, name: str) -> _Entry | None:
-    for config, folder in files:
-        for one in config.get(f"{kind}s") or ():
-            if one["name"] == name:
-                return _Entry(dict(one.get(kind) or {}), folder)
-    return None
+def _check_proxy(cluster: Entry) -> None:
+    """Raises KubeConfigError."""
+    url = cluster.members["proxy-url"]
+    if not url:
+        return
+    try:
+        if "://" not in url:
+            raise ValueError("it names no scheme: use http://, https:// or socks5://")
+        Proxy.of(url)
+    except ValueError as error:
+        cluster.refuse(f"proxy-url: {error}")
 
 
-def impersonation(user: JsonObject) -> tuple[tuple[str, str], ...]:
-    """The impersonation headers of a user. Raises KubeConfigError."""
-    name = str(user.get("as") or "")
-    groups, extra = user.get("as-groups") or (), user.get("as-user-extra") or {}
-    uid = str(user.get("as-uid") or "")
-    if not name:
-        if groups or extra or uid:
-            raise KubeConfigError("as-groups, as-uid or as-user-extra without as")
-        return ()
-    return impersonation_headers(name, groups=groups, uid=uid, extra=extra)
+def _check_user(user: Entry) -> None:
+    """Refuse what kubectl refuses of a user. Raises KubeConfigError."""
+    members = user.members
+    has_basic = bool(members["username"] or members["password"])
+    if members["token"] and has_basic:
+        user.refuse("token: there is a username or password too; leave one out")
+    for member in ("token", "as", "as-uid"):
+        _check_header(user, member, members[member])
+    for group in members["as-groups"]:
+        _check_header(user, "as-groups", group)
+    for name, values in members["as-user-extra"].items():
+        for value in (name, *values):
+            _check_header(user, "as-user-extra", value)
+    if plugin := members["exec"]:
+        if members["auth-provider"]:
+            user.refuse("exec: there is an auth-provider too; leave one out")
+        with _about(user, "exec"):
+            check_entry(plugin)
 
 
-def _certificates(user: _Entry, cluster: _Entry) -> ClientCertificates:
-    certificate = user.pem("client-certificate")
-    return ClientCertificates(
-        authority=cluster.pem("certificate-authority"),
-        pair=None if certificate is None else (certificate, user.pem("client-key")),
-        # insecure-skip-tls-verify in the file is the user's decision
-        verify=not cluster.value.get("insecure-skip-tls-verify"),
+def _check_header(user: Entry, member: str, value: str) -> None:
+    if not value.isascii() or not (value.isprintable() or not value):
+        user.refuse(f"{member}: it must be ASCII, without line breaks")
+
+
+def _impersonation(user: Entry) -> tuple[tuple[str, str], ...]:
+    members = user.members
+    uid, groups, extra = (
+        members[name] for name in ("as-uid", "as-groups", "as-user-extra")
+    )
+    if members["as"]:
+        return impersonation_headers(members["as"], groups=groups, uid=uid, extra=extra)
+    if groups or extra or uid:
+        user.refuse("as-groups, as-uid or as-user-extra without as")
+    return ()
+
+
+def _has_certificate(user: Entry) -> bool:
+    return bool(
+        user.members["client-certificate"] or user.members["client-certificate-data"]
     )
 
 
-def _header(user: _Entry) -> str:
-    """The `Authorization` header from the file itself, or ""."""
-    if token := user.text("token"):
+def _pem(entry: Entry, member: str) -> Pem | None:
+    """A member that is in the file itself (`-data`), or a path to it."""
+    data, path = entry.members[f"{member}-data"], entry.path(member)
+    if data and path:
+        entry.refuse(f"{member}-data: there is {member} too; leave one out")
+    return data or path
+
+
+def _certificates(user: Entry, cluster: Entry) -> ClientCertificates:
+    authority = _pem(cluster, "certificate-authority")
+    is_insecure = cluster.members["insecure-skip-tls-verify"]
+    if authority is not None and is_insecure:
+        cluster.refuse(
+            "insecure-skip-tls-verify: there is a certificate-authority too; leave one "
+            "out"
+        )
+    pair = None
+    if _has_certificate(user):
+        certificate, key = _pem(user, "client-certificate"), _pem(user, "client-key")
+        if certificate is None or key is None:
+            user.refuse("client-key: it is missing, and client-certificate needs it")
+        pair = certificate, key
+    if authority is not None:
+        with _about(cluster, "certificate-authority"):
+            checked_authorities(authority)
+    with _about(user, "client-certificate"):
+        return ClientCertificates(
+            authority=authority, pair=pair, verify=not is_insecure
+        )
+
+
+@contextmanager
+def _about(entry: Entry, member: str) -> Iterator[None]:
+    """Say where the cause of an error is. Raises KubeConfigError."""
+    try:
+        yield
+    except (AsoreconcileError, OSError, ValueError, ImportError) as error:
+        entry.refuse(f"{member}: {_reason(error)}")
+
+
+def _header(user: Entry) -> str:
+    """The `Authorization` header that the file itself has, or ""."""
+    members = user.members
+    if token := members["token"]:
         return f"Bearer {token}"
-    name, password = user.text("username"), user.text("password")
-    if not (name and password):
+    if not members["username"]:
         return ""
-    pair = f"{name}:{password}".encode()
+    pair = f"{members['username']}:{members['password']}".encode()
     return f"Basic {base64.b64encode(pair).decode()}"

@@ -77,11 +77,16 @@ class TypedWrites(Writes):
         dry_run: bool = False,
     ) -> T: ...
     def replace(self, resource: Any, obj: Any, **options: Any) -> Any:
-        """Replace an object, at its resource version. As `Writes.replace`."""
+        """Replace an object, at its resource version. As `Writes.replace`.
+
+        Raises ValueError for a typed object that lacks fields of the one that was read
+        (`TypedKind.encode_whole`).
+        """
         if not isinstance(resource, type):
             return super().replace(resource, obj, **options)
         kind: TypedKind[Any] = kind_of(resource)
-        return kind.decode(super().replace(kind.resource, kind.encode(obj), **options))
+        whole = kind.encode_whole(obj)
+        return kind.decode(super().replace(kind.resource, whole, **options))
 
     @overload
     def patch(

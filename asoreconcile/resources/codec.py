@@ -20,7 +20,7 @@ from asoreconcile.resources.class_fields import (
     fields_of,
     is_field_class,
 )
-from asoreconcile.resources.kept_fields import KeptFields, keep, kept_of
+from asoreconcile.resources.kept_fields import KeptFields, keep, keep_in_copies, kept_of
 from asoreconcile.resources.value_codecs import (
     Decode,
     Encode,
@@ -138,6 +138,7 @@ def _compiled(kind: type, compiling: dict[type, _Holder]) -> Codec[Any]:
             message = f"{kind.__name__}.{field.attribute}: {error}"
             raise ResourceError(message) from None
     _require_weak_references(kind)
+    keep_in_copies(kind)
     holder.made = Codec(kind, _reader(kind, plans), _writer(plans))
     return holder.made
 
@@ -249,9 +250,7 @@ def _writer(plans: list[_Plan]) -> Encode:
             plan.omits,
             plan.omits_falsy,
             plan.default,
-            # Null is written if no value means something else.
-            plan.field.default is None
-            or (plan.field.is_optional and plan.default is not None),
+            plan.field.default is None,
         )
         for plan in plans
     ]
@@ -300,7 +299,7 @@ def _require_weak_references(kind: type) -> None:
 
 
 def default_of(field: ClassField) -> Any:
-    """Return the encoded default of a field; None if it has no default or no value."""
+    """What is written of a field's default; None where it has none, or has no value."""
     if field.default is None or (value := field.default()) is None:
         return None
     write = value_codec(field.type, _nested).write

@@ -25,9 +25,8 @@ from asoreconcile.resources.class_fields import (
     is_field_class,
 )
 from asoreconcile.resources.codec import codec_of
-from asoreconcile.resources.kept_fields import keep, kept_of
+from asoreconcile.resources.kept_fields import NOTHING_KEPT, keep, kept_of
 from asoreconcile.resources.metadata import ObjectMeta
-from asoreconcile.resources.schema import object_schema
 from asoreconcile.resources.typed_kind import ATTRIBUTE, TypedKind
 
 _API_VERSION = re.compile(r"(?:([a-z0-9]([-a-z0-9]*[a-z0-9])?\.?)+/)?v[a-z0-9]+")
@@ -121,7 +120,8 @@ def resource(
 def evolve(instance: C, /, **changes: Any) -> C:
     """A copy with changed values, like `attrs.evolve`, for all supported classes.
 
-    Keeps fields that the class does not define; other ways to copy lose them.
+    Keeps fields that the class does not define, as `copy`, `deepcopy` and `pickle` do;
+    other ways to copy lose them, and `replace` refuses such a copy.
     changes: by constructor argument name.
     """
     given = {
@@ -130,7 +130,7 @@ def evolve(instance: C, /, **changes: Any) -> C:
     }
     made = type(instance)(**(given | changes))
     kept = kept_of(instance)
-    if kept.unknown or kept.stated or kept.absent:
+    if kept is not NOTHING_KEPT:
         keep(made, kept)
     return made
 
@@ -145,4 +145,3 @@ def _check(cls: type) -> None:
                 f"{cls.__name__}.{fields[name].attribute}: {name} is @resource's to say"
             )
     codec_of(cls)
-    object_schema(cls)

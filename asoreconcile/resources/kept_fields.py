@@ -3,11 +3,15 @@
 These are fields that the class does not define, and which of its fields were present
 though empty, or absent though they have a default. They are kept outside the instance,
 by its identity and for its lifetime, as classes with slots accept no attributes. Most
-objects have nothing to keep, and cost nothing. Safe from any thread.
+nested objects have nothing to keep, and cost nothing. `copy`, `deepcopy`, `pickle` and
+pydantic's `model_copy` take kept fields along; constructors, and so `attrs.evolve`, do
+not. Safe from any thread.
 """
 
+import copyreg
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from functools import wraps
 from typing import Any
 from weakref import ref
 
@@ -20,12 +24,13 @@ _NONE: frozenset[str] = frozenset()
 class KeptFields:
     """unknown: undefined fields by their JSON names. stated: names of fields that were
     present with an empty value. absent: names of fields that were absent and got their
-    default.
+    default. document: the document as it was read, if the instance is a whole object.
     """
 
     unknown: dict[str, Any]
     stated: AbstractSet[str] = _NONE
     absent: AbstractSet[str] = _NONE
+    document: dict[str, Any] | None = None
 
 
 NOTHING_KEPT = KeptFields({})
@@ -52,3 +57,45 @@ def kept_of(instance: object) -> KeptFields:
     if found is None or found[0]() is not instance:
         return NOTHING_KEPT
     return found[1]
+
+
+def keep_in_copies(kind: type) -> None:
+    """Let copies and pickles of a class's instances keep what the instances keep."""
+    copyreg.pickle(kind, _reduced)
+    for name in ("__copy__", "__deepcopy__"):  # pydantic's, or the class's own
+        made = getattr(kind, name, None)
+        if made is not None and not hasattr(made, "keeps"):
+            setattr(kind, name, _keeping(made))
+
+
+def _keeping(copied: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a method that copies an instance."""
+
+    @wraps(copied)
+    def method(instance: Any, *arguments: Any, **options: Any) -> Any:
+        made = copied(instance, *arguments, **options)
+        kept = kept_of(instance)
+        if kept is not NOTHING_KEPT and type(made) is type(instance):
+            keep(made, kept)
+        return made
+
+    method.keeps = True  # type: ignore[attr-defined]  # so that it is wrapped once
+    return method
+
+
+def _reduced(instance: Any) -> tuple[Any, ...]:
+    """Return the result of `__reduce_ex__`, with the kept fields of the instance."""
+    make, arguments, *rest = instance.__reduce_ex__(4)
+    kept = kept_of(instance)
+    if kept is NOTHING_KEPT:
+        return (make, arguments, *rest)
+    return (_restored, (kept, make, arguments), *rest)
+
+
+def _restored(
+    kept: KeptFields, make: Callable[..., Any], arguments: tuple[Any, ...]
+) -> Any:
+    made = make(*arguments)
+    keep(made, kept)
+    keep_in_copies(type(made))  # another process may copy it before it decodes one
+    return made

@@ -43,6 +43,7 @@ class TypedKind(Generic[C]):
         afterwards. Raises ObjectDecodeError, which names the object and the field.
         """
         from asoreconcile.resources.codec import ObjectDecodeError
+        from asoreconcile.resources.kept_fields import KeptFields, keep, kept_of
 
         stated = document.pop("apiVersion", None), document.pop("kind", None)
         mine = self.resource.api_version, self.resource.kind
@@ -50,12 +51,37 @@ class TypedKind(Generic[C]):
             if said not in (None, own):
                 raise ObjectDecodeError(f"{self.cls.__name__}: is {own}, not {said}")
         try:
-            return self._codec.decode(document)
+            made = self._codec.decode(document)
         except ObjectDecodeError as error:
             meta = document.get("metadata")
             named = meta if isinstance(meta, dict) else {}
             key = f"{named.get('namespace', '')}/{named.get('name', '')}".strip("/")
             raise ObjectDecodeError(f"{key}: {error}" if key else str(error)) from None
+        kept = kept_of(made)
+        keep(made, KeptFields(kept.unknown, kept.stated, kept.absent, document))
+        return made
+
+    def encode_whole(self, instance: C) -> JsonObject:
+        """Encode an object that is to replace the server's.
+
+        Raises ValueError if fields that the class does not define would be lost: for a
+        copy that does not keep them (`kept_fields`), or with such a copy in it.
+        """
+        from asoreconcile.resources.kept_fields import kept_of
+        from asoreconcile.resources.unknown_fields import lost_unknown
+
+        made = self.encode(instance)
+        before = kept_of(instance).document
+        lost = ["all of them"] if before is None else []
+        lost += lost_unknown(self.cls, before or {}, made)
+        if lost:
+            raise ValueError(
+                f"{self.cls.__name__}: a replace would delete fields that the class "
+                f"does not define ({', '.join(lost)}): attrs.evolve, "
+                "dataclasses.replace and constructors do not keep them; use update, or "
+                "change the object that was read or a copy by asoreconcile.evolve"
+            )
+        return made
 
     def encode(self, instance: C) -> JsonObject:
         """Encode the object as a new dict for the server."""

@@ -1,4 +1,4 @@
-"""Copies the fields that a class does not define into a copy that lost them.
+"""Finds fields that a class does not define and a copy has lost, or restores them.
 
 `attrs.evolve`, `dataclasses.replace` and constructors lose the kept fields of an
 instance (`kept_fields`). Code that uses them does not mean to delete fields it cannot
@@ -42,6 +42,39 @@ def carry_unknown(cls: type, before: JsonObject, after: JsonObject) -> None:
         for old, new in _pairs(inner, before.get(name), after.get(name)):
             if isinstance(old, dict) and isinstance(new, dict):
                 carry_unknown(inner.cls, old, new)
+
+
+def lost_unknown(
+    cls: type, before: JsonObject, after: JsonObject, path: str = ""
+) -> Iterator[str]:
+    """Find the fields of `before` that the class does not define and `after` lacks.
+
+    Objects that were removed on purpose are not missed. An item of a list without keys
+    counts as changed by a copy if it was not in the list before.
+    """
+    known, nested = _shape(cls)
+    for name in before:
+        if name not in known and name not in after:
+            yield f"{path}.{name}"
+    for name, inner in nested.items():
+        old, new = before.get(name), after.get(name)
+        here = f"{path}.{name}"
+        for one, other in _pairs(inner, old, new):
+            if isinstance(one, dict) and isinstance(other, dict):
+                yield from lost_unknown(inner.cls, one, other, here)
+        unkeyed = inner.form == "list" and not inner.keys
+        if unkeyed and isinstance(old, list) and isinstance(new, list):
+            whole = [one for one in old if _has_unknown(inner.cls, one)]
+            others = [one for one in new if not _has_unknown(inner.cls, one)]
+            if len(whole) > len(new) - len(others) and any(
+                one not in old for one in others
+            ):
+                yield f"{here}[]"
+
+
+def _has_unknown(cls: type, document: Any) -> bool:
+    """Return whether an object has a field that its class does not define."""
+    return isinstance(document, dict) and any(lost_unknown(cls, document, {}))
 
 
 def _pairs(inner: NestedClass, old: Any, new: Any) -> Iterator[tuple[Any, Any]]:

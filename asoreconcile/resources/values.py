@@ -39,15 +39,23 @@ _SUFFIXES: dict[str, Decimal] = {
 
 
 class StatedTime(datetime):
-    """A parsed time with its original text."""
+    """A parsed time with its original text, which copies and pickles keep."""
 
     text: str
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        """Make it again by the text."""
+        return parse_time, (time_text(self),)
 
 
 class StatedDuration(timedelta):
-    """A parsed duration with its original text."""
+    """A parsed duration with its original text, which copies and pickles keep."""
 
     text: str
+
+    def __reduce__(self) -> Any:
+        """Make it again by the text."""
+        return parse_duration_text, (duration_text(self),)
 
 
 def parse_time(text: str) -> datetime:

@@ -9,13 +9,15 @@ import pycurl
 from asoreconcile.redaction import know
 
 _PORTS = {"http": 80, "https": 443}
+_PROXY_PORTS = {**_PORTS, "socks5": 1080, "socks5h": 1080}
 _ADDRESS_NOWHERE = "127.0.0.1"
 
 
 @attrs.frozen
 class Proxy:
-    """An HTTP proxy: it forwards plain requests, and opens a tunnel for TLS. Its user
-    and password are sent only to it.
+    """A proxy. One for HTTP forwards plain requests, and opens a tunnel for TLS; one
+    for SOCKS opens a tunnel for both, and resolves the server's name. Its user and
+    password are sent only to it.
     """
 
     scheme: str
@@ -26,24 +28,31 @@ class Proxy:
 
     @classmethod
     def of(cls, url: str) -> Self:
-        """`http[s]://[user[:password]@]host[:port]`. Raises ValueError, which does not
-        quote it.
+        """`SCHEME://[user[:password]@]host[:port]`, the scheme http, https, socks5 or
+        socks5h; http without one. Raises ValueError, which does not quote it.
         """
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
             port = parts.port
         except ValueError:
             raise ValueError("it is no URL") from None
-        if parts.scheme not in _PORTS:
-            raise ValueError(f"its scheme is {parts.scheme}: use http:// or https://")
+        if parts.scheme not in _PROXY_PORTS:
+            raise ValueError(
+                f"its scheme is {parts.scheme}: use http://, https:// or socks5://"
+            )
         if not parts.hostname:
             raise ValueError("it names no host")
         user, password = unquote(parts.username or ""), unquote(parts.password or "")
         if password:
             know(password)
         # Without a port, the scheme's default: people always write 3128 and 8080.
-        port = port or _PORTS[parts.scheme]
+        port = port or _PROXY_PORTS[parts.scheme]
         return cls(parts.scheme, parts.hostname, port, user, password)
+
+    @property
+    def forwards(self) -> bool:
+        """Return whether the proxy is told the URL of each request without TLS."""
+        return self.scheme in _PORTS
 
 
 @attrs.frozen
@@ -94,7 +103,7 @@ class Destination:
         """The target in the request line: a proxy without a tunnel needs the whole
         URL.
         """
-        if self.proxy is not None and not self.is_secure:
+        if self.proxy is not None and self.proxy.forwards and not self.is_secure:
             return f"{self.scheme}://{self.authority}{path}"
         return path
 
@@ -126,7 +135,9 @@ class Destination:
             curl.setopt(pycurl.PROXY, "")
             return
         proxy = self.proxy
-        curl.setopt(pycurl.PROXY, f"{proxy.scheme}://{_bracketed(hop)}:{hop_port}")
+        # As Go's clients, libcurl leaves the server's name to a SOCKS proxy.
+        scheme = proxy.scheme if proxy.forwards else "socks5h"
+        curl.setopt(pycurl.PROXY, f"{scheme}://{_bracketed(hop)}:{hop_port}")
         if proxy.user or proxy.password:
             curl.setopt(pycurl.PROXYAUTH, pycurl.HTTPAUTH_BASIC)
             curl.setopt(pycurl.PROXYUSERNAME, proxy.user)

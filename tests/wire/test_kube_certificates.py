@@ -209,10 +209,10 @@ def test_a_key_inside_a_kubeconfig_is_used_and_never_on_disk(tmp_path, temporary
     assert list(temporary.iterdir()) == []
 
 
-def test_a_key_inside_goes_before_its_file_and_with_a_certificates(tmp_path, temporary):
+def test_a_key_inside_goes_with_a_certificates_file(tmp_path, temporary):
     pair = client_pair("mixed")
     (tmp_path / "tls.crt").write_bytes(pair[0])
-    user = {"client-certificate": "tls.crt", "client-key": "not there"}
+    user = {"client-certificate": "tls.crt"}
     with asking_for_certificates(tmp_path, pair[0]) as url:
         path = written_kubeconfig(tmp_path, url, pair, **user)
         written = json.loads(path.read_text())

@@ -396,10 +396,35 @@ def test_paths_start_at_the_file_that_names_them(server, tmp_path):
 @pytest.mark.parametrize(
     ("part", "changes", "says"),
     [
-        ("cluster", {"server": None}, "the cluster names no server: set clusters"),
-        ("cluster", {"server": 7}, "server must be text"),
-        ("context", {"cluster": "other"}, "no cluster other, which context .* names"),
-        ("cluster", {"certificate-authority-data": "%"}, "is no base64"),
+        (
+            "cluster",
+            {"server": None},
+            "cluster embedded: server: the cluster names no server",
+        ),
+        ("cluster", {"server": 7}, "cluster embedded: server must be text"),
+        ("cluster", {"server": "a.example:6443"}, "cluster embedded: server: expected"),
+        (
+            "cluster",
+            {"insecure-skip-tls-verify": "false"},
+            "cluster embedded: insecure-skip-tls-verify must be true or false",
+        ),
+        (
+            "user",
+            {"tokenFile": "none", "token": None},
+            "user admin: tokenFile: No such",
+        ),
+        ("user", {"username": "u"}, "user admin: token: there is a username"),
+        ("user", {"exec": {"command": 1}}, "user admin: exec: command must be text"),
+        (
+            "context",
+            {"cluster": "other"},
+            "context embedded: cluster: there is no cluster other",
+        ),
+        (
+            "cluster",
+            {"certificate-authority-data": "%"},
+            "certificate-authority-data must be base64",
+        ),
         (
             "cluster",
             {"certificate-authority-data": None, "certificate-authority": "none"},
@@ -413,7 +438,21 @@ def test_what_is_wrong_with_a_kubeconfig_is_said(server, tmp_path, part, changes
         load(path)
 
 
-def test_a_kubeconfig_may_have_a_user_name_and_a_password(server, tmp_path):
-    user = {"token": None, "username": "u", "password": "p:w"}
+@pytest.mark.parametrize(
+    ("user", "header"),
+    [
+        ({"token": None, "username": "u", "password": "p:w"}, "Basic dTpwOnc="),
+        ({"token": None, "username": "u"}, "Basic dTo="),
+        ({"token": "t", "tokenFile": "none"}, "Bearer t"),
+        ({"token": None, "password": "p"}, ""),
+    ],
+)
+def test_a_user_signs_in_as_with_kubectl(server, tmp_path, user, header):
     config = load(written(server, tmp_path / "kubeconfig", user=user))
-    assert config.authorization() == "Basic dTpwOnc="
+    assert config.authorization() == header
+
+
+def test_cl7_an_empty_file_among_several_is_nothing(server, tmp_path):
+    (tmp_path / "empty").touch()
+    paths = [str(tmp_path / "empty"), written(server, tmp_path / "kubeconfig")]
+    assert "default" in names(load(os.pathsep.join(paths)))

@@ -452,7 +452,7 @@ def test_a_proxy_that_refuses_has_sent_nothing_on(authority):
 
 
 @pytest.mark.parametrize(
-    "url", ["socks5://a", "http://me:canary@", "http://me:canary@a:x", "ftp://a"]
+    "url", ["socks4://a", "http://me:canary@", "http://me:canary@a:x", "ftp://a"]
 )
 def test_what_is_no_proxy_is_refused_without_its_password(url):
     with pytest.raises(ValueError, match=r".") as caught:
