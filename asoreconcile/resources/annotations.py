@@ -88,6 +88,10 @@ class Schema:
     nullable: bool = False
     items: "Schema | None" = None
 
+    def __hash__(self) -> int:
+        """Hash what is never a list: types in a union are hashed with their notes."""
+        return hash((self.name, self.minimum, self.maximum, self.pattern, self.format))
+
 
 @attrs.frozen
 class OmitEmpty:

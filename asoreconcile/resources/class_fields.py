@@ -1,17 +1,22 @@
 """Reads the fields of a class of attrs, dataclasses or pydantic.
 
 pydantic is not a dependency and need not be installed: its models are recognized by
-their attributes. Its constraint types are read too.
+their attributes.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Optional, Union, get_args, get_origin, get_type_hints
 
 import attrs
 
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.resources.annotations import Schema
+from asoreconcile.resources.foreign_constraints import (
+    InexpressibleError,
+    understood_all,
+)
 
 
 class ResourceError(AsoreconcileError):
@@ -44,8 +49,13 @@ class ClassField:
 
     @property
     def nullable(self) -> bool:
-        """Whether null is allowed."""
-        return self.type is Any or type(None) in get_args(self.type)
+        """Return whether null is allowed."""
+        return self.type is Any or self.is_optional
+
+    @property
+    def is_optional(self) -> bool:
+        """Return whether the type names None."""
+        return type(None) in get_args(self.type)
 
     def schema(self) -> Schema | None:
         """The field's `Schema`, if any."""
@@ -66,7 +76,7 @@ def fields_of(kind: type) -> tuple[ClassField, ...]:
     defined yet.
     """
     hints = get_type_hints(kind, include_extras=True)
-    found = tuple(_made(one, hints) for one in _raw_fields(kind))
+    found = tuple(_made(kind, one, hints) for one in _raw_fields(kind))
     names: dict[str, str] = {}
     for one in found:
         other = names.setdefault(one.json_name, one.attribute)
@@ -79,18 +89,28 @@ def fields_of(kind: type) -> tuple[ClassField, ...]:
 
 
 def unwrapped(hint: Any) -> tuple[Any, list[Any]]:
-    """A type without `Annotated`, `NewType` and aliases, and their notes."""
+    """A type without `Annotated`, `NewType` and aliases, and their notes.
+
+    Raises ResourceError for a constraint that no schema can express.
+    """
     notes: list[Any] = []
     while True:
         if get_origin(hint) is Annotated:
             hint, *said = get_args(hint)
-            notes += said
+            notes += _understood(said)
         elif hasattr(hint, "__supertype__"):
             hint = hint.__supertype__
         elif hasattr(hint, "__value__") and not isinstance(hint, type):
             hint = hint.__value__  # `type Name = ...`
         else:
             return hint, notes
+
+
+def _understood(notes: Sequence[Any]) -> list[Any]:
+    try:
+        return list(understood_all(notes))
+    except InexpressibleError as error:
+        raise ResourceError(str(error)) from None
 
 
 @attrs.frozen
@@ -102,12 +122,28 @@ class _RawField:
     notes: Sequence[Any] = ()
 
 
-def _made(raw: _RawField, hints: dict[str, Any]) -> ClassField:
-    kind, notes = unwrapped(hints.get(raw.attribute, Any))
-    notes += [one for one in raw.notes if one not in notes]
+def _made(cls: type, raw: _RawField, hints: dict[str, Any]) -> ClassField:
+    try:
+        kind, notes = _without_inner_notes(*unwrapped(hints.get(raw.attribute, Any)))
+        notes += [one for one in _understood(raw.notes) if one not in notes]
+    except ResourceError as error:
+        raise ResourceError(f"{cls.__name__}.{raw.attribute}: {error}") from None
     said = (one.name for one in notes if isinstance(one, Schema) and one.name)
     name = next(said, "") or raw.alias or camel_case(raw.attribute)
     return ClassField(raw.attribute, raw.argument, name, kind, notes, raw.default)
+
+
+def _without_inner_notes(kind: Any, notes: list[Any]) -> tuple[Any, list[Any]]:
+    """Return `Annotated[int, X] | None` as `int | None` with the note X, as no note
+    says anything of null.
+    """
+    if get_origin(kind) not in (Union, types.UnionType):
+        return kind, notes
+    choices = [one for one in get_args(kind) if one is not type(None)]
+    if len(choices) != 1 or len(get_args(kind)) == 1:
+        return kind, notes
+    inner, said = unwrapped(choices[0])
+    return Optional[inner], [*notes, *said]  # noqa: UP045 - not all types have `|`
 
 
 def camel_case(name: str) -> str:
@@ -119,10 +155,12 @@ def camel_case(name: str) -> str:
 def _raw_fields(kind: type) -> Iterator[_RawField]:
     if attrs.has(kind):
         yield from _attrs_fields(kind)
+    elif (fields := vars(kind).get("__pydantic_fields__")) is not None:
+        yield from _model_fields(kind, fields)
     elif dataclasses.is_dataclass(kind):
         yield from _dataclass_fields(kind)
     else:
-        yield from _model_fields(kind)
+        yield from _model_fields(kind, kind.model_fields)  # type: ignore[attr-defined]  # `_is_model`
 
 
 def _attrs_fields(kind: type) -> Iterator[_RawField]:
@@ -154,42 +192,36 @@ def _dataclass_fields(kind: type) -> Iterator[_RawField]:
         yield _RawField(one.name, one.name, default)
 
 
-def _model_fields(kind: Any) -> Iterator[_RawField]:
-    for name, one in kind.model_fields.items():
+def _model_fields(kind: type, fields: Mapping[str, Any]) -> Iterator[_RawField]:
+    """Return the fields of one of pydantic's classes."""
+    if getattr(kind, "__pydantic_root_model__", False):
+        raise ResourceError(f"{kind.__name__}: a RootModel has no fields")
+    for name, one in fields.items():
         default: Callable[[], Any] | None = None
         if not one.is_required():
+            if getattr(one, "default_factory_takes_validated_data", False):
+                raise ResourceError(
+                    f"{kind.__name__}.{name}: a default that takes the object is made "
+                    "before there is one"
+                )
             default = one.default_factory or _constant(one.default)
-        notes = [note for note in map(_of_model_note, one.metadata) if note]
-        if one.description:
-            notes.append(one.description)
-        yield _RawField(name, one.alias or name, default, one.alias or "", notes)
+        notes = [*one.metadata, *([one.description] if one.description else ())]
+        alias = _alias(kind, name, one)
+        yield _RawField(name, alias or name, default, alias, notes)
 
 
-# pydantic's constraints (those of annotated_types, and its own for patterns), by the
-# attribute that each of them has.
-_MODEL_NOTES = {
-    "ge": "minimum",
-    "le": "maximum",
-    "multiple_of": "multiple_of",
-    "min_length": "min_length",
-    "max_length": "max_length",
-    "pattern": "pattern",
-}
-
-
-def _of_model_note(note: Any) -> Any:
-    if isinstance(note, Schema | str):
-        return note
-    said: dict[str, Any] = {
-        ours: value
-        for theirs, ours in _MODEL_NOTES.items()
-        if (value := getattr(note, theirs, None)) is not None
-    }
-    if (low := getattr(note, "gt", None)) is not None:
-        said |= {"minimum": low, "exclusive_minimum": True}
-    if (high := getattr(note, "lt", None)) is not None:
-        said |= {"maximum": high, "exclusive_maximum": True}
-    return Schema(**said) if said else None
+def _alias(kind: type, name: str, field: Any) -> str:
+    """Return the one name that pydantic reads and writes a field by, or ""."""
+    stated = (field.alias, field.validation_alias, field.serialization_alias)
+    if not any(stated):
+        return ""
+    # The constructor takes the one that is validated.
+    if isinstance(read := field.validation_alias, str) and stated[2] in (None, read):
+        return read
+    raise ResourceError(
+        f"{kind.__name__}.{name}: a field is read and written by one name: give it one "
+        "alias for both, or Schema(name=...)"
+    )
 
 
 def _is_model(kind: type) -> bool:

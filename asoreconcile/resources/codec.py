@@ -250,7 +250,9 @@ def _writer(plans: list[_Plan]) -> Encode:
             plan.omits,
             plan.omits_falsy,
             plan.default,
-            plan.field.default is None,
+            # Null is written if no value means something else.
+            plan.field.default is None
+            or (plan.field.is_optional and plan.default is not None),
         )
         for plan in plans
     ]
@@ -299,7 +301,7 @@ def _require_weak_references(kind: type) -> None:
 
 
 def default_of(field: ClassField) -> Any:
-    """What is written of a field's default; None where it has none, or has no value."""
+    """Return the encoded default of a field; None if it has no default or no value."""
     if field.default is None or (value := field.default()) is None:
         return None
     write = value_codec(field.type, _nested).write

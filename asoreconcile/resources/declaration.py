@@ -27,6 +27,7 @@ from asoreconcile.resources.class_fields import (
 from asoreconcile.resources.codec import codec_of
 from asoreconcile.resources.kept_fields import NOTHING_KEPT, keep, kept_of
 from asoreconcile.resources.metadata import ObjectMeta
+from asoreconcile.resources.schema import object_schema
 from asoreconcile.resources.typed_kind import ATTRIBUTE, TypedKind
 
 _API_VERSION = re.compile(r"(?:([a-z0-9]([-a-z0-9]*[a-z0-9])?\.?)+/)?v[a-z0-9]+")
@@ -145,3 +146,4 @@ def _check(cls: type) -> None:
                 f"{cls.__name__}.{fields[name].attribute}: {name} is @resource's to say"
             )
     codec_of(cls)
+    object_schema(cls)

@@ -23,8 +23,9 @@ from asoreconcile.resources.class_fields import (
 )
 from asoreconcile.resources.codec import default_of
 from asoreconcile.resources.descriptions import description_of, field_description
+from asoreconcile.resources.foreign_constraints import Constraint
 from asoreconcile.resources.metadata import ObjectMeta
-from asoreconcile.resources.schema_keywords import apply_keywords
+from asoreconcile.resources.schema_keywords import OF_ONE_TYPE, apply_keywords
 from asoreconcile.resources.value_codecs import LISTS, MAPS, union_of
 from asoreconcile.resources.values import Quantity
 from asoreconcile.resources.violations import violations
@@ -34,6 +35,7 @@ QUANTITY_PATTERN = (
     r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 )
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
+_CALLS = 8  # of a default's factory, to find out whether its values differ
 _INT_OR_STRING: JsonObject = {
     "anyOf": [{"type": "integer"}, {"type": "string"}],
     "x-kubernetes-int-or-string": True,
@@ -139,11 +141,13 @@ def _field_schema(
     cls: type, field: ClassField, place: _Place, *, is_root: bool
 ) -> JsonObject:
     made = _described(field.type, field.notes, place)
+    _require_one_default(field, place)
     if text := field_description(cls, field.attribute, field.notes):
         made = {"description": text} | {
             name: value for name, value in made.items() if name != "description"
         }
-    if field.nullable and field.default is None and field.type is not Any:
+    # Null is a value of its own unless it is the default, which no value means too.
+    if field.is_optional and (field.default is None or default_of(field) is not None):
         made["nullable"] = True
     if is_root and field.json_name == "status":
         return made  # only the controller writes it, and the server adds no defaults
@@ -156,16 +160,42 @@ def _field_schema(
     return made
 
 
+def _require_one_default(field: ClassField, place: _Place) -> None:
+    """Refuse a default whose factory gives another value each time."""
+    first = default_of(field)
+    if any(default_of(field) != first for _ in range(_CALLS)):
+        raise place.refuse(
+            "its default differs each time: a CRD has one default. Let None be the "
+            "default, and set the value in the program"
+        )
+
+
 def _described(hint: Any, notes: Sequence[Any], place: _Place) -> JsonObject:
     """The schema of a type with its `Annotated` keywords."""
-    hint, more = unwrapped(hint)
+    try:
+        hint, more = unwrapped(hint)
+    except ResourceError as error:
+        raise place.refuse(str(error)) from None
     said = [one for one in (*notes, *more) if isinstance(one, Schema)]
     made = _type_schema(hint, place)
     for one in reversed(said):  # the outermost one last: it wins
         if one.immutable:
             one = attrs.evolve(one, rules=(*one.rules, IMMUTABLE))  # noqa: PLW2901
-        made = apply_keywords(made, one, place.path)
+        made = _constrained(made, one, place)
     return made
+
+
+def _constrained(made: JsonObject, said: Schema, place: _Place) -> JsonObject:
+    """The schema with a note's keywords. A constraint that meets another value of its
+    keyword goes to `allOf`, as both must hold.
+    """
+    found = apply_keywords(made, said, place.path)
+    if not isinstance(said, Constraint):
+        return found
+    changed = {name: value for name, value in found.items() if made.get(name) != value}
+    if all(name not in made for name in changed):
+        return found
+    return {**made, "allOf": [*made.get("allOf", ()), changed]}
 
 
 def _type_schema(hint: Any, place: _Place) -> JsonObject:
@@ -177,10 +207,12 @@ def _type_schema(hint: Any, place: _Place) -> JsonObject:
     if origin is Literal:
         return _enum_schema(arguments, place)
     if origin in MAPS:
-        item = unwrapped(arguments[1])[0] if arguments else Any
-        if item is Any or item is object:
+        if not arguments:
             return {"type": "object", PRESERVE: True}
+        _require_plain_keys(arguments[0], place)
         inner = _item_schema(arguments[1], place.at("{}"))
+        if inner == {PRESERVE: True}:
+            return {"type": "object", PRESERVE: True}
         return {"type": "object", "additionalProperties": inner}
     if origin in LISTS or origin is tuple:
         item = arguments[0] if arguments else Any
@@ -195,6 +227,15 @@ def _type_schema(hint: Any, place: _Place) -> JsonObject:
     raise place.refuse(f"{hint} is no type of JSON")
 
 
+def _require_plain_keys(hint: Any, place: _Place) -> None:
+    _, notes = unwrapped(hint)
+    if any(isinstance(one, Schema) for one in notes):
+        raise place.refuse(
+            "a schema says nothing of the keys of a map: write a Rule, such as "
+            "self.all(key, key.matches('^[a-z]+$'))"
+        )
+
+
 def _item_schema(hint: Any, place: _Place) -> JsonObject:
     made = _described(hint, (), place)
     if type(None) in get_args(unwrapped(hint)[0]):
@@ -207,10 +248,25 @@ def _union_schema(choices: Sequence[Any], place: _Place) -> JsonObject:
         return _described(choices[0], (), place)
     kinds = {unwrapped(one)[0] for one in choices}
     if kinds == {int, str}:
-        return _own(_INT_OR_STRING)
+        made = _own(_INT_OR_STRING)
+        for one in choices:
+            made |= _own_keywords(one, place)
+        return made
     if kinds == {int, float}:
+        if any(isinstance(n, Schema) for one in choices for n in unwrapped(one)[1]):
+            raise place.refuse("a constraint is said of the whole union of numbers")
         return {"type": "number"}
     raise place.refuse("a value has one type; only int | str is a union of Kubernetes")
+
+
+def _own_keywords(hint: Any, place: _Place) -> JsonObject:
+    """The keywords of one type of a union that leave values of the other type alone."""
+    plain = _type_schema(unwrapped(hint)[0], place)
+    made = _described(hint, (), place)
+    found = {name: value for name, value in made.items() if plain.get(name) != value}
+    if wrong := next((name for name in found if name not in OF_ONE_TYPE), None):
+        raise place.refuse(f"{wrong} cannot be said of one of two types")
+    return found
 
 
 def _enum_schema(values: Sequence[Any], place: _Place) -> JsonObject:

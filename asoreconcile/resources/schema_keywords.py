@@ -15,6 +15,11 @@ _LENGTHS = {
 _NUMBERS = ("integer", "number")
 _LIST_TYPE, _MAP_TYPE = "x-kubernetes-list-type", "x-kubernetes-map-type"
 RULES = "x-kubernetes-validations"
+OF_ONE_TYPE = (
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    *("minLength", "maxLength", "pattern"),
+)
+"""Keywords that hold for numbers or for strings, and for no other value."""
 
 
 def apply_keywords(made: JsonObject, said: Schema, path: str) -> JsonObject:

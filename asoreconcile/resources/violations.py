@@ -36,6 +36,8 @@ def _found(value: Any, schema: JsonObject, path: str) -> Iterator[tuple[str, str
         kind = str(schema.get("type", "whole number or string"))
         yield path, f"is to be {_SHOWN.get(kind, f'a {kind}')}, not {value!r:.60}"
         return
+    for part in schema.get("allOf", ()):
+        yield from _found(value, part, path)
     allowed = schema.get("enum")
     if allowed is not None and value not in allowed:
         yield path, f"is to be one of {', '.join(map(str, allowed))}, not {value!r:.60}"

@@ -5,13 +5,12 @@ Rule: MG-9.
 """
 
 import io
-import re
 import socket
-import socketserver
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler
+from email.utils import formatdate
+from http import HTTPStatus
 from typing import Any
 
 import attrs
@@ -22,6 +21,13 @@ from asoreconcile.serving.connection_limiter import (
     ConnectionLimitError,
 )
 from asoreconcile.serving.messages import RequestHandler, ServerRequest, ServerResponse
+from asoreconcile.serving.request_head import (
+    LINE_BYTES,
+    MOST_HEADERS,
+    BadHeadError,
+    RequestHead,
+    parse_head,
+)
 
 _log = Logger(__name__)
 
@@ -32,17 +38,8 @@ _IDLE_SECONDS = 90.0
 # A client that sends for longer is not waiting for the response.
 _LINGER_SECONDS = 2.0
 _HEAD_BYTES = 1 << 20
+_CLOSE = "Connection: close\r\n"
 _PIECE_BYTES = 1 << 14  # of TLS: one is sent, or waited for, as a whole
-# As in Python's `http.client`.
-_MOST_HEADERS = 100
-_LINE_BYTES = 1 << 16
-# Not `//`: the base class makes one slash of two, so that no path names a host.
-_REQUEST_LINE = re.compile(rb"([A-Z]+) (/(?!/)[!-~]*) HTTP/1\.1\r\n")
-_HEADER = re.compile(
-    rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*?)[ \t]*\r\n", re.MULTILINE
-)
-# Those that decide whether the connection is kept, and whether a body follows.
-_RARE_HEADERS = frozenset({"connection", "expect"})
 
 
 @attrs.frozen
@@ -61,97 +58,56 @@ class ServerLimits:
     is_urgent: Callable[[str], bool] = lambda _: False
 
 
-class ConnectionHandler(BaseHTTPRequestHandler):
+class ConnectionHandler:
     """One connection: serves one request after another, within the limits."""
-
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    server_version = "asoreconcile"
-    sys_version = ""
 
     def __init__(
         self,
         connection: socket.socket,
-        client: Any,
-        server: socketserver.BaseServer,
         *,
         counted: socket.socket,
         limiter: ConnectionLimiter,
         limits: ServerLimits,
     ) -> None:
-        """Serves the connection to its end. counted: the one that has the place, the
-        raw socket below `connection`.
-        """
+        """counted: the raw socket below `connection`, which the limiter knows."""
         self._counted = counted
-        self._unread = False
         self._limiter = limiter
         self._limits = limits
-        super().__init__(connection, client, server)
+        self._input = _Limited(connection)
+        self._reader = io.BufferedReader(self._input)
+        self._output = _Timed(connection)
+        self._keeps = True
+        self._unread = False
 
-    def setup(self) -> None:
-        """Replace the library's readers and writers by ones with our limits."""
-        super().setup()
-        self._input = _Limited(self.connection)
-        self.rfile = self._reader = io.BufferedReader(self._input)
-        self.wfile = self._output = _Timed(self.connection)
+    def serve(self) -> None:
+        """Serve the connection to its end. Raises OSError if the connection breaks."""
+        while self._keeps:
+            self._serve_one()
+        if self._unread:
+            self._linger()
 
-    def handle_one_request(self) -> None:
+    def _serve_one(self) -> None:
         """Wait for a request, read it whole, answer it."""
         self._input.allow(_IDLE_SECONDS, _HEAD_BYTES)
-        self.close_connection = True
+        self._keeps = False
         if not self._comes_another():
             return
         self._limiter.request_started(self._counted)
         self._input.allow(self._limits.read_seconds, _HEAD_BYTES)
         self._output.allow(self._limits.read_seconds)
-        self.raw_requestline = self.rfile.readline(_HEAD_BYTES)
-        headers = self._head()
-        if headers is None:
+        try:
+            read = self._head()
+            if not read:
+                return
+            head = parse_head(read)
+        except BadHeadError as error:
+            self._refuse(error.status, str(error))
             return
         self._limiter.head_received(self._counted)
-        request = self._request(headers)
+        self._keeps = head.keeps
+        request = self._request(head)
         if request is not None:
             self._answer(request)
-
-    def _head(self) -> dict[str, str] | None:
-        """The headers, names in lower case; None if the head was refused.
-
-        What every client sends is read here, in a tenth of the time that the base class
-        takes for the rest.
-        """
-        lines: list[bytes] = []
-        while len(lines) <= _MOST_HEADERS:
-            line = self.rfile.readline(_HEAD_BYTES)
-            lines.append(line)
-            if line in {b"\r\n", b"\n", b""}:
-                break
-        request = _REQUEST_LINE.fullmatch(self.raw_requestline)
-        found = _HEADER.findall(b"".join(lines[:-1]))
-        usual = lines[-1] == b"\r\n" and len(max(lines, key=len)) <= _LINE_BYTES
-        if request and usual and len(found) == len(lines) - 1:
-            headers = {n.decode().lower(): v.decode("latin-1") for n, v in found}
-            if headers.keys().isdisjoint(_RARE_HEADERS):
-                self.requestline = request[0].decode().rstrip()
-                self.request_version = self.protocol_version
-                self.command, self.path = (word.decode() for word in request.groups())
-                self.close_connection = False
-                return headers
-        reader, self.rfile = self.rfile, io.BytesIO(b"".join(lines))
-        try:
-            accepted = self.parse_request()
-        finally:
-            self.rfile = reader
-        if not accepted:
-            return None
-        return {name.lower(): value for name, value in self.headers.items()}
-
-    def _answer(self, request: ServerRequest) -> None:
-        urgent = self._limits.is_urgent(request.target)
-        try:
-            with self._limiter.answering(self._counted, urgent=urgent):
-                self._respond(_answered(self._limits.answer, request))
-        except ConnectionLimitError:
-            self._refuse(503)
 
     def _comes_another(self) -> bool:
         try:
@@ -159,64 +115,77 @@ class ConnectionHandler(BaseHTTPRequestHandler):
         except TimeoutError:
             return False
 
-    def _request(self, headers: dict[str, str]) -> ServerRequest | None:
-        """The request; None if it was refused."""
-        if self.command not in self._limits.methods:
+    def _head(self) -> bytes:
+        """The bytes of the head with the empty line at its end; none if the client has
+        gone. Raises BadHeadError if a line is too long, or if there are too many.
+        """
+        lines: list[bytes] = []
+        # An empty line of older clients, the request line, the headers, the empty line.
+        for number in range(MOST_HEADERS + 3):
+            line = self._reader.readline(LINE_BYTES + 1)
+            if number == 0 and line == b"\r\n":
+                continue
+            if len(line) > LINE_BYTES:
+                raise BadHeadError(431 if lines else 414, "a line is too long")
+            if not line.endswith(b"\n"):
+                return b""
+            lines.append(line)
+            if line in {b"\r\n", b"\n"}:
+                return b"".join(lines)
+        raise BadHeadError(431, f"there are more than {MOST_HEADERS} headers")
+
+    def _request(self, head: RequestHead) -> ServerRequest | None:
+        """The request; None if the request was refused or has not come whole."""
+        if head.method not in self._limits.methods:
             self._refuse(405)
             return None
-        # No client of ours sends chunks, and a length that is known first is what
-        # bounds a body before it is read.
-        if "transfer-encoding" in headers:
-            self._refuse(411)
-            return None
-        length = headers.get("content-length", "0")
-        if not length.isdecimal():
-            self._refuse(400)
-            return None
-        size_bytes = int(length)
-        if size_bytes > self._limits.max_body_bytes(self.path):
+        if head.body_bytes > self._limits.max_body_bytes(head.target):
             self._leave_unread()
-            return ServerRequest(self.command, self.path, headers, too_long=True)
-        self._input.admit(size_bytes)
-        body = self.rfile.read(size_bytes)
-        if len(body) < size_bytes:
-            self.close_connection = True
+            return ServerRequest(head.method, head.target, head.headers, too_long=True)
+        if head.awaits_go:
+            self._output.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self._input.admit(head.body_bytes)
+        body = self._reader.read(head.body_bytes)
+        if len(body) < head.body_bytes:
+            self._keeps = False
             return None
-        return ServerRequest(self.command, self.path, headers, body)
+        return ServerRequest(head.method, head.target, head.headers, body)
 
-    def _respond(self, response: ServerResponse) -> None:
+    def _answer(self, request: ServerRequest) -> None:
+        urgent = self._limits.is_urgent(request.target)
+        try:
+            with self._limiter.answering(self._counted, urgent=urgent):
+                response = _answered(self._limits.answer, request)
+                self._respond(response, with_body=request.method != "HEAD")
+        except ConnectionLimitError:
+            self._refuse(503)
+        _log.debug("Request answered", method=request.method, target=request.target)
+
+    def _respond(self, response: ServerResponse, *, with_body: bool = True) -> None:
         self._output.allow(self._limits.read_seconds)
         if self._limiter.closing:
-            self.close_connection = True
-        self.send_response(response.status)
-        self.send_header("Content-Type", response.content_type)
-        self.send_header("Content-Length", str(len(response.body)))
-        self.send_header("X-Content-Type-Options", "nosniff")
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        # The head goes out with the body: each piece costs both sides a system call.
-        self.wfile = head = io.BytesIO()
-        self.end_headers()
-        self.wfile = self._output
-        body = b"" if self.command == "HEAD" else response.body
+            self._keeps = False
+        head = (
+            f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}\r\n"
+            "Server: asoreconcile\r\n"
+            f"Date: {formatdate(usegmt=True)}\r\n"
+            f"Content-Type: {response.content_type}\r\n"
+            f"Content-Length: {len(response.body)}\r\n"
+            "X-Content-Type-Options: nosniff\r\n"
+            f"{'' if self._keeps else _CLOSE}\r\n"
+        ).encode("latin-1")
+        body = response.body if with_body else b""
+        # A small body goes out with the head: a piece costs both sides a system call.
         if len(body) < _PIECE_BYTES:
-            self._output.write(head.getvalue() + body)
+            self._output.write(head + body)
         else:
-            self._output.write(head.getvalue())
+            self._output.write(head)
             self._output.write(body)
 
     def _leave_unread(self) -> None:
         """Close after this response, as unread data is not a next request."""
-        self.close_connection = self._unread = True
-
-    def finish(self) -> None:
-        """End the connection so that the peer can still read the answer.
-
-        Closing with unread bytes resets it, and the answer would be lost with them.
-        """
-        super().finish()
-        if self._unread:
-            self._linger()
+        self._keeps = False
+        self._unread = True
 
     def _linger(self) -> None:
         """Take what a client still sends: a close would cut the answer off, too."""
@@ -227,14 +196,10 @@ class ConnectionHandler(BaseHTTPRequestHandler):
             while self._counted.recv(1 << 16) and time.monotonic() < deadline:
                 pass
 
-    def _refuse(self, status: int) -> None:
+    def _refuse(self, status: int, reason: str = "") -> None:
         self._leave_unread()
-        phrase = self.responses[status][0]
-        self._respond(ServerResponse(status, f"{phrase}\n".encode()))
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's
-        """Log at debug: the library would write each request to stderr."""
-        _log.debug("Request answered", request=format % args)
+        text = reason or HTTPStatus(status).phrase
+        self._respond(ServerResponse(status, f"{text}\n".encode()))
 
 
 class _Limited(io.RawIOBase):

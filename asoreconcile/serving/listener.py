@@ -200,20 +200,15 @@ class _Server(socketserver.ThreadingTCPServer):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.server_close()
 
-    def finish_request(self, request: Any, client_address: Any) -> None:
+    def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class's
         """On the connection's thread."""
         try:
             served = self._handshaken(request)
             # The counted socket is the raw one: it can be shut down from anywhere.
             with served:
                 ConnectionHandler(
-                    served,
-                    client_address,
-                    self,
-                    counted=request,
-                    limiter=self._limiter,
-                    limits=self._limits,
-                )
+                    served, counted=request, limiter=self._limiter, limits=self._limits
+                ).serve()
         finally:
             self._limiter.remove(request)
 

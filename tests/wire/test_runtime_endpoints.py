@@ -124,6 +124,40 @@ def test_mg9_headers_without_end_are_cut_off(endpoints):
     assert b"200" not in answer
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"Content-Length: 30\r\nContent-Length: 0\r\n",
+        b"Content-Length: 0\r\nTransfer-Encoding: chunked\r\n",
+        b"Transfer-Encoding : chunked\r\n",
+        b"X: y\r\n Content-Length: 30\r\n",
+        b"Host: other\r\n",
+        b"X: y\nContent-Length: 30\r\n",
+    ],
+)
+def test_mg11_what_follows_an_ambiguous_head_is_no_request(endpoints, lines):
+    first = b"GET /healthz HTTP/1.1\r\nHost: a\r\n" + lines + b"\r\n"
+    second = b"GET /healthz?verbose HTTP/1.1\r\nHost: a\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", endpoints.port), timeout=10) as client:
+        client.sendall(first + second)
+        answer = b""
+        while piece := client.recv(1 << 16):
+            answer += piece
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"Connection: close" in answer
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_mg11_a_client_that_waits_for_go_gets_it(endpoints):
+    head = b"HEAD /healthz HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", endpoints.port), timeout=10) as client:
+        client.sendall(head)
+        answer = b""
+        while b"200 OK" not in answer:
+            answer += client.recv(1 << 16)
+    assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
 def test_after_stop_nothing_listens(endpoints):
     port = endpoints.port
     endpoints.stop(1)

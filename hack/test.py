@@ -1,0 +1,18 @@
+"""Run the test suite: `hack/test [ARGUMENT...]`; arguments go to pytest.
+
+Failed tests get a second chance (`gate.second_chance`), and the results are kept
+(`gate.results`).
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+from gate.results import ResultsFile
+from gate.second_chance import SecondChance
+
+if __name__ == "__main__":
+    # Tests see the paths that they see under plain pytest.
+    sys.path.remove(str(Path(__file__).resolve().parent))
+    chance = SecondChance()
+    sys.exit(pytest.main(sys.argv[1:], plugins=[chance, ResultsFile(chance)]))
