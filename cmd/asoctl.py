@@ -3,7 +3,7 @@
 import click
 
 from asoreconcile.azure.cmd.lazy_group import LazyGroup
-from asoreconcile.version import __version__
+from asoreconcile.base.version import __version__
 
 _COMMANDS = {
     "clean": ("clean:clean_group", "Clean up what upgrades leave behind in a cluster."),

@@ -3,7 +3,7 @@
 import click
 
 from asoreconcile.azure.cmd.lazy_group import LazyGroup
-from asoreconcile.version import __version__
+from asoreconcile.base.version import __version__
 
 _COMMANDS = {
     "manager": ("manager:manager", "Run the operator against a cluster and Azure."),

@@ -9,7 +9,7 @@ import click
 from asoreconcile.azure.catalogue.patterns import match
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.jsontext import dumps
-from asoreconcile.version import __version__
+from asoreconcile.base.version import __version__
 
 _RELEASE = (
     "https://github.com/Azure/azure-service-operator/releases/download/"

@@ -6,7 +6,7 @@ import click
 
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base import jsontext
-from asoreconcile.version import __version__
+from asoreconcile.base.version import __version__
 
 
 @click.command()

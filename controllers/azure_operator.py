@@ -24,12 +24,12 @@ from asoreconcile.azure.expressions.metrics import ExpressionMetrics
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.version import __version__
 from asoreconcile.cache.scope import CacheOptions
 from asoreconcile.cache.unreadable import Unreadable, unreadable_events
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.options import ClientOptions
-from asoreconcile.version import __version__
 
 _log = Logger(__name__)
 

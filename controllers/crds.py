@@ -30,6 +30,7 @@ from asoreconcile.base.objects import (
     labels,
     resource_version,
 )
+from asoreconcile.base.version import __version__
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import (
     AlreadyExistsError,
@@ -41,7 +42,6 @@ from asoreconcile.kube.errors import (
 from asoreconcile.kube.patch import merge_patch
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.kube.selection import Selection
-from asoreconcile.version import __version__
 
 FIELD_MANAGER = "asoreconcile"
 BUILD = f"asoreconcile-{__version__}"

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from asoreconcile.base.extras import need
+from asoreconcile.base.version import __version__
 from asoreconcile.redaction import redact
-from asoreconcile.version import __version__
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

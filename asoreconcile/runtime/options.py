@@ -16,6 +16,7 @@ from asoreconcile.base.errors import check_is, check_number, check_seconds
 from asoreconcile.base.fencing import Fence
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.base.signatures import check_takes
+from asoreconcile.base.version import __version__
 from asoreconcile.kube.client import FieldValidation
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.rest_client import RequestMetrics
@@ -23,7 +24,6 @@ from asoreconcile.kube.retrying import MAX_RETRIES
 from asoreconcile.kube.transport import READ_SECONDS
 from asoreconcile.resources.client import TypedClient
 from asoreconcile.runtime.worker import Throttle
-from asoreconcile.version import __version__
 
 
 @attrs.frozen(kw_only=True)

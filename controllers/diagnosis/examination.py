@@ -46,6 +46,7 @@ from asoreconcile.base.objects import (
     metadata,
     spec,
 )
+from asoreconcile.base.version import __version__
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ApiError, ForbiddenError, NotFoundError
 from asoreconcile.kube.resources import (
@@ -56,7 +57,6 @@ from asoreconcile.kube.resources import (
     ApiResource,
 )
 from asoreconcile.kube.selection import Selection
-from asoreconcile.version import __version__
 
 _PODS = ApiResource("", "v1", "pods", "Pod")
 _SERVICES = ApiResource("", "v1", "services", "Service")

@@ -16,7 +16,7 @@ import archive
 import debian
 import rootfs
 
-VERSION = rootfs.ROOT / "asoreconcile" / "version.py"
+VERSION = rootfs.ROOT / "asoreconcile" / "base" / "version.py"
 CONFIG = {
     "User": f"{rootfs.USER}:{rootfs.USER}",
     "WorkingDir": "/",

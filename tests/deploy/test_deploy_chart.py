@@ -19,7 +19,7 @@ from tools import CHART, DEPLOY, one, run
 
 from asoreconcile.azure.cmd.manager import manager
 from asoreconcile.azure.controllers import settings
-from asoreconcile.version import __version__
+from asoreconcile.base.version import __version__
 
 OPERATOR = list(yaml.safe_load_all((DEPLOY / "operator.yaml").read_text()))
 RBAC = {

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from asoreconcile.azure.arm.ids import parse_stated
-from asoreconcile.version import __version__
+from asoreconcile.base.version import __version__
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/shop"

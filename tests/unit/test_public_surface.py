@@ -90,27 +90,25 @@ def run_without_azure(program, folder):
     )
 
 
-def test_each_name_is_said_once():
-    # Their order is the linter's business.
-    assert len(asoreconcile.__all__) == len(set(asoreconcile.__all__))
-
-
-def test_every_name_comes_from_the_place_that_type_checkers_are_told():
-    tree = ast.parse(Path(asoreconcile.__file__).read_text())
-    told = {
-        alias.name: node.module.removeprefix("asoreconcile.")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module.startswith("asoreconcile.")
+def test_the_names_are_those_that_type_checkers_are_told():
+    tree = ast.parse(Path(asoreconcile.__file__).with_suffix(".pyi").read_text())
+    told = [
+        (alias.name, node.module)
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
         for alias in node.names
-    }
-    modules = dict.fromkeys(asoreconcile._MODULES, "base")
-    assert told == asoreconcile._HOME_OF | modules
-    assert set(told) == {*asoreconcile.__all__, *modules}
+        if alias.asname == alias.name
+    ]
+    assert len(told) == len(dict(told)), "a name is there twice"
+    assert dict(told) == asoreconcile._HOME_OF
+    modules = {name for name, home in told if home == "asoreconcile.base"}
+    assert modules == {"log", "reconcile_context"}
+    assert asoreconcile.__all__ == sorted(set(dict(told)) - modules)
 
 
 @pytest.mark.parametrize("name", asoreconcile.__all__)
 def test_every_name_can_be_had_and_is_listed(name):
-    home = importlib.import_module(f"asoreconcile.{asoreconcile._HOME_OF[name]}")
+    home = importlib.import_module(asoreconcile._HOME_OF[name])
     assert getattr(asoreconcile, name) is getattr(home, name)
     assert name in dir(asoreconcile)
 

@@ -16,7 +16,7 @@ from asoreconcile.azure.cmd.asoctl import main
 from asoreconcile.azure.cmd.lazy_group import LazyGroup
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.objects import GroupKind
-from asoreconcile.version import __version__
+from asoreconcile.base.version import __version__
 
 SCRIPT = f"#!{sys.executable}\nfrom asoreconcile.azure.cmd.asoctl import main\nmain()\n"
 

@@ -43,7 +43,7 @@ from asoreconcile.base.objects import JsonObject
 from asoreconcile.base.random_id import random_id
 from asoreconcile.base.recent import recent
 from asoreconcile.base.reconcile_context import DeadlineError
-from asoreconcile.version import __version__
+from asoreconcile.base.version import __version__
 
 NO_HEADERS: Mapping[str, str] = {}
 
