@@ -168,7 +168,7 @@ def print_crds(
         _misused(
             "several versions of a kind need --webhook-service or --webhook-url: "
             "without conversion the API server drops what the stored version does not "
-            "know"
+            "register"
         )
     for version in versions:
         if not any(version in kind.versions for kind in chosen):

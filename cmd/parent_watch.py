@@ -5,7 +5,7 @@ import sys
 import threading
 from collections.abc import Callable
 
-from asoreconcile.base.threads import begin
+from asoreconcile.base.threads import start_thread
 
 
 def on_stdin_end(stop: Callable[[], None]) -> None:
@@ -21,4 +21,4 @@ def on_stdin_end(stop: Callable[[], None]) -> None:
             pass
         stop()
 
-    begin(threading.Thread(target=watch, name="lifeline", daemon=True))
+    start_thread(threading.Thread(target=watch, name="lifeline", daemon=True))

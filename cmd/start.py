@@ -20,7 +20,7 @@ def asoreconcile() -> None:
 
 def _run(name: str) -> None:
     try:
-        extras.need("cli", f"the command {name}")
+        extras.require_extra("cli", f"the command {name}")
         if name == "asoctl":
             from asoreconcile.azure.cmd.asoctl import main
         else:

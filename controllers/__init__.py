@@ -2,4 +2,4 @@
 
 from asoreconcile.base import extras
 
-extras.need("azure", "asoreconcile.azure.controllers")
+extras.require_extra("azure", "asoreconcile.azure.controllers")

@@ -18,7 +18,7 @@ from asoreconcile.azure.controllers.credential_resolver import (
     GlobalConnection,
 )
 from asoreconcile.azure.controllers.settings import Settings
-from asoreconcile.base.deferred import Deferred
+from asoreconcile.base.lazy import Lazy
 from asoreconcile.base.objects import GroupKind, JsonObject
 from asoreconcile.kube.resources import SECRETS
 from asoreconcile.runtime.application import Application
@@ -48,13 +48,13 @@ class AzureConnections:
         # Created at once, unlike the factory: otherwise the metric family would be
         # missing until the first request.
         self._metrics = ArmMetrics(app.registry)
-        self._factory = Deferred(self._make_factory)
+        self._factory = Lazy(self._make_factory)
         self.resolver = CredentialResolver(
             app.client,
             app.informer(SECRETS, metadata_only=True),
             connect=self._connect,
             rules=settings.credentials,
-            settings=_Later(Deferred(self._connect_settings)),
+            settings=_Later(Lazy(self._connect_settings)),
             seen=seen,
             clock=app.clock,
         )
@@ -99,7 +99,7 @@ class AzureConnections:
 class _Later:
     """A `ConnectionResolver` that is created with the first call."""
 
-    made: "Deferred[ConnectionResolver]"
+    made: "Lazy[ConnectionResolver]"
 
     def for_object(self, obj: JsonObject) -> "Connection":
         return self.made().for_object(obj)

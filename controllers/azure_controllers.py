@@ -21,7 +21,7 @@ from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.middleware.metrics import ExtensionMetrics
 from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
 from asoreconcile.azure.reconcile.state.waiting import Waiting
-from asoreconcile.base.deferred import Deferred
+from asoreconcile.base.lazy import Lazy
 from asoreconcile.base.objects import GroupKind
 from asoreconcile.runtime.application import Application
 
@@ -75,7 +75,7 @@ def azure_controllers(
 
         return external_resources(app)
 
-    shared = Deferred(dependencies)
+    shared = Lazy(dependencies)
     if names:
         shared()  # an unusable extension set ends the start
     builder = KindBuilder(
@@ -86,7 +86,7 @@ def azure_controllers(
         operator=shared,
         wakeups=mapping,
         webhooks=webhooks,
-        external=Deferred(external),
+        external=Lazy(external),
     )
     lifecycle = Lifecycle(
         kinds, builder.build, builder.forget, clock=app.clock, threads=app.threads

@@ -26,7 +26,7 @@ def index_azure_ids(informer: Informer, form: StorageCodec) -> None:
         if claimed:
             return (ids.key(claimed),)
         try:
-            obj = form.read(entry.peek())
+            obj = form.read(entry.shared_view())
         except KindConversionError:
             return ()  # its own reconcile reports the error
         version = form.version(obj)

@@ -38,7 +38,7 @@ from asoreconcile.base.objects import (
 from asoreconcile.cache.entry import Entry
 from asoreconcile.kube.errors import ForbiddenError, NotFoundError
 from asoreconcile.kube.resources import SECRETS, ApiResource
-from asoreconcile.redaction import know
+from asoreconcile.redaction import register
 
 if TYPE_CHECKING:
     from asoreconcile.azure.arm.client import ArmClient
@@ -252,7 +252,7 @@ class CredentialResolver:
     def _new(self, key: ObjectKey, data: Mapping[str, str]) -> "Connection":
         decoded = {name: base64.b64decode(value) for name, value in data.items()}
         for value in secret_values(decoded):
-            know(value, namespace=key.namespace)
+            register(value, namespace=key.namespace)
         try:
             source = credential_in(decoded, self._rules, origin=f"Secret {key}")
             app = entra_app_in(decoded)

@@ -88,7 +88,7 @@ class CredentialWatcher:
             if kind.memories.has_used(entry.key, digest):
                 continue
             # Ready objects get a lower priority than those that wait.
-            priority = LOW_PRIORITY if is_ready(entry.load()) else 0
+            priority = LOW_PRIORITY if is_ready(entry.deep_copy()) else 0
             kind.controller.enqueue(entry.key, priority=priority)
         return Result()
 

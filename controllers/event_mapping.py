@@ -161,7 +161,7 @@ class EventMapping:
 
     def _index(self, form: StorageCodec, node: ObjectReference, entry: Entry) -> None:
         try:
-            obj = form.read(entry.peek())
+            obj = form.read(entry.shared_view())
         except KindConversionError:
             # Its own reconcile reports the error; its references cannot be known.
             self._dependents.update(node, {})
@@ -194,7 +194,7 @@ class EventMapping:
         """
         for node, _ in self._dependents.of(gone):
             entry = self._kinds.entry(node)
-            if entry is not None and not is_ready(entry.load()):
+            if entry is not None and not is_ready(entry.deep_copy()):
                 self._wake(node, gone, "")
 
     def _wake_leaving(self, gone: ObjectReference) -> None:
@@ -237,7 +237,7 @@ def _news_of(old: Entry, new: Entry) -> _News | None:
         old.annotations.get(RESOURCE_ID) != new.annotations.get(RESOURCE_ID)
     )
     # The old object is checked last, as that needs parsing.
-    if is_ready(new.peek()) and (has_id or not is_ready(old.peek())):
+    if is_ready(new.shared_view()) and (has_id or not is_ready(old.shared_view())):
         return "whole"
     return "id" if has_id else None
 
@@ -250,7 +250,7 @@ def _waits(entry: Entry, relation: Relation, news: _News) -> bool:
     """
     if POLLER_TOKEN in entry.annotations:
         return False
-    ready = find_ready((entry.peek().get("status") or {}).get("conditions"))
+    ready = find_ready((entry.shared_view().get("status") or {}).get("conditions"))
     if ready is None:
         return True
     if ready.get("status") == "True":

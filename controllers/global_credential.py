@@ -26,7 +26,7 @@ from asoreconcile.azure.arm.credentials_secret import (
     tenants_problem,
 )
 from asoreconcile.azure.controllers.environment import Environment, flag
-from asoreconcile.redaction import know
+from asoreconcile.redaction import register
 
 _ORIGIN = "the operator's settings"
 # What azure-identity alone would read; ASO's settings have no such names.
@@ -81,7 +81,7 @@ def _source(
     secret = reader.text("AZURE_CLIENT_SECRET")
     # The operator's own: hidden from everybody's texts.
     for value in (certificate, reader.raw("AZURE_CLIENT_CERTIFICATE_PASSWORD"), secret):
-        know(value.strip())
+        register(value.strip())
     tenants = tenants_in(reader.text(TENANTS))
     if problem := tenants_problem(tenants):
         reader.problems.append(f"{TENANTS} {problem}")

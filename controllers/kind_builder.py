@@ -25,7 +25,7 @@ from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.azure.reconcile.state.read_set import InFlightReads
 from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.deferred import Deferred
+from asoreconcile.base.lazy import Lazy
 from asoreconcile.base.objects import GroupKind, ObjectKey
 from asoreconcile.cache.informer import Informer
 from asoreconcile.runtime.application import Application
@@ -85,7 +85,7 @@ class KindBuilder:
             controller.enqueue(key)
 
         in_flight_reads, memories = InFlightReads(wake), ObjectMemories()
-        reconciler = Deferred(
+        reconciler = Lazy(
             lambda: self._reconciler(version, informer, form, in_flight_reads, memories)
         )
 

@@ -127,7 +127,7 @@ class KindRegistry:
                 entry = kind.informer.entry(key)
                 if entry is not None:
                     with suppress(KindConversionError):  # its own reconcile reports it
-                        obj = kind.form.read(entry.load())
+                        obj = kind.form.read(entry.deep_copy())
                         yield kind.form.version(obj), obj
 
     def entry(self, node: ObjectReference) -> Entry | None:

@@ -29,7 +29,7 @@ def index_not_ready(informer: Informer) -> None:
     """Have a kind's cache find the objects that are not Ready, by their severity."""
 
     def values(entry: Entry) -> Iterable[str]:
-        severity = _severity(entry.peek())
+        severity = _severity(entry.shared_view())
         return (severity,) if severity else ()
 
     informer.add_index(_INDEX, values)

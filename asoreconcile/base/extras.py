@@ -26,7 +26,7 @@ class MissingExtraError(ModuleNotFoundError):
     """A part of the package needs an extra that is not installed; says which."""
 
 
-def need(extra: str, part: str) -> None:
+def require_extra(extra: str, part: str) -> None:
     """Check that an extra's modules are installed, without importing them. Takes about
     0.1 ms.
 

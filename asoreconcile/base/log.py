@@ -31,7 +31,7 @@ _MAX_VALUE_LENGTH = 2048
 _HARMLESS = (bool, int, float, NoneType)
 
 
-class Uncut(str):
+class Untruncated(str):
     """A field value that is never truncated, for text that a person on call
     needs in full.
     """
@@ -125,7 +125,7 @@ class _Bound:
 class JsonFormatter(logging.Formatter):
     """One JSON object per line: time, level, logger, message, then the fields.
 
-    Values longer than 2 KB are cut, except those that are `Uncut`.
+    Values longer than 2 KB are cut, except those that are `Untruncated`.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -227,11 +227,11 @@ def _redacted(value: Any, namespace: str | None) -> Any:
     if type(value) is tuple or isinstance(value, list | set | frozenset):
         return [_redacted(v, namespace) for v in value]
     text = redact(str(value), namespace=namespace)
-    return Uncut(text) if isinstance(value, Uncut) else text
+    return Untruncated(text) if isinstance(value, Untruncated) else text
 
 
 def _cut(value: Any) -> Any:
-    if isinstance(value, Uncut):
+    if isinstance(value, Untruncated):
         return str(value)
     if isinstance(value, str) and len(value) > _MAX_VALUE_LENGTH:
         return value[:_MAX_VALUE_LENGTH] + "..."

@@ -34,7 +34,7 @@ class NoThreadError(AsoreconcileError, RuntimeError):
     """The machine cannot start another thread for this process."""
 
 
-def begin(thread: threading.Thread) -> None:
+def start_thread(thread: threading.Thread) -> None:
     """Start a thread. Raises NoThreadError, which names the thread and says what to
     do.
     """
@@ -104,7 +104,7 @@ class Threads:
         thread = threading.Thread(
             target=partial(self._keep, name, target, stopping), name=name, daemon=True
         )
-        begin(thread)
+        start_thread(thread)
         return thread
 
     def record_crash(self, name: str, error: BaseException) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from asoreconcile.base.extras import need
+from asoreconcile.base.extras import require_extra
 from asoreconcile.base.version import __version__
 from asoreconcile.redaction import redact
 
@@ -33,7 +33,7 @@ class Tracing:
 
         Raises MissingExtraError without `asoreconcile[tracing]`.
         """
-        need("tracing", "Tracing")
+        require_extra("tracing", "Tracing")
         from opentelemetry import trace
 
         self._tracer = trace.get_tracer(_NAME, __version__, tracer_provider=provider)

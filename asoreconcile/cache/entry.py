@@ -76,7 +76,7 @@ class Entry:
     _seen: JsonObject
 
     def __init__(self, obj: JsonObject, *, keep: bool = False) -> None:
-        """Make an entry from an object. keep: also keep `obj` itself, for `peek`, as
+        """Make an entry from an object. keep: also keep `obj` itself, for `shared_view`, as
         long as this view lives; it must not be changed any more.
         """
         meta = obj["metadata"]
@@ -84,7 +84,7 @@ class Entry:
         text = jsontext.shallow_text(obj)
         if keep:
             self._annotations = read("annotations") or {}
-            if text is not None:  # otherwise `peek` returns it with sealed parts
+            if text is not None:  # else `shared_view` returns it with sealed parts
                 self._seen = obj
         self.row: EntryRow = (
             intern(read("namespace") or ""),
@@ -173,7 +173,7 @@ class Entry:
             for at in range(0, len(held), _PARTS)
         )
 
-    def load(self) -> JsonObject:
+    def deep_copy(self) -> JsonObject:
         """A private copy of the object: the caller may change it."""
         text = self.row[10]
         # orjson fails at 1024 levels; the prefix spares all other objects the slower
@@ -182,12 +182,12 @@ class Entry:
         obj: JsonObject = jsontext.loads(text) if is_deep else orjson.loads(text)
         return obj
 
-    def peek(self) -> JsonObject:
+    def shared_view(self) -> JsonObject:
         """The object, shared by all readers of this view: do not change it."""
         try:
             return self._seen
         except AttributeError:
-            self._seen = seen = self.load()
+            self._seen = seen = self.deep_copy()
             return seen
 
     @property

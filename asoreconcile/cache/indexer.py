@@ -1,4 +1,4 @@
-"""The indexer of a kind: its store, the overlay of our own writes, and its handlers.
+"""The indexer of a kind: its store, the cache of our own writes, and its handlers.
 
 The store changes first, then handlers are called, in the order of the stream. One feed
 writes at a time; reads from any thread never wait. Rules: IN-1 - IN-8, IN-11, D21.
@@ -12,7 +12,7 @@ from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, EventHandler, Updated
 from asoreconcile.cache.initial_list import InitialList
-from asoreconcile.cache.overlay import Overlay
+from asoreconcile.cache.mutation_cache import MutationCache
 from asoreconcile.cache.processor import Processor, Registration
 from asoreconcile.cache.scope import WatchScope
 from asoreconcile.cache.store import IndexFunction, Store
@@ -26,14 +26,14 @@ class Indexer:
         # Reentrant: handlers are called under it, and may add or remove handlers.
         self._lock = threading.RLock()
         self._store = Store()
-        self._overlay = Overlay(self._store.get)
+        self._mutations = MutationCache(self._store.get)
         self.processor = Processor(clock, synced=synced)
 
     def entry(self, key: ObjectKey) -> Entry | None:
         """The newest known entry of a key, own writes included; None if there is
         none.
         """
-        return self._overlay.newest(key)
+        return self._mutations.newest(key)
 
     def keys(self, namespace: str | None = None) -> list[ObjectKey]:
         """All keys, or those of a namespace, sorted; own writes included."""
@@ -57,15 +57,15 @@ class Indexer:
 
     def is_new(self, namespace: str, version: str) -> bool:
         """Whether `record` may need a write's response of that version."""
-        return self._overlay.is_new(namespace, version)
+        return self._mutations.is_new(namespace, version)
 
     def record(self, answer: Entry) -> None:
         """Show the response of a write until the watch delivers it."""
-        self._overlay.record(answer)
+        self._mutations.record(answer)
 
     def record_deletion(self, key: ObjectKey, uid: str) -> None:
         """Hide a deleted object until the watch delivers the deletion."""
-        self._overlay.record_deletion(key, uid)
+        self._mutations.record_deletion(key, uid)
 
     def add_handler(
         self, handler: EventHandler, resync_seconds: float = 0.0
@@ -86,11 +86,11 @@ class Indexer:
             if deleted:
                 # Before the cache drops it: the response of our own deletion may arrive
                 # only now, and must find that the watch was faster.
-                self._overlay.observe_deletion(entry.uid)
+                self._mutations.observe_deletion(entry.uid)
             old = self._store.remove(entry.key) if deleted else self._store.put(entry)
             # After the cache has changed: this drops responses that the cache now
             # covers.
-            self._overlay.advance(entry.resource_version, namespace=scope.namespace)
+            self._mutations.advance(entry.resource_version, namespace=scope.namespace)
             if not deleted:
                 self._distribute(old, entry, initial=False)
             elif old is not None:
@@ -100,7 +100,7 @@ class Indexer:
         """Remove an object that can no longer be read, as a relist without it would."""
         with self._lock:
             old = self._store.remove(key)
-            self._overlay.advance(version, namespace=scope.namespace)
+            self._mutations.advance(version, namespace=scope.namespace)
             if old is not None:
                 self.processor.distribute(Deleted(old, observed=False))
 
@@ -114,8 +114,8 @@ class Indexer:
         with self._lock:
             gone, put = self._store.replace(state.entries, scope.covers)
             for last in gone:
-                self._overlay.observe_deletion(last.uid)
-            self._overlay.advance(state.version, namespace=scope.namespace)
+                self._mutations.observe_deletion(last.uid)
+            self._mutations.advance(state.version, namespace=scope.namespace)
             for last in gone:
                 self.processor.distribute(Deleted(last, observed=False))
             for old, entry in put:
@@ -124,7 +124,7 @@ class Indexer:
     def advance(self, version: str, scope: WatchScope) -> None:
         """Advance to the version of a bookmark."""
         # Without the events lock: a bookmark changes no entry and calls no handler.
-        self._overlay.advance(version, namespace=scope.namespace)
+        self._mutations.advance(version, namespace=scope.namespace)
 
     def _distribute(self, old: Entry | None, entry: Entry, *, initial: bool) -> None:
         """Caller holds the lock."""
@@ -148,7 +148,7 @@ class Indexer:
     ) -> list[ObjectKey]:
         """The keys of the cache, corrected by our own recent writes."""
         # In this order: a key no longer pending here is already in the cache.
-        pending_keys = self._overlay.pending_keys()
+        pending_keys = self._mutations.pending_keys()
         found = stored()
         if not pending_keys:
             return found

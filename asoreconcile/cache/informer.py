@@ -176,7 +176,7 @@ class Informer:
     def get(self, key: ObjectKey) -> JsonObject | None:
         """A private copy of an object, never older than our own last write to it."""
         entry = self.entry(key)
-        return None if entry is None else entry.load()
+        return None if entry is None else entry.deep_copy()
 
     def entry(self, key: ObjectKey) -> Entry | None:
         """The cache entry of an object; as new as `get`. Raises NotCachedError. Rule:
@@ -211,7 +211,7 @@ class Informer:
             if limit is not None and len(found) >= limit:
                 break
             if labels is None or labels.items() <= entry.labels.items():
-                found.append(entry.load())
+                found.append(entry.deep_copy())
         return found
 
     def add_index(self, name: str, function: IndexFunction) -> None:

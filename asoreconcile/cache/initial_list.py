@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 import attrs
 
 from asoreconcile.base.clock import Clock, Timer
+from asoreconcile.base.coroutines import Coroutine
 from asoreconcile.base.objects import JsonObject, annotations, key_of, resource_version
-from asoreconcile.base.steps import Stepwise
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.source import SteppedPage, SteppedSource
 from asoreconcile.kube.errors import ExpiredError, event_error
@@ -57,9 +57,9 @@ def listed(
     *,
     no_older_than: str,
     entry: MakeEntry,
-    opened: Callable[[Stepwise[SteppedPage]], Stepwise[SteppedPage]],
+    opened: Callable[[Coroutine[SteppedPage]], Coroutine[SteppedPage]],
     wake: Callable[[], None],
-) -> Stepwise[InitialList]:
+) -> Coroutine[InitialList]:
     """Read the state by LIST, in pages. Raises what the source raises.
 
     no_older_than: a version; "" is the newest, "0" any version the server has cached.
@@ -68,7 +68,7 @@ def listed(
     """
     entries: list[Entry] = []
 
-    def read(place: ListOptions) -> Stepwise[SteppedPage]:
+    def read(place: ListOptions) -> Coroutine[SteppedPage]:
         page = yield from opened(source.listing(selection, place, wake=wake))
         for obj in page.polled():
             if obj is None:
@@ -99,7 +99,7 @@ def streamed(
     *,
     entry: MakeEntry,
     reset: Callable[[], None],
-) -> Stepwise[InitialList | None]:
+) -> Coroutine[InitialList | None]:
     """Read the state at the start of a watch; None if the watch ends before it is
     complete.
 

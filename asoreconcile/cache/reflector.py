@@ -13,10 +13,10 @@ from typing import Protocol, TypeVar
 import attrs
 
 from asoreconcile.base.clock import Clock
+from asoreconcile.base.coroutines import Coroutine
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import JsonObject, resource_version
-from asoreconcile.base.steps import Stepwise
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.initial_list import (
     InactivityTimer,
@@ -121,7 +121,7 @@ class Reflector:
             else:
                 self._clock.wait(self.stopping, pause)
 
-    def steps(self, wake: Callable[[], None]) -> Stepwise[None]:
+    def steps(self, wake: Callable[[], None]) -> Coroutine[None]:
         """List and watch until `stop`, in steps. wake: called, from any thread, to have
         the steps resumed.
         """
@@ -154,7 +154,7 @@ class Reflector:
         stream.close()
         return True
 
-    def _read(self) -> Stepwise[None]:
+    def _read(self) -> Coroutine[None]:
         """Get the state, then watch. Returns when stopped; raises errors that need a
         new list.
         """
@@ -169,7 +169,7 @@ class Reflector:
                 yield from self._pause(error)
             watch = None
 
-    def _recover(self, error: Exception) -> Stepwise[None]:
+    def _recover(self, error: Exception) -> Coroutine[None]:
         """Prepare the next list, after a back-off if one is due."""
         # An expired version is normal: list the newest state at once. If that fails in
         # the same way, back off as for any failure.
@@ -181,7 +181,7 @@ class Reflector:
         self._failed(error)
         yield from self._pause(error)
 
-    def _state(self) -> Stepwise[OpenWatch | None]:
+    def _state(self) -> Coroutine[OpenWatch | None]:
         """Pass the state to the sink. Returns the watch that continues it, if one is
         open.
         """
@@ -205,7 +205,7 @@ class Reflector:
         self._take_state(state)
         return None
 
-    def _streamed(self) -> Stepwise[OpenWatch]:
+    def _streamed(self) -> Coroutine[OpenWatch]:
         """Pass the sink the state streamed at the start of a watch; returns the watch.
 
         Raises _NoStreamingError if a list may succeed instead.
@@ -221,7 +221,7 @@ class Reflector:
                 self._streaming.missing()
             raise _NoStreamingError(str(error)) from error
 
-    def _take_head(self, watch: OpenWatch) -> Stepwise[OpenWatch]:
+    def _take_head(self, watch: OpenWatch) -> Coroutine[OpenWatch]:
         inactivity = InactivityTimer(self._clock, watch.stream.close)
         try:
             state = yield from streamed(
@@ -251,7 +251,7 @@ class Reflector:
         self._resume_point.begin(state.version)
         self._active()
 
-    def _open(self, *, initial: bool = False) -> Stepwise[OpenWatch]:
+    def _open(self, *, initial: bool = False) -> Coroutine[OpenWatch]:
         self._check_stop()
         began = self._clock.monotonic()
         version = (
@@ -273,7 +273,7 @@ class Reflector:
             self._active()
         return OpenWatch(stream, stream.polled(), began, since=version)
 
-    def _opened(self, steps: Stepwise[_C]) -> Stepwise[_C]:
+    def _opened(self, steps: Coroutine[_C]) -> Coroutine[_C]:
         """Run the steps that open a stream, and register it for `stop` to close. Raises
         StoppedError.
         """
@@ -301,7 +301,7 @@ class Reflector:
             stream.close()
             self._check_stop()
 
-    def _follow(self, watch: OpenWatch) -> Stepwise[None]:
+    def _follow(self, watch: OpenWatch) -> Coroutine[None]:
         """Process a watch's events until it is closed or breaks."""
         try:
             broken = yield from watch.follow(
@@ -350,7 +350,7 @@ class Reflector:
             reason=reason,
         )
 
-    def _pause(self, error: Exception) -> Stepwise[None]:
+    def _pause(self, error: Exception) -> Coroutine[None]:
         yield self._backoff.seconds(error, now=self._clock.monotonic())
         self._backoff.wait_ended(now=self._clock.monotonic())
 

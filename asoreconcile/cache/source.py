@@ -5,8 +5,8 @@ from typing import Protocol, runtime_checkable
 
 import attrs
 
+from asoreconcile.base.coroutines import Coroutine
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.base.steps import Stepwise
 from asoreconcile.base.threads import Threads
 from asoreconcile.kube.selection import ListOptions, Selection
 from asoreconcile.kube.watch import WatchStream
@@ -95,7 +95,7 @@ class SteppedSource(Protocol):
 
     def listing(
         self, what: Selection, place: ListOptions, /, *, wake: Callable[[], None]
-    ) -> Stepwise[SteppedPage]:
+    ) -> Coroutine[SteppedPage]:
         """Request one page. Raises ApiError, TransportError."""
 
     def watch(
@@ -107,7 +107,7 @@ class SteppedSource(Protocol):
         timeout_seconds: float,
         initial_events: bool,
         wake: Callable[[], None],
-    ) -> Stepwise[SteppedWatch]:
+    ) -> Coroutine[SteppedWatch]:
         """Open a watch; see `ListerWatcher.watch`."""
 
 
@@ -141,7 +141,7 @@ class BlockingSource:
         /,
         *,
         wake: Callable[[], None],  # noqa: ARG002 - nobody waits for it
-    ) -> Stepwise[SteppedPage]:
+    ) -> Coroutine[SteppedPage]:
         """See `SteppedSource`. Blocks."""
         yield from ()
         return _BlockingPage(self.client.listing(what, place))
@@ -155,7 +155,7 @@ class BlockingSource:
         timeout_seconds: float,
         initial_events: bool,
         wake: Callable[[], None],  # noqa: ARG002 - as above
-    ) -> Stepwise[SteppedWatch]:
+    ) -> Coroutine[SteppedWatch]:
         """See `SteppedSource`. Blocks."""
         yield from ()
         return _BlockingWatch(

@@ -15,9 +15,9 @@ from enum import Enum, auto
 from functools import partial
 
 from asoreconcile.base.clock import Clock, Timer
+from asoreconcile.base.coroutines import Coroutine
 from asoreconcile.base.errors import StoppedError
 from asoreconcile.base.log import Logger
-from asoreconcile.base.steps import Stepwise
 from asoreconcile.base.threads import Threads
 
 _log = Logger(__name__)
@@ -31,7 +31,7 @@ _HELD_UP_SECONDS = 1.0
 _FIRST_PAUSE_SECONDS = 1.0
 _LAST_PAUSE_SECONDS = 30.0
 
-MakeSteps = Callable[[Callable[[], None]], Stepwise[None]]
+MakeSteps = Callable[[Callable[[], None]], Coroutine[None]]
 """Makes the steps to run, given their wake function."""
 
 
@@ -238,7 +238,7 @@ class WatchTask:
         self._timer: Timer | None = None
         self._over = threading.Event()
         # Used only by the thread that runs it.
-        self._steps: Stepwise[None] | None = None
+        self._steps: Coroutine[None] | None = None
         self._crash_pause = _FIRST_PAUSE_SECONDS
         self._revived: Callable[[], None] | None = None
 

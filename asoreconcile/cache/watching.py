@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from asoreconcile.base.clock import Clock
+from asoreconcile.base.coroutines import Coroutine
 from asoreconcile.base.objects import JsonObject, resource_version
-from asoreconcile.base.steps import Stepwise
 from asoreconcile.cache.initial_list import InactivityTimer
 from asoreconcile.cache.resume_point import is_before
 from asoreconcile.cache.source import SteppedWatch
@@ -59,7 +59,7 @@ class OpenWatch:
         clock: Clock,
         bookmarks: BookmarkSupport,
         last_activity: Callable[[], float],
-    ) -> Stepwise[TransportError | None]:
+    ) -> Coroutine[TransportError | None]:
         """Pass each event to `take`; returns why the watch broke, or None if it ended
         normally.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from asoreconcile.base.steps import Stepwise
+from asoreconcile.base.coroutines import Coroutine
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.loop_stream import LoopStream
@@ -120,7 +120,7 @@ class Stream:
         finally:
             self.close()
 
-    def rest(self) -> Stepwise[bytes]:
+    def rest(self) -> Coroutine[bytes]:
         """The rest of an error response, up to the limit of a line."""
         read, length = [], 0
         for chunk in self.chunks():

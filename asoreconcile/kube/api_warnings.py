@@ -5,11 +5,10 @@ webhooks. Without the log they would not be seen.
 """
 
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 
 from asoreconcile.base.log import Logger
+from asoreconcile.base.lru import LruCache
 
 _log = Logger(__name__)
 HEADER = "warning"
@@ -24,8 +23,7 @@ class ApiWarnings:
     """The warnings of one client. Safe from any thread."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: OrderedDict[str, None] = OrderedDict()
+        self._known = LruCache[str, bool](_MOST)
 
     def log(self, method: str, path: str, headers: Mapping[str, str]) -> None:
         """Log the warnings of a response that were not logged before. headers: names in
@@ -35,17 +33,9 @@ class ApiWarnings:
         if text is None:
             return
         for said in warnings_in(text):
-            if self._is_new(said):
+            if not self._known.get(said):
+                self._known.put(said, True)
                 _log.warning("API server warns", warning=said, method=method, path=path)
-
-    def _is_new(self, said: str) -> bool:
-        with self._lock:
-            new = said not in self._known
-            self._known[said] = None
-            self._known.move_to_end(said)
-            if len(self._known) > _MOST:
-                self._known.popitem(last=False)
-        return new
 
 
 def warnings_in(header: str) -> list[str]:

@@ -6,13 +6,12 @@ shows the latest. Each reason of an object has a budget; events beyond it are co
 but not written. client-go does the same for core/v1, with one budget for all reasons.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable
 from datetime import datetime
-from typing import Literal, TypeVar
+from typing import Literal
 
 import attrs
 
+from asoreconcile.base.lru import LruCache
 from asoreconcile.base.objects import JsonObject, ObjectKey, key_of, uid_of
 
 EventType = Literal["Normal", "Warning"]
@@ -28,8 +27,6 @@ _REFILL_SECONDS = 300.0
 _SIMILAR = 10
 _SIMILAR_SECONDS = 600.0
 _COMBINED = "(combined from similar events): "
-
-_Value = TypeVar("_Value")
 
 
 @attrs.frozen
@@ -117,8 +114,8 @@ class EventCorrelator:
     """Correlates events; remembers the last few thousand."""
 
     def __init__(self) -> None:
-        self._series: OrderedDict[EventIdentity, Series] = OrderedDict()
-        self._flows: OrderedDict[EventIdentity, _Flow] = OrderedDict()
+        self._series = LruCache[EventIdentity, Series](_REMEMBERED)
+        self._flows = LruCache[EventIdentity, _Flow](_REMEMBERED)
 
     def observe(self, record: EventRecord, now: float) -> Series | None:
         """Count a record. Returns the event to write, or None if its budget is used up.
@@ -126,32 +123,16 @@ class EventCorrelator:
         now: monotonic seconds.
         """
         message, identity = record.message, record.flow
-        flow = _recall(self._flows, identity, lambda: _Flow(now))
+        flow = self._flows.get(identity) or self._flows.put(identity, _Flow(now))
         idle_seconds, flow.last = now - flow.last, now
         if flow.is_one_of_many(message, idle_seconds):
             message = _COMBINED + message
         else:
             identity = (*identity, message)
-        series = _recall(
-            self._series, identity, lambda: Series(record.at, record.at, message)
+        series = self._series.get(identity) or self._series.put(
+            identity, Series(record.at, record.at, message)
         )
         series.count += 1
         series.last = record.at
         series.message = message
         return series if flow.is_within_budget(idle_seconds) else None
-
-
-def _recall(
-    memory: "OrderedDict[EventIdentity, _Value]",
-    identity: EventIdentity,
-    make: Callable[[], _Value],
-) -> _Value:
-    """The state of a key, or a new one; the oldest is evicted."""
-    value = memory.get(identity)
-    if value is None:
-        value = memory[identity] = make()
-        if len(memory) > _REMEMBERED:
-            memory.popitem(last=False)
-    else:
-        memory.move_to_end(identity)
-    return value

@@ -5,10 +5,9 @@ its first and second occurrence, then every half hour, and once more after its l
 Events that differ only in their note are the same, as in client-go.
 """
 
-from collections import OrderedDict
-
 import attrs
 
+from asoreconcile.base.lru import LruCache
 from asoreconcile.kube.event_correlator import EventIdentity, EventRecord, Series
 
 # client-go's values: a series ends after six minutes, and is updated every half hour.
@@ -30,7 +29,7 @@ class SeriesCorrelator:
     """Correlates events into series; remembers the last minutes."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[EventIdentity, _Open] = OrderedDict()
+        self._open = LruCache[EventIdentity, _Open](_REMEMBERED)
 
     def observe(self, record: EventRecord, now: float) -> Series | None:
         """Count a record. Returns the event to write, or None if its series is already
@@ -42,10 +41,7 @@ class SeriesCorrelator:
         known = self._open.get(identity)
         if known is None or now - known.seen >= IDLE_SECONDS:
             series = Series(record.at, record.at, record.message)
-            known = self._open[identity] = _Open(record, series, now, now)
-            if len(self._open) > _REMEMBERED:
-                self._open.popitem(last=False)
-        self._open.move_to_end(identity)
+            known = self._open.put(identity, _Open(record, series, now, now))
         known.seen = now
         known.series.count += 1
         known.series.last = record.at
@@ -57,14 +53,15 @@ class SeriesCorrelator:
     def finished(self, now: float) -> list[tuple[EventRecord, Series]]:
         """The series that have ended with occurrences that were not written yet."""
         ended = [
-            identity
+            (identity, known)
             for identity, known in self._open.items()
             if now - known.seen >= IDLE_SECONDS
         ]
-        gone = [self._open.pop(identity) for identity in ended]
+        for identity, _ in ended:
+            self._open.pop(identity)
         return [
             (known.record, known.series)
-            for known in gone
+            for _, known in ended
             if known.series.count > known.reported_count
         ]
 

@@ -20,7 +20,7 @@ import attrs
 from asoreconcile.base.jsontext import dumps, loads
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.kube.errors import KubeCredentialError
-from asoreconcile.redaction import HIDDEN, know
+from asoreconcile.redaction import HIDDEN, register
 
 # Cloud plug-ins call their servers and retry: a few seconds would be too short.
 _SECONDS = 60.0
@@ -105,7 +105,7 @@ class ExecPlugin:
     def _stderr_tail(self, stderr: bytes | None) -> str:
         """The end of its stderr, with the values of its environment hidden."""
         text = (stderr or b"").decode("utf-8", "replace").strip()
-        # Complete values of any length: the redaction vault ignores short ones.
+        # Complete values of any length: the secret registry ignores short ones.
         for value in self.environment.values():
             text = text.replace(value, HIDDEN) if value else text
         return f": {text[-_MAX_STDERR:]}" if text else ""
@@ -208,7 +208,7 @@ def _credential(name: str, output: bytes, version: str) -> Credential:
         raise KubeCredentialError(
             f"the credential plug-in {name} printed a certificate without its key"
         )
-    know(credential.token)
+    register(credential.token)
     return credential
 
 

@@ -93,7 +93,7 @@ def _signed_in(
     members = user.members
     if members["auth-provider"]:
         with _about(user, "auth-provider"):
-            extras.need("auth-provider", "the user's auth-provider")
+            extras.require_extra("auth-provider", "the user's auth-provider")
             # Here: it loads the package.
             from asoreconcile.kube.auth_provider import ProvidedCredential
 

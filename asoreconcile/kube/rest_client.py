@@ -15,10 +15,10 @@ from asoreconcile.base import jsontext, reconcile_context
 from asoreconcile.base.backoff import RateLimiter
 from asoreconcile.base.call_limit import Call, limited
 from asoreconcile.base.clock import Clock
+from asoreconcile.base.coroutines import Coroutine, run_to_completion
 from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.lru import lru_cached
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.base.recent import recent
-from asoreconcile.base.steps import Stepwise, completed
 from asoreconcile.base.stop_signal import StopSignal, wait_for_any
 from asoreconcile.base.threads import Threads
 from asoreconcile.kube.answer_stream import Stream
@@ -179,7 +179,7 @@ class RestClient:
         read_seconds: the longest silence. Raises as `document`.
         """
         asked = _asked(path, query, accept, read_seconds)
-        return completed(self._accepted(partial(self._opened, asked)))
+        return run_to_completion(self._accepted(partial(self._opened, asked)))
 
     def loop(self, threads: Threads) -> StreamLoop:
         """A thread for streams, that `close` ends; it begins with the first of them."""
@@ -194,14 +194,14 @@ class RestClient:
         accept: str,
         read_seconds: float,
         on_news: Callable[[], None],
-    ) -> Stepwise[Stream]:
+    ) -> Coroutine[Stream]:
         """As `stream`, in steps, for a stream that a loop receives. on_news: called
         when there may be more to read, on any thread.
         """
         asked = _asked(path, query, accept, read_seconds)
         return self._accepted(partial(self._started, asked, loop, on_news))
 
-    def _accepted(self, begin: Callable[[], Stepwise[Stream]]) -> Stepwise[Stream]:
+    def _accepted(self, begin: Callable[[], Coroutine[Stream]]) -> Coroutine[Stream]:
         """The answer, if it is none that refuses."""
         stream = yield from begin()
         # Once: a credential that is new and refused is not for another try.
@@ -244,7 +244,7 @@ class RestClient:
         self._warnings.log(request.method, request.path, answer.headers)
         return answer
 
-    def _opened(self, asked: _Asked) -> Stepwise[Stream]:
+    def _opened(self, asked: _Asked) -> Coroutine[Stream]:
         """Blocks, and makes no steps."""
         yield from ()
         self._await_turn("GET")
@@ -266,7 +266,7 @@ class RestClient:
 
     def _started(
         self, asked: _Asked, loop: StreamLoop, on_news: Callable[[], None]
-    ) -> Stepwise[Stream]:
+    ) -> Coroutine[Stream]:
         self._check_open()
         pause = self._limiter.delay(None) if self._limiter is not None else 0.0
         if pause > 0:
@@ -358,12 +358,12 @@ def _target(path: str, query: Mapping[str, str]) -> str:
 
 
 # A reconcile asks for one object a dozen times, in two or three ways.
-@recent
+@lru_cached
 def _quoted(path: str) -> str:
     return urllib.parse.quote(path, safe="/:")
 
 
-@recent
+@lru_cached
 def _encoded(text: str) -> str:
     return urllib.parse.quote_plus(text)
 

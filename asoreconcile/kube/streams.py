@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from asoreconcile.base.steps import Stepwise
+from asoreconcile.base.coroutines import Coroutine
 from asoreconcile.kube.listing import Listing
 from asoreconcile.kube.rest_client import RestClient
 from asoreconcile.kube.selection import ListOptions, Selection
@@ -36,7 +36,7 @@ class KubeStreams:
 
     def listing(
         self, what: Selection, place: ListOptions, *, wake: Callable[[], None]
-    ) -> Stepwise[Listing]:
+    ) -> Coroutine[Listing]:
         """Raises ApiError, TransportError; StoppedError once closed."""
         stream = yield from self._exchange.streaming(
             self._loop,
@@ -56,7 +56,7 @@ class KubeStreams:
         timeout_seconds: float,
         initial_events: bool,
         wake: Callable[[], None],
-    ) -> Stepwise[WatchStream]:
+    ) -> Coroutine[WatchStream]:
         """See `KubeClient.watch`. Raises as `listing`."""
         stream = yield from self._exchange.streaming(
             self._loop,

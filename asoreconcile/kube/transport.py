@@ -17,7 +17,7 @@ from asoreconcile.base.threads import Threads
 from asoreconcile.kube.answer_stream import PLAIN, Stream, check_plain, wire_failure
 from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.kube.errors import TransportError
-from asoreconcile.redaction import know
+from asoreconcile.redaction import register
 from asoreconcile.wire.destination import Destination, Proxy
 from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.handle import Patience
@@ -267,7 +267,7 @@ class Transport:
             *headers.items(),
         ]
         if authorization:
-            know(authorization.rpartition(" ")[2])
+            register(authorization.rpartition(" ")[2])
             sent.append(("Authorization", authorization))
         sent += self._impersonation
         try:

@@ -1,6 +1,6 @@
 """Secrets kept out of texts: what was sent or read as one is replaced by `***`.
 
-    know(password, namespace="shop")              # read from a Secret of `shop`
+    register(password, namespace="shop")              # read from a Secret of `shop`
     redact("bad password 'hunter22'", namespace="shop")
 
 Whatever comes back (errors of a cloud, of the API server, of an authority) and whatever
@@ -14,24 +14,26 @@ nobody can blot out, or find out by guessing, what others have. Values without a
 namespace are the operator's own and are hidden everywhere. Log records that do not say
 of which namespace they speak show nobody's.
 
-Memory is bounded (`vault`), and so is the time for one text: it is cut at
+Memory is bounded (`registry`), and so is the time for one text: it is cut at
 MAX_TEXT characters, and one in which almost everything looks like a secret is hidden
 whole. Safe from any thread; never blocks for long. Depends on nothing else of ours.
 """
 
 import os
 
-from asoreconcile.redaction.vault import HIDDEN, MAX_TEXT, Vault
+from asoreconcile.redaction.secret_registry import HIDDEN, MAX_TEXT, SecretRegistry
 
-__all__ = ["HIDDEN", "MAX_TEXT", "Vault", "forget_all", "know", "redact"]
+__all__ = ["HIDDEN", "MAX_TEXT", "SecretRegistry", "forget_all", "redact", "register"]
 
-_VAULT = Vault()
+_REGISTRY = SecretRegistry()
 # A forked process logs too: what another thread held at the fork would be held there
 # for ever, and half written.
 os.register_at_fork(
-    before=_VAULT.hold, after_in_parent=_VAULT.let_go, after_in_child=_VAULT.let_go
+    before=_REGISTRY.hold,
+    after_in_parent=_REGISTRY.let_go,
+    after_in_child=_REGISTRY.let_go,
 )
 
-know = _VAULT.know
-redact = _VAULT.redact
-forget_all = _VAULT.forget_all
+register = _REGISTRY.register
+redact = _REGISTRY.redact
+forget_all = _REGISTRY.forget_all

@@ -70,7 +70,7 @@ class TypedInformer(Generic[T]):
         values.
         """
         decode = self._kind.decode
-        self.untyped.add_index(name, lambda entry: function(decode(entry.load())))
+        self.untyped.add_index(name, lambda entry: function(decode(entry.deep_copy())))
 
     def by_index(self, name: str, value: str) -> Sequence[ObjectKey]:
         """The keys with this index value, sorted, including our own writes."""

@@ -26,7 +26,7 @@ from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.events import EventApi
 from asoreconcile.resources.webhooks import TypedWebhookServer
 from asoreconcile.runtime.cluster import Cluster, ClusterOptions, config_of
-from asoreconcile.runtime.controller_host import ControllerHost
+from asoreconcile.runtime.controller_registrar import ControllerRegistrar
 from asoreconcile.runtime.detached import detached, wait_until_ready
 from asoreconcile.runtime.leaderelection.elector import lease_elector
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
@@ -43,7 +43,7 @@ from asoreconcile.webhooks.server import WebhookLimits
 from asoreconcile.webhooks.serving_certificates import ServingCertificates
 
 
-class Application(ControllerHost):
+class Application(ControllerRegistrar):
     """A client, informers, metrics, health checks and a manager, connected.
 
     Create one per process. The constructor sends no request; `run` starts everything.

@@ -19,7 +19,7 @@ from asoreconcile.base.stop_signal import SHARE_OF_CALLS, StopSignal
 from asoreconcile.kube.retrying import START_UP, is_passing
 from asoreconcile.runtime.runnable import (
     STOP_ORDER,
-    AfterCaches,
+    CacheSyncGate,
     Elector,
     Runnable,
     RunnableFunc,
@@ -89,7 +89,7 @@ class Manager:
         # services would never be stopped.
         self._settled = threading.Event()  # no leader is being started
         self._settled.set()
-        self._after_caches = AfterCaches(clock, caches_ready, self._start_one)
+        self._cache_sync_gate = CacheSyncGate(clock, caches_ready, self._start_one)
         self._early: set[int] = set()
         self._context = reconcile_context.Context(clock, stop=self._starts)
         self._deadline = 0.0
@@ -190,7 +190,7 @@ class Manager:
         """Check for cache sync now, not at the next poll; if the caches have synced,
         the services that wait for them start. Does not wait for the start.
         """
-        self._after_caches.check()
+        self._cache_sync_gate.check()
 
     @property
     def stopping(self) -> threading.Event:
@@ -248,7 +248,7 @@ class Manager:
         behind_step = False
         for service in services:
             if behind_step:
-                self._after_caches.hold(group, service, always=True)
+                self._cache_sync_gate.hold(group, service, always=True)
             elif self._has_to_wait(group, service):
                 # Later services rely on a completed step.
                 behind_step = isinstance(service, RunnableHooks)
@@ -259,7 +259,7 @@ class Manager:
     def _has_to_wait(self, group: RunnableGroup, service: Runnable) -> bool:
         """Whether the service waits for cache sync."""
         early = id(service) in self._early
-        return not early and self._after_caches.hold(group, service)
+        return not early and self._cache_sync_gate.hold(group, service)
 
     def _start_one(self, group: RunnableGroup, service: Runnable) -> bool:
         with self._lock:
@@ -335,7 +335,7 @@ class Manager:
         with self._lock:
             self._phase = _Phase.STOPPING
         # First: services that still wait must not start in a stopping process.
-        self._after_caches.close()
+        self._cache_sync_gate.close()
         end = self._end or 0.0
         reserved = self._grace_seconds * _SHARE_OF_LEASE if self._elector else 0.0
         still_running: list[str] = []
@@ -347,7 +347,7 @@ class Manager:
             left = self._stop_group(self._started[group])
             if writes and not self._wait(self._settled):
                 left.append("leaders (starting)")
-            if writes and not self._wait(self._after_caches.settled):
+            if writes and not self._wait(self._cache_sync_gate.settled):
                 left.append("services (starting)")
             # Only services that write keep the lease: a hanging server harms no
             # successor.

@@ -1,6 +1,6 @@
 """What a manager runs: services that start in groups and stop within a time limit.
 
-A service that reads caches when it starts waits for cache sync (`AfterCaches`).
+A service that reads caches when it starts waits for cache sync (`CacheSyncGate`).
 Controllers wait for their own sources and start at once, so that one kind's failure
 does not delay the others. Rules: MG-1 - MG-4.
 """
@@ -167,7 +167,7 @@ class RunnableFunc:
             self._ended.set()
 
 
-class AfterCaches:
+class CacheSyncGate:
     """Holds services until cache sync, then starts them in order. Safe from any
     thread.
     """

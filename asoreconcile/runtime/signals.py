@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from asoreconcile.base.threads import begin
+from asoreconcile.base.threads import start_thread
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 # The previous handlers of each active `stop_signals`, the outermost first.
@@ -52,7 +52,7 @@ def stop_signals(stop: Callable[[], None]) -> Iterator[None]:
 
     thread = threading.Thread(target=wait, name="signals", daemon=True)
     try:
-        begin(thread)
+        start_thread(thread)
     except BaseException:
         reader.close()
         writer.close()

@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
-from asoreconcile.base.threads import Threads, begin
+from asoreconcile.base.threads import Threads, start_thread
 from asoreconcile.queue.deadline_timer import DeadlineTimer
 from asoreconcile.queue.workqueue import Item, WorkQueue
 
@@ -34,7 +34,7 @@ def start_daemon(name: str, target: Callable[[], None]) -> None:
 
     Raises NoThreadError if the machine cannot start one.
     """
-    begin(threading.Thread(target=target, name=name, daemon=True))
+    start_thread(threading.Thread(target=target, name=name, daemon=True))
 
 
 class WorkerPool(Generic[Key]):

@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 import attrs
 import pycurl
 
-from asoreconcile.redaction import know
+from asoreconcile.redaction import register
 
 _PORTS = {"http": 80, "https": 443}
 _PROXY_PORTS = {**_PORTS, "socks5": 1080, "socks5h": 1080}
@@ -44,7 +44,7 @@ class Proxy:
             raise ValueError("it names no host")
         user, password = unquote(parts.username or ""), unquote(parts.password or "")
         if password:
-            know(password)
+            register(password)
         # Without a port, the scheme's default: people always write 3128 and 8080.
         port = port or _PROXY_PORTS[parts.scheme]
         return cls(parts.scheme, parts.hostname, port, user, password)

@@ -25,7 +25,7 @@ from asoreconcile.azure.controllers.diagnosis.finding import (
 from asoreconcile.azure.controllers.settings import SettingsError, from_environment
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import JsonObject, key_of
-from asoreconcile.redaction import know, redact
+from asoreconcile.redaction import redact, register
 
 Try = Callable[[CredentialSource], int]
 """Signs in, and says how many subscriptions can be read; raises CredentialError,
@@ -46,7 +46,7 @@ def of_secret(
         for key, value in (secret.get("data") or {}).items()
     }
     for value in secret_values(data):
-        know(value, namespace=key_of(secret).namespace)
+        register(value, namespace=key_of(secret).namespace)
     try:
         source = credential_in(data, rules, origin=name)
     except CredentialError as wrong:

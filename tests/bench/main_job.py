@@ -73,7 +73,7 @@ class Following:
                 self.was_gone[key] = now
             else:
                 entry = getattr(event, "entry", None) or event.new
-                self._ready[key] = is_ready(entry.load())
+                self._ready[key] = is_ready(entry.deep_copy())
                 if self._ready[key]:
                     self.became_ready.setdefault(key, now)
             self._changed.notify_all()

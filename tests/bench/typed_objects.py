@@ -196,7 +196,7 @@ def cases() -> dict[str, Callable[[], object]]:
         "dict: a copy, changed, and its patch": lambda: merge_patch(
             OBJECT, {**copy_json(OBJECT), "spec": changed["spec"]}
         ),
-        "typed: read from the cache": lambda: kind.decode(entry.load()),
+        "typed: read from the cache": lambda: kind.decode(entry.deep_copy()),
         "typed: written as a dict": lambda: kind.encode(site),
         "typed: a copy, changed, and its patch": update,
         "typed: read, with unknown fields": lambda: kind.decode(

@@ -14,7 +14,7 @@ from asoreconcile.base.errors import RetryError
 from asoreconcile.base.reconcile_context import Context, running
 from asoreconcile.base.single_flight import SingleFlight
 from asoreconcile.base.stop_signal import StopSignal
-from asoreconcile.redaction import HIDDEN, Vault
+from asoreconcile.redaction import HIDDEN, SecretRegistry
 from asoreconcile.testing.clock import FakeClock
 
 
@@ -22,29 +22,29 @@ from asoreconcile.testing.clock import FakeClock
 def test_what_is_known_is_hidden_from_then_on_in_texts_that_were_said_before(
     monkeypatch, most_shown
 ):
-    monkeypatch.setattr("asoreconcile.redaction.vault._MAX_SHOWN", most_shown)
+    monkeypatch.setattr("asoreconcile.redaction.secret_registry._MAX_SHOWN", most_shown)
     secret = "correct-horse-battery"
     for seed in seeds(25):
         interleaving = Interleaving(seed, every=20)
         with interleaving.locks():
-            vault = Vault()
-        vault.know("another-secret-of-old")
+            registry = SecretRegistry()
+        registry.register("another-secret-of-old")
         known, dice = [], random.Random(seed)
 
-        def know(vault=vault, known=known):
-            vault.redact("of another object")
-            vault.know(secret)
+        def register(registry=registry, known=known):
+            registry.redact("of another object")
+            registry.register(secret)
             known.append(secret)
 
-        def say(vault=vault, known=known, dice=dice):
+        def say(registry=registry, known=known, dice=dice):
             after = 0
             while after < 6:  # to learn a secret takes a while
                 is_known = bool(known)
-                shown = vault.redact(f"{dice.randrange(4)} {secret}")
+                shown = registry.redact(f"{dice.randrange(4)} {secret}")
                 assert shown.endswith(HIDDEN) or not is_known, shown
                 after += is_known
 
-        interleaving.run(know, say, say)
+        interleaving.run(register, say, say)
 
 
 def test_th9_a_stop_at_the_end_of_a_call_leaves_no_timer():

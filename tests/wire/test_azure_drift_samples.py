@@ -182,7 +182,7 @@ def test_what_was_imported_is_put_as_it_was_where_each_sync_puts(tmp_path):
         after = sent()
         assert len(after) >= len(same)
         # All that the author wrote goes out again, beside what Azure had made of it, but
-        # for a password: an import cannot know that there is one ...
+        # for a password: an import cannot register that there is one ...
         lost = [
             d.path for p, body in after.items() for d in differences(before[p], body)
         ]

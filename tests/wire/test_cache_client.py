@@ -115,7 +115,7 @@ def test_ca1_one_informer_serves_all_who_ask(caches):
 
 def test_d21_own_writes_are_read_before_the_watch_tells_of_them(server, client, synced):
     cached, informer, heard = synced
-    informer.add_index("v", lambda entry: entry.load()["data"].values())
+    informer.add_index("v", lambda entry: entry.deep_copy()["data"].values())
     with Behind(server, client):
         cached.create(CONFIG_MAPS, config_map(v="1"))
         assert cached.get(CONFIG_MAPS, KEY)["data"] == {"v": "1"}

@@ -18,7 +18,7 @@ from asoreconcile.base.threads import Threads
 from asoreconcile.cache.events import Added, Deleted
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.initial_list import StreamingSupport
-from asoreconcile.cache.overlay import version
+from asoreconcile.cache.mutation_cache import version
 from asoreconcile.cache.watch_runner import SharedThreads
 from asoreconcile.kube.resources import CONFIG_MAPS
 
@@ -91,11 +91,11 @@ def replayed(events):
             del there[event.key]
         else:
             assert known is not None
-            assert known.load() == event.old.load()
+            assert known.deep_copy() == event.old.deep_copy()
             assert known.uid == event.new.uid
             assert version(known) < version(event.new)
             there[event.key] = event.new
-    return {key: entry.load() for key, entry in there.items()}
+    return {key: entry.deep_copy() for key, entry in there.items()}
 
 
 def stored(client):

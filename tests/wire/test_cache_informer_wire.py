@@ -102,8 +102,8 @@ def test_events_arrive_in_order_and_the_cache_is_ahead_of_them(client, run):
     assert heard.shown() == ["Added a", "Updated a", "Deleted a", "Added end"]
     assert seen == [True, True, False, True]
     updated = heard.events[1]
-    assert updated.old.load()["data"] == {"v": "1"}
-    assert updated.new.load()["data"] == {"v": "2"}
+    assert updated.old.deep_copy()["data"] == {"v": "1"}
+    assert updated.new.deep_copy()["data"] == {"v": "2"}
 
 
 def test_in5_what_was_there_comes_marked_as_initial(client, run):
@@ -295,7 +295,7 @@ def test_in11_indexes_follow_the_watch(client, run):
 
 def test_in11_failing_index_finds_an_object_under_nothing(client, run):
     informer, heard = run()
-    informer.add_index("v", lambda entry: [entry.load()["data"]["v"]])
+    informer.add_index("v", lambda entry: [entry.deep_copy()["data"]["v"]])
     make(client, "a", w="1")
     make(client, "b", v="1")
     heard.until_named("b")
@@ -317,7 +317,7 @@ def test_ca5_metadata_only_keeps_the_kind_and_no_content(client, run):
     assert "data" not in informer.get(ObjectKey("default", "a"))
     change(client, "a", v="3")
     heard.until(lambda events: isinstance(events[-1], Updated))
-    assert "data" not in heard.events[-1].new.load()
+    assert "data" not in heard.events[-1].new.deep_copy()
 
 
 ANYTHING = ApiResource("deep.example.com", "v1", "anythings", "Anything")

@@ -8,8 +8,8 @@ import pytest
 from scriptedpeer import Peer
 
 from asoreconcile.base.call_limit import limited
+from asoreconcile.base.coroutines import run_to_completion
 from asoreconcile.base.errors import StoppedError
-from asoreconcile.base.steps import completed
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.transport import Transport
@@ -171,7 +171,7 @@ def test_connection_of_a_refused_stream_is_used_again():
     with talking_to(script) as (transport, _):
         for _ in range(3):
             opened = stream(transport)
-            assert (opened.status, completed(opened.rest())) == (410, b"{}")
+            assert (opened.status, run_to_completion(opened.rest())) == (410, b"{}")
             opened.close()
     assert len(connected) == 1
 

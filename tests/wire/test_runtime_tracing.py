@@ -127,7 +127,7 @@ def test_the_server_is_told_the_trace_it_is_part_of(
 
 
 def test_a_failure_is_told_with_its_secrets_hidden(application, spans, tracing):
-    redaction.know("open-sesame-1234", namespace="default")
+    redaction.register("open-sesame-1234", namespace="default")
 
     def fail(app):
         with pytest.raises(NotFoundError):

@@ -13,4 +13,4 @@ which combines them.
 
 from asoreconcile.base import extras
 
-extras.need("azure", "asoreconcile.azure.arm")
+extras.require_extra("azure", "asoreconcile.azure.arm")

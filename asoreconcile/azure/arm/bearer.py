@@ -31,7 +31,7 @@ from asoreconcile.base.errors import AsoreconcileError, StoppedError
 from asoreconcile.base.reconcile_context import DeadlineError
 from asoreconcile.base.retry import Backoff, retry
 from asoreconcile.base.single_flight import PatienceError, SingleFlight
-from asoreconcile.redaction import know
+from asoreconcile.redaction import register
 
 # One thread renews a token that has less than this left; the others keep using it.
 _RENEW_SECONDS = 300.0
@@ -292,7 +292,7 @@ def _problem_of(token: AccessToken) -> str:
 def _shown(token: AccessToken) -> str:
     """Return the header's value and hide it from now on, because proxies quote it."""
     if len(token.token) >= _SHORTEST_TOKEN:
-        know(token.token)
+        register(token.token)
     return f"Bearer {token.token}"
 
 

@@ -20,9 +20,9 @@ import attrs
 from asoreconcile.azure.arm.ca_bundle import ca_bundle
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.response import PERHAPS_A_PROXY
-from asoreconcile.base.deferred import Deferred
 from asoreconcile.base.errors import StoppedError, in_chain
-from asoreconcile.redaction import Vault, redact
+from asoreconcile.base.lazy import Lazy
+from asoreconcile.redaction import SecretRegistry, redact
 
 if TYPE_CHECKING:
     from azure.core.credentials import AccessToken, TokenCredential
@@ -337,14 +337,14 @@ def holder(client_id: str, origin: str) -> str:
     return f"client {client_id} ({origin})" if origin else f"client {client_id}"
 
 
-def _vault(*secrets: str) -> Vault:
-    """Return a vault of this credential alone: the objects that use it are not known
-    here.
+def _registry_of(*secrets: str) -> SecretRegistry:
+    """Return a registry of this credential alone: the objects that use it are not
+    known here.
     """
-    vault = Vault()
+    registry = SecretRegistry()
     for secret in secrets:
-        vault.know(secret)
-    return vault
+        registry.register(secret)
+    return registry
 
 
 class Explained:
@@ -367,8 +367,8 @@ class Explained:
         # Everything that they log is also raised.
         for name in _QUOTING_LOGGERS:
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        self._credential = Deferred(make)
-        self._vault = _vault(*secrets)
+        self._credential = Lazy(make)
+        self._secrets = _registry_of(*secrets)
         self._who = who
         self._advice = advice
 
@@ -398,12 +398,12 @@ class Explained:
             return _token_of(ask)
         except ValueError as error:
             # From creating it; not chained, as it may quote the secret.
-            message, is_passing = self._vault.redact(str(error)), False
+            message, is_passing = self._secrets.redact(str(error)), False
         except AzureError as error:
             if stopped := in_chain(error, StoppedError):
                 raise stopped from None
             # Not chained: azure-identity's exceptions hold the request and its form.
-            message = self._vault.redact(redact(error.message))
+            message = self._secrets.redact(redact(error.message))
             is_passing = passes(error)
             if _is_unreadable(error):
                 # The message does not help, and quotes the answer, including a token.

@@ -18,7 +18,7 @@ from asoreconcile.azure.arm.credentials import (
     holder,
     identity_options,
 )
-from asoreconcile.redaction import know
+from asoreconcile.redaction import register
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
@@ -156,5 +156,5 @@ def _projected(path: Path) -> str:
         token = ""
     if not token or len(content) > _MAX_TOKEN_BYTES:
         raise CredentialError(f"{path} holds no service account token")
-    know(token)
+    register(token)
     return token

@@ -11,7 +11,7 @@ import attrs
 
 from asoreconcile.azure.arm.ids import key, url_path
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.base.recent import recent
+from asoreconcile.base.lru import lru_cached
 
 
 class EndpointError(AsoreconcileError):
@@ -145,12 +145,12 @@ def is_same_resource(url: str, request_url: str) -> bool:
     return members <= {"api-version"}
 
 
-@recent
+@lru_cached
 def _quoted_name(text: str) -> str:
     return quote(text, safe="$")
 
 
-@recent
+@lru_cached
 def _quoted(text: str) -> str:
     return quote(text, safe="-._~")
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import attrs
 
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.base.recent import recent
+from asoreconcile.base.lru import lru_cached
 
 RESOURCES = "Microsoft.Resources"
 _PROVIDERS = "providers"
@@ -91,7 +91,7 @@ class ArmId:
         return self.text[1:].split("/")
 
 
-@recent
+@lru_cached
 def parse(text: str) -> ArmId:
     """Return the parsed form of an ARM id of any scope; raises ArmIdError. Rule: I1.
 
@@ -110,7 +110,7 @@ def parse(text: str) -> ArmId:
     return _under_subscription(segments)
 
 
-@recent
+@lru_cached
 def parse_stated(text: str) -> ArmId:
     """Return the parsed form of an id that a user wrote, with every segment checked.
 
@@ -147,13 +147,13 @@ def same(a: str, b: str) -> bool:
     return key(a) == key(b)
 
 
-@recent
+@lru_cached
 def key(text: str) -> str:
     """Return the form of an id for use as a dict key: lower case, no empty segments."""
     return "/" + "/".join(part for part in text.lower().split("/") if part)
 
 
-@recent
+@lru_cached
 def subscription_of(text: str) -> str | None:
     """Return the subscription of an id or of a URL path; None under the tenant."""
     return _value_after(
@@ -166,7 +166,7 @@ def is_resource_group(arm_id: ArmId) -> bool:
     return arm_id.type.lower() == "microsoft.resources/resourcegroups"
 
 
-@recent
+@lru_cached
 def url_path(text: str) -> str:
     """Return the URL path of an id: each segment percent-encoded once. Rule: I3.
 
@@ -175,7 +175,7 @@ def url_path(text: str) -> str:
     return "/" + "/".join(_encoded(part) for part in text.split("/") if part)
 
 
-@recent
+@lru_cached
 def _encoded(segment: str) -> str:
     if segment in (".", ".."):
         return segment.replace(".", "%2E")

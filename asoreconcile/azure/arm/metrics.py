@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from asoreconcile.azure.arm.bucket_key import Bucket
 from asoreconcile.azure.arm.ids import ArmIdError, parse
-from asoreconcile.base.recent import recent
+from asoreconcile.base.lru import lru_cached
 
 _LABELS = ("resource", "requestType")
 
@@ -117,7 +117,7 @@ class ArmMetrics:
         series.set(remaining)
 
 
-@recent
+@lru_cached
 def resource_type(path: str) -> str:
     """Return the ARM type in a URL path, for a monitor the type of its operations; else
     "".

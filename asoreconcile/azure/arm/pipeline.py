@@ -39,9 +39,9 @@ from asoreconcile.base import jsontext, reconcile_context
 from asoreconcile.base.call_limit import Call
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.fencing import READS
+from asoreconcile.base.lru import lru_cached
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.base.random_id import random_id
-from asoreconcile.base.recent import recent
 from asoreconcile.base.reconcile_context import DeadlineError
 from asoreconcile.base.version import __version__
 
@@ -220,7 +220,8 @@ def _bucket_of(operations: OperationClass, path: str) -> Bucket:
 
 
 _BUCKETS = {
-    operations: recent(partial(_bucket_of, operations)) for operations in OperationClass
+    operations: lru_cached(partial(_bucket_of, operations))
+    for operations in OperationClass
 }
 
 

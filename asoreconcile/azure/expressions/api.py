@@ -19,13 +19,14 @@ from typing import Literal, Protocol, Self
 
 import attrs
 
-from asoreconcile.azure.expressions.limits import Limits, Recent
+from asoreconcile.azure.expressions.limits import Limits
 from asoreconcile.azure.expressions.metrics import ExpressionMetrics, Work
 from asoreconcile.azure.expressions.pool import EnginePool
 from asoreconcile.azure.expressions.process import EngineLimitError
 from asoreconcile.base import jsontext
 from asoreconcile.base.clock import Clock, SystemClock
 from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.lru import LruCache
 from asoreconcile.base.objects import GroupVersionKind, JsonObject, key_of
 
 # CEL's own limit is six times as much, but nobody writes such texts by hand, and they
@@ -96,7 +97,7 @@ class Expressions:
         self._engine = engine
         self._metrics: ExpressionMetrics | None = None
         self._kind = lru_cache(maxsize=1024)(_kind)
-        self._checked = Recent[tuple[Typed, str], Checked | ExpressionError](1024)
+        self._checked = LruCache[tuple[Typed, str], Checked | ExpressionError](1024)
         self._limits = Limits(clock)
 
     def counted_by(self, metrics: ExpressionMetrics) -> Self:

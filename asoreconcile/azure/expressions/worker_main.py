@@ -8,13 +8,13 @@ with MemoryError or ends this process; in both cases the operator continues.
 import signal
 import sys
 import time
-from collections import OrderedDict
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asoreconcile.base import jsontext
+from asoreconcile.base.lru import LruCache
 from asoreconcile.base.objects import JsonObject
 
 if TYPE_CHECKING:
@@ -28,20 +28,13 @@ class _Engines:
 
     def __init__(self, make: "type[Engine]") -> None:
         self._make = make
-        self._by_kind: OrderedDict[str, Engine] = OrderedDict()
+        self._by_kind = LruCache[str, "Engine"](_MAX_ENGINES)
 
     def get(self, kind: str, schema: JsonObject | None) -> "Engine | None":
-        """Return the engine of a kind; None if the kind is new and there is no
-        schema.
-        """
-        engine = self._by_kind.pop(kind, None)
-        if engine is None:
-            if schema is None:
-                return None
-            engine = self._make(schema)
-        self._by_kind[kind] = engine
-        while len(self._by_kind) > _MAX_ENGINES:
-            self._by_kind.popitem(last=False)
+        """None when the kind is new and the request has no schema."""
+        engine = self._by_kind.get(kind)
+        if engine is None and schema is not None:
+            engine = self._by_kind.put(kind, self._make(schema))
         return engine
 
 

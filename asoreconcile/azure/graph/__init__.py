@@ -7,4 +7,4 @@ Graph's host for each cloud, `metrics` counts. `asoreconcile.azure.entra` uses i
 
 from asoreconcile.base import extras
 
-extras.need("azure", "asoreconcile.azure.graph")
+extras.require_extra("azure", "asoreconcile.azure.graph")

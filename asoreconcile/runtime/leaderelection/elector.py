@@ -256,7 +256,9 @@ class LeaseElector:
         if self._fence.holds:
             return
         entry = event.new if isinstance(event, Updated) else event.entry
-        self._observed.observe(None if isinstance(event, Deleted) else entry.load())
+        self._observed.observe(
+            None if isinstance(event, Deleted) else entry.deep_copy()
+        )
         if isinstance(self._observed.answer(), WriteLease):
             self._wake.set()
 

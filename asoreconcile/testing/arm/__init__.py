@@ -2,7 +2,7 @@
 
 from asoreconcile.base import extras
 
-extras.need("azure", "asoreconcile.testing.arm")
+extras.require_extra("azure", "asoreconcile.testing.arm")
 
 from asoreconcile.testing.arm.journal import JournalEntry  # noqa: E402 - what it needs
 from asoreconcile.testing.arm.server import ArmServer  # noqa: E402 - is looked for

@@ -40,10 +40,10 @@ SECRETS = """
 from asoreconcile import redaction
 
 def lock():
-    return redaction._VAULT._lock
+    return redaction._REGISTRY._lock
 
 def use():
-    redaction.know("Sesame-12345")
+    redaction.register("Sesame-12345")
     assert "Sesame" not in redaction.redact("the password Sesame-12345")
 """
 CLASSES = """

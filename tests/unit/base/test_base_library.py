@@ -10,7 +10,7 @@ PACKAGE = ROOT / "asoreconcile"
 ABOVE = {"azure", "testing"}
 # A list of words that are no secrets, and the name of an extra.
 ALLOWED = {
-    ("asoreconcile/redaction/vault.py", "arm"),
+    ("asoreconcile/redaction/secret_registry.py", "arm"),
     ("asoreconcile/base/extras.py", "azure"),
 }
 FOREIGN = {"arm", "aso", "azure", "entra", "microsoft", "msal", "severity"}

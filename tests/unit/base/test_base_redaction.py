@@ -14,8 +14,12 @@ from quotedforms import core, quoted_forms
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.log import JsonFormatter, Logger, TextFormatter, bound
 from asoreconcile.base.objects import ObjectKey
-from asoreconcile.redaction import HIDDEN, MAX_TEXT, Vault, know, redact
-from asoreconcile.redaction.vault import _MAX_OWN_PIECES, _MAX_PIECES, _MAX_SHOWN
+from asoreconcile.redaction import HIDDEN, MAX_TEXT, SecretRegistry, redact, register
+from asoreconcile.redaction.secret_registry import (
+    _MAX_OWN_PIECES,
+    _MAX_PIECES,
+    _MAX_SHOWN,
+)
 
 SECRETS = [
     "canary-7f3e9a1b-password",
@@ -28,16 +32,16 @@ FORMS = sorted(quoted_forms("x" * 20))
 
 
 @pytest.fixture
-def vault():
-    return Vault()
+def registry():
+    return SecretRegistry()
 
 
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("form", FORMS)
-def test_each_form_is_hidden(vault, secret, form):
-    vault.know(secret)
+def test_each_form_is_hidden(registry, secret, form):
+    registry.register(secret)
     quoted = quoted_forms(secret)[form]
-    text = vault.redact(f'{{"message": "The value {quoted} is refused."}}')
+    text = registry.redact(f'{{"message": "The value {quoted} is refused."}}')
     assert HIDDEN in text
     assert core(form, quoted) not in text
     assert text.startswith('{"message": "The value ')
@@ -51,26 +55,28 @@ def test_each_form_is_hidden(vault, secret, form):
     form=st.sampled_from([name for name in FORMS if name != "upper"]),
 )
 def test_any_secret_is_hidden_in_any_form(secret, form):
-    vault = Vault()
-    vault.know(secret)
-    assert HIDDEN in vault.redact(f"<{quoted_forms(secret)[form]}>")
+    registry = SecretRegistry()
+    registry.register(secret)
+    assert HIDDEN in registry.redact(f"<{quoted_forms(secret)[form]}>")
 
 
 @pytest.mark.parametrize("secret", [*SECRETS[:4], "Zq8~" * 9, "s3cr3t-" * 200])
 @pytest.mark.parametrize("encoding", ["raw", "percent", "json", "base64 0"])
-def test_what_is_left_of_a_cut_secret_is_hidden(vault, secret, encoding):
-    vault.know(secret)
+def test_what_is_left_of_a_cut_secret_is_hidden(registry, secret, encoding):
+    registry.register(secret)
     whole = quoted_forms(secret)[encoding].rstrip("=")[:-3]
     half = len(whole) // 2
     for cut in (whole[:half], whole[half:], whole[half // 2 : -half // 2], whole[:-1]):
-        assert cut[2:-2] not in vault.redact(f"The value '{cut}' is refused")
+        assert cut[2:-2] not in registry.redact(f"The value '{cut}' is refused")
 
 
-def test_a_text_cut_in_the_middle_of_a_secret_shows_no_more_than_a_few_letters(vault):
+def test_a_text_cut_in_the_middle_of_a_secret_shows_no_more_than_a_few_letters(
+    registry,
+):
     secret = "Tr0ub4dor-and-3-more-words"
-    vault.know(secret)
+    registry.register(secret)
     for length in range(1, len(secret)):
-        shown = vault.redact(f"refused: {secret[:length]}").partition(": ")[2]
+        shown = registry.redact(f"refused: {secret[:length]}").partition(": ")[2]
         assert not secret.startswith(shown) or len(shown) < 8
 
 
@@ -90,10 +96,10 @@ def test_a_text_cut_in_the_middle_of_a_secret_shows_no_more_than_a_few_letters(v
     ],
 )
 def test_short_values_are_hidden_where_they_can_be_told_apart(
-    vault, secret, text, shown
+    registry, secret, text, shown
 ):
-    vault.know(secret)
-    assert vault.redact(text) == shown
+    registry.register(secret)
+    assert registry.redact(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -110,104 +116,104 @@ def test_short_values_are_hidden_where_they_can_be_told_apart(
         ("00000000-0000-0000-0000-00000000abcd", "00000000-0000-0000-0000-0000"),
     ],
 )
-def test_ordinary_words_stay(vault, secret, text):
-    vault.know(secret)
-    assert vault.redact(text) == text
+def test_ordinary_words_stay(registry, secret, text):
+    registry.register(secret)
+    assert registry.redact(text) == text
 
 
-def test_the_key_of_a_connection_string_is_hidden_wherever_it_stands(vault):
-    vault.know("Endpoint=sb://bus.example/;SharedAccessKey=Zm9vYmFyYmF6cXV4")
-    text = vault.redact("sb://bus.example/ refuses Zm9vYmFyYmF6cXV4")
+def test_the_key_of_a_connection_string_is_hidden_wherever_it_stands(registry):
+    registry.register("Endpoint=sb://bus.example/;SharedAccessKey=Zm9vYmFyYmF6cXV4")
+    text = registry.redact("sb://bus.example/ refuses Zm9vYmFyYmF6cXV4")
     assert text == "sb://bus.example/ refuses ***"
 
 
-def test_a_namespace_is_a_boundary(vault):
-    vault.know("Reconciling-the-shop", namespace="shop")
-    assert vault.redact("Reconciling-the-shop", namespace="shop") == HIDDEN
+def test_a_namespace_is_a_boundary(registry):
+    registry.register("Reconciling-the-shop", namespace="shop")
+    assert registry.redact("Reconciling-the-shop", namespace="shop") == HIDDEN
     for other in ("", "bank"):
-        text = vault.redact("Reconciling-the-shop", namespace=other)
+        text = registry.redact("Reconciling-the-shop", namespace=other)
         assert text == "Reconciling-the-shop"
-    vault.know("operators-own-41")
-    assert vault.redact("operators-own-41", namespace="bank") == HIDDEN
+    registry.register("operators-own-41")
+    assert registry.redact("operators-own-41", namespace="bank") == HIDDEN
 
 
-def test_a_text_that_may_be_about_any_namespace_shows_nobodys(vault):
-    vault.know("the-shops-own-77", namespace="shop")
-    vault.know("the-banks-own-88", namespace="bank")
-    vault.know("s3cr3t", namespace="bank")
+def test_a_text_that_may_be_about_any_namespace_shows_nobodys(registry):
+    registry.register("the-shops-own-77", namespace="shop")
+    registry.register("the-banks-own-88", namespace="bank")
+    registry.register("s3cr3t", namespace="bank")
     text = "the-shops-own-77 dGhlLWJhbmtzLW93bi04OA== s3cr3t"
-    assert vault.redact(text, namespace=None) == "*** ***== s3cr3t"
+    assert registry.redact(text, namespace=None) == "*** ***== s3cr3t"
 
 
-def test_what_is_known_is_bounded_and_the_rest_pays_for_who_has_much(vault):
-    vault.know("a-quiet-neighbour-99", namespace="quiet")
+def test_what_is_known_is_bounded_and_the_rest_pays_for_who_has_much(registry):
+    registry.register("a-quiet-neighbour-99", namespace="quiet")
     letters = random.Random(1)
     for _ in range(2000):
-        vault.know(f"{letters.getrandbits(400):x}", namespace="loud")
-        vault.know(f"{letters.getrandbits(400):x}")
-    held = {name: scope.pieces for name, scope in vault._scopes.items()}
-    assert sum(held.values()) == vault._pieces <= _MAX_PIECES
-    assert vault._own.pieces <= _MAX_OWN_PIECES
+        registry.register(f"{letters.getrandbits(400):x}", namespace="loud")
+        registry.register(f"{letters.getrandbits(400):x}")
+    held = {name: scope.pieces for name, scope in registry._scopes.items()}
+    assert sum(held.values()) == registry._pieces <= _MAX_PIECES
+    assert registry._own.pieces <= _MAX_OWN_PIECES
     assert held["loud"] > _MAX_PIECES - 1000
-    shown = vault.redact("a-quiet-neighbour-99", namespace="quiet")
+    shown = registry.redact("a-quiet-neighbour-99", namespace="quiet")
     assert shown == HIDDEN
 
 
-def test_a_value_in_use_is_not_the_first_to_be_forgotten(vault):
+def test_a_value_in_use_is_not_the_first_to_be_forgotten(registry):
     letters = random.Random(2)
-    vault.know("always-in-use-17")
+    registry.register("always-in-use-17")
     for _ in range(3000):
-        vault.know(f"{letters.getrandbits(400):x}")
-        vault.know("always-in-use-17")
-    assert vault.redact("always-in-use-17") == HIDDEN
+        registry.register(f"{letters.getrandbits(400):x}")
+        registry.register("always-in-use-17")
+    assert registry.redact("always-in-use-17") == HIDDEN
 
 
-def test_a_forgotten_value_leaves_nothing_behind(vault):
+def test_a_forgotten_value_leaves_nothing_behind(registry):
     letters = random.Random(3)
     for _ in range(30):
-        vault.know(f"{letters.getrandbits(400):x}")
+        registry.register(f"{letters.getrandbits(400):x}")
     for _ in range(30):
-        vault._own.forget_oldest()
-    assert (vault._own.pieces, vault._own.index) == (0, {})
+        registry._own.forget_oldest()
+    assert (registry._own.pieces, registry._own.index) == (0, {})
 
 
-def test_a_text_that_is_all_suspicion_is_hidden_whole(vault):
-    vault.know("abcde" * 40)
-    assert vault.redact("zabcde" * 25_000) == HIDDEN
+def test_a_text_that_is_all_suspicion_is_hidden_whole(registry):
+    registry.register("abcde" * 40)
+    assert registry.redact("zabcde" * 25_000) == HIDDEN
 
 
-def test_a_long_text_is_cut(vault):
-    vault.know("something-9")
-    assert len(vault.redact("x" * (2 * MAX_TEXT))) == MAX_TEXT + 3
+def test_a_long_text_is_cut(registry):
+    registry.register("something-9")
+    assert len(registry.redact("x" * (2 * MAX_TEXT))) == MAX_TEXT + 3
 
 
-def test_what_is_known_is_in_no_repr(vault):
-    vault.know("something-9-to-hide")
-    assert "something" not in repr(vault) + repr(vault._own)
+def test_what_is_known_is_in_no_repr(registry):
+    registry.register("something-9-to-hide")
+    assert "something" not in repr(registry) + repr(registry._own)
 
 
-def test_a_text_that_was_shown_hides_what_is_known_since(vault):
+def test_a_text_that_was_shown_hides_what_is_known_since(registry):
     text = "signed in with correct-horse-battery"
     for _ in range(2):
-        assert vault.redact(text, namespace="n") == text
-    vault.know("correct-horse-battery", namespace="n")
+        assert registry.redact(text, namespace="n") == text
+    registry.register("correct-horse-battery", namespace="n")
     for _ in range(2):
-        assert HIDDEN in vault.redact(text, namespace="n")
-        assert vault.redact(text, namespace="other") == text
-        assert HIDDEN in vault.redact(text, namespace=None)
-    vault.know("signed in with")
-    assert "signed" not in vault.redact(text, namespace="other")
+        assert HIDDEN in registry.redact(text, namespace="n")
+        assert registry.redact(text, namespace="other") == text
+        assert HIDDEN in registry.redact(text, namespace=None)
+    registry.register("signed in with")
+    assert "signed" not in registry.redact(text, namespace="other")
 
 
-def test_texts_that_are_said_again_are_kept_within_bounds(vault):
-    vault.know("correct-horse-battery")
+def test_texts_that_are_said_again_are_kept_within_bounds(registry):
+    registry.register("correct-horse-battery")
     for number in range(3 * _MAX_SHOWN):
         text = f"{number} correct-horse-battery"
-        assert vault.redact(text) == f"{number} {HIDDEN}"
-        assert len(vault._shown) <= _MAX_SHOWN
+        assert registry.redact(text) == f"{number} {HIDDEN}"
+        assert len(registry._shown) <= _MAX_SHOWN
 
 
-def test_many_threads_know_and_redact_at_once(vault):
+def test_many_threads_know_and_redact_at_once(registry):
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     seen = []
@@ -216,8 +222,8 @@ def test_many_threads_know_and_redact_at_once(vault):
         letters = random.Random(seed)
         for _ in range(200):
             secret = f"{letters.getrandbits(200):x}"
-            vault.know(secret, namespace=f"n{seed % 3}")
-            seen.append(vault.redact(f"<{secret}>", namespace=f"n{seed % 3}"))
+            registry.register(secret, namespace=f"n{seed % 3}")
+            seen.append(registry.redact(f"<{secret}>", namespace=f"n{seed % 3}"))
 
     try:
         threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
@@ -249,7 +255,7 @@ def lines():
 
 
 def test_no_field_of_a_record_shows_a_secret(lines, caplog):
-    know("canary-1-secret", namespace="shop")
+    register("canary-1-secret", namespace="shop")
     error = AsoreconcileError("quotes canary-1-secret")
     with bound(namespace="shop"):
         Logger("asoreconcile.test").error(
@@ -267,7 +273,7 @@ def test_no_field_of_a_record_shows_a_secret(lines, caplog):
 
 
 def test_a_key_reads_the_same_whether_its_record_holds_a_secret_or_not(lines):
-    know("canary-4-secret", namespace="shop")
+    register("canary-4-secret", namespace="shop")
     key = ObjectKey("shop", "a")
     for text in ("nothing", "canary-4-secret"):
         Logger("asoreconcile.test").error("It failed", text=text, object=key)
@@ -276,7 +282,7 @@ def test_a_key_reads_the_same_whether_its_record_holds_a_secret_or_not(lines):
 
 
 def test_no_stack_and_no_record_of_another_library_shows_a_secret(lines):
-    know("canary-2-secret")
+    register("canary-2-secret")
     log = Logger("asoreconcile.test")
     try:
         raise AsoreconcileError("quotes canary-2-secret")
@@ -289,7 +295,7 @@ def test_no_stack_and_no_record_of_another_library_shows_a_secret(lines):
 
 
 def test_a_record_that_says_no_namespace_shows_nobodys_secrets(lines):
-    know("canary-3-secret", namespace="shop")
+    register("canary-3-secret", namespace="shop")
     Logger("asoreconcile.test").error("It failed", error="canary-3-secret")
     logging.getLogger("azure.identity").warning("failed: %s", "canary-3-secret")
     assert len(lines) == 4

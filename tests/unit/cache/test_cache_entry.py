@@ -105,7 +105,7 @@ def test_header_tells_what_the_object_says():
     assert entry.annotations == {"example.com/policy": "manage"}
     assert entry.finalizers == ("example.com/finalizer",)
     assert entry.size_bytes > 1000
-    assert entry.load() == account(7)
+    assert entry.deep_copy() == account(7)
 
 
 def test_header_of_a_bare_object_is_empty():
@@ -126,11 +126,11 @@ def test_in12_mappings_of_a_header_are_the_readers_own():
 
 def test_th5_who_peeks_shares_one_object_and_who_loads_has_a_copy():
     stored = Entry(account(1))
-    peeked = stored.peek()
-    assert stored.peek() is peeked
+    peeked = stored.shared_view()
+    assert stored.shared_view() is peeked
     assert peeked == account(1)
-    stored.load()["spec"].clear()
-    assert stored.peek() == account(1)
+    stored.deep_copy()["spec"].clear()
+    assert stored.shared_view() == account(1)
 
 
 def test_an_entry_of_a_list_keeps_no_object_and_one_of_an_event_does():
@@ -139,8 +139,8 @@ def test_an_entry_of_a_list_keeps_no_object_and_one_of_an_event_does():
         ApiResource(group="", version="v1", plural="accounts", kind="Account")
     )
     obj = account(1)
-    assert transform.entry_of_event(obj).peek() is obj
-    assert transform.entry(obj).peek() is not obj
+    assert transform.entry_of_event(obj).shared_view() is obj
+    assert transform.entry(obj).shared_view() is not obj
 
 
 def test_who_peeks_at_a_deep_object_of_an_event_gets_what_is_stored():
@@ -153,8 +153,8 @@ def test_who_peeks_at_a_deep_object_of_an_event_gets_what_is_stored():
     for _ in range(LEVELS + 1):
         inner["inner"] = inner = {}
     entry = transform.entry_of_event(obj)
-    assert entry.peek() is not obj
-    assert entry.peek() == entry.load()
+    assert entry.shared_view() is not obj
+    assert entry.shared_view() == entry.deep_copy()
 
 
 def test_annotations_are_the_same_in_any_order_and_no_others_are():

@@ -735,7 +735,7 @@ def test_in10_transform_sees_each_object_once_and_before_handlers(run):
     )
     dry(script)
     assert seen == ["a", "b"]
-    assert [e.entry.load()["data"] for e in heard] == [{"kept": "yes"}] * 2
+    assert [e.entry.deep_copy()["data"] for e in heard] == [{"kept": "yes"}] * 2
     assert informer.get(ObjectKey("n", "a"))["data"] == {"kept": "yes"}
 
 

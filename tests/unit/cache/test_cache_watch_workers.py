@@ -6,8 +6,8 @@ import pytest
 from recordedthreads import RecordedThreads
 
 from asoreconcile.base.clock import SystemClock
+from asoreconcile.base.coroutines import run_to_completion
 from asoreconcile.base.errors import StoppedError
-from asoreconcile.base.steps import completed
 from asoreconcile.base.threads import Threads
 from asoreconcile.cache.watch_workers import WORKERS, WatchWorkers
 from asoreconcile.testing.clock import FakeClock
@@ -337,4 +337,4 @@ def test_steps_that_would_wait_are_no_result():
         yield None
 
     with pytest.raises(RuntimeError, match="nobody is here to wait"):
-        completed(waiting())
+        run_to_completion(waiting())

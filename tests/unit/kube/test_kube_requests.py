@@ -2,8 +2,8 @@
 
 import pytest
 
+from asoreconcile.base.coroutines import run_to_completion
 from asoreconcile.base.objects import ObjectKey
-from asoreconcile.base.steps import completed
 from asoreconcile.kube.answer_stream import Stream
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
@@ -204,7 +204,7 @@ def test_a_line_without_an_end_does_not_fill_the_memory():
 
 def test_of_a_refusal_without_an_end_no_more_is_read_than_of_a_line():
     answer = Endless()
-    assert len(completed(Stream(answer).rest())) == answer.read <= 17 << 20
+    assert len(run_to_completion(Stream(answer).rest())) == answer.read <= 17 << 20
 
 
 class Pieces(Endless):

@@ -47,7 +47,7 @@ from asoreconcile.base.objects import (
 )
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
-from asoreconcile.redaction import know
+from asoreconcile.redaction import register
 
 
 def export(scope: ReconcileScope, current: JsonObject) -> None:
@@ -168,7 +168,7 @@ def _keep_secret(
     shown = set(_leaves([spec(current), status(current)]))
     for value in values:
         if value not in shown:
-            know(value, namespace=scope.key.namespace)
+            register(value, namespace=scope.key.namespace)
 
 
 def _leaves(value: Any) -> Iterator[str]:

@@ -14,7 +14,7 @@ from asoreconcile.azure.middleware.requests import ClassifyError
 from asoreconcile.azure.reconcile.model.decisions import LOST_SECONDS
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.base.errors import RetryError
-from asoreconcile.base.log import Uncut
+from asoreconcile.base.log import Untruncated
 from asoreconcile.base.objects import spec
 
 _STATUSES = frozenset(HTTPStatus)
@@ -133,7 +133,7 @@ def _classified(
         requestId=error.request_id,
         correlationId=error.correlation_id,
         clientRequestId=error.client_request_id,
-        armError=Uncut(describe(error)),
+        armError=Untruncated(describe(error)),
     )
     chain = scope.operator.extensions.chain(CLASSIFY_ERROR, scope.kind.group_kind)
     found = chain(ClassifyError(version=scope.version, error=error))

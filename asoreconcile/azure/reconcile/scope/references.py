@@ -26,7 +26,7 @@ from asoreconcile.azure.reconcile.state.read_set import ReadSet
 from asoreconcile.base.objects import JsonObject, ObjectKey
 from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS, ApiResource
-from asoreconcile.redaction import know
+from asoreconcile.redaction import register
 
 
 class Getter(Protocol):
@@ -111,7 +111,7 @@ class ReferenceResolver:
         decoded = decoded_text(name, key, value)
         self._secrets.add(decoded)
         # Before any request: Azure may quote the value in its answer to the first PUT.
-        know(decoded, namespace=self._namespace)
+        register(decoded, namespace=self._namespace)
         return decoded
 
     def _data(self, name: str, resource: ApiResource = SECRETS) -> dict[str, str]:

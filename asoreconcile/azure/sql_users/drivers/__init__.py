@@ -7,4 +7,4 @@ as long, or `STATEMENT_SECONDS` if the driver has one limit for all responses (P
 
 from asoreconcile.base import extras
 
-extras.need("azure", "asoreconcile.azure.sql_users.drivers")
+extras.require_extra("azure", "asoreconcile.azure.sql_users.drivers")

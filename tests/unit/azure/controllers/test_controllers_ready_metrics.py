@@ -27,7 +27,7 @@ class Filed:
         return [one.key for one in self.entries if value in self.values(one)]
 
     def list(self, *, index, limit):
-        found = [e.load() for e in self.entries if index[1] in self.values(e)]
+        found = [e.deep_copy() for e in self.entries if index[1] in self.values(e)]
         return found[:limit]
 
 

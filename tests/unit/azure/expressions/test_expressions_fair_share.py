@@ -10,7 +10,7 @@ from asoreconcile.azure.expressions.fair_share import (
     EngineBusyError,
     FairShare,
 )
-from asoreconcile.azure.expressions.limits import Limits, Recent
+from asoreconcile.azure.expressions.limits import Limits
 from asoreconcile.azure.expressions.pool import EnginePool
 from asoreconcile.azure.expressions.process import EngineLimitError
 from asoreconcile.base.objects import GroupVersionKind
@@ -276,12 +276,3 @@ def test_pauses_end_with_a_success_and_never_exceed_ten_minutes(clock):
     limits.reached("a", "why")
     clock.advance(10)
     assert limits.refusal("a") == ""
-
-
-def test_what_was_used_last_is_kept():
-    recent = Recent(2)
-    recent.put("a", 1)
-    recent.put("b", 2)
-    assert recent.get("a") == 1
-    recent.put("c", 3)
-    assert (recent.get("a"), recent.get("b"), recent.get("c")) == (1, None, 3)

@@ -4,12 +4,12 @@ import threading
 
 import pytest
 
-from asoreconcile.base.deferred import Deferred
+from asoreconcile.base.lazy import Lazy
 
 
 def test_it_is_made_once_and_not_before_it_is_asked_for():
     made = []
-    deferred = Deferred(lambda: made.append(1) or "value")
+    deferred = Lazy(lambda: made.append(1) or "value")
     assert not made
     assert [deferred(), deferred()] == ["value"] * 2
     assert made == [1]
@@ -25,7 +25,7 @@ def test_who_comes_while_it_is_made_waits_for_the_same():
         made.append(1)
         return object()
 
-    deferred, found = Deferred(make), []
+    deferred, found = Lazy(make), []
     threads = [
         threading.Thread(target=lambda: found.append(deferred())) for _ in range(4)
     ]
@@ -49,7 +49,7 @@ def test_a_failure_is_tried_again_by_the_next():
             raise result
         return result
 
-    deferred = Deferred(make)
+    deferred = Lazy(make)
     with pytest.raises(ValueError, match="no"):
         deferred()
     assert deferred() == "value"
@@ -57,7 +57,7 @@ def test_a_failure_is_tried_again_by_the_next():
 
 def test_nothing_may_be_the_value():
     made = []
-    deferred = Deferred(lambda: made.append(1))
+    deferred = Lazy(lambda: made.append(1))
     assert deferred() is None
     assert deferred() is None
     assert made == [1]

@@ -53,7 +53,7 @@ _Span = tuple[int, int]
 
 
 class _Scope:
-    """What is known of one namespace. The vault's lock guards changes, not reads."""
+    """What is known of one namespace. The registry's lock guards changes, not reads."""
 
     def __init__(self) -> None:
         self.index: dict[str, tuple[_Place, ...]] = {}
@@ -69,15 +69,17 @@ class _Scope:
     def knows(self, value: str) -> bool:
         return value in (self._short if len(value) < SHORT else self._values)
 
-    def know(self, value: str) -> None:
-        known = self._short if len(value) < SHORT else self._values
-        if value in known:
-            known.move_to_end(value)
-        elif len(value) < SHORT:
+    def register(self, value: str) -> None:
+        if len(value) < SHORT:
+            is_new = value not in self._short
             self._short[value] = None
+            self._short.move_to_end(value)
             if len(self._short) > _MAX_SHORT:
                 self._short.popitem(last=False)
-            self.short_pattern = _short_pattern(self._short)
+            if is_new:
+                self.short_pattern = _short_pattern(self._short)
+        elif value in self._values:
+            self._values.move_to_end(value)
         else:
             found = self._values[value] = patterns_of(value)
             for pattern in found:
@@ -107,7 +109,7 @@ class _Scope:
             self.index.pop(piece, None)
 
 
-class Vault:
+class SecretRegistry:
     """Known secrets, bounded; the oldest of who has most are forgotten first."""
 
     def __init__(self) -> None:
@@ -127,7 +129,7 @@ class Vault:
         """After `hold`."""
         self._lock.release()
 
-    def know(self, value: str, *, namespace: str = "") -> None:
+    def register(self, value: str, *, namespace: str = "") -> None:
         """Hide a value from now on; again and again is free.
 
         namespace: whose it is; "" hides it from everybody's texts, so only for what no
@@ -142,7 +144,7 @@ class Vault:
                 self._know_of(namespace, value)
             else:
                 own = self._own
-                own.know(value)
+                own.register(value)
                 while own.pieces > _MAX_OWN_PIECES:
                     own.forget_oldest()
             if is_news:
@@ -197,7 +199,7 @@ class Vault:
             scope = _Scope()
             self._scopes = {**self._scopes, namespace: scope}
         before = scope.pieces
-        scope.know(value)
+        scope.register(value)
         self._pieces += scope.pieces - before
         while self._pieces > _MAX_PIECES:
             largest = max(self._scopes.values(), key=lambda s: s.pieces)
@@ -206,7 +208,7 @@ class Vault:
             self._pieces += largest.pieces - before
 
     def __repr__(self) -> str:
-        return "Vault(...)"
+        return "SecretRegistry(...)"
 
 
 def _matches(view: View, own: list[_Scope], others: list[_Scope]) -> list[_Span] | None:

@@ -38,7 +38,7 @@ class _Deletion:
     version: int
 
 
-class Overlay:
+class MutationCache:
     """Responses of writes by key. Safe from any thread."""
 
     def __init__(self, stored: Callable[[ObjectKey], Entry | None]) -> None:

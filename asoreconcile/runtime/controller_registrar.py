@@ -32,7 +32,7 @@ from asoreconcile.runtime.typed_reconciler import (
 T = TypeVar("T", bound=HasMetadata)
 
 
-class ControllerHost(Cluster):
+class ControllerRegistrar(Cluster):
     """A cluster with controllers. Methods are safe from any thread."""
 
     manager: Manager

@@ -5,7 +5,7 @@ from scriptedapi import config_map
 
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry
-from asoreconcile.cache.overlay import Overlay
+from asoreconcile.cache.mutation_cache import MutationCache
 from asoreconcile.cache.store import Store
 
 KEY = ObjectKey("n", "a")
@@ -20,7 +20,7 @@ class Told:
 
     def __init__(self):
         self.store = Store()
-        self.overlay = Overlay(self.store.get)
+        self.overlay = MutationCache(self.store.get)
 
     def put(self, version, uid="u"):
         self.store.put(entry(version, uid))

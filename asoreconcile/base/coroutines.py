@@ -16,10 +16,10 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-Stepwise = Generator[float | None, None, T]
+Coroutine = Generator[float | None, None, T]
 
 
-def completed(steps: Stepwise[T]) -> T:
+def run_to_completion(steps: Coroutine[T]) -> T:
     """Run steps that must not wait; return their result. Raises what they raise, and
     RuntimeError if one waits.
     """

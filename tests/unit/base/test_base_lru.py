@@ -1,11 +1,11 @@
-"""Readings of texts, kept while they are recent."""
+"""Bounded caches: what they keep, and what they drop."""
 
 import gc
 import weakref
 
 import pytest
 
-from asoreconcile.base.recent import LONGEST, recent
+from asoreconcile.base.lru import LONGEST, LruCache, lru_cached
 
 
 class Reading:
@@ -14,13 +14,13 @@ class Reading:
 
 
 def test_a_short_text_is_read_once():
-    read = recent(Reading)
+    read = lru_cached(Reading)
     assert read("a") is read("a")
     assert read("b").text == "b"
 
 
 def test_of_a_long_text_nothing_is_kept():
-    read = recent(Reading)
+    read = lru_cached(Reading)
     found = weakref.ref(read("a" * (LONGEST + 1)))
     gc.collect()
     assert found() is None
@@ -30,7 +30,7 @@ def test_of_a_long_text_nothing_is_kept():
 
 
 def test_no_more_than_a_thousand_are_kept():
-    read = recent(Reading)
+    read = lru_cached(Reading)
     kept = [weakref.ref(read(f"text {n}")) for n in range(5000)]
     gc.collect()
     assert 0 < sum(one() is not None for one in kept) < 2000
@@ -39,7 +39,7 @@ def test_no_more_than_a_thousand_are_kept():
 def test_what_is_raised_is_not_kept():
     answers = iter([ValueError("bad"), "good"])
 
-    @recent
+    @lru_cached
     def read(_):
         answer = next(answers)
         if isinstance(answer, Exception):
@@ -54,4 +54,25 @@ def test_what_is_raised_is_not_kept():
 
 @pytest.mark.parametrize("odd", [7, None, ["a"], {}])
 def test_what_is_no_text_is_left_to_the_reader(odd):
-    assert recent(Reading)(odd).text is odd
+    assert lru_cached(Reading)(odd).text is odd
+
+
+def test_the_least_recently_used_entry_is_dropped():
+    cache = LruCache(2)
+    cache.put("a", 1)
+    cache.put("b", 2)
+    assert cache.get("a") == 1
+    cache.put("c", 3)
+    assert (cache.get("a"), cache.get("b"), cache.get("c")) == (1, None, 3)
+    assert cache.items() == [("a", 1), ("c", 3)]
+
+
+def test_an_entry_that_is_put_again_counts_as_used():
+    cache = LruCache(2)
+    cache.put("a", 1)
+    cache.put("b", 2)
+    cache.put("a", 3)
+    cache.put("c", 4)
+    assert list(cache) == ["a", "c"]
+    assert cache.pop("a") == 3
+    assert (cache.pop("a"), len(cache), "c" in cache) == (None, 1, True)

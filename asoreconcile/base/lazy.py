@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Deferred(Generic[T]):
+class Lazy(Generic[T]):
     """The first caller computes the value; concurrent callers wait. Safe from any
     thread.
 
