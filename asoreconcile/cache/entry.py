@@ -76,8 +76,10 @@ class Entry:
     _seen: JsonObject
 
     def __init__(self, obj: JsonObject, *, keep: bool = False) -> None:
-        """Make an entry from an object. keep: also keep `obj` itself, for `shared_view`, as
-        long as this view lives; it must not be changed any more.
+        """Create an entry from an object.
+
+        keep: if true, `shared_view` returns `obj` itself, which must not be changed any
+        more.
         """
         meta = obj["metadata"]
         read = meta.get
