@@ -1,4 +1,4 @@
-"""Bounded caches: what they keep, and what they drop."""
+"""Bounded caches: entries that stay, and entries that are dropped."""
 
 import gc
 import weakref
