@@ -18,6 +18,7 @@ from asoreconcile.base.objects import is_deleting as is_deleting
 from asoreconcile.base.objects import key_of as key_of
 from asoreconcile.base.retry import Backoff as Backoff
 from asoreconcile.base.threads import Threads as Threads
+from asoreconcile.base.tracing import Tracing as Tracing
 from asoreconcile.base.version import __version__ as __version__
 from asoreconcile.cache.client import CachedClient as CachedClient
 from asoreconcile.cache.entry import Entry as Entry
@@ -95,7 +96,6 @@ from asoreconcile.kube.selection import Selection as Selection
 from asoreconcile.kube.writes import Write as Write
 from asoreconcile.kube.writes import Writes as Writes
 from asoreconcile.observability.metrics import RuntimeMetrics as RuntimeMetrics
-from asoreconcile.base.tracing import Tracing as Tracing
 from asoreconcile.queue.workqueue import LOW_PRIORITY as LOW_PRIORITY
 from asoreconcile.queue.workqueue import Item as Item
 from asoreconcile.queue.workqueue import WorkQueue as WorkQueue
