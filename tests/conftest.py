@@ -2,6 +2,7 @@
 
 HYPOTHESIS_PROFILE=explore looks for new examples, many more of them; =sample for as many
 as there are always. ASORECONCILE_DELAYS=SEED and --slow-machine delay things (`delays`).
+Tests marked `long` run only if ASORECONCILE_LONG is set (`hack/ci long`).
 """
 
 import os
@@ -70,6 +71,13 @@ def pytest_configure(config):
 def pytest_report_header(config):
     seed = config.option.slow_machine
     return f"slow machine: seed {seed} (--slow-machine={seed})" if seed else []
+
+
+def pytest_collection_modifyitems(config, items):
+    if not os.environ.get("ASORECONCILE_LONG"):
+        long = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,7 +1,7 @@
 """Seeded mutants: small changes of the code, each of which some test must notice.
 
-    python tests/mutants.py                       120 mutants, from a new seed
-    python tests/mutants.py --seed 7 --count 10 tests/unit   a small sample
+    hack/mutants                                  120 mutants, from a new seed
+    hack/mutants --seed 7 --count 10 tests/unit   a small sample
 
 First one run of the tests notes which test reaches which place, and how long each test
 takes. Then each mutant is tried in a copy of the checkout by the tests that reach its

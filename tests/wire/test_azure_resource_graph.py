@@ -90,7 +90,8 @@ def gets_of(objects):
     return [("GET", obj["metadata"]["name"]) for obj in objects]
 
 
-@pytest.mark.timeout(600)  # 700 reconciles
+@pytest.mark.long  # 700 reconciles
+@pytest.mark.timeout(600)
 def test_q9_a_hundred_over_ten_groups_below_a_tenth_of_the_gets(world):
     """Due when the syncs say so, from a start that is spread over the period. By how
     the places fall, which uids decide, it is between a 25th and a 12th.

@@ -140,7 +140,8 @@ def converge(world, work):
     return world.clock.monotonic() - started
 
 
-@pytest.mark.timeout(600)  # thousands of requests
+@pytest.mark.long  # thousands of requests
+@pytest.mark.timeout(600)
 def test_two_deployments_write_twice_as_fast_as_one_and_share_no_object(world, deploy):
     one = deploy("alone", *TEAMS)
     alone = converge(world, apply(world, OBJECTS, [one]))
