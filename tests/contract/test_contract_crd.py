@@ -293,11 +293,19 @@ def test_the_scale_subresource(server: Server, namespace: str):
 def test_a_watch_outlives_a_change_of_the_crd(
     server: Server, namespace: str, gadgets: Json
 ):
+    """If it changes nothing about how the objects are served."""
     path = path_of(gadgets, namespace)
-    name = gadgets["metadata"]["name"]
     patch = {"metadata": {"annotations": {"a": "b"}}}
-    server.patch(f"{CRDS}/{name}", patch).expect(200)
-    assert server.get(path).expect(200).json["items"] == []
+    body = {"apiVersion": f"{GROUP}/v1", "kind": gadgets["spec"]["names"]["kind"]}
+    with server.watch(path) as events:
+        for name in ("before", "after"):
+            server.post(path, {**body, "metadata": {"name": name}}).expect(201)
+            event = next(events)
+            assert (event["type"], event["object"]["metadata"]["name"]) == (
+                "ADDED",
+                name,
+            )
+            server.patch(f"{CRDS}/{gadgets['metadata']['name']}", patch).expect(200)
 
 
 def test_a_group_version_is_part_of_the_path(server: Server, namespace: str):

@@ -79,7 +79,8 @@ def test_q6_many_of_a_group_are_one_list(world):
     assert period(world, objects) == [LIST]
 
 
-@pytest.mark.timeout(600)  # 400 reconciles
+@pytest.mark.long  # 400 reconciles
+@pytest.mark.timeout(600)
 def test_q6_below_a_twentieth_of_the_gets_at_a_hundred(world):
     """Due when the syncs say so, from a start that is spread over the period."""
     objects = networks(world, 100)

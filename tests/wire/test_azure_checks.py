@@ -173,7 +173,10 @@ def test_d15_checks_come_before_exports_and_success_after_them(made, checks):
 
 
 def test_a_check_may_mend_the_status_and_success_writes_notes(made, checks):
+    """What it says wins over what Azure sent."""
     world, network = made("post", "success")
+    network["spec"]["tags"] = {"seen": "no"}
+    world.apply(network)
     mended = Ready(status_patch={"tags": {"seen": "yes"}})
     checks.answers["post"] = lambda _: mended
     checks.answers["success"] = lambda r: {"example.com/tags": str(r.obj["status"])}

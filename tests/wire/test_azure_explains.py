@@ -265,11 +265,16 @@ ETCD = refusal(500, "InternalError", "etcdserver: request is too large")
 TOO_LARGE = refusal(413, "RequestEntityTooLarge", "limit is 3145728")
 
 
-@pytest.mark.parametrize("too_large", [ETCD, TOO_LARGE], ids=["etcd", "server"])
-def test_a_status_that_cannot_be_stored_does_not_hide_ready(world, log, too_large):
+SCHEMA = refusal(422, "Invalid", "status.id: Invalid value: must match '^x$'")
+
+
+@pytest.mark.parametrize(
+    "refused", [ETCD, TOO_LARGE, SCHEMA], ids=["etcd", "server", "schema"]
+)
+def test_a_status_that_cannot_be_stored_does_not_hide_ready(world, log, refused):
     obj = resource_group(name="other")
     world.apply(obj)
-    world.cluster.faults.respond("PATCH", "resourcegroups/other/status", too_large)
+    world.cluster.faults.respond("PATCH", "resourcegroups/other/status", refused)
     world.run(obj)
     present = world.read(obj)
     assert world.ready(obj)["status"] == "True"

@@ -1,5 +1,6 @@
 """An application of one's own, run in this process against the embedded API server."""
 
+import socket
 import ssl
 import threading
 import urllib.error
@@ -450,33 +451,55 @@ def test_mg5_who_lost_the_lease_writes_no_more_and_ends_with_1(application):
     assert thief.client.get(LEASES, lease)["spec"]["holderIdentity"] == "thief"
 
 
+class WithWebhooks:
+    """An application that serves a webhook, from when it is ready."""
+
+    def __init__(self, application):
+        self.app = app = application.make(health_address="127.0.0.1:0")
+        self.certificates = ManagedCertificates(
+            app.client,
+            ObjectKey("default", "certificate"),
+            ["localhost"],
+            clock=app.clock,
+            metrics=app.webhook_metrics,
+        )
+        self.server = app.webhooks("127.0.0.1:0", certificates=self.certificates)
+        self.server.validate("/validate", lambda _: Allowed())
+        (endpoints,) = app.endpoints.values()
+        self.codes = application.start(app)
+        until(lambda: endpoints.port)
+        self.health = f"http://127.0.0.1:{endpoints.port}"
+        until(lambda: read_any(f"{self.health}/readyz/webhooks") == "ok")
+
+    def end(self):
+        self.app.stop()
+        assert self.codes.get(timeout=20) == 0
+
+
 def test_wh8_webhooks_run_with_the_application_and_readiness_waits_for_them(
     application,
 ):
-    app = application.make(health_address="127.0.0.1:0")
-    secret = ObjectKey("default", "certificate")
-    certificates = ManagedCertificates(
-        app.client,
-        secret,
-        ["localhost"],
-        clock=app.clock,
-        metrics=app.webhook_metrics,
-    )
-    server = app.webhooks("127.0.0.1:0", certificates=certificates)
-    server.validate("/validate", lambda _: Allowed())
-    (endpoints,) = app.endpoints.values()
-    codes = application.start(app)
-    until(lambda: endpoints.port)
-    url = f"http://127.0.0.1:{endpoints.port}/readyz"
-    until(lambda: read_any(f"{url}/webhooks") == "ok")
-    context = ssl.create_default_context(cadata=certificates.authorities.decode())
+    running = WithWebhooks(application)
+    trusted = running.certificates.authorities.decode()
+    context = ssl.create_default_context(cadata=trusted)
     request = urllib.request.Request(
-        f"https://localhost:{server.port}/validate",
+        f"https://localhost:{running.server.port}/validate",
         data=b"{}",
         headers={"Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request, timeout=10, context=context) as answer:
         assert b"is no AdmissionReview" in answer.read()
-    app.stop()
-    assert codes.get(timeout=20) == 0
-    assert "Error" in server.problem()
+    running.end()
+    assert "Error" in running.server.problem()
+
+
+def test_liveness_fails_once_the_webhooks_port_has_died(application):
+    running = WithWebhooks(application)
+    listeners = f"{running.health}/healthz/listeners"
+    assert read_any(listeners) == "ok"
+    listener = running.server._listener
+    listener._server.socket.shutdown(socket.SHUT_RDWR)  # as if it broke
+    until(listener.lost)
+    assert listener.lost() in read_any(f"{running.health}/healthz?verbose")
+    assert read_any(listeners) != "ok"
+    running.end()

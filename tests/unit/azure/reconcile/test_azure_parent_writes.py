@@ -61,6 +61,16 @@ def test_nobody_writes_below_while_the_parent_is_written(parent_writes):
             pass  # read once more, or put: it is over
 
 
+@pytest.mark.parametrize("other", [SET.partition("/providers")[0], "/subscriptions/s"])
+def test_a_resource_group_is_no_parent_of_what_is_in_it(parent_writes, other):
+    """Its PUT holds none of them."""
+    with parent_writes.reading(other) as reading:
+        with parent_writes.exclusive(reading), parent_writes.writing(SET):
+            pass
+        with parent_writes.exclusive(reading):
+            pass
+
+
 def test_nothing_is_kept(parent_writes):
     with (
         parent_writes.reading(SET) as reading,
