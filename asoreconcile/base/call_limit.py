@@ -14,15 +14,14 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
-from contextvars import ContextVar, Token
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from typing import Any
 
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.clock import Clock, Timer
 from asoreconcile.base.errors import StoppedError
-from asoreconcile.base.reconcile_context import Context
 from asoreconcile.base.single_flight import SingleFlight
 from asoreconcile.base.stop_signal import StopSignal
 
@@ -181,10 +180,11 @@ class Call:
         return f"timed out after {self.seconds:.1f} s" if self.is_over else ""
 
 
+@contextmanager
 def limited(
     seconds: float | None, *, is_read: bool, outlives: bool = False
-) -> AbstractContextManager[Call]:
-    """Within the block all connections of this thread keep to one limit.
+) -> Iterator[Call]:
+    """Keep all connections of this thread to one limit within the block.
 
     seconds: the caller's limit; shorter if the reconcile or an outer call has less time
     left. is_read: the call changes nothing, so a stop may cancel it early. outlives:
@@ -192,54 +192,27 @@ def limited(
     Raises DeadlineError or StoppedError, before anything is done, if the reconcile has
     no time left.
     """
-    return _Limited(seconds, is_read=is_read, outlives=outlives)
-
-
-class _Limited:
-    """The block of `limited`. Not a generator, for speed: each request passes here."""
-
-    __slots__ = ("_call", "_is_read", "_outlives", "_seconds", "_token", "_write")
-
-    def __init__(self, seconds: float | None, *, is_read: bool, outlives: bool) -> None:
-        self._seconds, self._is_read, self._outlives = seconds, is_read, outlives
-        self._token: Token[Call | None] | None = None
-        self._write: Token[Context | None] | None = None
-        self._call: Call | None = None
-
-    def __enter__(self) -> Call:
-        context, outer = reconcile_context.current(), _CALL.get()
-        left = None if context is None else context.seconds_left
-        if context is not None and left == 0:
-            context.check()
-        seconds, is_read = self._seconds, self._is_read
-        # A request and its sending share one limit and one cancellation.
-        if (
-            outer is not None
-            and not self._outlives
-            and outer.covers(seconds, is_read=is_read)
-        ):
-            return outer
-        if left is not None and (seconds is None or left < seconds):
-            seconds = left
-        if outer is not None:
-            left = outer.left
-            if left is not None and (seconds is None or left < seconds):
-                seconds = left
-        call = self._call = Call(seconds, is_read=is_read)
-        if context is not None and context.stop is not None:
-            call.heed(context.stop, context.clock)
-        if not is_read:
-            self._write = reconcile_context.begin_write()
-        self._token = _CALL.set(call)
-        return call
-
-    def __exit__(self, *_: object) -> None:
-        if self._token is None or self._call is None:
-            return  # the outer call goes on
-        if self._write is not None:
-            reconcile_context.end_write(self._write)
-        self._call.end()
-        _CALL.reset(self._token)
+    context, outer = reconcile_context.current(), _CALL.get()
+    left = None if context is None else context.seconds_left
+    if context is not None and left == 0:
+        context.check()
+    if outer is not None and not outlives and outer.covers(seconds, is_read=is_read):
+        yield outer  # A request and its sending share one limit and one cancellation.
+        return
+    limits = (seconds, left, None if outer is None else outer.left)
+    call = Call(
+        min((limit for limit in limits if limit is not None), default=None),
+        is_read=is_read,
+    )
+    if context is not None and context.stop is not None:
+        call.heed(context.stop, context.clock)
+    token = _CALL.set(call)
+    try:
+        with nullcontext() if is_read else reconcile_context.finishing():
+            yield call
+    finally:
+        call.end()
+        _CALL.reset(token)
 
 
 def current() -> Call | None:

@@ -5,17 +5,16 @@ whether to go on. Both clients do so in every call, and `single_flight` in every
 Rules: CT-6, CT-9, TH-9.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar, Token
-from functools import partial
+from contextvars import ContextVar
 from typing import Any
 
 import attrs
 
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
-from asoreconcile.base.log import bound
+from asoreconcile.base.log import bind, unbind
 from asoreconcile.base.stop_signal import StopSignal, wait_for_any
 from asoreconcile.base.tracing import ReconcileTrace
 
@@ -219,110 +218,61 @@ def _is_set(signal: StopSignal | None) -> bool:
     return signal is not None and signal.is_set()
 
 
-def begin_write() -> Token[Context | None] | None:
-    """From now on a stop does not end waits at once: they may last until the stop's
-    deadline.
+def finishing() -> AbstractContextManager[None]:
+    """Let waits within the block go on after a stop, until the end of the stop.
 
-    For writes: without the response it is unknown what was done. Returns the argument
-    for `end_write`; None outside a reconcile.
+    Use it for a write: without the response the result of the write is unknown.
     """
     context = _CURRENT.get()
-    if context is None:
-        return None
-    return _CURRENT.set(context.but(heeds_stop=False))
-
-
-def end_write(token: Token[Context | None] | None) -> None:
-    """Restore the stop behaviour from before `begin_write`."""
-    if token is not None:
-        _CURRENT.reset(token)
-
-
-@contextmanager
-def finishing() -> Iterator[None]:
-    """A block between `begin_write` and `end_write`."""
-    token = begin_write()
-    try:
-        yield
-    finally:
-        end_write(token)
+    return _made_current(context and context.but(heeds_stop=False))
 
 
 def half_of_stop() -> AbstractContextManager[None]:
-    """Within the block, only half of a stop's time is available.
+    """Leave only half of a stop's time within the block.
 
-    For the first of two tries at a required write: if its connection is silently dead,
-    the second try, on another connection, needs time too.
+    Use it for the first of two tries of a required write: if its connection is silently
+    dead, the second try, on another connection, needs time too.
     """
-    return _Within(_with_half_of_stop)
+    context = _CURRENT.get()
+    if context is not None and context.stop is not None:
+        context = context.but(stop=context.stop.half(context.clock))
+    return _made_current(context)
 
 
 def allowance(seconds: float) -> AbstractContextManager[None]:
-    """Within the block at least this many seconds are left, even after the deadline.
+    """Leave at least so many seconds within the block, even after the deadline.
 
-    For recording what a reconcile has done, which must not be lost for lack of time. A
-    stop's deadline still applies.
+    Use it to record what a reconcile has done, which must not be lost for lack of time.
+    The end of a stop still applies.
     """
-    return _Within(partial(_with_time_left, seconds))
+    context = _CURRENT.get()
+    if context is not None and context.deadline is not None:
+        later = context.clock.monotonic() + seconds
+        context = context.but(deadline=max(context.deadline, later))
+    return _made_current(context)
 
 
-def _with_half_of_stop(context: Context) -> Context:
-    if context.stop is None:
-        return context
-    return context.but(stop=context.stop.half(context.clock))
+@contextmanager
+def running(context: Context | None) -> Iterator[None]:
+    """Make a context this thread's current one until the block ends.
 
-
-def _with_time_left(seconds: float, context: Context) -> Context:
-    if context.deadline is None:
-        return context
-    later = context.clock.monotonic() + seconds
-    return context if later <= context.deadline else context.but(deadline=later)
-
-
-class _Within:
-    """A block with a changed context. Not a generator, for speed: each write passes
-    here.
+    It also carries a context to another thread. If the context is None, the block
+    belongs to no reconcile.
     """
-
-    __slots__ = ("_make", "_token")
-
-    def __init__(self, make: Callable[[Context], Context]) -> None:
-        self._make = make
-        self._token: Token[Context | None] | None = None
-
-    def __enter__(self) -> None:
-        context = _CURRENT.get()
-        if context is not None:
-            self._token = _CURRENT.set(self._make(context))
-
-    def __exit__(self, *_: object) -> None:
-        if self._token is not None:
-            _CURRENT.reset(self._token)
+    fields = bind(context.log_fields if context else {})
+    token = _CURRENT.set(context)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+        unbind(fields)
 
 
-def running(context: Context | None) -> AbstractContextManager[None]:
-    """Make a context the current one of this thread until the block ends.
-
-    Also carries a context to another thread. None: the block is outside any reconcile.
-    """
-    return _Running(context)
-
-
-class _Running:
-    """The block of `running`. Not a generator, for speed: each reconcile passes
-    here.
-    """
-
-    __slots__ = ("_bound", "_context", "_token")
-
-    def __init__(self, context: Context | None) -> None:
-        self._context = context
-        self._bound = bound(**(context.log_fields if context else {}))
-
-    def __enter__(self) -> None:
-        self._bound.__enter__()
-        self._token = _CURRENT.set(self._context)
-
-    def __exit__(self, *_: object) -> None:
-        _CURRENT.reset(self._token)
-        self._bound.__exit__(None, None, None)
+@contextmanager
+def _made_current(context: Context | None) -> Iterator[None]:
+    """Like `running`, with the log fields unchanged."""
+    token = _CURRENT.set(context)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)

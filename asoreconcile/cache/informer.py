@@ -285,11 +285,6 @@ class Informer:
         errors = (feed.reflector.last_error for feed in self._feeds)
         return next((error for error in errors if error), "")
 
-    @property
-    def handler_failures(self) -> int:
-        """How many handler calls have raised."""
-        return self._indexer.processor.failures
-
     def seconds_since_activity(self) -> float:
         """Seconds since the quietest watch last received an event or bookmark."""
         now = self._clock.monotonic()

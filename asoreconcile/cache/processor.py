@@ -54,8 +54,6 @@ class Processor:
         self._lock = threading.Lock()
         # Replaced, never changed: `distribute` iterates without the lock.
         self._registrations: tuple[Registration, ...] = ()
-        self.failures = 0
-        """The number of handler calls that raised."""
 
     def add(
         self,
@@ -139,5 +137,4 @@ class Processor:
         try:
             registration.handler(event)
         except BaseException:  # noqa: BLE001 - one handler must not end the watch of all
-            self.failures += 1
             _log.exception("Event handler failed", object=str(event.key))

@@ -205,11 +205,6 @@ class WorkQueue(Generic[Key]):
             self._available.notify_all()
         self._timer.cancel()
 
-    @property
-    def is_shutting_down(self) -> bool:
-        """True from `shut_down` on: adds are refused then (WQ-8)."""
-        return self._shutting_down
-
     def __len__(self) -> int:
         """The number of ready keys, including those a worker still holds, without
         delayed keys. Rule: PQ-6.

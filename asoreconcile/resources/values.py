@@ -8,7 +8,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import total_ordering
-from typing import Any, Self
+from typing import Any
 
 _UNITS = {
     "ns": Decimal("1e-9"),
@@ -159,14 +159,6 @@ class Quantity:
         """As it was given: servers accept numbers too."""
         self.amount = _amount(str(stated))
         """In the base unit: cores, bytes."""
-
-    @classmethod
-    def of_bytes(cls, count: int) -> Self:
-        """The shortest text with a binary suffix: 1536 is `1536`, 2048 is `2Ki`."""
-        for suffix, factor in reversed(_BINARY.items()):
-            if count and count % factor == 0:
-                return cls(f"{count // factor}{suffix}")
-        return cls(str(count))
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, handler: Any) -> Any:

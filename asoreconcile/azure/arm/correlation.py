@@ -4,7 +4,8 @@ A reconcile opens a `correlated` block; every ARM request in its context carries
 in `x-ms-correlation-request-id`. Rule: H1.
 """
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from asoreconcile.base.random_id import random_id
@@ -17,29 +18,17 @@ CLIENT_REQUEST_ID = "x-ms-client-request-id"
 _CURRENT: ContextVar[str] = ContextVar("asoreconcile_correlation", default="")
 
 
-def correlated(correlation_id: str = "") -> AbstractContextManager[str]:
+@contextmanager
+def correlated(correlation_id: str = "") -> Iterator[str]:
     """Give the requests in this block one correlation id: the given one, else a new
     one.
     """
-    return _Correlated(correlation_id or random_id())
-
-
-class _Correlated:
-    """The context of `correlated`. A class, as it is faster than a generator and each
-    reconcile uses it.
-    """
-
-    __slots__ = ("_token", "_value")
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    def __enter__(self) -> str:
-        self._token = _CURRENT.set(self._value)
-        return self._value
-
-    def __exit__(self, *_: object) -> None:
-        _CURRENT.reset(self._token)
+    value = correlation_id or random_id()
+    token = _CURRENT.set(value)
+    try:
+        yield value
+    finally:
+        _CURRENT.reset(token)
 
 
 def current() -> str:

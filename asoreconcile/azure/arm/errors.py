@@ -106,11 +106,6 @@ class ArmError(AsoreconcileError):
         return self.status == 404 and not self.is_foreign
 
     @property
-    def specific_code(self) -> str:
-        """The innermost code that Azure gave (E3)."""
-        return self.codes[-1] if self.codes else self.code
-
-    @property
     def is_busy_object(self) -> bool:
         """Whether this resource is busy and others are not (E6, T5)."""
         return not _BUSY.isdisjoint((self.code, *self.codes))

@@ -31,7 +31,7 @@ class _Engines:
         self._by_kind = LruCache[str, "Engine"](_MAX_ENGINES)
 
     def get(self, kind: str, schema: JsonObject | None) -> "Engine | None":
-        """None when the kind is new and the request has no schema."""
+        """Return the engine; None if the kind is new and the request has no schema."""
         engine = self._by_kind.get(kind)
         if engine is None and schema is not None:
             engine = self._by_kind.put(kind, self._make(schema))

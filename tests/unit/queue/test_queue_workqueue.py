@@ -139,7 +139,7 @@ def test_wq8_shutdown_refuses_adds_and_is_idempotent(queue):
     queue.add_after("b", 1)
     queue.add_rate_limited("c")
     assert len(queue) == 0
-    assert queue.is_shutting_down
+    assert queue.get() is None
 
 
 def test_wq8_shutdown_wakes_every_worker(queue):

@@ -198,7 +198,7 @@ def test_e3_the_most_specific_code_is_the_innermost():
         },
     )
     assert error.code == "RetryableError"
-    assert error.specific_code == "ReferencedResourceNotProvisioned"
+    assert error.codes[-1] == "ReferencedResourceNotProvisioned"
 
 
 def test_e3_inner_errors_are_walked_in_any_spelling():
