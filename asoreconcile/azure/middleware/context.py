@@ -5,7 +5,6 @@ extension needs no server, and the implementations can change.
 """
 
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any, Protocol
 
@@ -15,8 +14,9 @@ from asoreconcile.azure.arm import outcomes
 from asoreconcile.azure.arm.errors import ArmError, stated_resource
 from asoreconcile.azure.arm.tokens import Token, TokenError, dumps, loads
 from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.base import reconcile_context
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.errors import AsoreconcileError, RetryError, StoppedError
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey
 
@@ -174,7 +174,6 @@ class ReconcileContext:
     polls: the state of running sub-operations, by name, kept between reconciles.
     rests_on: the ETag that the PUT depends on; "" if the response had none; None if the
     payload contains nothing that was read (`require_unchanged`).
-    stop, deadline: checked by `check`; deadline is in `clock.monotonic()` seconds.
     """
 
     version: KindVersion
@@ -188,8 +187,6 @@ class ReconcileContext:
     polls: MutableMapping[str, outcomes.PollState] = attrs.field(
         factory=dict, repr=False
     )
-    stop: threading.Event | None = attrs.field(default=None, repr=False)
-    deadline: float | None = None
     rests_on: str | None = attrs.field(default=None, init=False)
     _raw: JsonObject | _Unread | None = attrs.field(
         default=_UNREAD, init=False, repr=False
@@ -199,16 +196,10 @@ class ReconcileContext:
         """Raise if the reconcile has to end; call this between the steps of a long
         extension.
 
-        Raises StoppedError if the process is stopping, RetryError if the reconcile has
-        used up its time.
+        Raises StoppedError if the process is stopping, DeadlineError if the reconcile
+        has used up its time.
         """
-        if self.stop is not None and self.stop.is_set():
-            raise StoppedError("the operator is stopping")
-        if self.deadline is not None and self.clock.monotonic() >= self.deadline:
-            raise RetryError(
-                "the reconcile reached its deadline: it is tried again",
-                after_seconds=1.0,
-            )
+        reconcile_context.check()
 
     def raw_get(self) -> JsonObject | None:
         """Return the resource as Azure has it now, at this object's api-version.

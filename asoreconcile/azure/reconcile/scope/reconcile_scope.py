@@ -44,7 +44,6 @@ from asoreconcile.azure.reconcile.state.read_set import (
 )
 from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
 from asoreconcile.azure.reconcile.state.waiting import Waiting
-from asoreconcile.base import reconcile_context
 from asoreconcile.base.backoff import TokenBucket
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
@@ -335,7 +334,6 @@ class ReconcileScope:
             clock=self.operator.clock,
             operations=AnnotationLroStore(self.patcher),
             polls=self.memory.sub_polls,
-            deadline=reconcile_context.deadline(),
         )
 
     def owner(self) -> Owner | None:

@@ -1,7 +1,5 @@
 """The context of a pass: one read, resumable sub-operations, cancellation."""
 
-import threading
-
 import pytest
 
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
@@ -27,7 +25,9 @@ from asoreconcile.azure.middleware.context import (
     SuboperationPending,
 )
 from asoreconcile.azure.testing.extensions import ARM_ID, FakeArm, arm_fault, fake_ctx
-from asoreconcile.base.errors import RetryError, StoppedError
+from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.reconcile_context import Context, DeadlineError, running
+from asoreconcile.base.stop_signal import StopSignal
 from asoreconcile.testing.clock import FakeClock
 
 VERSION = "2024-01-01"
@@ -237,26 +237,27 @@ def test_two_operations_of_one_object_do_not_mix():
 
 
 def test_check_passes_while_there_is_time():
-    ctx = fake_ctx(clock=FakeClock())
-    ctx.stop, ctx.deadline = threading.Event(), 10.0
-    ctx.check()
-
-
-def test_check_raises_once_the_process_stops():
     ctx = fake_ctx()
-    ctx.stop = threading.Event()
-    ctx.stop.set()
-    with pytest.raises(StoppedError):
+    ctx.check()  # outside a reconcile, too
+    with running(Context(FakeClock(), deadline=10.0, stop=StopSignal())):
         ctx.check()
 
 
-def test_check_raises_once_the_pass_is_out_of_time():
+def test_check_raises_once_the_controller_of_the_reconcile_stops():
+    ctx, stop = fake_ctx(), StopSignal()
+    with running(Context(FakeClock(), deadline=10.0, stop=stop)):
+        stop.stop(30.0)
+        with pytest.raises(StoppedError):
+            ctx.check()
+
+
+def test_check_raises_once_the_reconcile_is_out_of_time():
     clock = FakeClock()
     ctx = fake_ctx(clock=clock)
-    ctx.deadline = 10.0
-    clock.advance(10.0)
-    with pytest.raises(RetryError):
-        ctx.check()
+    with running(Context(clock, deadline=10.0)):
+        clock.advance(10.0)
+        with pytest.raises(DeadlineError):
+            ctx.check()
 
 
 def test_a_context_shows_no_token_and_no_body():
