@@ -3,13 +3,15 @@
     AsoreconcileError
     ├── TerminalError      do not retry: only a change of the object helps
     ├── RetryError         retry after a stated time
-    └── StoppedError       the process is shutting down; the work is not done
+    └── StoppedError       the process is shutting down; the work is not done. Counts
+                           only if the part that meets it is stopping (`is_own_stop`)
 
 Other packages add subclasses (`kube.errors.ApiError` and others). The class decides the
 retry; no code matches message texts.
 """
 
 import math
+import threading
 from typing import TypeVar
 
 E = TypeVar("E", bound=BaseException)
@@ -37,6 +39,16 @@ class RetryError(AsoreconcileError):
 
 class StoppedError(AsoreconcileError):
     """The process is stopping; the caller must return without recording anything."""
+
+
+def is_own_stop(error: BaseException, *stopping: threading.Event) -> bool:
+    """Return whether an error only says that this part of the process is stopping.
+
+    A StoppedError alone does not: the client of another application may have raised it,
+    and ending in silence would end the work for good.
+    """
+    is_stopping = any(one.is_set() for one in stopping)
+    return is_stopping and in_chain(error, StoppedError) is not None
 
 
 def check_seconds(name: str, value: object) -> None:

@@ -1,6 +1,6 @@
 """Runs the long-lived threads of a process, and restarts one that dies.
 
-    target returns, or raises StoppedError  ->  it has ended
+    target returns, or raises StoppedError once told to stop  ->  it has ended
     target raises anything else             ->  logged and counted; called again after a
                                                 pause, on the same thread
 
@@ -19,7 +19,7 @@ from typing import Self
 import attrs
 
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.errors import AsoreconcileError, StoppedError
+from asoreconcile.base.errors import AsoreconcileError, is_own_stop
 from asoreconcile.base.log import Logger
 
 _log = Logger(__name__)
@@ -151,9 +151,9 @@ class Threads:
             began = self._monotonic()
             try:
                 target()
-            except StoppedError:
-                return
             except BaseException as error:  # noqa: BLE001 - also what ends programs: on a thread it would end just that
+                if is_own_stop(error, stopping):
+                    return
                 if self._monotonic() - began >= _SOUND_AFTER_SECONDS:
                     pause = _FIRST_PAUSE_SECONDS
                 revived = self.fell(name, error, starts_again_in=pause)

@@ -39,16 +39,25 @@ class InitialList:
 
 
 class StreamingSupport:
-    """Whether a server streams initial lists, as far as known. One per server."""
+    """Whether a server streams initial lists, as far as known. One per server.
+
+    A kind that is refused is listed from then on, and says nothing about other kinds:
+    an aggregated server may serve it. Silence is the server's, which costs each kind
+    half a minute, unless the server has streamed another kind.
+    """
 
     def __init__(self, *, expected: bool = True) -> None:
         self.expected = expected
+        self._is_proven = False
 
-    def missing(self) -> None:
-        """Record that the server refused, or never marked the end of the initial
-        list.
-        """
-        self.expected = False
+    def proven(self) -> None:
+        """Record that the server streamed the initial list of a kind."""
+        self._is_proven = True
+
+    def silent(self) -> None:
+        """Record that the server never marked the end of an initial list."""
+        if not self._is_proven:
+            self.expected = False
 
 
 def listed(

@@ -100,6 +100,7 @@ class Reflector:
         self._clock = clock
         self._uniform = uniform
         self._streaming = streaming
+        self._is_refused = False
         self.stopping = threading.Event()
         """Set once `stop` was called."""
         self._lock = threading.Lock()
@@ -129,8 +130,6 @@ class Reflector:
         while not self.stopping.is_set():
             try:
                 yield from self._read()
-            except StoppedError:
-                return
             except Exception as error:  # noqa: BLE001 - no fault may end a kind's watch
                 if not self.stopping.is_set():
                     yield from self._recover(error)
@@ -185,7 +184,7 @@ class Reflector:
         """Pass the state to the sink. Returns the watch that continues it, if one is
         open.
         """
-        if self._streaming.expected:
+        if self._streaming.expected and not self._is_refused:
             try:
                 return (yield from self._streamed())
             except _NoStreamingError as error:
@@ -217,8 +216,7 @@ class Reflector:
             instead = instead_of_stream(error)
             if instead is Streaming.ALSO:
                 raise
-            if instead is Streaming.ALWAYS:
-                self._streaming.missing()
+            self._is_refused = instead is Streaming.ALWAYS
             raise _NoStreamingError(str(error)) from error
 
     def _take_head(self, watch: OpenWatch) -> Coroutine[OpenWatch]:
@@ -229,6 +227,7 @@ class Reflector:
             )
             if state is not None:
                 self._take_state(state)
+                self._streaming.proven()
                 self._bookmarks.expected = True  # the server has just sent one
                 return attrs.evolve(watch, taken=1, since=state.version)
         # Also on GeneratorExit: after a stop between two steps nothing else closes it.
@@ -240,7 +239,8 @@ class Reflector:
         self._close(watch)
         self._check_stop()
         if was_silent:
-            self._streaming.missing()
+            self._streaming.silent()
+            self._is_refused = True
             raise _NoStreamingError("the initial state has no end")
         raise TransportError("the watch ended inside the initial state")
 

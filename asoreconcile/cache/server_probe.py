@@ -102,6 +102,8 @@ class ServerProbe:
             try:
                 self.probe_once()
             except StoppedError:
+                if not self._stopping.is_set():
+                    raise
                 return
 
     def _pause_seconds(self) -> float:

@@ -178,7 +178,7 @@ def _values(name: str, function: IndexFunction, entry: Entry) -> Collection[str]
         if isinstance(values, str):  # each letter of a string would be a value
             raise TypeError(f"it answered the text {values!r:.80}: answer a list")
         return tuple(values)
-    except Exception:  # noqa: BLE001 - any index function, any object
+    except BaseException:  # noqa: BLE001 - any index function, any object
         _log.exception("Index function failed", index=name, object=str(entry.key))
         return ()
 

@@ -74,7 +74,7 @@ class EntryTransform:
         try:
             if self.transform is not None:
                 obj = self.transform(jsontext.settled(obj))
-        except Exception as error:  # any transform, any object
+        except BaseException as error:  # any transform, any object
             raise BadObjectError(f"the transform of {meta['name']}: {error}") from error
         try:
             entry = Entry(obj, keep=keep)

@@ -74,7 +74,7 @@ class Streaming(Enum):
     """Whether to list after a streamed list was refused.
 
     ALSO: a list would be refused too. NOW: a list may succeed this time. ALWAYS: the
-    server does not support streaming.
+    kind is never streamed.
     """
 
     ALSO = "also"

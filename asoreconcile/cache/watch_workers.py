@@ -16,7 +16,7 @@ from functools import partial
 
 from asoreconcile.base.clock import Clock, Timer
 from asoreconcile.base.coroutines import Coroutine
-from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.errors import StoppedError, is_own_stop
 from asoreconcile.base.log import Logger
 from asoreconcile.base.threads import Threads
 
@@ -292,10 +292,13 @@ class WatchTask:
             self._timer = None
         try:
             pause = self._advanced()
-        except (StopIteration, StoppedError):
+        except StopIteration:
             self._end()
             return
         except BaseException as error:  # noqa: BLE001 - it ends this watch's steps, and no thread
+            if is_own_stop(error, self._stopping):
+                self._end()
+                return
             pause = self._crashed(error)
         self._wait(pause)
 

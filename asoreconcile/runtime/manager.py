@@ -12,7 +12,7 @@ from functools import partial
 
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.errors import AsoreconcileError, StoppedError
+from asoreconcile.base.errors import AsoreconcileError, is_own_stop
 from asoreconcile.base.log import Logger
 from asoreconcile.base.retry import retry
 from asoreconcile.base.stop_signal import SHARE_OF_CALLS, StopSignal
@@ -277,9 +277,9 @@ class Manager:
                     stop=self._stop,
                     what=f"start {_name(service)}",
                 )
-        except StoppedError:
-            return False
         except BaseException as error:  # noqa: BLE001 - becomes the manager's failure
+            if is_own_stop(error, self._stop):
+                return False
             # Also SystemExit and the like: on a thread they would end only that thread,
             # and with it the election or the wait for cache sync.
             # Our own errors say what to do: log no stack with them.

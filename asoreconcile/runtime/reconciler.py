@@ -4,6 +4,7 @@ means.
 `classify` and `label_of` are pure. Rules: CT-3, CT-4, CT-5, PQ-7.
 """
 
+import threading
 from collections.abc import Callable
 from typing import Protocol
 
@@ -16,6 +17,7 @@ from asoreconcile.base.errors import (
     TerminalError,
     check_seconds,
     in_chain,
+    is_own_stop,
 )
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.base.signatures import check_takes
@@ -62,8 +64,9 @@ class Reconciler(Protocol):
 
         Raises TerminalError: only a change of the object helps; no retry, and back-off
         is cleared. RetryError: retry, not before the time it gives. StoppedError: the
-        process is stopping, nothing is recorded. Anything else: retry with back-off; an
-        error that is not an AsoreconcileError is logged with its stack, as a bug.
+        controller is stopping, nothing is recorded. Anything else: retry with back-off;
+        an error that is not an AsoreconcileError is logged with its stack, as a bug,
+        and so is a StoppedError of a controller that is not stopping.
         Rules: CT-3, CT-4, CT-5.
         """
 
@@ -122,9 +125,9 @@ class Done:
 Outcome = Retry | Terminal | Stopped | Done
 
 
-def classify(error: BaseException) -> Outcome:
-    """Classify the error of a reconcile."""
-    if in_chain(error, StoppedError):
+def classify(error: BaseException, *stopping: threading.Event) -> Outcome:
+    """Classify the error of a reconcile. stopping: set if the controller stops."""
+    if is_own_stop(error, *stopping):
         return Stopped()
     # The outer error wins: the code that raised it knows the inner one.
     verdict = in_chain(error, (TerminalError, RetryError))
@@ -133,7 +136,9 @@ def classify(error: BaseException) -> Outcome:
     return Retry(
         error,
         hold_seconds=verdict.after_seconds if isinstance(verdict, RetryError) else 0.0,
-        unexpected=not isinstance(error, AsoreconcileError),
+        # Nothing here has stopped: its origin is to be found.
+        unexpected=not isinstance(error, AsoreconcileError)
+        or in_chain(error, StoppedError) is not None,
     )
 
 

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Protocol, runtime_checkable
 
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.errors import is_own_stop
 from asoreconcile.base.log import Logger
 from asoreconcile.base.signatures import check_takes
 from asoreconcile.queue.deadline_timer import DeadlineTimer
@@ -156,9 +156,9 @@ class RunnableFunc:
     def _guarded(self) -> None:
         try:
             self._run(self._stop)
-        except StoppedError:
-            return
         except BaseException as error:  # noqa: BLE001 - becomes the manager's failure
+            if is_own_stop(error, self._stop):
+                return
             # Also `sys.exit`, which on a thread ends only the thread, silently.
             _log.exception("Task failed", task=self.name)
             if self.on_failure is not None:

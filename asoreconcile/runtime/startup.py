@@ -6,12 +6,11 @@ failing steps are retried for a while.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from threading import Event
 
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.errors import StoppedError, is_own_stop
 from asoreconcile.base.retry import retry
 from asoreconcile.base.stop_signal import StopSignal
 from asoreconcile.kube.retrying import START_UP, is_passing
@@ -36,21 +35,25 @@ class StartUp:
         the steps' own time. Raises a step's error if it is not transient or does not go
         away.
         """
-        # A stop is not a failure: the manager, which runs next, ends at once and
-        # returns 0.
         context = reconcile_context.Context(self._clock, stop=self._stop)
-        with suppress(StoppedError), reconcile_context.running(context):
-            for name, step in self._steps:
-                if self._stopping.is_set():
-                    return
-                retry(
-                    step,
-                    backoff=START_UP,
-                    when=is_passing,
-                    clock=self._clock,
-                    stop=self._stopping,
-                    what=name,
-                )
+        try:
+            with reconcile_context.running(context):
+                for name, step in self._steps:
+                    if self._stopping.is_set():
+                        return
+                    retry(
+                        step,
+                        backoff=START_UP,
+                        when=is_passing,
+                        clock=self._clock,
+                        stop=self._stopping,
+                        what=name,
+                    )
+        except StoppedError as error:
+            # A stop is not a failure: the manager, which runs next, ends at once and
+            # returns 0.
+            if not is_own_stop(error, self._stopping, self._stop):
+                raise
 
     def stop(self, grace_seconds: float) -> None:
         """Cancel a step's API requests: reads at once, writes within seconds. Any

@@ -266,7 +266,7 @@ class Worker:
             return Done(_checked(self._call(Request(key))))
         except BaseException as error:  # noqa: BLE001 - one object's failure stays its own
             # Also SystemExit and the like: on a thread they would end only the thread.
-            outcome = classify(error)
+            outcome = classify(error, self.closed, self.stopping)
             _log_failure(outcome)
             return outcome
 

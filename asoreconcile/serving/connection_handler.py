@@ -270,6 +270,6 @@ class _Timed(io.BufferedIOBase):
 def _answered(answer: RequestHandler, request: ServerRequest) -> ServerResponse:
     try:
         return answer(request)
-    except Exception:  # noqa: BLE001 - one request's failure stays its own
+    except BaseException:  # noqa: BLE001 - one request's failure stays its own
         _log.exception("Request failed", method=request.method)
         return ServerResponse(500, b"internal error\n")

@@ -86,15 +86,20 @@ def respond(
     response's status. on_broken: called after an unexpected exception.
     """
     try:
-        verdict, patch = decide(_parsed(review.request))
+        return _decided(review, decide)
     except (ReviewError, ApiError) as error:
         return refused(review.uid, failure(error))
-    except Exception as error:  # noqa: BLE001 - one review's failure stays its own
+    except BaseException as error:  # noqa: BLE001 - a review without an answer may be allowed
+        # Also SystemExit and the like: on a thread they would end only the connection.
         _log.exception("Admission failed unexpectedly")
         # Counted separately: a denial is a valid response, this is a bug.
         on_broken()
         message = f"the webhook broke: {type(error).__name__}"
         return refused(review.uid, status(500, "InternalError", message))
+
+
+def _decided(review: Review, decide: Decide) -> JsonObject:
+    verdict, patch = decide(_parsed(review.request))
     if isinstance(verdict, Denied):
         result = status(verdict.code, verdict.reason, verdict.message)
         response = refused(review.uid, result)

@@ -45,7 +45,7 @@ def respond(
         return rejected(review.uid, failure(error))
     except AsoreconcileError as error:
         return rejected(review.uid, status(400, "BadRequest", str(error)))
-    except Exception as error:  # noqa: BLE001 - one review's failure stays its own
+    except BaseException as error:  # noqa: BLE001 - one review's failure stays its own
         _log.exception("Conversion failed unexpectedly")
         # Counted separately: a refusal is a valid response, this is a bug.
         on_broken()

@@ -20,7 +20,7 @@ import attrs
 
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.errors import StoppedError, is_own_stop
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.base.stop_signal import StopSignal
@@ -197,9 +197,9 @@ class LeaseElector:
                 self._has_led = True
                 self._renew_loop()
             self._release()
-        except StoppedError:
-            pass  # by `stop`
-        except BaseException:
+        except BaseException as error:
+            if is_own_stop(error, self._stopping):
+                return
             # The lease is no longer renewed, so another process will take it soon.
             if self._fence.holds or self._has_led:
                 self._fence.end()

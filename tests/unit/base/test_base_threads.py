@@ -72,7 +72,9 @@ def test_a_thread_that_dies_is_started_again(clock, threads, crash, caplog):
 
 def test_what_ends_is_not_started_again(clock, threads):
     for target in (Scripted(nothing), Scripted(StoppedError("stopping"))):
-        thread = threads.start("watcher", target)
+        stopping = threading.Event()
+        stopping.set()
+        thread = threads.start("watcher", target, stopping=stopping)
         thread.join(PATIENCE)
         assert not thread.is_alive()
     assert threads.crashes() == {}

@@ -1,5 +1,6 @@
 """What an informer asks of an API server, and how it takes what comes, by script."""
 
+import asyncio
 import logging
 import threading
 
@@ -213,8 +214,21 @@ def test_rf11_server_without_streams_is_listed_from_then_on(run, status):
         "list",
         "watch",
     ]
-    assert not script.support.expected
+    assert script.support.expected, "for other kinds"
     assert shown(heard) == ["Added a", "Deleted a"]
+
+
+def test_rf11_silence_about_one_kind_stops_no_stream_of_others(run):
+    clock = FakeClock()
+    _, script, _ = run(
+        [("ADDED", config_map("a", 1)), QUIET], Page([], "2"), clock=clock
+    )
+    script.support.proven()  # by another kind of the server
+    assert script.quiet.wait(10)
+    clock.advance(30.0)
+    dry(script)
+    assert asked(script)[1:] == [("list", "0"), ("watch", "2")]
+    assert script.support.expected
 
 
 def test_rf11_other_refusals_of_a_stream_are_listed_this_once(run):
@@ -739,14 +753,15 @@ def test_in10_transform_sees_each_object_once_and_before_handlers(run):
     assert informer.get(ObjectKey("n", "a"))["data"] == {"kept": "yes"}
 
 
-def test_in10_an_object_that_cannot_be_read_is_left_out_and_reported(run):
+@pytest.mark.parametrize("error", [ValueError, SystemExit, asyncio.CancelledError])
+def test_in10_an_object_that_cannot_be_read_is_left_out_and_reported(run, error):
     """In a state as in an event; it comes back as soon as it can be read."""
     broken = {("a", "1"), ("b", "4"), ("c", "5")}
 
     def transform(obj):
         meta = obj["metadata"]
         if (meta["name"], meta["resourceVersion"]) in broken:
-            raise ValueError("broken on purpose")
+            raise error("broken on purpose")
         return obj
 
     clock, reports = PausingClock(), []

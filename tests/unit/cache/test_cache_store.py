@@ -1,5 +1,6 @@
 """A store's indexes: values of one key, of many, and of none again."""
 
+import asyncio
 import random
 
 import pytest
@@ -75,3 +76,16 @@ def test_an_index_answers_a_list_of_values_not_one(store, caplog):
     store.add_index("namespaces", lambda one: one.namespace)
     assert not store.by_index("namespaces", "a")
     assert "the text 'a': answer a list" in caplog.text
+
+
+@pytest.mark.parametrize("error", [ValueError, SystemExit, asyncio.CancelledError])
+def test_an_index_function_that_raises_gives_that_object_no_values(store, error):
+    def leave(one):
+        if one.key == KEYS[0]:
+            raise error
+        return one.labels
+
+    store.add_index("odd", leave)
+    store.put(entry(KEYS[0], "p"))
+    store.put(entry(KEYS[1], "p"))
+    assert store.by_index("odd", "p") == [KEYS[1]]

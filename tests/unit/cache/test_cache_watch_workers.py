@@ -268,10 +268,20 @@ def test_th9_a_dead_watch_is_stopped_at_once(scene):
 
 
 def test_a_stopped_watch_has_no_crash(scene):
-    watch = scene.run(Watch(StoppedError("the client is closed")))
-    watch.ran()
+    watch = Watch(StoppedError("the client is closed"))
+    watch.stopping.set()
+    scene.run(watch)
     assert watch.task.join(WAIT_SECONDS)
     assert scene.threads.crashes() == {}
+
+
+def test_a_watch_that_another_client_ends_begins_again(scene):
+    watch = scene.run(Watch(StoppedError("the client is closed")))
+    watch.ran()
+    watch.pauses_now()
+    assert scene.threads.crashes()
+    assert scene.threads.down() == ["watch things"]
+    watch.stop()
 
 
 def test_no_thread_to_be_had_is_no_watch_lost(scene, monkeypatch):

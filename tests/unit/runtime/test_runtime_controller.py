@@ -538,14 +538,22 @@ def test_rl3_the_limiter_sees_the_error(make, script):
     assert seen.get(timeout=10) == (KEY, error)
 
 
-def test_a_stop_that_something_was_raised_from_is_one_too(make, script, clock, value):
-    wrapped = AsoreconcileError("cut short")
-    wrapped.__cause__ = StoppedError("the client is closed")
+@pytest.mark.parametrize("wraps", [False, True])
+def test_a_stop_of_another_application_is_an_error_with_a_stack(
+    make, script, clock, value, caplog, wraps
+):
+    """Its client is closed; nothing stops here."""
+    error = StoppedError("the client is closed")
+    if wraps:
+        wrapped = AsoreconcileError("cut short")
+        wrapped.__cause__ = error
+        error = wrapped
     controller = make()
-    run_once(controller, script, wrapped)
-    # Nobody stops: the object must not be lost.
+    run_once(controller, script, error)
     settled(controller)
-    assert value("reconcile_errors_total") == 0
+    assert value("reconcile_errors_total") == 1
+    (record,) = [one for one in caplog.records if one.exc_info]
+    assert record.exc_info[1] is error
     clock.advance(1)
     assert script.seen() == "a"
 
@@ -663,7 +671,12 @@ def test_what_is_no_time_is_refused_by_enqueue(make):
 
 def test_a_stopped_reconcile_unwinds_quietly(make, script, value, caplog):
     controller = make()
-    run_once(controller, script, StoppedError())
+
+    def stopped():
+        controller._worker.stopping.stop()
+        raise StoppedError
+
+    run_once(controller, script, stopped)
     assert value("reconcile_errors_total") == 0
     assert value("reconcile_total", result="error") == 0
     assert not caplog.records

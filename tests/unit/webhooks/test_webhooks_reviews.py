@@ -1,5 +1,6 @@
 """What goes into a review's answer, beside what the wire tests show."""
 
+import asyncio
 import logging
 import ssl
 
@@ -227,6 +228,35 @@ def test_wh4_what_broke_is_in_the_log_and_not_in_the_answer(caplog):
     assert response["status"]["message"] == "the webhook broke: KeyError"
     (record,) = caplog.records
     assert "Admission failed" in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(0), asyncio.CancelledError(), GeneratorExit(), BaseException()]
+)
+def test_wh4_an_exception_of_any_class_is_an_answer(error):
+    """A dropped connection would let the write pass with `failurePolicy: Ignore`."""
+
+    def leave(*_):
+        raise error
+
+    response, broken = judged(leave, kind=WIDGET, operation="DELETE")
+    assert (response["allowed"], response["status"]["code"]) == (False, 500)
+    assert broken == 1
+    batch = {"objects": [{"kind": "W", "apiVersion": "e/v1"}]}
+    review = Review("v1", "", "u", {**batch, "desiredAPIVersion": "e/v2"})
+    counted = []
+    answer = conversion.respond(
+        review, leave, check=lambda: None, on_broken=lambda: counted.append(1)
+    )
+    assert answer["result"]["code"] == 500
+    assert counted
+
+
+def test_wh4_a_patch_without_a_json_form_is_an_answer():
+    patch = [{"op": "add", "path": "/a", "value": object()}]
+    request = {"kind": WIDGET, "operation": "DELETE"}
+    response, broken = judged(lambda _: (Allowed(), patch), **request)
+    assert (response["allowed"], broken) == (False, 1)
 
 
 def test_a_request_is_printed_without_what_it_carries():
