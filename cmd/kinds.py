@@ -17,7 +17,6 @@ from asoreconcile.azure.catalogue.kinds import (
     UnknownVersionError,
 )
 from asoreconcile.azure.catalogue.patterns import match
-from asoreconcile.azure.catalogue.stubs import stub_module
 from asoreconcile.azure.catalogue.webhook_manifests import webhook_configurations
 from asoreconcile.azure.catalogue.webhookclient import WebhookClient
 from asoreconcile.azure.cmd import sharedoptions
@@ -176,67 +175,6 @@ def print_crds(
     for kind, names in served:
         made = definition_of(kind, versions=names, conversion=client, rules=rules)
         click.echo(yaml_text([made]), nl=False)
-
-
-@kinds.command("stubs")
-@click.argument("groups", nargs=-1, required=True, metavar="GROUP...")
-@click.option(
-    "--version",
-    "versions",
-    multiple=True,
-    metavar="V",
-    help="This version, of the kinds that have it, instead of the newest GA.",
-)
-@click.option(
-    "--output-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="A module for each group there; without it one group goes to the output.",
-)
-def print_stubs(
-    *, groups: Sequence[str], versions: Sequence[str], output_dir: Path | None
-) -> None:
-    """Print TypedDicts of kinds as a Python module, for type checkers.
-
-    GROUP is an API group, with or without .azure.com, or a glob.
-
-    \b
-    Example:
-      asoreconcile kinds stubs network > network_kinds.py
-      asoreconcile kinds stubs network storage --output-dir kinds
-    """  # noqa: D301 -- click wants the character
-    chosen: dict[str, list[Kind]] = {}
-    for name in groups:
-        group = name if "." in name or name.endswith("*") else f"{name}.azure.com"
-        for kind in _chosen(f"{group}/*"):
-            of_group = chosen.setdefault(kind.group_kind.group, [])
-            if kind not in of_group:
-                of_group.append(kind)
-    if output_dir is None and len(chosen) > 1:
-        _misused("several groups are several modules: say --output-dir")
-    for version in versions:
-        if not any(version in k.versions for found in chosen.values() for k in found):
-            _version(next(iter(chosen.values()))[0], version)
-    for group, found in chosen.items():
-        made = [
-            definition_of(
-                kind, versions=_asked_of(kind, versions), conversion=None, rules=False
-            )
-            for kind in found
-        ]
-        text = stub_module(made, title=f"TypedDicts of {group}.")
-        if output_dir is None:
-            click.echo(text, nl=False)
-            continue
-        output_dir.mkdir(parents=True, exist_ok=True)
-        name = group.removesuffix(".azure.com").replace(".", "_").replace("-", "_")
-        (output_dir / f"{name}.py").write_text(text)
-        click.echo(f"{output_dir / name}.py")
-
-
-def _asked_of(kind: Kind, versions: Sequence[str]) -> tuple[str, ...]:
-    """The first of the versions that the kind has; none is its newest GA."""
-    return tuple(one for one in versions if one in kind.versions)[:1]
 
 
 @kinds.command("webhooks")

@@ -5,7 +5,7 @@ an endpoint.
 import threading
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, cast
 
 import attrs
 from azure.core.credentials import TokenCredential
@@ -27,11 +27,6 @@ from asoreconcile.azure.graph.metrics import GraphMetrics
 from asoreconcile.azure.reconcile.scope.reconcile_scope import Connection
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.fencing import Fence
-
-if TYPE_CHECKING:
-    from asoreconcile.azure.arm.sign_in_transport import AuthorityTransport
-
-T = TypeVar("T")
 
 
 @attrs.frozen
@@ -79,8 +74,7 @@ class ArmClientFactory:
         self._read_only = read_only
         self._graph_endpoint = graph_endpoint
         self._lock = threading.Lock()
-        self._to_arm: dict[str, ArmTransport] = {}
-        self._to_authorities: dict[str, AuthorityTransport] = {}
+        self._transports: dict[str, ArmTransport] = {}
         self._principals: dict[tuple[str, str], _Principal] = {}
 
     def __call__(
@@ -132,12 +126,9 @@ class ArmClientFactory:
     def close(self) -> None:
         """Close all connections; no client can be used after it."""
         with self._lock:
-            to_arm, self._to_arm = self._to_arm, {}
-            to_authorities, self._to_authorities = self._to_authorities, {}
-        for arm in to_arm.values():
-            arm.close()
-        for authority in to_authorities.values():
-            authority.close()
+            transports, self._transports = self._transports, {}
+        for transport in transports.values():
+            transport.close()
 
     def _graph_client(
         self, source: CredentialSource, credential: TokenCredential
@@ -166,8 +157,7 @@ class ArmClientFactory:
             )
 
     def _to_azure(self, endpoint: str) -> ArmTransport:
-        return self._shared(
-            self._to_arm,
+        return self._transport(
             endpoint,
             lambda: ArmTransport(
                 url=endpoint,
@@ -177,16 +167,11 @@ class ArmClientFactory:
             ),
         )
 
-    def _to_authority(self, cloud: CloudConfig) -> "AuthorityTransport":
-        return self._shared(
-            self._to_authorities,
-            cloud.authority_host,
-            lambda: sign_in_transport(cloud),
-        )
+    def _to_authority(self, cloud: CloudConfig) -> ArmTransport:
+        return self._transport(cloud.authority_host, lambda: sign_in_transport(cloud))
 
-    def _shared(self, made: dict[str, T], url: str, make: Callable[[], T]) -> T:
+    def _transport(self, url: str, make: Callable[[], ArmTransport]) -> ArmTransport:
         with self._lock:
-            transport = made.get(url)
-            if transport is None:
-                transport = made[url] = make()
-            return transport
+            if url not in self._transports:
+                self._transports[url] = make()
+            return self._transports[url]

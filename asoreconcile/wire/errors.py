@@ -29,7 +29,7 @@ class WireError(AsoreconcileError):
 
     is_sent: bytes of the request may have left, so that it may have been executed.
     is_lost: the connection was reset or closed. is_untrusted: the server's certificate
-    was not accepted.
+    was not accepted. is_too_long: the response was longer than the caller allows.
     """
 
     def __init__(
@@ -39,11 +39,13 @@ class WireError(AsoreconcileError):
         is_sent: bool,
         is_lost: bool = False,
         is_untrusted: bool = False,
+        is_too_long: bool = False,
     ) -> None:
         super().__init__(message)
         self.is_sent = is_sent
         self.is_lost = is_lost
         self.is_untrusted = is_untrusted
+        self.is_too_long = is_too_long
 
 
 def not_sent(error: Exception) -> WireError:

@@ -138,7 +138,9 @@ class Transfer:
         self.received += len(piece)
         if self._max_bytes is not None and self.received > self._max_bytes:
             self.failure = WireError(
-                f"the answer is over {self._max_bytes} bytes long", is_sent=True
+                f"the answer is over {self._max_bytes} bytes long",
+                is_sent=True,
+                is_too_long=True,
             )
             return _REFUSED
         self.body_pieces.append(piece)

@@ -72,7 +72,7 @@ def with_other(body, path):
     return changed
 
 
-def test_q7_listed_whole_every_recorded_body_passes_for_its_get(bodies):
+def test_q3_q7_listed_whole_every_recorded_body_passes_for_its_get(bodies):
     clock = FakeClock()
     lists = Lists(bodies)
     reads = CollectionReads(clock, max_age_seconds=PERIOD)

@@ -433,7 +433,7 @@ def test_a_sign_in_answer_without_an_end_is_given_up(serve, packed):
     cloud = serve(Odd(200, gzip.compress(body, 1) if packed else body, headers))
     source = ClientSecret(TENANT, "client-1", PASSWORD, cloud=cloud)
     transport = sign_in_transport(cloud)
-    with pytest.raises(CredentialError, match="over 4 MB: see whether a proxy"):
+    with pytest.raises(CredentialError, match="over 4194304 bytes long: see whether a"):
         source.credential(transport).get_token(cloud.scope)
     transport.close()
 

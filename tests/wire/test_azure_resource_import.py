@@ -116,7 +116,7 @@ def named(result):
     return {(m.obj["kind"], m.obj["metadata"]["name"]): m.obj for m in result.manifests}
 
 
-def test_a_group_is_imported_with_all_below_it_and_refers_to_itself(client, group):
+def test_q2_a_group_is_imported_with_all_below_it_and_refers_to_itself(client, group):
     result = imported(client, group, namespace="shop", labels={"a": "b"})
     objs = named(result)
     subnet = objs["VirtualNetworksSubnet", "s1"]

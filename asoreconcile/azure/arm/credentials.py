@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from asoreconcile.azure.arm.ca_bundle import ca_bundle
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.response import PERHAPS_A_PROXY
 from asoreconcile.base.errors import StoppedError, in_chain
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from azure.core.credentials import AccessToken, TokenCredential
     from azure.core.exceptions import AzureError
 
-    from asoreconcile.azure.arm.sign_in_transport import AuthorityTransport
+    from asoreconcile.azure.arm.transport import ArmTransport
 
 DEFAULT_AUTHORITY = "https://login.microsoftonline.com/"
 DEFAULT_ENDPOINT = "https://management.azure.com"
@@ -49,10 +48,10 @@ _LISTED_AUTHORITIES = frozenset(
 )
 ANY_TENANT = "*"
 TENANT = re.compile(r"[A-Za-z0-9.-]+")
-_CONNECT_TIMEOUT_SECONDS = 10
 # Maximum of open connections to an authority: tokens are requested once an hour.
 _SIGN_INS = 4
 _READ_TIMEOUT_SECONDS = 30
+_MAX_SIGN_IN_BYTES = 4 * 1024 * 1024
 # These loggers log unreadable answers whole, with a truncated token in them.
 _QUOTING_LOGGERS = (
     "azure.identity._internal.decorators",
@@ -75,7 +74,7 @@ _NO_ANSWER = (
 _NO_NUMBER = ("invalid literal for int()", "cannot convert float")
 
 
-SignInTransport: TypeAlias = "AuthorityTransport | None"
+SignInTransport: TypeAlias = "ArmTransport | None"
 """What a credential asks its authority through; None makes one of its own."""
 
 
@@ -292,16 +291,17 @@ def check_tenant(tenant_id: str) -> None:
         )
 
 
-def sign_in_transport(cloud: CloudConfig) -> "AuthorityTransport":
+def sign_in_transport(cloud: CloudConfig) -> "ArmTransport":
     """Return a transport to an authority, to be shared by its credentials. Close it
     later.
     """
-    from asoreconcile.azure.arm.sign_in_transport import AuthorityTransport
+    from asoreconcile.azure.arm.transport import ArmTransport
 
-    return AuthorityTransport(
+    return ArmTransport(
         url=cloud.authority_host,
         connections=_SIGN_INS,
         read_seconds=_READ_TIMEOUT_SECONDS,
+        max_bytes=_MAX_SIGN_IN_BYTES,
     )
 
 
@@ -311,25 +311,16 @@ def identity_options(
     """Return the keyword arguments for azure-identity credentials that ask an
     authority.
 
-    They allow one try with short time limits: the workqueue waits, not a worker. TLS is
-    verified against the same bundle as ARM's.
+    They allow one try with short time limits: the workqueue waits, not a worker.
+    transport: by default one for this credential.
     """
-    options: dict[str, Any] = {
+    return {
         "authority": cloud.authority_host,
         "disable_instance_discovery": not cloud.is_listed_authority,
         # The queue tries again later; azure-identity would hold a worker meanwhile.
         "retry_total": 0,
-        "connection_timeout": _CONNECT_TIMEOUT_SECONDS,
-        "read_timeout": _READ_TIMEOUT_SECONDS,
+        "transport": transport or sign_in_transport(cloud),
     }
-    if transport is not None:
-        return {**options, "transport": transport}
-    import certifi
-
-    bundle = ca_bundle()
-    if bundle != certifi.where():
-        options["connection_verify"] = bundle
-    return options
 
 
 def holder(client_id: str, origin: str) -> str:

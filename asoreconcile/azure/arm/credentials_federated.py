@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from asoreconcile.azure.arm.ca_bundle import ca_bundle
 from asoreconcile.azure.arm.credentials import (
     CloudConfig,
     CredentialError,
@@ -115,14 +116,14 @@ def managed_identity(source: ManagedIdentity) -> "TokenCredential":
     def make() -> "TokenCredential":
         from azure.identity import ManagedIdentityCredential
 
-        options = identity_options(source.cloud)
-        options["connection_timeout"] = _MACHINE_TIMEOUT_SECONDS
-        options["read_timeout"] = _MACHINE_TIMEOUT_SECONDS
         return ManagedIdentityCredential(
             client_id=source.client_id or None,
             # Injected variables of workload identity must not replace it.
             _exclude_workload_identity_credential=True,
-            **options,
+            retry_total=0,
+            connection_timeout=_MACHINE_TIMEOUT_SECONDS,
+            read_timeout=_MACHINE_TIMEOUT_SECONDS,
+            connection_verify=ca_bundle(),
         )
 
     return Explained(

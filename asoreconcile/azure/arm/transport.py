@@ -7,12 +7,13 @@ bodies are read to a size and a time limit. Rules: L19, V8, V10, T10.
 
 import threading
 import urllib.request
+import weakref
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, urlencode, urlsplit
 
 from azure.core.exceptions import (
     AzureError,
@@ -23,6 +24,7 @@ from azure.core.pipeline.transport import HttpRequest, HttpResponse, HttpTranspo
 
 from asoreconcile.azure.arm.ca_bundle import CertificateBundleError, ca_bundle
 from asoreconcile.azure.arm.errors import Sent
+from asoreconcile.azure.arm.response import PERHAPS_A_PROXY
 from asoreconcile.base import call_limit, reconcile_context
 from asoreconcile.base.call_limit import Call
 from asoreconcile.base.clock import Clock
@@ -90,6 +92,7 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
         connections: int = 32,
         before_write: Fence | None = None,
         read_seconds: float = READ_TIMEOUT_SECONDS,
+        max_bytes: int | None = None,
         clock: Clock | None = None,
     ) -> None:
         """url: of the host that most requests go to.
@@ -99,6 +102,7 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
         before each further piece of it; if it raises, its exception is raised and ARM
         has nothing to act on (LE-5, `fencing`).
         read_seconds: the longest silence.
+        max_bytes: the longest response body, after decompression; 32 MiB by default.
         clock: the clock of the connections, by default the system clock.
 
         Raises CertificateBundleError.
@@ -106,12 +110,17 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
         self._connections = connections
         self._fence = before_write
         self._read_seconds = read_seconds
+        self._max_bytes = max_bytes
         self._clock = clock
-        self._trust = _trust(ca_bundle())
+        trust = _trust(ca_bundle())
+        # Without a reference to this transport, which `finalize` would keep alive.
+        self._trusted = lambda: trust
         self._proxies = urllib.request.getproxies()
         self._lock = threading.Lock()
         self._pools: dict[str, HandlePool] = {}
         self._is_closed = False
+        # A credential that is dropped closes its transport, too.
+        weakref.finalize(self, _close, self._pools).atexit = False
         self._pool(url)
 
     def send(self, request: HttpRequest, **_: Any) -> HttpResponse:
@@ -151,12 +160,12 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
                         silence=self._read_seconds,
                         body=MAX_BODY_SECONDS,
                     ),
-                    max_bytes=MAX_BODY_BYTES,
+                    max_bytes=self._max_bytes or MAX_BODY_BYTES,
                 )
         except WireError as error:
             self._check_open()
             kind = ServiceResponseError if error.is_sent else ServiceRequestError
-            raise kind(str(error), error=error) from error
+            raise kind(f"{error}{advice(error)}", error=error) from error
         except ValueError as error:
             raise ServiceRequestError(f"not sent: {error}", error=error) from error
         return ArmHttpResponse(request, answer)
@@ -169,9 +178,8 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
         """Close all connections; threads that wait for a response get StoppedError."""
         with self._lock:
             self._is_closed = True
-            pools = list(self._pools.values())
-        for pool in pools:
-            pool.close()
+            pools = dict(self._pools)
+        _close(pools)
 
     def __enter__(self) -> Self:
         self.open()
@@ -206,12 +214,17 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
                 )
                 pool = self._pools[authority] = HandlePool(
                     destination,
-                    trust=lambda: self._trust,
+                    trust=self._trusted,
                     max_idle=self._connections,
                     fence=self._fence,
                     clock=self._clock,
                 )
             return pool
+
+
+def _close(pools: Mapping[str, HandlePool]) -> None:
+    for pool in pools.values():
+        pool.close()
 
 
 def limited_call(*, is_read: bool) -> AbstractContextManager[Call]:
@@ -221,12 +234,14 @@ def limited_call(*, is_read: bool) -> AbstractContextManager[Call]:
 
 def advice(error: BaseException) -> str:
     """Return what to check after such a failure; "" if there is no advice."""
-    if isinstance(error, WireError) and error.is_untrusted:
+    if not isinstance(error, WireError):
+        return ""
+    if error.is_untrusted:
         return (
             "; the server's certificate does not hold: check this machine's clock, the "
             "endpoint's host, and the CA bundle in REQUESTS_CA_BUNDLE or SSL_CERT_FILE"
         )
-    return ""
+    return PERHAPS_A_PROXY if error.is_too_long else ""
 
 
 def cause(error: AzureError) -> BaseException:
@@ -247,6 +262,8 @@ def sent(error: AzureError) -> Sent:
 
 def _body(request: HttpRequest) -> bytes | None:
     data: object = request.data
+    if isinstance(data, dict):
+        return urlencode(data).encode()  # the form of a sign-in
     if isinstance(data, str):
         return data.encode()
     if data is None or isinstance(data, bytes):

@@ -4,14 +4,13 @@ A person waits for a command; a reconcile never waits.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
 import tenacity
 
 from asoreconcile.azure.arm.budget import ThrottledError
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
-from asoreconcile.azure.arm.lists import Header, Lister, headers
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import StoppedError
 from asoreconcile.base.objects import JsonObject
@@ -25,7 +24,7 @@ _BACKOFF = tenacity.wait_exponential(multiplier=1.0, max=30.0)
 _LEAST_SECONDS = 1.0
 
 
-class ReadClient(Lister, Protocol):
+class ReadClient(Protocol):
     """The part of `arm.client.ArmClient` that is used here."""
 
     def get(self, arm_id: str, api_version: str) -> JsonObject:
@@ -33,6 +32,11 @@ class ReadClient(Lister, Protocol):
 
     def head(self, arm_id: str, api_version: str) -> bool:
         """Whether there is such a resource. As `get`."""
+
+    def list(
+        self, path: str, api_version: str, *, query: Mapping[str, str] | None = None
+    ) -> Iterator[JsonObject]:
+        """Yield the entries of a list; raises as `get`."""
 
 
 class PatientReads:
@@ -72,10 +76,6 @@ class PatientReads:
     def head(self, arm_id: str, api_version: str) -> bool:
         """Whether there is such a resource. Raises as `get`."""
         return self._patiently(lambda: self._client.head(arm_id, api_version))
-
-    def headers(self, group_id: str) -> list[Header]:
-        """The resources of a resource group, by one list. Raises as `get`."""
-        return self._patiently(lambda: [*headers(self._client, group_id)])
 
     def _patiently(self, read: Callable[[], T]) -> T:
         failures = 0

@@ -7,7 +7,7 @@ import certifi
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
 
-from asoreconcile.azure.arm import credentials
+from asoreconcile.azure.arm.ca_bundle import CertificateBundleError, ca_bundle
 from asoreconcile.azure.arm.condition_error import RetryClass
 from asoreconcile.azure.arm.credentials import (
     ClientSecret,
@@ -71,8 +71,7 @@ def test_instance_discovery_is_for_listed_authorities_only(authority, listed):
 def test_tokens_are_asked_for_once_and_in_bounded_time():
     options = identity_options(CloudConfig())
     assert options["retry_total"] == 0
-    assert options["read_timeout"] <= 30
-    assert "connection_verify" not in options
+    assert options["transport"]._read_seconds <= 30
 
 
 @pytest.mark.parametrize("variable", ["REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"])
@@ -80,7 +79,8 @@ def test_the_environments_bundle_verifies_entra_too(variable, monkeypatch, tmp_p
     bundle = tmp_path / "ca.pem"
     bundle.write_text("x")
     monkeypatch.setenv(variable, str(bundle))
-    assert identity_options(CloudConfig())["connection_verify"] == str(bundle)
+    with pytest.raises(CertificateBundleError, match=r"ca\.pem"):
+        identity_options(CloudConfig())
 
 
 def test_a_secret_is_in_no_repr():
@@ -124,4 +124,4 @@ def test_d12_a_refusal_names_the_client_and_no_secret(monkeypatch):
 
 
 def test_certifis_bundle_is_the_default():
-    assert credentials.ca_bundle() == certifi.where()
+    assert ca_bundle() == certifi.where()

@@ -58,6 +58,9 @@ from asoreconcile.base.clock import Clock, SystemClock
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
 from asoreconcile.base.objects import JsonObject, annotations
 
+# An api-version of Microsoft.Resources.
+_GROUP_API_VERSION = "2021-04-01"
+
 
 class NotImportableError(AsoreconcileError):
     """An id that cannot be imported; the message says why, and what is near."""
@@ -255,15 +258,15 @@ class ResourceImporter:
 
     def _group(self, task: GroupTask) -> _Finding:
         try:
-            headers = self._reads.headers(task.id)
+            entries = self._reads.entries(f"{task.id}/resources", _GROUP_API_VERSION)
         except failures.READ_FAILURES as error:
             reason = failures.of_list(error) or "cannot be listed: it does not exist"
             path = f"{task.id}/resources"
             return _Finding(ImportOutcome(path, None, "failed", reason, is_list=True))
         listed = [
-            (_id_of(header.id), version)
-            for header in headers
-            if (version := self._types.in_group(header.type)) is not None
+            (_id_of(entry.get("id")), version)
+            for entry in entries
+            if (version := self._types.in_group(str(entry.get("type")))) is not None
         ]
         found = tuple(
             ResourceTask(arm_id, version)
