@@ -7,7 +7,6 @@ watching the API server, never by time.
 
 import os
 import signal
-import socket
 import time
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -33,6 +32,7 @@ from asoreconcile.kube.resources import (
 from asoreconcile.kube.selection import Selection
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.kube import KubeServer
+from asoreconcile.testing.ports import free_port  # noqa: F401 - with the rest of what managers need
 
 SAMPLES = Path(__file__).resolve().parent.parent / "deploy" / "samples"
 DELAYED = str(Path(__file__).resolve().parent / "delayed")
@@ -296,13 +296,6 @@ def _key(obj):
     """An object's key; manifests need not say the namespace."""
     key = key_of(obj)
     return ObjectKey(key.namespace or "default", key.name)
-
-
-def free_port():
-    """A port nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _is_established(crd):

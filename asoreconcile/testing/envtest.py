@@ -8,7 +8,6 @@ It runs no controllers: there is no garbage collection, and namespaces stay Term
 """
 
 import secrets
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -25,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.testing.kube import kubeconfigs
+from asoreconcile.testing.ports import free_port
 
 _READY_SECONDS = 90.0
 _END_SECONDS = 15.0
@@ -71,7 +71,7 @@ def running(folder: Path, *options: str) -> Iterator[RealKubeServer]:
         raise EnvtestError(f"{folder} lacks {' and '.join(lacking)}")
     with tempfile.TemporaryDirectory() as place:
         work = Path(place)
-        store, peer, port = _free_ports(3)
+        store, peer, port = (free_port() for _ in range(3))
         token = secrets.token_hex(16)
         (work / "tokens.csv").write_text(f"{token},admin,admin,system:masters\n")
         (work / "accounts.key").write_bytes(_key())
@@ -132,15 +132,6 @@ def _process(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    try:
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 def _key() -> bytes:

@@ -1,17 +1,21 @@
 """`asoreconcile testserver`: the servers as anyone would start them."""
 
+import json
 import socket
 import ssl
+import urllib.parse
 import urllib.request
 from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
+from operation import free_port
 
 from asoreconcile.azure.cmd.subprocesses import ChildError, ChildProcess
 from asoreconcile.azure.cmd.testserver import testserver as command
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
+from asoreconcile.kube.errors import ForbiddenError
 from asoreconcile.kube.resources import NAMESPACES
 
 
@@ -22,9 +26,13 @@ def started(tmp_path, *arguments):
 
 
 def test_kube_writes_a_kubeconfig_that_works(tmp_path):
-    path = tmp_path / "kubeconfig"
+    path, users = tmp_path / "kubeconfig", tmp_path / "users.csv"
+    users.write_text("guest-token,guest,1\n")
     server = started(
-        tmp_path, "kube", "--token", "sesame", "--kubeconfig-out", str(path)
+        tmp_path,
+        *("kube", "--token", "sesame", "--kubeconfig-out", str(path)),
+        *("--rbac", "--token-auth-file", str(users)),
+        *("--data-dir", str(tmp_path / "data"), "--fsync"),
     )
     try:
         server.wait_for_file(path, 30)
@@ -33,6 +41,12 @@ def test_kube_writes_a_kubeconfig_that_works(tmp_path):
         with closing(KubeClient(load(str(path)), user_agent="tests")) as client:
             names = {n["metadata"]["name"] for n in client.list_page(NAMESPACES).items}
         assert "default" in names
+        path.write_text(path.read_text().replace("sesame", "guest-token"))
+        with (
+            closing(KubeClient(load(str(path)), user_agent="tests")) as client,
+            pytest.raises(ForbiddenError, match='User "guest" cannot list'),
+        ):
+            client.list_page(NAMESPACES)
     finally:
         assert server.end() == 0
 
@@ -59,12 +73,14 @@ def test_arm_writes_settings_and_its_authority(tmp_path):
 
 def test_arm_is_told_what_to_do_on_the_command_line_and_later(tmp_path):
     settings, ca = tmp_path / "azure.env", tmp_path / "ca.pem"
+    port = free_port()
     network = "Microsoft.Network/virtualNetworks"
     server = started(
         tmp_path,
         *("arm", "--settings-out", str(settings), "--ca-out", str(ca)),
         *("--style", f"{network}=W5", "--fault", f"PUT {network} 503:Busy"),
-        *("--read-lag", "1", "--throttle", "--deny", "publicIPAddresses"),
+        *("--read-lag", "0", "--throttle", "--deny", "publicIPAddresses"),
+        *("--port-token", str(port), "--page-size", "1"),
         *("--virtual-clock", "--managed-identity", "--control-token", "look"),
     )
     try:
@@ -79,8 +95,39 @@ def test_arm_is_told_what_to_do_on_the_command_line_and_later(tmp_path):
         context = ssl.create_default_context(cafile=str(ca))
         with urllib.request.urlopen(request, context=context) as answer:
             assert answer.status == 200
+        assert urllib.parse.urlsplit(values["AZURE_AUTHORITY_HOST"]).port == port
+        token = ask(
+            f"{values['AZURE_AUTHORITY_HOST']}/{values['AZURE_TENANT_ID']}/oauth2/v2.0/token",
+            context,
+            data=urllib.parse.urlencode(
+                {
+                    "grant_type": "client_credentials",
+                    "client_id": values["AZURE_CLIENT_ID"],
+                    "client_secret": values["AZURE_CLIENT_SECRET"],
+                    "scope": "https://management.azure.com/.default",
+                }
+            ).encode(),
+        )["access_token"]
+        arm = values["AZURE_RESOURCE_MANAGER_ENDPOINT"]
+        groups = f"{arm}/subscriptions/{values['AZURE_SUBSCRIPTION_ID']}/resourcegroups"
+        version = "?api-version=2020-06-01"
+        for name in ("one", "two"):
+            body = b'{"location": "westeurope"}'
+            ask(f"{groups}/{name}{version}", context, token, method="PUT", data=body)
+        page = ask(f"{groups}{version}", context, token)
+        assert len(page["value"]) == 1
+        assert page["nextLink"]
     finally:
         assert server.end() == 0
+
+
+def ask(url, context, token="", **options):
+    """Ask the simulator or its token endpoint; the JSON of the answer."""
+    headers = {"Content-Type": "application/json"} if token else {}
+    headers |= {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(url, headers=headers, **options)
+    with urllib.request.urlopen(request, context=context, timeout=30) as answer:
+        return json.load(answer)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +166,10 @@ def test_a_port_in_use_is_said():
     assert f"port {port}" in done.output
 
 
-@pytest.mark.parametrize("arguments", [["kube", "--port", "x"], ["arm", "--lro", "-1"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["kube", "--port", "x"], ["kube", "--service", "x"], ["arm", "--lro", "-1"]],
+)
 def test_bad_usage_exits_2(arguments):
     assert CliRunner().invoke(command, arguments).exit_code == 2
 

@@ -16,7 +16,6 @@ turn, and compares.
 import json
 import os
 import re
-import socket
 import threading
 import time
 import urllib.error
@@ -40,6 +39,7 @@ from asoreconcile.cache.events import Deleted
 from asoreconcile.cache.informers import Informers
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from asoreconcile.testing.ports import free_port
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 GROUPS = GroupKind("resources.azure.com", "ResourceGroup")
@@ -146,12 +146,6 @@ def spread(figure, began, ended):
 
 def reconciles(port):
     return counted(port, "controller_runtime_reconcile_total")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def manifests(count):

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import attrs
 
+from asoreconcile.testing.ports import free_port
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -116,12 +117,6 @@ def _certificate(home, hosts=("localhost", "127.0.0.1")):
     return authority.pem.decode()
 
 
-def _free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 def _await(port, process, log, ready):
     until = time.monotonic() + _START_SECONDS
     while time.monotonic() < until:
@@ -195,7 +190,7 @@ def postgresql():
         )
         access = "hostssl all all 127.0.0.1/32 scram-sha-256\n"
         (data / "pg_hba.conf").write_text(access)
-        port = _free_port()
+        port = free_port()
         settings = {
             "listen_addresses": "127.0.0.1",
             "port": port,
@@ -270,7 +265,7 @@ def mariadb(*, tls=True, hosts=("localhost", "127.0.0.1")):
             capture_output=True,
         )
         assert made.returncode == 0, made.stderr.decode(errors="replace")[-3000:]
-        port = _free_port()
+        port = free_port()
         greeting = home / "first.sql"
         greeting.write_text(
             f"CREATE USER 'super'@'%' IDENTIFIED BY '{SUPERUSER_PASSWORD}';\n"

@@ -92,5 +92,12 @@ def test_a_cluster_s_objects_are_exported_in_order_and_apply_again(
         client.delete(path).expect(200)
         created = path.removesuffix("/a")
         client.post(created, documents[0]).expect(201)
-        one = CliRunner().invoke(main, ["export", "objects", "-n", "other"])
-        assert len(list(yaml.safe_load_all(one.stdout))) == 1
+        note = {f"{PREFIX}resource-id": "/subscriptions/s/resourceGroups/a"}
+        other = f"/apis/{OBJ['apiVersion']}/namespaces/other/resourcegroups/a"
+        client.patch(other, {"metadata": {"annotations": note}}).expect(200)
+        for options, kept in (((), None), (("--adopt",), note)):
+            one = CliRunner().invoke(
+                main, ["export", "objects", "-n", "other", *options]
+            )
+            (document,) = yaml.safe_load_all(one.stdout)
+            assert document["metadata"].get("annotations") == kept

@@ -4,6 +4,7 @@ import attrs
 import pytest
 from applications import until
 from blackhole import Blackhole
+from prometheus_client import CollectorRegistry
 
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.errors import StoppedError
@@ -14,6 +15,7 @@ from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import ForbiddenError, TransportError
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
+from asoreconcile.observability.metrics import RuntimeMetrics
 from asoreconcile.runtime.health import ApiServerAnswers
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.kube import KubeServer
@@ -154,7 +156,19 @@ def probe(server, clock):
     return ServerProbe(server.probe, server.renew, clock=clock)
 
 
-def test_rf8_what_is_heard_after_the_silence_was_noticed_goes_on(probe, server, clock):
+@pytest.fixture
+def shown(probe):
+    """The value of a metric of the probe, as it is scraped."""
+    registry = CollectorRegistry()
+    RuntimeMetrics(registry).expose_server_probe(
+        lambda: probe.seconds_since_answer, lambda: probe.renewed
+    )
+    return lambda name: registry.get_sample_value(f"asoreconcile_{name}")
+
+
+def test_rf8_what_is_heard_after_the_silence_was_noticed_goes_on(
+    probe, server, clock, shown
+):
     probe.probe_once()
     clock.advance(15)
     server.takes, server.error = 10, TransportError("silent")
@@ -162,12 +176,14 @@ def test_rf8_what_is_heard_after_the_silence_was_noticed_goes_on(probe, server, 
     noticed = clock.monotonic()
     probe.probe_once()
     assert server.renewed == []
-    assert probe.seconds_since_answer == 35
+    assert probe.seconds_since_answer == shown("api_server_silent_seconds") == 35
     server.takes, server.error = 0, None
     probe.probe_once()
     probe.probe_once()
     assert server.renewed == [noticed]
     assert (probe.renewed, probe.seconds_since_answer, probe.last_error) == (2, 0, "")
+    assert shown("api_server_silent_seconds") == 0
+    assert shown("watches_renewed_total") == 2
 
 
 def test_an_answer_that_refuses_is_an_answer(probe, server):

@@ -14,6 +14,7 @@ from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.transport import Transport
 from asoreconcile.testing.http import _context
+from asoreconcile.testing.ports import free_port
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 from asoreconcile.wire.trust import TlsTrust
 
@@ -113,8 +114,7 @@ def test_connection_closed_without_an_answer_is_lost():
 
 
 def test_nobody_there_is_not_a_lost_connection():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    url = f"http://127.0.0.1:{free_port()}"
     config = ClusterConfig(url=url, trust=None, authorization=lambda: "")
     transport = Transport(config, user_agent="tests")
     with pytest.raises(TransportError) as refused:

@@ -13,6 +13,7 @@ from scriptedpeer import Peer
 
 from asoreconcile.base.errors import StoppedError
 from asoreconcile.base.threads import Threads
+from asoreconcile.testing.ports import free_port
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 from asoreconcile.wire import loop as loops
 from asoreconcile.wire.destination import Destination
@@ -250,9 +251,7 @@ def test_what_came_before_it_broke_has_come(serving):
 
 
 def test_nobody_listens(serving):
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    _, loop = serving(url=f"http://127.0.0.1:{port}")
+    _, loop = serving(url=f"http://127.0.0.1:{free_port()}")
     with pytest.raises(WireError) as caught:
         Reader(loop).answered()
     assert not caught.value.is_sent

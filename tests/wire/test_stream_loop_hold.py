@@ -12,6 +12,7 @@ from scriptedpeer import Peer
 
 from asoreconcile.base.errors import StoppedError
 from asoreconcile.base.threads import Threads
+from asoreconcile.testing.ports import free_port
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 from asoreconcile.wire import loop_group
 from asoreconcile.wire.destination import Destination
@@ -138,9 +139,7 @@ def test_the_first_breaks(server, loop, patient):
 
 
 def test_the_server_is_not_there(make_loop, patient):
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    loop = make_loop(url=f"https://127.0.0.1:{port}")
+    loop = make_loop(url=f"https://127.0.0.1:{free_port()}")
     readers = [Reader(loop) for _ in range(HELD)]
     for reader in readers:
         with pytest.raises(WireError) as caught:

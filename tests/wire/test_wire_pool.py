@@ -18,6 +18,7 @@ from asoreconcile.base.call_limit import limited
 from asoreconcile.base.errors import StoppedError
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.http import HttpResponse, HttpServer, HttpsServer, _context
+from asoreconcile.testing.ports import free_port
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 from asoreconcile.wire import handle
 from asoreconcile.wire.destination import Destination, Proxy
@@ -231,9 +232,7 @@ def test_v8_no_request_is_sent_twice_by_itself(verb):
 
 
 def test_v8_nobody_there_is_nothing_sent():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    nobody = closing(pool_of(f"http://127.0.0.1:{port}"))
+    nobody = closing(pool_of(f"http://127.0.0.1:{free_port()}"))
     with nobody as pool, pytest.raises(WireError, match="refused") as caught:
         ask(pool, "PUT", body=b"{}")
     assert not caught.value.is_sent
@@ -242,8 +241,7 @@ def test_v8_nobody_there_is_nothing_sent():
 
 def test_a_name_stands_for_several_addresses(monkeypatch):
     """The first has nobody; and libcurl itself asks nobody for an address."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        dead = free.getsockname()
+    dead = ("127.0.0.1", free_port())
     peer = Peer(answers(OK))
     real = peer.listener.getsockname()
     kind = (socket.AF_INET, socket.SOCK_STREAM, 6, "")

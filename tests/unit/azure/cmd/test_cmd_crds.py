@@ -101,12 +101,13 @@ def test_versions_need_somebody_who_converts(run):
     result = run(text)
     assert result.exit_code == 2
     assert "without a conversion the server drops" in result.output
-    result = run(text, "sitekinds.py", "--webhook-service", "web/hooks")
-    assert result.exit_code == 0, result.output
-    (crd,) = yaml.safe_load_all(result.output)
-    assert crd["spec"]["conversion"]["webhook"]["clientConfig"] == {
-        "service": {"namespace": "web", "name": "hooks", "path": "/convert"}
-    }
+    for options, path in (((), "/convert"), (("--webhook-path", "/turn"), "/turn")):
+        result = run(text, "sitekinds.py", "--webhook-service", "web/hooks", *options)
+        assert result.exit_code == 0, result.output
+        (crd,) = yaml.safe_load_all(result.output)
+        assert crd["spec"]["conversion"]["webhook"]["clientConfig"] == {
+            "service": {"namespace": "web", "name": "hooks", "path": path}
+        }
     result = run(text, "sitekinds.py", "--webhook-service", "web")
     assert (result.exit_code, "NAMESPACE/NAME" in result.output) == (2, True)
 
