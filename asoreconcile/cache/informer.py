@@ -69,13 +69,14 @@ class Informer:
         for the whole cluster, or one per namespace. If its transform fails, the object
         is left out. metadata_only: objects without spec, status or data.
         default: applies to what the scope leaves open. Rules: CA-2, IN-10.
-        report: called with each object that cannot be read.
+        report: called with each object that cannot be read; see `report`.
         streaming: shared by the informers of a server; None expects support.
         threads: starts the threads; share one per process to report threads that died.
         runner: runs the watches on threads shared with other informers, and replaces
         `client` as their source; None gives each watch its own thread.
         """
         self.resource = resource
+        self.report = report
         self._clock = clock
         self._stopped = threading.Event()
         self._has_synced = False

@@ -22,6 +22,7 @@ from asoreconcile.kube.create_or_patch import (
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.selection import Selection
 from asoreconcile.kube.writes import PatchKind, Writes
+from asoreconcile.resources.decoded import DecodedList, Decoding
 from asoreconcile.resources.typed_kind import HasMetadata, TypedKind, kind_of
 
 T = TypeVar("T", bound=HasMetadata)
@@ -245,7 +246,8 @@ class TypedClient(TypedWrites, KubeClient):
         label_selector: str = "",
         field_selector: str = "",
         page_size: int = 500,
-    ) -> Iterator[T]: ...
+        strict: bool = False,
+    ) -> Decoding[T]: ...
     def list_all(
         self,
         what: Any,
@@ -254,10 +256,13 @@ class TypedClient(TypedWrites, KubeClient):
         label_selector: str = "",
         field_selector: str = "",
         page_size: int = 500,
+        strict: bool = False,
     ) -> Iterator[Any]:
         """The objects of a list, read page by page. As `KubeClient.list_all`.
 
-        namespace, selectors: only with a class; for a kind use a `Selection`.
+        namespace, selectors, strict: only with a class; for a kind use a `Selection`.
+        An object that does not fit the class is left out, and is in `unreadable` of the
+        result. strict: raise ObjectDecodeError instead, for decisions about absence.
         """
         if not isinstance(what, type):
             return super().list_all(what, page_size=page_size)
@@ -268,7 +273,8 @@ class TypedClient(TypedWrites, KubeClient):
             label_selector=label_selector,
             field_selector=field_selector,
         )
-        return map(kind.decode, super().list_all(selection, page_size=page_size))
+        found = super().list_all(selection, page_size=page_size)
+        return Decoding(kind, found, strict=strict)
 
 
 class TypedCachedClient(TypedWrites, CachedClient):
@@ -312,13 +318,21 @@ class TypedCachedClient(TypedWrites, CachedClient):
         labels: Mapping[str, str] | None = None,
         index: tuple[str, str] | None = None,
         limit: int | None = None,
-    ) -> Sequence[T]: ...
-    def list(self, resource: Any, **options: Any) -> Sequence[Any]:
-        """Your own copies of objects from the cache, sorted. As `CachedClient.list`."""
+        strict: bool = False,
+    ) -> DecodedList[T]: ...
+    def list(
+        self, resource: Any, *, strict: bool = False, **options: Any
+    ) -> Sequence[Any]:
+        """Your own copies of objects from the cache, sorted. As `CachedClient.list`.
+
+        An object that does not fit the class is left out, and is in `unreadable` of the
+        result. strict: raise ObjectDecodeError instead, for decisions about absence.
+        """
         if not isinstance(resource, type):
             return super().list(resource, **options)
         kind: TypedKind[Any] = kind_of(resource)
-        return [kind.decode(one) for one in super().list(kind.resource, **options)]
+        found = super().list(kind.resource, **options)
+        return DecodedList(kind, found, strict=strict)
 
 
 def _become(

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from asoreconcile.base.errors import TerminalError
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.resources.annotations import OMIT_EMPTY
 from asoreconcile.resources.class_fields import (
@@ -33,9 +33,10 @@ T = TypeVar("T")
 _EMPTY: tuple[Any, ...] = (None, [], {})
 
 
-class ObjectDecodeError(TerminalError):
+class ObjectDecodeError(AsoreconcileError):
     """An object that does not fit its class: only a change of the object or the class
-    helps.
+    helps. It is retried all the same, as it may be about another object than the one
+    that is reconciled.
     """
 
 

@@ -7,6 +7,7 @@ from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.informer import Informer
 from asoreconcile.kube.resources import ApiResource
+from asoreconcile.resources.decoded import DecodedList
 from asoreconcile.resources.typed_kind import HasMetadata, kind_of
 
 T = TypeVar("T", bound=HasMetadata)
@@ -46,10 +47,15 @@ class TypedInformer(Generic[T]):
         labels: Mapping[str, str] | None = None,
         index: tuple[str, str] | None = None,
         limit: int | None = None,
-    ) -> Sequence[T]:
-        """Your own copies of objects, sorted by key. As `Informer.list`."""
+        strict: bool = False,
+    ) -> DecodedList[T]:
+        """Your own copies of objects, sorted by key. As `Informer.list`.
+
+        An object that does not fit the class is left out, and is in `unreadable` of the
+        result. strict: raise ObjectDecodeError instead, for decisions about absence.
+        """
         found = self.untyped.list(namespace, labels=labels, index=index, limit=limit)
-        return [self._kind.decode(one) for one in found]
+        return DecodedList(self._kind, found, strict=strict)
 
     def entry(self, key: ObjectKey) -> Entry | None:
         """The cache entry of an object, with labels and other header fields, without

@@ -14,7 +14,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from asoreconcile.base.objects import JsonObject, copy_json
+from asoreconcile.base.objects import JsonObject, copy_json, metadata
 from asoreconcile.base.signatures import (
     answers_only,
     check_takes,
@@ -143,7 +143,7 @@ def _validating(kind: TypedKind[Any], function: Any) -> Validate:
         if request.obj is None:  # a delete, which nobody meant to ask about
             return Allowed()
         objects = _objects(kind, function, request)
-        if isinstance(objects, Denied):
+        if not isinstance(objects, list):
             return objects
         answer = _expected(function(*objects), answers)
         return Allowed() if answer is None else answer
@@ -157,10 +157,12 @@ def _mutating(kind: TypedKind[Any], function: Any) -> Mutate:
     answers = (kind.cls, Denied)
     _check(kind, function, answers, what="mutating webhook")
 
-    def mutate(request: AdmissionRequest) -> JsonObject | Denied:
+    def mutate(request: AdmissionRequest) -> JsonObject | Denied | None:
         from asoreconcile.resources.unknown_fields import carry_unknown
 
         objects = _objects(kind, function, request)
+        if isinstance(objects, Allowed):
+            return None
         if isinstance(objects, Denied):
             return objects
         answer = _expected(function(*objects), answers)
@@ -190,18 +192,39 @@ def _check(
 
 def _objects(
     kind: TypedKind[Any], function: Any, request: AdmissionRequest
-) -> list[Any] | Denied:
-    """What to call a function with; Denied where the class cannot hold it."""
+) -> list[Any] | Allowed | Denied:
+    """The arguments for a function; a decision if the new object does not fit the
+    class: it is denied unless the write makes nothing worse.
+    """
     from asoreconcile.resources.codec import ObjectDecodeError
 
     try:
         objects = [kind.decode(copy_json(request.obj or {}))]
-        if _takes_two(function):
+    except ObjectDecodeError as error:
+        if _is_no_worse(request.obj or {}, request.old):
+            return Allowed((str(error),))
+        return Denied(str(error), code=422, reason="Invalid")
+    if _takes_two(function):
+        try:
             old = request.old
             objects.append(None if old is None else kind.decode(copy_json(old)))
-    except ObjectDecodeError as error:
-        return Denied(str(error), code=422, reason="Invalid")
+        except ObjectDecodeError:
+            # The write may mend it: check the new object as if it were created.
+            objects.append(None)
     return objects
+
+
+def _is_no_worse(new: JsonObject, old: JsonObject | None) -> bool:
+    """Return whether a write leaves an object that does not fit its class as it was, or
+    lets it go: finalizers must come off, and labels may change.
+    """
+    if old is None:
+        return False
+    rest = [
+        {name: value for name, value in one.items() if name != "metadata"}
+        for one in (new, old)
+    ]
+    return rest[0] == rest[1] or bool(metadata(new).get("deletionTimestamp"))
 
 
 def _expected(answer: Any, answers: tuple[type, ...]) -> Any:

@@ -24,6 +24,7 @@ from asoreconcile.runtime.process_endpoints import ProcessEndpoints
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler
 from asoreconcile.runtime.runnable import RunnableGroup
 from asoreconcile.runtime.typed_reconciler import (
+    ReconcileUnreadable,
     TypedReconcile,
     TypedReconciler,
     reconcile_of_class,
@@ -112,6 +113,7 @@ class ControllerRegistrar(Cluster):
         when: Predicate | None = None,
         resync_seconds: float = 0.0,
         options: ControllerOptions | None = None,
+        on_unreadable: ReconcileUnreadable | None = None,
     ) -> ControllerBuilder: ...
     def reconcile(
         self,
@@ -122,6 +124,7 @@ class ControllerRegistrar(Cluster):
         when: Predicate | None = None,
         resync_seconds: float = 0.0,
         options: ControllerOptions | None = None,
+        on_unreadable: ReconcileUnreadable | None = None,
     ) -> ControllerBuilder:
         """Add a controller: its reconciler is called for an object whenever it changes.
 
@@ -134,6 +137,8 @@ class ControllerRegistrar(Cluster):
         when, resync_seconds: the predicate and the resync period of the kind, as in
         `Watch`.
         options: workers, deadline, back-off and more.
+        on_unreadable: for a class, called instead of the reconciler with an object that
+        does not fit the class; see `reconcile_of_class`.
         Add other watches on the result: `.owns(...)`, `.watches(...)`.
         Raises ManagerError if the name is taken, TypeError if it is not a reconciler,
         ValueError without both a kind and a name.
@@ -142,8 +147,12 @@ class ControllerRegistrar(Cluster):
         check_is("options", options, ControllerOptions)
         informer = None if source is None else self.informer(source)
         if isinstance(informer, TypedInformer):
-            reconciler = reconcile_of_class(informer.cls, informer, reconciler)
+            reconciler = reconcile_of_class(
+                informer.cls, informer, reconciler, on_unreadable
+            )
             informer = informer.untyped
+        elif on_unreadable is not None:
+            raise TypeError("on_unreadable needs a class: a kind's objects are dicts")
         resource = None if informer is None else informer.resource
         name = name or (resource.full_name if resource else "")
         if not name:

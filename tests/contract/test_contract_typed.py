@@ -374,6 +374,11 @@ def test_an_object_that_the_class_cannot_hold_is_named(
         match=rf"{namespace}/shop: Narrow: spec\.\w+ is to be a whole number",
     ):
         websites.client.get(Narrow, ObjectKey(namespace, "shop"))
+    found = websites.client.list_all(Narrow, namespace=namespace)
+    assert list(found) == []
+    assert [one.key for one in found.unreadable] == [ObjectKey(namespace, "shop")]
+    with pytest.raises(ObjectDecodeError):
+        list(websites.client.list_all(Narrow, namespace=namespace, strict=True))
 
 
 def test_a_typed_informer_and_reconciler_see_their_objects(

@@ -111,6 +111,41 @@ def test_wh10_what_the_class_cannot_hold_is_denied_by_name(server):
         assert "replicas" in response["status"]["message"]
 
 
+def of_version(obj, **meta):
+    return {**obj, "metadata": {**obj["metadata"], **meta}}
+
+
+def test_wh10_an_old_object_that_the_class_cannot_hold_denies_nothing(server):
+    seen = []
+
+    def changed(site: Site, old: Site | None) -> None:
+        seen.append((site.spec.replicas, old))
+
+    server.validate(Site, changed)
+    server.mutate(Site, changed)
+    for path in (VALIDATE, MUTATE):
+        response, _ = asked(
+            server, path, site(replicas=2), site(replicas="many"), "UPDATE"
+        )
+        assert response["allowed"]
+    assert seen == [(2, None)] * 2
+
+
+@pytest.mark.parametrize("path", [VALIDATE, MUTATE])
+def test_wh10_an_object_that_the_class_cannot_hold_may_go(server, path):
+    server.validate(Site, is_small)
+    server.mutate(Site, is_small)
+    bad = site(replicas="many")
+    old = of_version(bad, finalizers=["a/b"], deletionTimestamp="2026-01-01T00:00:00Z")
+    going = of_version(bad, deletionTimestamp="2026-01-01T00:00:00Z")
+    labelled = of_version(bad, labels={"a": "b"})
+    for new, before in ((going, old), (labelled, bad)):
+        response, patch = asked(server, path, new, before, "UPDATE")
+        assert (response["allowed"], patch) == (True, [])
+    worse = asked(server, path, site(replicas="more"), bad, "UPDATE")[0]
+    assert not worse["allowed"]
+
+
 def test_wh10_a_function_fills_in_or_answers_another(server):
     def at_least_two(site: Site) -> None:
         site.spec.replicas = max(site.spec.replicas, 2)

@@ -1,16 +1,18 @@
 """Reconcilers of classes: what they get, and what is refused before anything runs."""
 
+import copy
 from typing import Any
 
 import attrs
 import pytest
 
+from asoreconcile.base.errors import TerminalError
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.resources.codec import ObjectDecodeError
 from asoreconcile.resources.declaration import resource
 from asoreconcile.resources.informer import TypedInformer
 from asoreconcile.resources.metadata import ObjectMeta
-from asoreconcile.runtime.reconciler import Request, Result
+from asoreconcile.runtime.reconciler import Request, Result, Retry, classify
 from asoreconcile.runtime.typed_reconciler import reconcile_of_class
 
 
@@ -40,9 +42,14 @@ class Cached:
 
     def __init__(self, *objects):
         self.objects = {one["metadata"]["name"]: one for one in objects}
+        self.reports = []
+        self.report = self.reports.append
 
     def get(self, key):
-        return self.objects.get(key.name)
+        return copy.deepcopy(self.objects.get(key.name))
+
+    def list(self, _namespace, **_options):
+        return copy.deepcopy(list(self.objects.values()))
 
 
 def informer(*objects):
@@ -82,10 +89,56 @@ def test_an_object_that_is_gone_is_not_reconciled():
 
 
 def test_an_object_that_the_class_cannot_hold_waits_for_a_change():
-    with pytest.raises(
-        ObjectDecodeError, match=r"default/a: Site: spec.host is missing"
-    ):
-        call(lambda _: None, site())
+    sites = informer(site())
+    reconcile = reconcile_of_class(Site, sites, lambda _: None)
+    for _ in range(2):
+        with pytest.raises(TerminalError, match=r"default/a: Site: spec.host is miss"):
+            reconcile(Request(KEY))
+    (report,) = sites.untyped.reports
+    assert (report.key, report.known["kind"]) == (KEY, "Site")
+    sites.untyped.objects["a"] = site(host="h")
+    assert reconcile(Request(KEY)) == Result()
+    sites.untyped.objects["a"] = site()
+    with pytest.raises(TerminalError):
+        reconcile(Request(KEY))
+    assert len(sites.untyped.reports) == 2
+
+
+def test_an_object_that_the_class_cannot_hold_reaches_code_that_takes_it_raw():
+    """Its deletion waits for a finalizer that only its controller takes off."""
+    seen = []
+
+    def on_unreadable(obj, found):
+        seen.append((obj["spec"], found.why))
+        return Result(requeue_after_seconds=9)
+
+    reconcile = reconcile_of_class(
+        Site, informer(site(other=1)), lambda _: None, on_unreadable
+    )
+    assert reconcile(Request(KEY)) == Result(requeue_after_seconds=9)
+    assert seen == [({"other": 1}, "default/a: Site: spec.host is missing")]
+
+
+def test_an_error_about_another_object_is_not_final():
+    sites = informer(site())
+
+    def reconcile(request: Request) -> Result:
+        sites.list(strict=True)
+        return Result()
+
+    made = reconcile_of_class(Site, sites, reconcile)
+    with pytest.raises(ObjectDecodeError) as caught:
+        made(Request(ObjectKey("default", "b")))
+    assert isinstance(classify(caught.value), Retry)
+
+
+def test_a_list_names_what_the_class_cannot_hold():
+    other = {"metadata": {"name": "b", "namespace": "default"}, "spec": {"host": "h"}}
+    found = informer(site(), other).list()
+    assert [one.metadata.name for one in found] == ["b"]
+    assert [(one.key, one.why) for one in found.unreadable] == [
+        (KEY, "default/a: Site: spec.host is missing")
+    ]
 
 
 def test_who_takes_a_request_gets_it():
