@@ -19,7 +19,7 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import (
 )
 from asoreconcile.azure.reconcile.state.sync_metrics import SyncMetrics
 from asoreconcile.azure.reconcile.state.waiting import Waiting
-from asoreconcile.azure.reconcile.writes.default_delete import delete_resource
+from asoreconcile.azure.reconcile.writes.deletion import delete_resource
 from asoreconcile.base.version import __version__
 from asoreconcile.kube.resources import NAMESPACES
 from asoreconcile.runtime.application import Application

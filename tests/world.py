@@ -38,7 +38,7 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import (
 from asoreconcile.azure.reconcile.state.deferred_note import NOTE_PRIORITY
 from asoreconcile.azure.reconcile.state.read_set import InFlightReads
 from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
-from asoreconcile.azure.reconcile.writes.default_delete import delete_resource
+from asoreconcile.azure.reconcile.writes.deletion import delete_resource
 from asoreconcile.base.objects import (
     GroupKind,
     ObjectKey,

@@ -26,7 +26,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
 )
 from asoreconcile.azure.reconcile.model.snapshot import snapshot
 from asoreconcile.azure.reconcile.state.export_cache import ROTATE
-from asoreconcile.azure.reconcile.sync.drift_reads import child_collections
+from asoreconcile.azure.reconcile.sync.desired import child_collections
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import (
     GroupKind,

@@ -25,7 +25,7 @@ from asoreconcile.azure.controllers.kind_registry import resource_of
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
-from asoreconcile.azure.reconcile.writes.default_delete import delete_resource
+from asoreconcile.azure.reconcile.writes.deletion import delete_resource
 from asoreconcile.base.objects import ObjectKey, gvk_of
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
 from asoreconcile.testing.replay import ReplayServer, read_recordings

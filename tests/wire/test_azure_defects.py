@@ -12,7 +12,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     POLLER_TOKEN,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.recent_writes import AS_WRITTEN_SECONDS
+from asoreconcile.azure.reconcile.state.memory import AS_WRITTEN_SECONDS
 from asoreconcile.base.objects import (
     GroupKind,
     annotations,

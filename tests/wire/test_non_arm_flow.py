@@ -51,7 +51,7 @@ class Outside:
 
     def _do(self, what, scope):
         # What is stored already when the outside is asked.
-        self.asked.append((what, FINALIZER in finalizers(scope.obj)))
+        self.asked.append((what, FINALIZER in finalizers(scope.patcher.obj)))
         if isinstance(self.end, Exception):
             raise self.end
         return self.end

@@ -34,6 +34,8 @@ class ConditionError(AsoreconcileError):
     retry: how fast to retry; severity `Error` is retried VERY_SLOW (D19).
     after_seconds: a lower bound on the time of the next try, such as an ARM
     `Retry-After`.
+    is_outdated: whether the failure is about older inputs than there are now, so that
+    the next try follows at once.
 
     The exception's text becomes the condition's message and says what to do next.
     """
@@ -52,3 +54,4 @@ class ConditionError(AsoreconcileError):
         self.severity = severity
         self.retry = retry
         self.after_seconds = after_seconds
+        self.is_outdated = False

@@ -41,7 +41,7 @@ from asoreconcile.azure.graph.client import GraphClient, GroupLink, is_absent
 from asoreconcile.azure.middleware.requests import Export
 from asoreconcile.azure.reconcile.exports.export_plan import merged
 from asoreconcile.azure.reconcile.exports.export_writer import write
-from asoreconcile.azure.reconcile.identity.duplicate_reads import holder, require_sole
+from asoreconcile.azure.reconcile.identity.duplicates import holder, require_sole
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX, RESOURCE_ID
 from asoreconcile.azure.reconcile.model.decisions import (
     AT_ONCE_SECONDS,
@@ -85,7 +85,8 @@ class SecurityGroups:
         _complete_status(scope)
         group, is_whole = _Search(scope).group()
         group_id = str(group["id"])
-        require_sole(scope, group_id)
+        patcher = scope.patcher
+        require_sole(scope.operator, patcher.version, patcher.obj, group_id)
         _note(scope, group_id)
         left: list[bool] = []
         if not is_whole:
@@ -106,7 +107,7 @@ class SecurityGroups:
             case Wait():
                 raise _not_seen()
             case Create():
-                name = spec(scope.obj)["displayName"]
+                name = spec(scope.patcher.obj)["displayName"]
                 raise ConditionError(
                     f"Entra has no group {name!r} for this object, and the policy skip "
                     "keeps it from being created: set the policy to manage, or "
@@ -154,7 +155,7 @@ class _Search:
         """
         match self.step():
             case Manage(group):
-                wanted = wanted_group(spec(self.scope.obj))
+                wanted = wanted_group(spec(self.scope.patcher.obj))
                 require_possible(wanted, group)
                 return group, False
             case Refuse(error):
@@ -181,8 +182,8 @@ class _Search:
             is_whole = is_whole and len(ids) <= room
             # Owners and members share the limit.
             room -= len(links[link])
-        body = creation_body(wanted_group(spec(scope.obj)), links)
-        mark = mark_of(uid_of(scope.obj))
+        body = creation_body(wanted_group(spec(scope.patcher.obj)), links)
+        mark = mark_of(uid_of(scope.patcher.obj))
         # Known to whoever comes next, if this process dies before it has the answer.
         now = scope.operator.clock.now()
         scope.patcher.record({CREATION: f"{now:%Y-%m-%dT%H:%M:%SZ}"})
@@ -205,12 +206,12 @@ def _complete_status(scope: ReconcileScope) -> None:
 
     ASO's schema accepts no status, and so no condition, without it.
     """
-    wanted = wanted_group(spec(scope.obj)).mail_nickname
+    wanted = wanted_group(spec(scope.patcher.obj)).mail_nickname
     scope.patcher.status.setdefault("groupEmailAddress", wanted)
 
 
 def _facts(scope: ReconcileScope) -> Facts:
-    return facts_of(scope.obj, now=scope.operator.clock.now())
+    return facts_of(scope.patcher.obj, now=scope.operator.clock.now())
 
 
 def _answered(
@@ -226,7 +227,7 @@ def _graph(scope: ReconcileScope) -> GraphClient:
     Entra tells a client of another tenant that the group does not exist.
     """
     connection = scope.connection
-    noted, tenant = scope.patcher.annotation(TENANT), connection.tenant_id
+    noted, tenant = (scope.patcher.annotations.get(TENANT) or ""), connection.tenant_id
     if is_another_tenant(noted, tenant):
         raise ConditionError(
             f"the group is in tenant {noted}, but the credential from "
@@ -240,7 +241,7 @@ def _graph(scope: ReconcileScope) -> GraphClient:
 
 def _note(scope: ReconcileScope, group_id: str) -> None:
     """Store the id of the group before anything else is done with it."""
-    noted = scope.patcher.annotation(RESOURCE_ID)
+    noted = scope.patcher.annotations.get(RESOURCE_ID) or ""
     if noted.lower() == group_id.lower():
         return
     if not noted:
@@ -253,7 +254,7 @@ def _note(scope: ReconcileScope, group_id: str) -> None:
 
 
 def _report_made(scope: ReconcileScope, group_id: str) -> None:
-    before = str(status(scope.obj).get("entraID") or "")
+    before = str(status(scope.patcher.obj).get("entraID") or "")
     if before and before.lower() != group_id.lower():
         text = (
             f"the group {before} was gone from Entra and is made again as {group_id}: "
@@ -268,7 +269,7 @@ def _updated(scope: ReconcileScope, group: JsonObject) -> JsonObject:
     """Write the properties that differ from the spec, and return the group with
     them.
     """
-    changes = changes_of(wanted_group(spec(scope.obj)), group)
+    changes = changes_of(wanted_group(spec(scope.patcher.obj)), group)
     if changes:
         group_id = str(group["id"])
         scope.log.info("Updating group", groupId=group_id, properties=sorted(changes))
@@ -327,13 +328,13 @@ def _added(
 
 
 def _wanted_links(scope: ReconcileScope, link: GroupLink) -> tuple[str, ...] | None:
-    return object_ids(spec(scope.obj), link, scope.references.config_map)
+    return object_ids(spec(scope.patcher.obj), link, scope.references.config_map)
 
 
 def _report(scope: ReconcileScope, group: JsonObject) -> None:
     """Show the group in the status, and export its id if the spec requests that."""
     scope.patcher.replace_status(status_of(group))
-    asked = dig(spec(scope.obj), "operatorSpec.configmaps.entraID")
+    asked = dig(spec(scope.patcher.obj), "operatorSpec.configmaps.entraID")
     if not isinstance(asked, dict):
         return
     export = Export(
@@ -344,11 +345,12 @@ def _report(scope: ReconcileScope, group: JsonObject) -> None:
         annotations=asked.get("annotations") or {},
     )
     for target in merged(CONFIG_MAPS, [export]):
-        write(scope, CONFIG_MAPS, target)
+        write(scope.operator.client, scope.patcher, CONFIG_MAPS, target)
 
 
 def _delete(scope: ReconcileScope, graph: GraphClient, group_id: str) -> None:
-    if older := holder(scope, group_id):
+    patcher = scope.patcher
+    if older := holder(scope.operator, patcher.version, patcher.obj, group_id):
         text = (
             f"the group {group_id} is left in Entra: {older.group_kind.kind} "
             f"{older.key}, which is older, manages it"
@@ -393,7 +395,7 @@ def _with_links(refused: ConditionError, scope: ReconcileScope) -> ConditionErro
     error = refused.__cause__
     if not isinstance(error, ArmError) or not is_absent(error):
         return refused
-    named = [link for link in _LINKS if spec(scope.obj).get(link)]
+    named = [link for link in _LINKS if spec(scope.patcher.obj).get(link)]
     where = " and ".join(f"spec.{link}" for link in named)
     return _with_text(refused, f"{refused} (see {where})") if named else refused
 

@@ -1,51 +1,37 @@
-"""The reconciler of one kind without ARM, within `azure.object_reconciler`.
+"""The reconciler of one kind without ARM: plan, claim and release are those of ARM's.
 
-As for ARM's kinds, the claim is a write that ends its reconcile: it must be stored
-before any change outside the cluster.
+A write of metadata ends its reconcile if it must be stored before anything outside is
+changed: the claim, as for kinds of ARM.
 """
 
-from asoreconcile.azure.arm.condition_error import ConditionError
-from asoreconcile.azure.non_arm import plan
-from asoreconcile.azure.non_arm.plan import Step
 from asoreconcile.azure.non_arm.resource import ExternalResource
 from asoreconcile.azure.reconcile.engine.object_reconciler import (
     ObjectReader,
     ObjectReconciler,
 )
-from asoreconcile.azure.reconcile.identity.claim import restored_owner
-from asoreconcile.azure.reconcile.identity.claim_reads import claimable_owner
-from asoreconcile.azure.reconcile.model.annotation_values import unknown_values
-from asoreconcile.azure.reconcile.model.annotations import (
-    OPERATOR_NAMESPACE,
-    RECONCILE_POLICY,
+from asoreconcile.azure.reconcile.engine.plan import Step
+from asoreconcile.azure.reconcile.engine.reconciler import first_step
+from asoreconcile.azure.reconcile.identity.claim import (
+    claim,
+    require_valid,
+    restore_owner,
 )
 from asoreconcile.azure.reconcile.model.decisions import (
-    IN_PROGRESS_PRIORITY,
-    Effect,
     ReconcileOutcome,
-    Requeue,
     Stop,
     Succeeded,
 )
-from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import (
     KindRuntime,
     ReconcileScope,
     SharedDependencies,
 )
-from asoreconcile.azure.reconcile.scope.validate import require_valid
-from asoreconcile.base.objects import (
-    ObjectKey,
-    annotations,
-    finalizers,
-    labels,
-    owner_references,
-)
-from asoreconcile.runtime.reconciler import Request, Result
+from asoreconcile.azure.reconcile.writes.endings import release
+from asoreconcile.base.objects import ObjectKey, spec
 
 
-class ExternalReconciler:
-    """`runtime.reconciler.Reconciler` for one kind."""
+class ExternalReconciler(ObjectReconciler):
+    """`runtime.reconciler.Reconciler` for one kind without ARM."""
 
     def __init__(
         self,
@@ -54,52 +40,36 @@ class ExternalReconciler:
         reader: ObjectReader,
         resource: ExternalResource,
     ) -> None:
+        super().__init__(operator, kind, reader, run=self._run, on_gone=resource.forget)
         self._resource = resource
-        self._objects = ObjectReconciler(
-            operator, kind, reader, run=self._run, on_gone=resource.forget
-        )
-
-    def reconcile(self, request: Request) -> Result:
-        """As `ObjectReconciler.reconcile`."""
-        return self._objects.reconcile(request)
 
     def _run(self, scope: ReconcileScope) -> ReconcileOutcome:
-        decided = plan.plan_of(
-            scope.obj,
-            policy=scope.policy,
-            operator_namespace=scope.operator.namespace,
-        )
-        if decided.step is not Step.LEAVE:
-            _apply(scope, _unknown_values(scope))
-        _apply(scope, decided.effects)
-        outcome = self._do(scope, decided.step)
+        outcome = self._do(scope, first_step(scope))
         if not isinstance(outcome, Stop):
             scope.patcher.flush()
         return outcome
 
     def _do(self, scope: ReconcileScope, step: Step) -> ReconcileOutcome:
         match step:
-            case Step.LEAVE:
-                return Stop()
             case Step.CLAIM:
-                return _claim(scope)
-            case Step.APPLY:
+                return claim(scope)
+            case Step.PUT:
                 return self._put(scope)
             case Step.OBSERVE:
-                require_valid(scope)
+                require_valid(scope.patcher.version, scope.patcher.obj)
                 self._resource.observe(scope)
                 return Succeeded()
             case Step.DELETE:
                 return self._delete(scope)
             case Step.RELEASE:
                 return self._release(scope)
+            case _:
+                return Stop()
 
     def _put(self, scope: ReconcileScope) -> ReconcileOutcome:
-        require_valid(scope)
-        found, references = labels(scope.obj), owner_references(scope.obj)
-        if decided := restored_owner(found, references, scope.owner()):
-            _apply(scope, decided.effects)
-            return _soon()
+        require_valid(scope.patcher.version, scope.patcher.obj)
+        if (written := restore_owner(scope, scope.owner())) is not None:
+            return written
         scope.patcher.confirm()
         return self._resource.apply(scope)
 
@@ -115,60 +85,17 @@ class ExternalReconciler:
         return self._release(scope) if isinstance(outcome, Succeeded) else outcome
 
     def _release(self, scope: ReconcileScope) -> ReconcileOutcome:
-        scope.operator.forget(scope.kind, scope.key)
-        self._resource.forget(scope.key)
-        _apply(scope, plan.released(finalizers(scope.obj)))
-        return Stop()
-
-
-def _claim(scope: ReconcileScope) -> ReconcileOutcome:
-    namespace = scope.operator.namespace
-    is_marked = bool(annotations(scope.obj).get(OPERATOR_NAMESPACE))
-    try:
-        require_valid(scope)
-        owner = claimable_owner(scope)
-    except ConditionError:
-        if is_marked:
-            raise
-        # The next reconcile raises it again, and shows it on an object that is ours.
-        _apply(scope, plan.marked(operator_namespace=namespace))
-        return _soon()
-    effects = plan.claimed(
-        finalizers=finalizers(scope.obj),
-        owner_references=owner_references(scope.obj),
-        owner=owner,
-        build=scope.operator.build,
-        operator_namespace=namespace,
-    )
-    _apply(scope, effects)
-    return _soon()
+        self._resource.forget(scope.patcher.key)
+        return release(scope)
 
 
 def _owner_is_gone(scope: ReconcileScope) -> bool:
-    kind = scope.version.owner
-    reference = scope.obj.get("spec", {}).get("owner")
+    patcher = scope.patcher
+    kind, reference = patcher.version.owner, spec(patcher.obj).get("owner")
     if kind is None or not isinstance(reference, dict):
         return False
     if not scope.operator.objects.is_installed(kind):
-        return False  # unknown
-    key = ObjectKey(scope.key.namespace, str(reference.get("name") or ""))
+        return False  # the owner may exist
+    name = str(reference.get("name") or "")
+    key = ObjectKey(patcher.key.namespace, name)
     return scope.objects.get(kind, key) is None
-
-
-def _unknown_values(scope: ReconcileScope) -> tuple[Effect, ...]:
-    operator = scope.operator
-    return unknown_values(
-        annotations(scope.obj),
-        operator.namespace_annotations(scope.key.namespace),
-        defaults={RECONCILE_POLICY: operator.default_policy},
-        known=scope.memory.unknown_values,
-    )
-
-
-def _apply(scope: ReconcileScope, effects: tuple[Effect, ...]) -> None:
-    for effect in effects:
-        apply(scope, effect)
-
-
-def _soon() -> Requeue:
-    return Requeue(0.0, priority=IN_PROGRESS_PRIORITY)

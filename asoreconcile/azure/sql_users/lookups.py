@@ -48,7 +48,7 @@ def of_reconcile(scope: ReconcileScope) -> UserLookups:
 
     return UserLookups(
         catalogue=scope.operator.catalogue,
-        obj=scope.obj,
+        obj=scope.patcher.obj,
         owner=owner,
         find=scope.objects.get,
         status=status,

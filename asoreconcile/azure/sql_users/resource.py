@@ -66,10 +66,12 @@ class DatabaseUsers:
         """Create or change the user, and read it again for verification."""
         dialect, lookups = self._dialect, of_reconcile(scope)
         server = self._find_server(lookups)
-        name = azure_name(scope.version, scope.obj)
-        wanted = dialect.wanted(name, spec(scope.obj), password=_password(scope))
+        name = azure_name(scope.patcher.version, scope.patcher.obj)
+        wanted = dialect.wanted(
+            name, spec(scope.patcher.obj), password=_password(scope)
+        )
         now: UserIdentity = wanted.identity
-        former = made_by(scope.obj, now) or now
+        former = made_by(scope.patcher.obj, now) or now
         sign_in = self._find_sign_in(lookups, server)
         require_other(dialect, now, sign_in)
         require_kept(dialect, former, now)
@@ -93,8 +95,8 @@ class DatabaseUsers:
         """Raise ConditionError if the server has no such user."""
         lookups = of_reconcile(scope)
         server = self._find_server(lookups)
-        name = azure_name(scope.version, scope.obj)
-        now = self._dialect.identity(name, spec(scope.obj))
+        name = azure_name(scope.patcher.version, scope.patcher.obj)
+        now = self._dialect.identity(name, spec(scope.patcher.obj))
         with self._session(
             scope, server, self._find_sign_in(lookups, server)
         ) as session:
@@ -108,8 +110,10 @@ class DatabaseUsers:
     def delete(self, scope: ReconcileScope) -> ReconcileOutcome:
         """Drop the user that this object has created, and no other."""
         dialect = self._dialect
-        name = azure_name(scope.version, scope.obj)
-        made = made_by(scope.obj, dialect.identity(name, spec(scope.obj)))
+        name = azure_name(scope.patcher.version, scope.patcher.obj)
+        made = made_by(
+            scope.patcher.obj, dialect.identity(name, spec(scope.patcher.obj))
+        )
         if made is None:
             return Succeeded()  # it has made none
         lookups = of_reconcile(scope)
@@ -146,7 +150,7 @@ class DatabaseUsers:
         self, scope: ReconcileScope, server: DatabaseServer, sign_in: SignIn
     ) -> Iterator[Session]:
         try:
-            with self._sessions.borrow(scope.key, server, sign_in) as session:
+            with self._sessions.borrow(scope.patcher.key, server, sign_in) as session:
                 yield session
         except _RefusedError as refused:
             shown = refused.statement.shown
@@ -246,7 +250,7 @@ class _Managers:
             )
 
     def older(self, scope: ReconcileScope, place: _Place) -> ObjectKey | None:
-        key, mine = scope.key, _age(scope.obj)
+        key, mine = scope.patcher.key, _age(scope.patcher.obj)
         with self._lock:
             self._leave(key)
             there = self._at.setdefault(place, {})
@@ -273,7 +277,7 @@ def _age(obj: JsonObject) -> tuple[str, str]:
 
 
 def _password(scope: ReconcileScope) -> str:
-    reference = (spec(scope.obj).get("localUser") or {}).get("password")
+    reference = (spec(scope.patcher.obj).get("localUser") or {}).get("password")
     if reference is None:
         return ""
     password = scope.references.secret(reference)

@@ -10,7 +10,6 @@ from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.reconcile.model.conditions import ReadyCondition
 from asoreconcile.azure.reconcile.model.decisions import (
     AT_ONCE_SECONDS,
-    Decision,
     EmitEvent,
     Requeue,
     SetReady,
@@ -58,7 +57,7 @@ class FailureFacts:
     delay_seconds: float
 
 
-def after_failure(facts: FailureFacts) -> Decision:
+def after_failure(facts: FailureFacts) -> tuple[tuple[EmitEvent, ...], Requeue]:
     """A Warning event, if it is worth one, and the retry; an outdated failure is
     retried at once (D5).
 
@@ -72,7 +71,7 @@ def after_failure(facts: FailureFacts) -> Decision:
     delay = facts.delay_seconds
     if facts.is_outdated:
         delay = min(delay, AT_ONCE_SECONDS)
-    return Decision(events, Requeue(delay))
+    return events, Requeue(delay)
 
 
 def has_no_way_in(error: ConditionError) -> bool:

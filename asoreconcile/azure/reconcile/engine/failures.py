@@ -15,13 +15,36 @@ from asoreconcile.azure.reconcile.engine.failure_report import (
     FailureFacts,
     has_no_way_in,
 )
+from asoreconcile.azure.reconcile.model.annotations import OPERATOR_NAMESPACE
+from asoreconcile.azure.reconcile.model.conditions import ReadyCondition, merge_ready
 from asoreconcile.azure.reconcile.model.owner import owner_target
 from asoreconcile.azure.reconcile.scope.arm_errors import read_failed, unreachable
-from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.scope.reconcile_scope import (
+    KindRuntime,
+    ReconcileScope,
+    SharedDependencies,
+)
 from asoreconcile.base.errors import in_chain
-from asoreconcile.base.objects import ObjectKey, generation, is_deleting, spec
+from asoreconcile.base.objects import (
+    JsonObject,
+    ObjectKey,
+    annotations,
+    generation,
+    is_deleting,
+    key_of,
+    spec,
+    status,
+    uid_of,
+)
 from asoreconcile.base.reconcile_context import DeadlineError
-from asoreconcile.kube.errors import ApiError, TransportError
+from asoreconcile.cache.unreadable import REASON
+from asoreconcile.kube.errors import (
+    ApiError,
+    InvalidError,
+    NotFoundError,
+    TransportError,
+)
+from asoreconcile.kube.patch import merge_patch
 from asoreconcile.redaction import redact
 
 # Errors of the Kubernetes API that a person must know. Any other is temporary, or a
@@ -93,26 +116,29 @@ def facts_of_failure(
     seconds = scope.memory.failure_streak.record_failure(
         scope.operator.clock.monotonic()
     )
-    edited = scope.patcher.generation != generation(scope.obj)
+    patcher = scope.patcher
+    edited = patcher.generation != generation(patcher.obj)
     return FailureFacts(
         error=error,
         # Before the text is cut: half of a secret would not be found.
-        text=redact(f"{error.reason}: {error}", namespace=scope.key.namespace),
-        deleting=is_deleting(scope.obj),
+        text=redact(f"{error.reason}: {error}", namespace=patcher.key.namespace),
+        deleting=is_deleting(patcher.obj),
         is_repeated=is_repeated,
         seconds=seconds,
         owner_is_there=error.reason == "WaitingForOwner" and _has_owner(scope),
         credential=scope.connection.source if has_no_way_in(error) else "",
-        is_outdated=edited or scope.inputs_changed,
+        is_outdated=edited or error.is_outdated,
         delay_seconds=scope.kind.requeue_backoff.failed(scope.memory, error),
     )
 
 
 def _has_owner(scope: ReconcileScope) -> bool:
-    kind = owner_target(scope.version, scope.obj)
+    patcher = scope.patcher
+    kind = owner_target(patcher.version, patcher.obj)
     if kind is None:
         return False
-    key = ObjectKey(scope.key.namespace, str(spec(scope.obj)["owner"]["name"]))
+    name = str(spec(patcher.obj)["owner"]["name"])
+    key = ObjectKey(patcher.key.namespace, name)
     return scope.objects.get(kind, key) is not None
 
 
@@ -121,3 +147,30 @@ def _refused(error: ApiError) -> ConditionError:
         f"the Kubernetes API refuses what this resource needs: {error}",
         reason="Failed",
     )
+
+
+def report_unreadable(
+    operator: SharedDependencies, kind: KindRuntime, known: JsonObject, message: str
+) -> None:
+    """Set the object's Ready condition and record an event, unless it is already set.
+
+    known: the readable part: metadata and conditions. Raises ApiError or TransportError
+    when that cannot be written now.
+    """
+    claimed_by = annotations(known).get(OPERATOR_NAMESPACE)
+    # Another operator may be able to read it: only the object's own operator reports
+    # it.
+    if claimed_by and claimed_by != operator.namespace:
+        return
+    before = status(known).get("conditions") or []
+    ready = ReadyCondition("False", REASON, "Error", message, generation(known))
+    wanted = merge_ready(before, ready, operator.clock.now())
+    change = merge_patch({"conditions": before}, {"conditions": wanted})
+    if change is None:
+        return
+    body = {"metadata": {"uid": uid_of(known)}, "status": change}
+    try:
+        operator.client.patch(kind.resource, key_of(known), body, subresource="status")
+    except (NotFoundError, InvalidError):
+        return  # deleted, or another object has its name
+    operator.recorder.event(known, "Warning", REASON, message)

@@ -13,9 +13,12 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.correlation import correlated
 from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.middleware.context import SuboperationPending
-from asoreconcile.azure.reconcile.engine.execute import execute
 from asoreconcile.azure.reconcile.engine.failure_report import after_failure, shown
-from asoreconcile.azure.reconcile.engine.failures import facts_of_failure, failure_of
+from asoreconcile.azure.reconcile.engine.failures import (
+    facts_of_failure,
+    failure_of,
+    report_unreadable,
+)
 from asoreconcile.azure.reconcile.model.conditions import find_ready, succeeded
 from asoreconcile.azure.reconcile.model.decisions import (
     AT_ONCE_SECONDS,
@@ -37,8 +40,7 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import (
     ReconcileScope,
     SharedDependencies,
 )
-from asoreconcile.azure.reconcile.scope.unreadable import report_unreadable
-from asoreconcile.azure.reconcile.state.read_set import ReadSet
+from asoreconcile.azure.reconcile.state.read_set import ReadSet, TrackingReader
 from asoreconcile.azure.reconcile.sync.note_writes import after_ready, write_deferred
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.errors import RetryError, StoppedError
@@ -133,7 +135,7 @@ class ObjectReconciler:
         try:
             outcome = write_deferred(scope) or self._run(scope)
         except GoneError:
-            self._forget(scope.key)
+            self._forget(scope.patcher.key)
             return self._finish(scope, Stop())
         # The newer object is already in the cache: the read that found it stored it.
         except StaleError:
@@ -151,7 +153,7 @@ class ObjectReconciler:
             scope.log.warning(
                 "Stopped in the middle of a reconcile: the next process begins it anew,"
                 " and repeats a write of which nothing is recorded",
-                armId=scope.arm_id,
+                armId=scope.patcher.arm_id,
             )
             raise
         except RetryError as error:
@@ -181,8 +183,9 @@ class ObjectReconciler:
             self._kind,
             patcher,
             log=_log,
-            read_set=read_set,
             memory=memory,
+            objects=TrackingReader(self._operator.objects, read_set),
+            read_set=read_set,
         )
 
     def _forget(self, key: ObjectKey) -> None:
@@ -190,8 +193,7 @@ class ObjectReconciler:
         self._on_gone(key)
 
     def _finish(self, scope: ReconcileScope, outcome: ReconcileOutcome) -> Result:
-        self._kind.requeue_backoff.succeeded(scope.memory)
-        scope.memory.failure_streak.reset()
+        scope.memory.reset_failures()
         return self._result_of(scope, outcome)
 
     def _result_of(self, scope: ReconcileScope, outcome: ReconcileOutcome) -> Result:
@@ -204,9 +206,7 @@ class ObjectReconciler:
             case Succeeded(resync_seconds=resync):
                 scope.patcher.set_ready(succeeded(scope.patcher.generation))
                 if isinstance(resync, Keep):
-                    resync = self._kind.requeue_backoff.resync(
-                        age_seconds=scope.age_seconds
-                    )
+                    resync = self._kind.requeue_backoff.resync()
                 result = Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
                 result = self._commit(scope, after_ready(scope, result))
                 # Only once the status is stored: until then a retry must not PUT again.
@@ -215,8 +215,8 @@ class ObjectReconciler:
 
     def _fail(self, scope: ReconcileScope, error: ConditionError) -> Result:
         """Show the failure, and retry as its class says. Rules: R4.1, R7.3."""
-        before = find_ready(status(scope.obj).get("conditions"))
-        apply(scope, shown(error, scope.patcher.generation))
+        before = find_ready(status(scope.patcher.obj).get("conditions"))
+        apply(scope, (shown(error, scope.patcher.generation),))
         after = find_ready(scope.patcher.status["conditions"])
         facts = facts_of_failure(scope, error, is_repeated=after == before)
         scope.log.warning(
@@ -227,13 +227,15 @@ class ObjectReconciler:
             attempt=scope.memory.failure_streak.attempts,
             failingSeconds=round(facts.seconds, 1),
         )
-        return self._result_of(scope, execute(scope, after_failure(facts)))
+        events, again = after_failure(facts)
+        apply(scope, events)
+        return self._result_of(scope, again)
 
     def _commit(self, scope: ReconcileScope, result: Result) -> Result:
         try:
             self._write_status(scope)
         except GoneError:
-            self._forget(scope.key)
+            self._forget(scope.patcher.key)
             return Result()
         return result
 

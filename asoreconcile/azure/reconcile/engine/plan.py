@@ -1,8 +1,13 @@
-"""Decides the first step of a reconcile of one object. Pure.
+"""Decides how a reconcile of an object starts, before anything is done. Pure.
 
-The order of the questions is the contract (R1.1-R1.8, R5.1, R5.2): which operator owns
-the object, is it being deleted, is it claimed, may we write, is an operation running.
+The order of the questions is fixed (R1.1-R1.8, R5.1, R5.2): does the object belong to
+another operator, is it being deleted, is it claimed, may we write, does an operation
+run? Kinds without ARM have no operations, and no ARM id.
 """
+
+from enum import Enum, auto
+
+import attrs
 
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
@@ -15,24 +20,11 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.conditions import deleting, reconciling
 from asoreconcile.azure.reconcile.model.decisions import (
-    CheckAbsent,
-    Claim,
-    Decision,
     Effect,
     EmitEvent,
-    Follows,
     Log,
-    Poll,
-    PrepareDelete,
-    PreparePut,
-    Read,
-    RemoveFinalizer,
-    RestoreId,
-    SetOperatorNamespace,
     SetReady,
-    Stop,
 )
-from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.resume_token import clear_token
 from asoreconcile.base.objects import (
     JsonObject,
@@ -43,70 +35,94 @@ from asoreconcile.base.objects import (
 from asoreconcile.kube.finalizers import has_finalizer
 
 
-def plan(
-    obj: JsonObject, *, policy: Policy, operator_namespace: str, can_delete: bool
-) -> Decision:
-    """Decide how a reconcile begins.
+class Step(Enum):
+    """The step of a reconcile that follows the plan."""
 
-    obj: reads metadata only. can_delete: whether Azure offers DELETE for the kind.
+    LEAVE = auto()  # the object belongs to another operator
+    CLAIM = auto()  # write the operator's mark, and the claim (R1.3, R1.4)
+    RESTORE_ID = auto()  # write the ARM id again, which was removed (D10)
+    OBSERVE = auto()  # read the resource only
+    PUT = auto()
+    POLL = auto()  # the recorded operation
+    DELETE = auto()
+    AWAIT_PARENT = auto()  # Azure deletes the resource with its parent only (R5.9)
+    RELEASE = auto()  # remove the finalizer
+
+
+@attrs.frozen
+class Plan:
+    """Effects in their order, and the step that follows them."""
+
+    effects: tuple[Effect, ...]
+    step: Step
+
+
+def plan(
+    obj: JsonObject,
+    *,
+    may_write: bool,
+    may_delete: bool,
+    operator_namespace: str,
+    can_delete: bool = True,
+    is_arm: bool = True,
+) -> Plan:
+    """Decide how a reconcile starts.
+
+    obj: reads metadata only. may_write, may_delete: whether the reconcile policy lets
+    the operator PUT and DELETE the resource. can_delete: whether Azure offers DELETE
+    for the kind.
     """
     notes = annotations(obj)
     owner = notes.get(OPERATOR_NAMESPACE)
     if owner and owner != operator_namespace:
         return _foreign(owner, operator_namespace)
     if is_deleting(obj):
-        return _plan_delete(obj, policy=policy, can_delete=can_delete)
-    claim = not has_finalizer(obj, FINALIZER)
+        return _plan_delete(
+            obj, may_delete=may_delete, can_delete=can_delete, is_arm=is_arm
+        )
     # Each of these is one write that must be stored before any request to Azure. It
     # ends its reconcile; the next reconcile continues.
-    if not owner:
-        return Decision((), SetOperatorNamespace(claim=claim))
-    if claim:
-        return Decision((), Claim())
-    if not notes.get(RESOURCE_ID):
-        return Decision((), RestoreId())
+    if not owner or not has_finalizer(obj, FINALIZER):
+        return Plan((), Step.CLAIM)
+    if is_arm and not notes.get(RESOURCE_ID):
+        return Plan((), Step.RESTORE_ID)
     show = SetReady(reconciling(generation(obj)))
-    if not policy.writes:
-        return Decision((show,), Read(Follows.NOTHING))
-    if _has_poller(obj) and notes[POLLER_ID] == PUT_POLLER:
-        return Decision((show,), Poll())
-    return Decision((show, *_without_leftover(obj)), PreparePut())
+    if not may_write:
+        return Plan((show,), Step.OBSERVE)
+    if not is_arm:
+        return Plan((show,), Step.PUT)
+    token, poller = notes.get(POLLER_TOKEN), notes.get(POLLER_ID)
+    if token and poller == PUT_POLLER:
+        return Plan((show,), Step.POLL)
+    if not (token or poller):
+        return Plan((show,), Step.PUT)
+    # A token that is not of a PUT or is incomplete is cleared (D16, R2.1).
+    log = Log("warning", "Dropping an operation token that is not ours")
+    return Plan((show, log, *clear_token(notes)), Step.PUT)
 
 
-def _foreign(owner: str, operator_namespace: str) -> Decision:
+def _foreign(owner: str, operator_namespace: str) -> Plan:
     """Another operator's object: record an event and do nothing else (R1.2)."""
     text = (
         f"Operator in namespace {operator_namespace!r} leaves this object alone: it "
         f"belongs to the operator in namespace {owner!r}"
     )
-    return Decision((EmitEvent("Warning", "Overlap", text),), Stop())
+    return Plan((EmitEvent("Warning", "Overlap", text),), Step.LEAVE)
 
 
-def _without_leftover(obj: JsonObject) -> tuple[Effect, ...]:
-    """Clear a token that is not of a PUT or is incomplete (D16, R2.1)."""
+def _plan_delete(
+    obj: JsonObject, *, may_delete: bool, can_delete: bool, is_arm: bool
+) -> Plan:
     notes = annotations(obj)
-    if not (notes.get(POLLER_TOKEN) or notes.get(POLLER_ID)):
-        return ()
-    log = Log("warning", "Dropping an operation token that is not ours")
-    return (log, *clear_token(notes))
-
-
-def _plan_delete(obj: JsonObject, *, policy: Policy, can_delete: bool) -> Decision:
-    notes = annotations(obj)
-    if not has_finalizer(obj, FINALIZER) or not policy.deletes:
-        return Decision((), RemoveFinalizer())
+    if not has_finalizer(obj, FINALIZER) or not may_delete:
+        return Plan((), Step.RELEASE)
     # Never created: nothing to delete, and no credential is needed (D18).
-    if not notes.get(RESOURCE_ID):
-        return Decision((), RemoveFinalizer())
+    if is_arm and not notes.get(RESOURCE_ID):
+        return Plan((), Step.RELEASE)
     if not can_delete:
-        return Decision((), CheckAbsent())
+        return Plan((), Step.AWAIT_PARENT)
     show = SetReady(deleting(generation(obj)))
-    if _has_poller(obj) and notes[POLLER_ID] == DELETE_POLLER:
-        return Decision((show,), Poll())
     # A deletion does not wait for a running create (R5.7).
-    return Decision((show,), PrepareDelete())
-
-
-def _has_poller(obj: JsonObject) -> bool:
-    notes = annotations(obj)
-    return bool(notes.get(POLLER_TOKEN)) and bool(notes.get(POLLER_ID))
+    if is_arm and notes.get(POLLER_TOKEN) and notes.get(POLLER_ID) == DELETE_POLLER:
+        return Plan((show,), Step.POLL)
+    return Plan((show,), Step.DELETE)

@@ -1,68 +1,103 @@
-"""The reconciler of one ARM kind: plan and execute, within `object_reconciler`.
+"""The reconciler of one ARM kind: a plan, and the step that it says.
 
 A reconcile makes at most one write to Azure or one poll, and never waits.
 """
 
-from asoreconcile.azure.reconcile.engine.execute import execute
+from enum import Enum
+
 from asoreconcile.azure.reconcile.engine.object_reconciler import (
     ObjectReader,
     ObjectReconciler,
 )
-from asoreconcile.azure.reconcile.engine.plan import plan
+from asoreconcile.azure.reconcile.engine.plan import Step, plan
+from asoreconcile.azure.reconcile.identity.claim import claim, restore_id
 from asoreconcile.azure.reconcile.model.annotation_values import unknown_values
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.decisions import (
-    Decision,
+    Follows,
     ReconcileOutcome,
     Stop,
     Succeeded,
 )
+from asoreconcile.azure.reconcile.model.policy import policy_of
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
+from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import (
     KindRuntime,
     ReconcileScope,
     SharedDependencies,
 )
 from asoreconcile.azure.reconcile.sync.note_writes import write_or_defer
-from asoreconcile.base.objects import annotations
-from asoreconcile.runtime.reconciler import Request, Result
+from asoreconcile.azure.reconcile.writes.deletion import await_parent, delete
+from asoreconcile.azure.reconcile.writes.endings import release, settle
+from asoreconcile.azure.reconcile.writes.operations import poll
+from asoreconcile.azure.reconcile.writes.put import put
 
 
-class ArmReconciler:
-    """`runtime.reconciler.Reconciler` for one kind."""
+class ArmReconciler(ObjectReconciler):
+    """`runtime.reconciler.Reconciler` for one ARM kind."""
 
     def __init__(
         self, operator: SharedDependencies, kind: KindRuntime, reader: ObjectReader
     ) -> None:
-        self._objects = ObjectReconciler(operator, kind, reader, run=_run)
+        super().__init__(operator, kind, reader, run=_run)
 
-    def reconcile(self, request: Request) -> Result:
-        """As `ObjectReconciler.reconcile`."""
-        return self._objects.reconcile(request)
+
+def first_step(scope: ReconcileScope) -> Step:
+    """Plan a reconcile, apply what the plan shows, and return its step."""
+    operator, patcher = scope.operator, scope.patcher
+    inherited, version = scope.namespace_annotations, patcher.version
+    policy, _ = policy_of(patcher.annotations, inherited, operator.default_policy)
+    planned = plan(
+        patcher.obj,
+        may_write=policy.writes,
+        may_delete=policy.deletes,
+        operator_namespace=operator.namespace,
+        can_delete=not version.is_arm or "Delete" in version.operations,
+        is_arm=version.is_arm,
+    )
+    effects = planned.effects
+    if planned.step is not Step.LEAVE:
+        defaults: dict[str, Enum] = {RECONCILE_POLICY: operator.default_policy}
+        if version.is_arm:
+            defaults[SYNC_MODE] = operator.sync_mode
+        unknown = unknown_values(
+            patcher.annotations,
+            inherited,
+            defaults=defaults,
+            known=scope.memory.unknown_values,
+        )
+        effects = (*unknown, *effects)
+    apply(scope, effects)
+    return planned.step
 
 
 def _run(scope: ReconcileScope) -> ReconcileOutcome:
-    operator = scope.operator
-    decided = plan(
-        scope.obj,
-        policy=scope.policy,
-        operator_namespace=operator.namespace,
-        can_delete="Delete" in scope.version.operations,
-    )
-    if not isinstance(decided.then, Stop):
-        effects = unknown_values(
-            annotations(scope.obj),
-            scope.namespace_annotations,
-            defaults={
-                RECONCILE_POLICY: operator.default_policy,
-                SYNC_MODE: operator.sync_mode,
-            },
-            known=scope.memory.unknown_values,
-        )
-        decided = Decision((*effects, *decided.effects), decided.then)
-    outcome = execute(scope, decided)
+    outcome = _do(scope, first_step(scope))
     if isinstance(outcome, Succeeded):
         write_or_defer(scope)
     elif not isinstance(outcome, Stop):
         scope.patcher.flush()
     return outcome
+
+
+def _do(scope: ReconcileScope, step: Step) -> ReconcileOutcome:
+    match step:
+        case Step.LEAVE:
+            return Stop()
+        case Step.CLAIM:
+            return claim(scope)
+        case Step.RESTORE_ID:
+            return restore_id(scope)
+        case Step.OBSERVE:
+            return settle(scope, Follows.NOTHING)
+        case Step.PUT:
+            return put(scope)
+        case Step.POLL:
+            return poll(scope)
+        case Step.DELETE:
+            return delete(scope)
+        case Step.AWAIT_PARENT:
+            return await_parent(scope)
+        case Step.RELEASE:
+            return release(scope)

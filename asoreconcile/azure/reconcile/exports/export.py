@@ -5,12 +5,18 @@ from extensions and from expressions; `export_plan` merges it and `export_writer
 it. Values of Secrets stay out of logs and errors.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, Protocol
+
+import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.reserved import is_reserved
+from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.expressions.process import EngineMissingError
+from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.extension_points import (
     EXPORT_CONFIG_MAPS,
     EXPORT_SECRETS,
@@ -33,7 +39,7 @@ from asoreconcile.azure.reconcile.exports.export_plan import (
 from asoreconcile.azure.reconcile.exports.export_writer import write
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
 from asoreconcile.azure.reconcile.model.export_targets import destinations
-from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.state.export_cache import (
     EXPORTED,
     note,
@@ -45,90 +51,163 @@ from asoreconcile.base.objects import (
     spec,
     status,
 )
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
 from asoreconcile.redaction import register
 
 
-def export(scope: ReconcileScope, current: JsonObject) -> None:
-    """Write all that the resource exports.
+class ExportDependencies(Protocol):
+    """The parts of the operator that exports need."""
 
-    current: the object with the status of this reconcile. Secrets that are up to date
-    by their record are not written, and Azure is not asked for their values
-    (`export_cache`). Blocking: a read per target, a write per target that differs.
-    Raises ConditionError `FailedWritingAdditionalKubernetesObjects` (Error) for targets
-    that are not ours, that are credentials, or that two exports disagree about, and for
-    expressions that fail; what extensions raise.
+    @property
+    def client(self) -> KubeClient:
+        """Reads and writes the targets."""
+
+    @property
+    def extensions(self) -> Extensions:
+        """Fetch the keys of a kind."""
+
+    @property
+    def expressions(self) -> Callable[[], Expressions]:
+        """Compute exports."""
+
+    @property
+    def is_credential(self) -> Callable[[ObjectKey], bool]:
+        """Tell whether some object names a Secret as its credential."""
+
+
+@attrs.frozen
+class Exporter:
+    """Writes all exports of one object.
+
+    patcher: the object's working copy. context: the context of the reconcile, for
+    extensions.
     """
-    computed = checked_expressions(scope, current)
-    names = {name for kind, name in destinations(current) if kind == "Secret"}
-    _require_no_credential(scope, names)
-    fetch = not _up_to_date(scope, current, names)
-    try:
-        secrets = _secrets(scope, current, computed) if fetch else []
-        config_maps = _config_maps(scope, current, computed)
-    except (ExportExpressionError, EngineMissingError) as error:
-        raise refused(str(error)) from error
-    failures: list[ConditionError] = []
-    written: dict[str, str] = {}
-    # Extensions may name further Secrets.
-    _require_no_credential(scope, {one.name for one in secrets})
-    for resource, exports in ((SECRETS, secrets), (CONFIG_MAPS, config_maps)):
-        for target in merged(resource, exports):
-            try:
-                version = write(scope, resource, target)
-                if resource is SECRETS:
-                    written[target.name] = version
-            except ConditionError as error:
-                failures.append(error)  # the other targets are still tried
-    if failures:
-        raise refused("; ".join(str(error) for error in failures))
-    # Only after all were written: with a record the others would not be retried.
-    if written:
-        scope.patcher.annotate({EXPORTED: note(current, written)})
 
+    operator: ExportDependencies
+    patcher: PatchHelper
+    context: ReconcileContext
 
-def _require_no_credential(scope: ReconcileScope, names: Iterable[str]) -> None:
-    """No export may write a Secret that is a credential: it decides other objects'
-    identity.
-    """
-    for name in sorted(names):
-        own = scope.patcher.annotation(CREDENTIAL_FROM) == name
-        key = ObjectKey(scope.key.namespace, name)
-        if own or is_reserved(name) or scope.operator.is_credential(key):
-            raise refused(
-                f"Secret {name!r} is a credential of the operator or of objects in "
-                "this namespace, and cannot be exported into: choose another name"
-            )
+    def export(self, current: JsonObject) -> None:
+        """Write the Secrets and ConfigMaps of the object.
 
-
-def _up_to_date(scope: ReconcileScope, current: JsonObject, names: set[str]) -> bool:
-    """Whether all Secrets to write are unchanged, and so are the values they are made
-    from.
-    """
-    noted = noted_versions(current, scope.patcher.annotation(EXPORTED))
-    if not names or noted.keys() != names:
-        return False
-    for name in sorted(names):
+        current: the object with the status of this reconcile. Secrets whose record
+        still holds are left as they are, and Azure is not asked for them
+        (`export_cache`). Blocking: a read per target, a write per target that differs.
+        Raises ConditionError `FailedWritingAdditionalKubernetesObjects` (Error) for
+        targets that are not ours, that are credentials, or that two exports disagree
+        about, and for expressions that fail; what extensions raise.
+        """
+        patcher = self.patcher
+        computed = checked_expressions(self.operator, patcher.version, current)
+        names = {name for kind, name in destinations(current) if kind == "Secret"}
+        self._require_no_credential(names)
+        fetch = not self._up_to_date(current, names)
         try:
-            present = scope.operator.client.get(
-                SECRETS, ObjectKey(scope.key.namespace, name)
-            )
-        except NotFoundError:
+            secrets = self._secrets(current, computed) if fetch else []
+            config_maps = self._config_maps(current, computed)
+        except (ExportExpressionError, EngineMissingError) as error:
+            raise refused(str(error)) from error
+        failures: list[ConditionError] = []
+        written: dict[str, str] = {}
+        # Extensions name Secrets of their own.
+        self._require_no_credential({one.name for one in secrets})
+        for resource, exports in ((SECRETS, secrets), (CONFIG_MAPS, config_maps)):
+            for target in merged(resource, exports):
+                try:
+                    version = write(self.operator.client, patcher, resource, target)
+                    if resource is SECRETS:
+                        written[target.name] = version
+                except ConditionError as error:
+                    failures.append(error)  # the other targets are still tried
+        if failures:
+            raise refused("; ".join(str(error) for error in failures))
+        # Only if all were written: the record would keep the others from being tried.
+        if written:
+            patcher.annotate({EXPORTED: note(current, written)})
+
+    def _require_no_credential(self, names: Iterable[str]) -> None:
+        """A credential decides which identity others use: no export may make one."""
+        patcher = self.patcher
+        for name in sorted(names):
+            own = patcher.annotations.get(CREDENTIAL_FROM) == name
+            key = ObjectKey(patcher.key.namespace, name)
+            if own or is_reserved(name) or self.operator.is_credential(key):
+                raise refused(
+                    f"Secret {name!r} is a credential of the operator or of objects in "
+                    "this namespace, and cannot be exported into: choose another name"
+                )
+
+    def _up_to_date(self, current: JsonObject, names: set[str]) -> bool:
+        """Return whether all Secrets to write are unchanged since we wrote them, and so
+        are their inputs.
+        """
+        if not names:
             return False
-        if not is_current(present, scope.obj, noted[name]):
+        patcher = self.patcher
+        noted = noted_versions(current, patcher.annotations.get(EXPORTED) or "")
+        if noted.keys() != names:
             return False
-    return True
+        for name in sorted(names):
+            try:
+                present = self.operator.client.get(
+                    SECRETS, ObjectKey(patcher.key.namespace, name)
+                )
+            except NotFoundError:
+                return False
+            if not is_current(present, patcher.obj, noted[name]):
+                return False
+        return True
+
+    def _secrets(
+        self, current: JsonObject, computed: ExportExpressions
+    ) -> list[Export]:
+        """The exports to Secrets. Rule: R9.6."""
+        group_kind = self.patcher.version.group_kind
+        chain = self.operator.extensions.chain(EXPORT_SECRETS, group_kind)
+        found = chain(
+            ExportSecrets(ctx=self.context, obj=current, extra=computed.secret_names())
+        )
+        fetched = [one.value for one in found.secrets]
+        self._keep_secret(current, [*found.raw.values(), *fetched])
+        made = computed.secrets(found.raw)
+        self._keep_secret(current, [one.value for one in made])
+        return [*found.secrets, *made]
+
+    def _keep_secret(self, current: JsonObject, values: Collection[str]) -> None:
+        """Hide values in texts, except those that the object itself shows, such as an
+        address.
+        """
+        if not values:
+            return
+        shown = set(_leaves([spec(current), status(current)]))
+        for value in values:
+            if value not in shown:
+                register(value, namespace=self.patcher.key.namespace)
+
+    def _config_maps(
+        self, current: JsonObject, computed: ExportExpressions
+    ) -> list[Export]:
+        """The exports to ConfigMaps. Rule: R9.6."""
+        version = self.patcher.version
+        chain = self.operator.extensions.chain(EXPORT_CONFIG_MAPS, version.group_kind)
+        return [
+            *catalogued_config_maps(current, version.exports.config_map_paths),
+            *chain(ExportConfigMaps(ctx=self.context, obj=current)),
+            *computed.config_maps(),
+        ]
 
 
-def checked_expressions(scope: ReconcileScope, obj: JsonObject) -> ExportExpressions:
-    """The expressions of an object, after a check of each for mistakes.
+def checked_expressions(
+    operator: ExportDependencies, version: KindVersion, obj: JsonObject
+) -> ExportExpressions:
+    """The expressions of an object, after each was checked for mistakes.
 
-    Costs nothing when there are none. Raises ConditionError as `export` does, naming
-    every mistake; nothing is evaluated, and Azure is not asked.
+    Costs nothing if there are none. Raises ConditionError as `Exporter.export` does,
+    naming every mistake; nothing is evaluated, and Azure is not asked.
     """
-    expressions = scope.operator.expressions()
-    computed = ExportExpressions(expressions, scope.version, obj)
+    computed = ExportExpressions(operator.expressions(), version, obj)
     try:
         problems = computed.problems()
     except EngineMissingError as error:
@@ -138,54 +217,9 @@ def checked_expressions(scope: ReconcileScope, obj: JsonObject) -> ExportExpress
     return computed
 
 
-def _secrets(
-    scope: ReconcileScope, current: JsonObject, computed: ExportExpressions
-) -> list[Export]:
-    """The exports to Secrets. Rule: R9.6."""
-    chain = scope.operator.extensions.chain(EXPORT_SECRETS, scope.kind.group_kind)
-    found = chain(
-        ExportSecrets(ctx=scope.context, obj=current, extra=computed.secret_names())
-    )
-    _keep_secret(scope, current, [*found.raw.values(), *_values(found.secrets)])
-    made = computed.secrets(found.raw)
-    _keep_secret(scope, current, _values(made))
-    return [*found.secrets, *made]
-
-
-def _values(exports: Iterable[Export]) -> list[str]:
-    return [one.value for one in exports]
-
-
-def _keep_secret(
-    scope: ReconcileScope, current: JsonObject, values: Iterable[str]
-) -> None:
-    """Hide values in logs and messages, except those that the object itself shows, such
-    as an address.
-    """
-    values = list(values)
-    if not values:
-        return
-    shown = set(_leaves([spec(current), status(current)]))
-    for value in values:
-        if value not in shown:
-            register(value, namespace=scope.key.namespace)
-
-
 def _leaves(value: Any) -> Iterator[str]:
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _leaves(inner)
     elif value is not None:
         yield str(value)
-
-
-def _config_maps(
-    scope: ReconcileScope, current: JsonObject, computed: ExportExpressions
-) -> list[Export]:
-    """The exports to ConfigMaps. Rule: R9.6."""
-    chain = scope.operator.extensions.chain(EXPORT_CONFIG_MAPS, scope.kind.group_kind)
-    return [
-        *catalogued_config_maps(current, scope.version.exports.config_map_paths),
-        *chain(ExportConfigMaps(ctx=scope.context, obj=current)),
-        *computed.config_maps(),
-    ]

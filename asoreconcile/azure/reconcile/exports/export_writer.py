@@ -8,7 +8,7 @@ from asoreconcile.azure.reconcile.exports.export_plan import (
     manifest,
     refused,
 )
-from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import (
     JsonObject,
@@ -16,6 +16,7 @@ from asoreconcile.base.objects import (
     resource_version,
     uid_of,
 )
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import (
     AlreadyExistsError,
     InvalidError,
@@ -28,14 +29,20 @@ FIELD_MANAGER = "asoreconcile"
 _REPLACED_SECONDS = 1.0
 
 
-def write(scope: ReconcileScope, resource: ApiResource, target: ExportTarget) -> str:
+def write(
+    client: KubeClient,
+    patcher: PatchHelper,
+    resource: ApiResource,
+    target: ExportTarget,
+) -> str:
     """Write one target if it differs; its resource version afterwards.
 
-    Blocking: a read, and a write if need be. Raises ConditionError for a target that is
-    not ours or that the API server refuses. Rules: R9.1, R9.7, D14.
+    patcher: the exporting object's working copy. Blocking: a read, and a write if the
+    target differs. Raises ConditionError for a target that is not ours or that the API
+    server refuses. Rules: R9.1, R9.7, D14.
     """
     try:
-        return resource_version(_written(scope, resource, target))
+        return resource_version(_written(client, patcher, resource, target))
     except InvalidError as error:
         if is_another_object(error):
             raise RetryError(
@@ -46,11 +53,14 @@ def write(scope: ReconcileScope, resource: ApiResource, target: ExportTarget) ->
 
 
 def _written(
-    scope: ReconcileScope, resource: ApiResource, target: ExportTarget
+    client: KubeClient,
+    patcher: PatchHelper,
+    resource: ApiResource,
+    target: ExportTarget,
 ) -> JsonObject:
-    client = scope.operator.client
-    key = ObjectKey(scope.key.namespace, target.name)
-    wanted = manifest(scope.obj, scope.version.gvk, resource, target)
+    owner = patcher.obj
+    key = ObjectKey(patcher.key.namespace, target.name)
+    wanted = manifest(owner, patcher.version.gvk, resource, target)
     try:
         present = client.get(resource, key)
     except NotFoundError:
@@ -59,7 +69,7 @@ def _written(
         except AlreadyExistsError:
             # Somebody else created it first: check its owner.
             present = client.get(resource, key)
-    if not is_owned(present, scope.obj):
+    if not is_owned(present, owner):
         raise refused(
             f"{resource.kind} {target.name!r} exists and is not owned by this "
             "resource: delete it, or choose another name"

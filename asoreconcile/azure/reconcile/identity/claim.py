@@ -1,16 +1,27 @@
-"""Claims an object before any request to Azure. Pure.
+"""Claims an object before any request to Azure.
 
-The claim is one write that ends its reconcile: the operator's namespace, the finalizer,
-the ARM id, the owner's labels and reference. It is conditional on the resource version,
-so that only one of two operators succeeds. It is stored before any PUT (R1.4), so that
-after a crash the object's deletion still reaches Azure. As long as the owner, a
-reference, a Secret or a ConfigMap is missing, no finalizer is written.
+One write, which ends the reconcile: the operator's mark, the finalizer, the ARM id, the
+owner's labels and owner reference. It rests on the resource version, so that only one
+of two operators can claim an object. It comes before any PUT (R1.4), so that after a
+crash at any point the object's deletion still reaches Azure. The finalizer waits until
+everything the spec needs exists: owner, references, Secrets, ConfigMaps.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Protocol
 
 import attrs
 
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.catalogue.payload import to_arm
+from asoreconcile.azure.catalogue.validation import rule_problems
+from asoreconcile.azure.reconcile.identity.identity import (
+    IdentityScope,
+    identify,
+    is_from_config,
+)
 from asoreconcile.azure.reconcile.model.annotations import (
     AZURE_NAME_FROM_CONFIG,
     FINALIZER,
@@ -23,31 +34,75 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.decisions import (
     IN_PROGRESS_PRIORITY,
-    Decision,
-    Effect,
-    EmitEvent,
-    Log,
-    PatchMetadata,
-    PatchSharedMetadata,
-    RecordOwnWrite,
     Requeue,
-    UpdateMemory,
 )
 from asoreconcile.azure.reconcile.model.owner import (
     Owner,
     owner_labels,
+    require_ready,
+    waiting,
     with_owner_reference,
 )
-from asoreconcile.base.objects import JsonObject
+from asoreconcile.azure.reconcile.state.memory import ObjectMemory
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import (
+    JsonObject,
+    finalizers,
+    labels,
+    owner_references,
+    spec,
+)
+from asoreconcile.kube.event_correlator import EventType
+from asoreconcile.kube.finalizers import has_finalizer
+
+# A person mends a few at a time, and a condition is stored with every object.
+_MAX_PROBLEMS = 10
+
+
+class ClaimDependencies(Protocol):
+    """The parts of the operator that a claim needs."""
+
+    @property
+    def clock(self) -> Clock:
+        """Says when the write was answered."""
+
+    @property
+    def namespace(self) -> str:
+        """The operator's namespace, its mark on objects."""
+
+    @property
+    def build(self) -> str:
+        """The operator's build, which a label records."""
+
+
+class ClaimScope(IdentityScope, Protocol):
+    """The parts of a reconcile that a claim needs."""
+
+    @property
+    def operator(self) -> ClaimDependencies:
+        """The parts that all objects share."""
+
+    @property
+    def memory(self) -> ObjectMemory:
+        """Keeps the answer of the write, and the credential."""
+
+    @property
+    def log(self) -> Logger:
+        """For operators."""
+
+    def event(self, type_: EventType, reason: str, message: str) -> None:
+        """Record an event at the object."""
 
 
 @attrs.frozen
 class ClaimFacts:
-    """The facts about an object that can be claimed.
+    """The facts about an object to claim.
 
-    name, arm_id: the resource's. name_is_from_config: the name comes from a ConfigMap.
-    finalizers, owner_references: the object's. credential: the Secret of the credential
-    in use. build: the operator's version.
+    name, arm_id: the resource's name and id; "" for kinds without ARM.
+    name_is_from_config: true if a ConfigMap gives the name. finalizers,
+    owner_references: the object's present ones. credential: the Secret in use, or "".
+    build: the operator's build.
     """
 
     name: str
@@ -61,88 +116,169 @@ class ClaimFacts:
     build: str
 
 
-def claimed(facts: ClaimFacts) -> Decision:
-    """Write finalizer, ARM id and owner, and end this reconcile (R1.4)."""
-    return _written(*_claim(facts, {}))
+def claim(scope: ClaimScope) -> Requeue:
+    """Mark an object as the operator's and claim it, in one write (R1.3, R1.4).
 
-
-def marked(facts: ClaimFacts | None, *, operator_namespace: str) -> Decision:
-    """Write which operator owns the object, together with its claim if that is possible
-    (R1.3). facts: None for an object that cannot be claimed yet or is claimed already.
+    An object that cannot be claimed yet is only marked, so that the next reconcile can
+    show the reason. Raises ConditionError if a marked object cannot be claimed yet.
     """
-    ours = {OPERATOR_NAMESPACE: operator_namespace}
+    patcher, operator = scope.patcher, scope.operator
+    is_marked = bool(patcher.annotations.get(OPERATOR_NAMESPACE))
+    mark = {} if is_marked else {OPERATOR_NAMESPACE: operator.namespace}
+    facts: ClaimFacts | None = None
+    if not has_finalizer(patcher.obj, FINALIZER):
+        if is_marked:
+            facts = _facts(scope)
+        else:
+            # Errors occur again in the next reconcile, on an object that is marked by
+            # then and can show them.
+            with suppress(Exception):
+                facts = _facts(scope)
     if facts is None:
-        return _written(PatchSharedMetadata({"annotations": ours}))
-    return _written(*_claim(facts, ours))
+        patcher.write_shared({"annotations": mark})
+        return written(scope)
+    arm_id = {"armId": facts.arm_id} if facts.arm_id else {}
+    scope.log.info("Claiming", **arm_id)
+    patcher.write_shared(claim_metadata(facts, mark))
+    if facts.credential:
+        scope.memory.credential = facts.credential
+        scope.event(*uses_credential(facts.credential))
+    return written(scope)
 
 
-def restored_id(arm_id: str) -> Decision:
-    """Write the ARM id again after someone removed it (D10)."""
-    log = Log("warning", "Writing the lost resource-id anew", arm_id=arm_id)
-    return _written(log, PatchMetadata({RESOURCE_ID: arm_id}))
+def restore_id(scope: ClaimScope) -> Requeue:
+    """Write the ARM id again, which someone removed after the claim (D10)."""
+    arm_id = identify(scope, scope.owner()).arm_id
+    scope.log.warning("Writing the lost resource-id again", armId=arm_id)
+    scope.patcher.record({RESOURCE_ID: arm_id})
+    return written(scope)
 
 
-def restored_owner(
+def restore_owner(scope: ClaimScope, owner: Owner | None) -> Requeue | None:
+    """Name the owner again if another object has taken its name since the claim; None
+    if it is named.
+    """
+    obj = scope.patcher.obj
+    meta = renamed_owner(labels(obj), owner_references(obj), owner)
+    if meta is None:
+        return None
+    scope.log.info("Naming the new owner", reason=meta["labels"][OWNER_UID])
+    scope.patcher.write_shared(meta)
+    return written(scope)
+
+
+def written(scope: ClaimScope) -> Requeue:
+    """End a reconcile whose write must be stored before any request to Azure; the next
+    one starts at once, from the object as written.
+    """
+    now = scope.operator.clock.monotonic()
+    scope.memory.recent_writes.note(scope.patcher.obj, at=now)
+    return Requeue(0.0, priority=IN_PROGRESS_PRIORITY)
+
+
+def _facts(scope: ClaimScope) -> ClaimFacts:
+    """Return the facts. Raises ConditionError if the object cannot be claimed yet."""
+    patcher = scope.patcher
+    version, obj = patcher.version, patcher.obj
+    require_valid(version, obj)
+    owner = claimable_owner(scope)
+    facts = ClaimFacts(
+        name="",
+        arm_id="",
+        name_is_from_config=is_from_config(obj),
+        generation=patcher.generation,
+        finalizers=finalizers(obj),
+        owner_references=owner_references(obj),
+        owner=owner,
+        credential="",
+        build=scope.operator.build,
+    )
+    if not version.is_arm:
+        return facts
+    identity = identify(scope, owner)
+    connection = scope.connection
+    connection.require_subscription_of(identity.arm_id)
+    # Resolve every input now: an object that cannot be PUT is not claimed yet.
+    to_arm(version, spec(obj), name=identity.name, inputs=scope.references)
+    return attrs.evolve(
+        facts,
+        name=identity.name,
+        arm_id=identity.arm_id,
+        credential=connection.source,
+    )
+
+
+def require_valid(version: KindVersion, obj: JsonObject) -> None:
+    """Raises ConditionError `Failed` (Error) for each violated rule of the kind that no
+    schema states. Admission webhooks refuse such a write, if they run.
+
+    Exports are checked by `export`, under a reason of their own (R9.3).
+    """
+    problems = rule_problems(version, obj, exports=False)
+    if not problems:
+        return
+    message = "; ".join(str(problem) for problem in problems[:_MAX_PROBLEMS])
+    more = len(problems) - _MAX_PROBLEMS
+    message = f"{message}; and {more} more" if more > 0 else message
+    raise ConditionError(message, reason="Failed", severity="Error")
+
+
+def claimable_owner(scope: IdentityScope) -> Owner | None:
+    """The owner, which must exist and be Ready; otherwise the object waits (R1.5)."""
+    try:
+        owner = scope.owner()
+    except ConditionError as error:
+        if error.reason == "ReferenceNotFound":
+            raise waiting(str(error)) from error
+        raise
+    require_ready(owner)
+    return owner
+
+
+def claim_metadata(facts: ClaimFacts, mark: Mapping[str, str]) -> JsonObject:
+    """Return the metadata of a claim. Pure.
+
+    mark: the operator's mark, if the object has none.
+    """
+    recorded = dict(mark)
+    if facts.arm_id:
+        recorded[RESOURCE_ID] = facts.arm_id
+        recorded[LATEST_RECONCILED_GENERATION] = str(facts.generation)
+    # The ConfigMap may give another name by the time that a lost resource-id is written
+    # again: it must be this name.
+    if facts.name and facts.name_is_from_config:
+        recorded[AZURE_NAME_FROM_CONFIG] = facts.name
+    references = with_owner_reference([*facts.owner_references], facts.owner)
+    return {
+        # A merge patch replaces lists: the whole list, on the resource version.
+        "finalizers": [*facts.finalizers, FINALIZER],
+        "annotations": recorded,
+        "labels": {
+            **owner_labels(facts.owner),
+            LAST_RECONCILED_VERSION: label_value(facts.build),
+        },
+        **({"ownerReferences": references} if references else {}),
+    }
+
+
+def renamed_owner(
     labels: Mapping[str, str],
     owner_references: Sequence[JsonObject],
     owner: Owner | None,
-) -> Decision | None:
-    """Refresh the owner reference if another object has got the owner's name since the
-    claim; None if it is up to date.
+) -> JsonObject | None:
+    """Return the metadata that names the owner, if it is another object than at the
+    claim; None if it is the same. Pure.
 
-    The label written at the claim decides: a reference that a user removed is not added
-    again.
+    The label of the claim is the record: a reference that a user removed stays removed.
     """
     named = labels.get(OWNER_UID)
-    wanted = owner_labels(owner)
-    if not named or not wanted or named == wanted[OWNER_UID]:
+    desired = owner_labels(owner)
+    if not named or not desired or named == desired[OWNER_UID]:
         return None
-    log = Log("info", "Naming the new owner", wanted[OWNER_UID])
     references = with_owner_reference([*owner_references], owner)
-    return _written(
-        log, PatchSharedMetadata({"labels": wanted, "ownerReferences": references})
-    )
+    return {"labels": desired, "ownerReferences": references}
 
 
-def _claim(facts: ClaimFacts, ours: Mapping[str, str]) -> tuple[Effect, ...]:
-    noted = {
-        **ours,
-        RESOURCE_ID: facts.arm_id,
-        LATEST_RECONCILED_GENERATION: str(facts.generation),
-    }
-    # Remember the name: the ConfigMap may contain another one when a lost resource-id
-    # annotation is written again.
-    if facts.name_is_from_config:
-        noted[AZURE_NAME_FROM_CONFIG] = facts.name
-    labels = {
-        **owner_labels(facts.owner),
-        LAST_RECONCILED_VERSION: label_value(facts.build),
-    }
-    references = with_owner_reference([*facts.owner_references], facts.owner)
-    meta = {
-        # A merge patch replaces lists: write the whole list, on the resource version.
-        "finalizers": [*facts.finalizers, FINALIZER],
-        "annotations": noted,
-        "labels": labels,
-        **({"ownerReferences": references} if references else {}),
-    }
-    return (
-        Log("info", "Claiming", arm_id=facts.arm_id),
-        PatchSharedMetadata(meta),
-        UpdateMemory(credential=facts.credential),
-        uses_credential(facts.credential),
-    )
-
-
-def uses_credential(source: str) -> EmitEvent:
-    """The event that names the credential in use. source: its Secret."""
-    return EmitEvent("Normal", "CredentialFrom", f'Using credential from "{source}"')
-
-
-def _written(*effects: Effect) -> Decision:
-    """Such a write must be stored before any request to Azure, so it ends the
-    reconcile. The next one starts at once from the written object.
-    """
-    return Decision(
-        (*effects, RecordOwnWrite()), Requeue(0.0, priority=IN_PROGRESS_PRIORITY)
-    )
+def uses_credential(source: str) -> tuple[EventType, str, str]:
+    """Return the event that names the credential in use. source: the Secret's name."""
+    return "Normal", "CredentialFrom", f'Using credential from "{source}"'

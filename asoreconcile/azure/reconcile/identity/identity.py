@@ -6,15 +6,28 @@ R10.1). Pure, except for random names; `identity_reads` collects the facts.
 """
 
 from enum import Enum, auto
+from typing import Protocol
 
 import attrs
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.names import azure_name, is_named_by_uuid
+from asoreconcile.azure.catalogue.paths import PathError
 from asoreconcile.azure.catalogue.paths import arm_id as arm_id_of
-from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import (
+    AZURE_NAME_FROM_CONFIG,
+    RESOURCE_ID,
+)
+from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_owner
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
+from asoreconcile.azure.reconcile.scope.reconcile_scope import (
+    Connection,
+    ConnectionResolver,
+)
+from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
 from asoreconcile.base.objects import JsonObject, annotations, is_deleting, spec, status
 
 
@@ -174,3 +187,98 @@ def _same(claimed: str, arm_id: str) -> bool:
 
 def _failed(message: str) -> ConditionError:
     return ConditionError(message, reason="Failed", severity="Error")
+
+
+class IdentityScope(Protocol):
+    """The parts of a reconcile that say which resource its object represents."""
+
+    @property
+    def patcher(self) -> PatchHelper:
+        """The object."""
+
+    @property
+    def references(self) -> ReferenceResolver:
+        """Reads the ConfigMap of a name."""
+
+    @property
+    def connection(self) -> Connection:
+        """Says the subscription, if the owner does not."""
+
+    def owner(self) -> Owner | None:
+        """The owner as the cluster has it now."""
+
+
+def identify(scope: IdentityScope, owner: Owner | None) -> ResourceIdentity:
+    """Return the resource that the spec names now.
+
+    A credential or a ConfigMap that the id does not need is not read, as it must not
+    delay the object. Raises ConditionError `Failed` (Error) when it has no
+    name, or when it names another resource than the claimed one; also as
+    `ReferenceResolver.config_map`.
+    """
+    patcher = scope.patcher
+    claimed = patcher.arm_id
+    recorded_name = patcher.annotations.get(AZURE_NAME_FROM_CONFIG) or ""
+    facts = IdentityFacts(patcher.version, patcher.obj, claimed, recorded_name)
+    name = stated_name(facts)
+    # A claimed id keeps its subscription; the credential's is compared elsewhere.
+    stated = ids.subscription_of(claimed) if claimed else None
+    return resource_identity(
+        facts,
+        _configured(scope) if name is None else name,
+        owner_id="" if owner is None else owner.arm_id,
+        subscription_id=stated or scope.connection.subscription_id,
+    )
+
+
+def is_own(scope: IdentityScope) -> bool:
+    """Return whether the claimed id is this object's own (`proof_of`).
+
+    Raises RetryError while the owner's kind is not listed yet.
+    """
+    patcher = scope.patcher
+    proof = proof_of(patcher.obj, patcher.arm_id)
+    if proof is Proof.STATUS:
+        return True
+    try:
+        identify(scope, scope.owner())
+        is_proven = proof is Proof.SPEC
+        return is_proven or _configured(scope) == claimed_name(patcher.arm_id)
+    except ConditionError:
+        return False
+
+
+def id_of(
+    version: KindVersion,
+    obj: JsonObject,
+    *,
+    objects: Objects,
+    connections: ConnectionResolver,
+) -> str:
+    """The ARM id of another object, claimed or not; "" if it is unknown or differs from
+    the annotation: such an object sends nothing.
+
+    Raises RetryError while its owner's kind is not listed yet.
+    """
+    claimed = claimed_id(obj)
+    if is_confirmed(obj, claimed):
+        return claimed
+    try:
+        owner = resolve_owner(version, obj, objects)
+        stated = arm_id_of(
+            version,
+            name=name_of_other(version, obj, claimed),
+            owner_id="" if owner is None else owner.arm_id,
+            # Only these ids need the subscription: other kinds get it from the owner.
+            subscription_id=connections.for_object(obj).subscription_id
+            if version.scope == "Location"
+            else "",
+        )
+    except (ConditionError, CredentialError, PathError):
+        return ""
+    return stated if not claimed or ids.same(stated, claimed) else ""
+
+
+def _configured(scope: IdentityScope) -> str:
+    reference = spec(scope.patcher.obj)["azureNameFromConfig"]
+    return configured_name(reference, scope.references.config_map(reference))

@@ -1,11 +1,8 @@
-"""The steps of a reconcile as values: pure functions decide them, `execute` does them.
+"""The decisions of a reconcile as values: pure functions make them, others act.
 
-An action talks to Azure or to the cluster and yields facts. A pure function turns the
-facts into the next Decision:
-
-    facts -> decide -> Decision(effects, then) -> execute -> facts -> ... -> an ending
-
-`plan` makes the first one; `begin`, `operation_polls`, `success`, `delete` the others.
+A decision is a value if it has alternatives: the first step of a reconcile (`plan`),
+whether a sync PUTs (`drift`), and the reaction to a failure or to the answer to a PUT,
+a DELETE or a poll. `apply` applies its effects; `carry_out` also does its next step.
 """
 
 from collections.abc import Mapping
@@ -18,8 +15,8 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.arm.outcomes import PollState, ReadResource, Restart
 from asoreconcile.azure.reconcile.model.conditions import ReadyCondition
+from asoreconcile.azure.reconcile.model.drift_baseline import RepairAttempts
 from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
-from asoreconcile.azure.reconcile.model.repair_attempts import RepairAttempts
 from asoreconcile.base.objects import JsonObject
 
 # Practically no delay: the next reconcile runs at once, but the queue may serve other
@@ -66,20 +63,6 @@ class PatchMetadata:
 
 
 @attrs.frozen
-class PatchSharedMetadata:
-    """Metadata that others write too (finalizers, ownerReferences), with what belongs
-    to it. Written at once, and only if the object still has the version that was read.
-    """
-
-    metadata: JsonObject
-
-
-@attrs.frozen
-class RecordOwnWrite:
-    """Remember that we have just written the object (`recent_writes`)."""
-
-
-@attrs.frozen
 class SetReady:
     """A Ready condition for the status that is written at the end.
 
@@ -104,18 +87,6 @@ class AppendToMessages:
     """A sentence that is appended to every condition of this reconcile, or ""."""
 
     text: str
-
-
-@attrs.frozen
-class RestoreReady:
-    """Ready stays as it was read, even if this reconcile has set another."""
-
-
-@attrs.frozen
-class PatchStatus:
-    """A merge patch for the status, from an extension."""
-
-    patch: JsonObject
 
 
 @attrs.frozen
@@ -184,13 +155,9 @@ class UpdateMemory:
 Effect = (
     SetMetadata
     | PatchMetadata
-    | PatchSharedMetadata
-    | RecordOwnWrite
     | SetReady
     | SetDrifted
     | AppendToMessages
-    | RestoreReady
-    | PatchStatus
     | SetObservedGeneration
     | EmitEvent
     | EmitUnreadableEvent
@@ -200,36 +167,14 @@ Effect = (
 )
 
 
-# Actions: each calls Azure, the cluster or the extensions once.
-
-
-@attrs.frozen
-class SetOperatorNamespace:
-    """Write which operator owns the object (R1.3). claim: claim it, too, if
-    possible.
-    """
-
-    claim: bool
-
-
-@attrs.frozen
-class Claim:
-    """Write the finalizer and the ARM id (R1.4)."""
-
-
-@attrs.frozen
-class RestoreId:
-    """Write the ARM id again after someone removed it (D10)."""
-
-
-@attrs.frozen
-class PreparePut:
-    """Run the checks before a PUT, and build its body."""
+# The next step: a request, or a step that makes one.
 
 
 @attrs.frozen
 class Put:
-    """Send the PUT. digest: of the request, as `put_ledger` makes it."""
+    """A PUT. digest: of the request, as `put_ledger` makes it. notes: the annotations
+    to write with the record of it.
+    """
 
     arm_id: str
     body: JsonObject = attrs.field(repr=False)
@@ -238,85 +183,35 @@ class Put:
 
 
 @attrs.frozen
-class Poll:
-    """Poll the recorded operation, unless it is too early."""
-
-
-@attrs.frozen
 class InferFromResource:
-    """Read the resource instead of polling its operation's monitor (L16)."""
+    """Read the resource instead of its operation's monitor (L16)."""
 
     undecided: ReadResource
 
 
 class Follows(Enum):
-    """The reason for a read of the resource."""
+    """The reason for the read of a resource."""
 
     NOTHING = auto()  # the policy is skip
     PUT = auto()
-    OPERATION = auto()  # of a PUT; its token is removed after the read
+    OPERATION = auto()  # of a PUT; its token is removed after the resource was read
 
 
 @attrs.frozen
 class Read:
-    """Read the resource into the status. body: if it has just been read."""
+    """Read the resource into the status, check it, and export its values. body: if it
+    has just been read.
+    """
 
     follows: Follows
     body: JsonObject | None = attrs.field(default=None, repr=False)
 
 
 @attrs.frozen
-class PostCheck:
-    """Let the extensions check the resource, and find out what a PUT repaired."""
-
-    follows: Follows
-
-
-@attrs.frozen
-class WriteExports:
-    """Write the Secrets and ConfigMaps that are made from the resource."""
-
-    follows: Follows
-
-
-@attrs.frozen
-class PrepareDelete:
-    """Find out whether this object may delete the resource."""
-
-
-@attrs.frozen
-class Delete:
-    """Ask Azure to delete the resource; if it is already gone, that is a success."""
-
-
-@attrs.frozen
-class CheckAbsent:
-    """Find out whether a resource exists that Azure deletes only with its parent
-    (R5.9).
-    """
-
-
-@attrs.frozen
 class RemoveFinalizer:
-    """Remove our finalizer, if it is there: Kubernetes may end the object."""
-
-
-Action = (
-    SetOperatorNamespace
-    | Claim
-    | RestoreId
-    | PreparePut
-    | Put
-    | Poll
-    | InferFromResource
-    | Read
-    | PostCheck
-    | WriteExports
-    | PrepareDelete
-    | Delete
-    | CheckAbsent
-    | RemoveFinalizer
-)
+    """Remove our finalizer, if the object has it: Kubernetes may then delete the
+    object.
+    """
 
 
 # Endings.
@@ -375,9 +270,12 @@ ReconcileOutcome = Succeeded | Requeue | Stop
 Ending = ReconcileOutcome | Fail | Refused | OperationLost
 
 
+Next = Put | InferFromResource | Read | RemoveFinalizer | Ending
+
+
 @attrs.frozen
 class Decision:
-    """Effects in order, followed by an action or an ending."""
+    """Effects in their order, and the next step."""
 
     effects: tuple[Effect, ...]
-    then: Action | Ending
+    then: Next

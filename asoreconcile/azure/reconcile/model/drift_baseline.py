@@ -8,7 +8,8 @@ after the PUT had settled (`rest`). Hashes only, and no secret goes into any.
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -121,3 +122,35 @@ def mark_of(one: Difference) -> str:
     text = jsontext.dumps(content, sort_keys=True, default=str)
     mark = hashlib.sha256(text).hexdigest()[:_DIFFERENCE_DIGITS]
     return _EXTRA + mark if one.kind in ("list-extra", "map-extra") else mark
+
+
+_NONE: Mapping[str, int] = MappingProxyType({})
+
+
+@attrs.frozen
+class RepairAttempts:
+    """Marks of one object's differences.
+
+    pending: those that the last PUT should repair. repairs: the number of PUTs for
+    each.
+    """
+
+    pending: frozenset[str] = frozenset()
+    repairs: Mapping[str, int] = _NONE
+
+    def started(self, found: frozenset[str]) -> "RepairAttempts":
+        """The attempts with one more for each of these, before a PUT for them."""
+        more = {difference: self.repairs.get(difference, 0) + 1 for difference in found}
+        return RepairAttempts(found, {**self.repairs, **more})
+
+    def max_attempts(self) -> int:
+        """The highest number of PUTs for one pending difference."""
+        return max((self.repairs[difference] for difference in self.pending), default=0)
+
+    def finished(self, given_up: Iterable[str]) -> "RepairAttempts":
+        """After the PUT's result was read; given_up: no PUT is sent for these any
+        more.
+        """
+        dropped = frozenset(given_up)
+        left = {m: n for m, n in self.repairs.items() if m not in dropped}
+        return RepairAttempts(frozenset(), left)

@@ -30,7 +30,7 @@ from asoreconcile.azure.reconcile.planning.planned_change import (
     secret_names,
     shown,
 )
-from asoreconcile.azure.reconcile.sync.drift_reads import child_collections
+from asoreconcile.azure.reconcile.sync.desired import child_collections
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
 from asoreconcile.base.log import Logger

@@ -124,19 +124,21 @@ def _classified(
 ) -> ConditionError:
     # First: Azure may quote secrets that it was sent, and the line below logs its
     # message.
-    scope.references.know_secrets(inputs_of(scope.version, spec(scope.obj)))
+    patcher = scope.patcher
+    version, arm_id = patcher.version, patcher.arm_id
+    scope.references.know_secrets(inputs_of(version, spec(patcher.obj)))
     scope.log.error(
         _MESSAGES[action],
         action=action,
-        armId=scope.arm_id,
-        azureName=scope.arm_id.rpartition("/")[2],
+        armId=arm_id,
+        azureName=arm_id.rpartition("/")[2],
         requestId=error.request_id,
         correlationId=error.correlation_id,
         clientRequestId=error.client_request_id,
         armError=Untruncated(describe(error)),
     )
-    chain = scope.operator.extensions.chain(CLASSIFY_ERROR, scope.kind.group_kind)
-    found = chain(ClassifyError(version=scope.version, error=error))
+    chain = scope.operator.extensions.chain(CLASSIFY_ERROR, version.group_kind)
+    found = chain(ClassifyError(version=version, error=error))
     severity = found.severity if worst == "Error" else "Warning"
     failed = ConditionError(
         _message_of(found.message, error),

@@ -4,6 +4,8 @@ Only `PatchMetadata` and `PatchSharedMetadata` block: they write to the cluster.
 rest is kept for the end of the reconcile, or handed to threads of their own.
 """
 
+from collections.abc import Iterable
+
 from asoreconcile.azure.reconcile.model.decisions import (
     AppendToMessages,
     CountSync,
@@ -13,10 +15,6 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Keep,
     Log,
     PatchMetadata,
-    PatchSharedMetadata,
-    PatchStatus,
-    RecordOwnWrite,
-    RestoreReady,
     SetDrifted,
     SetMetadata,
     SetObservedGeneration,
@@ -25,47 +23,37 @@ from asoreconcile.azure.reconcile.model.decisions import (
 )
 from asoreconcile.azure.reconcile.scope.arm_errors import monitor_refused
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.kube.patch import apply_merge_patch
+from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 
 
-def apply(scope: ReconcileScope, effect: Effect) -> None:
-    """Apply one effect. Raises GoneError, ApiError; ConflictError when the object
-    changed (`PatchSharedMetadata`).
-    """
+def apply(scope: ReconcileScope, effects: Iterable[Effect]) -> None:
+    """Apply effects in their order. Raises GoneError, ApiError."""
     patcher = scope.patcher
-    match effect:
-        case SetMetadata(annotations, labels):
-            patcher.annotate(annotations, labelled=labels)
-        case PatchMetadata(annotations, labels):
-            patcher.record(annotations, labelled=labels)
-        case PatchSharedMetadata(metadata):
-            patcher.write_shared(metadata)
-        case RecordOwnWrite():
-            now = scope.operator.clock.monotonic()
-            scope.memory.recent_writes.note(scope.obj, at=now)
-        case SetReady(ready, reason_aware=reason_aware):
-            patcher.set_ready(ready, reason_aware=reason_aware)
-        case SetDrifted(message):
-            patcher.set_drifted(message)
-        case AppendToMessages(text):
-            patcher.remark = text
-        case RestoreReady():
-            patcher.restore_ready()
-        case PatchStatus(patch):
-            patcher.replace_status(apply_merge_patch(patcher.status, patch))
-        case SetObservedGeneration(generation):
-            patcher.generation = generation
-        case EmitEvent(type_, reason, message):
-            scope.event(type_, reason, message)
-        case EmitUnreadableEvent(refusal):
-            message = str(monitor_refused(scope, refusal))
-            scope.event("Warning", "OperationUnreadable", message)
-        case Log():
-            _log(scope, effect)
-        case CountSync(cause, is_put=is_put):
-            scope.operator.count_sync(cause, is_put)
-        case UpdateMemory():
-            _remember(scope, effect)
+    for effect in effects:
+        match effect:
+            case SetMetadata(annotations, labels):
+                patcher.annotate(annotations, labelled=labels)
+            case PatchMetadata(annotations, labels):
+                patcher.record(annotations, labelled=labels)
+            case SetReady(ready, reason_aware=reason_aware):
+                patcher.set_ready(ready, reason_aware=reason_aware)
+            case SetDrifted(message):
+                patcher.set_drifted(message)
+            case AppendToMessages(text):
+                patcher.remark = text
+            case SetObservedGeneration(generation):
+                patcher.generation = generation
+            case EmitEvent(type_, reason, message):
+                scope.event(type_, reason, message)
+            case EmitUnreadableEvent(refusal):
+                message = str(monitor_refused(scope, refusal))
+                scope.event("Warning", "OperationUnreadable", message)
+            case Log():
+                _log(scope, effect)
+            case CountSync(cause, is_put=is_put):
+                scope.operator.count_sync(cause, is_put)
+            case UpdateMemory():
+                _remember(scope.memory, effect)
 
 
 def _log(scope: ReconcileScope, line: Log) -> None:
@@ -74,8 +62,7 @@ def _log(scope: ReconcileScope, line: Log) -> None:
     log(line.message, **{name: value for name, value in fields.items() if value})
 
 
-def _remember(scope: ReconcileScope, change: UpdateMemory) -> None:
-    memory = scope.memory
+def _remember(memory: ObjectMemory, change: UpdateMemory) -> None:
     if not isinstance(change.accepted, Keep):
         memory.accepted = change.accepted
     if not isinstance(change.poll, Keep):

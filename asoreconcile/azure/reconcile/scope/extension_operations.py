@@ -4,6 +4,8 @@ One annotation an operation, under our own prefix: it survives a restart, and an
 operator ignores it. An operation that ASO has, too, uses ASO's annotation.
 """
 
+import attrs
+
 from asoreconcile.azure.reconcile.model.annotations import (
     INPUTS,
     OWN_PREFIX,
@@ -15,18 +17,18 @@ from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 _SUFFIX = "-token"
 
 
+@attrs.frozen
 class AnnotationLroStore:
     """`middleware.context.OperationStore` over the object's annotations. Blocking.
 
     Names are an operation's, or with a slash an annotation's.
     """
 
-    def __init__(self, patcher: PatchHelper) -> None:
-        self._patcher = patcher
+    _patcher: PatchHelper
 
     def load(self, name: str) -> str | None:
         """The token in the working copy's annotation; None if there is none."""
-        return self._patcher.annotation(_annotation(name)) or None
+        return self._patcher.annotations.get(_annotation(name)) or None
 
     def save(self, name: str, token: str) -> None:
         """Stored before this returns. An extension's operation starts when the object's
@@ -37,7 +39,7 @@ class AnnotationLroStore:
         over = {
             note: None
             for note in (POLLER_TOKEN, POLLER_ID, INPUTS)
-            if self._patcher.annotation(note)
+            if self._patcher.annotations.get(note)
         }
         self._patcher.record({_annotation(name): token, **over})
 

@@ -20,21 +20,17 @@ from typing import Protocol
 import attrs
 
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec
-from asoreconcile.azure.reconcile.model.annotations import FINALIZER
+from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RESOURCE_ID
 from asoreconcile.azure.reconcile.model.conditions import (
     ReadyCondition,
     find_ready,
     merge_drifted,
     merge_ready,
 )
-from asoreconcile.azure.reconcile.scope.status_size import (
-    MAX_OBJECT_BYTES,
-    fitted,
-    json_size,
-)
 from asoreconcile.base import jsontext, reconcile_context
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
+from asoreconcile.base.jsontext import dumps
 from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
@@ -54,6 +50,41 @@ from asoreconcile.kube.finalizers import has_ended, has_finalizer
 from asoreconcile.kube.patch import merge_patch
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.redaction import redact
+
+MAX_OBJECT_BYTES = 1 << 20
+"""Of an object in JSON: what is left to 1.5 MiB is for managedFields, which we do not
+see, and for a spec that grows.
+"""
+
+# Small, and used by others.
+_KEPT = frozenset({"conditions", "id", "name", "type", "provisioningState"})
+
+
+def json_size(value: JsonObject) -> int:
+    """The length of an object's JSON in bytes, as a request would carry it."""
+    return len(dumps(value))
+
+
+def fitted(status: JsonObject, room: int) -> tuple[JsonObject, list[str]]:
+    """The status in at most `room` bytes, and the names of the members left out.
+
+    Members are left out whole, the largest first: half of a list would look complete.
+    The conditions and the id always stay.
+    """
+    if json_size(status) <= room:
+        return status, []
+    sizes = {name: len(dumps(value)) for name, value in status.items()}
+    # Each has its quoted name, a colon and a comma.
+    total = 2 + sum(len(name) + 4 + size for name, size in sizes.items())
+    left_out: list[str] = []
+    for name in sorted(sizes.keys() - _KEPT, key=lambda n: (-sizes[n], n)):
+        if total <= room:
+            break
+        left_out.append(name)
+        total -= len(name) + 4 + sizes[name]
+    kept = {name: value for name, value in status.items() if name not in left_out}
+    return kept, left_out
+
 
 # The results of a reconcile are written even after its deadline.
 _RECORD_SECONDS = 15.0
@@ -90,7 +121,15 @@ class WriteCache(Protocol):
 
 
 class PatchHelper:
-    """The working copy of a reconcile. Not for sharing between threads."""
+    """The working copy of a reconcile. Not for sharing between threads.
+
+    obj: the object in its author's version, with the collected changes.
+    version: the author's version. annotations: the annotations of `obj`. arm_id: the
+    claimed ARM id, "" before the claim. stored: the object as the cluster stores it.
+    status: the status to write. unwritten: the collected changes, by `annotations` and
+    `labels`. generation: the generation that this reconcile's conditions name, also if
+    the spec is edited meanwhile.
+    """
 
     def __init__(
         self,
@@ -111,13 +150,10 @@ class PatchHelper:
         Raises ConversionError.
         """
         self._form = form
-        self.obj: JsonObject = {}
         # Annotations and labels of the working copy that are not written yet.
-        self._unwritten: JsonObject = {}
+        self.unwritten: JsonObject = {}
         self._take(obj)
         self.key = key_of(obj)
-        # The generation of this reconcile's conditions, also if the spec is edited
-        # meanwhile.
         self.generation = generation(obj)
         self.status: JsonObject = copy_json(status(self.obj))
         self._resource = resource
@@ -127,10 +163,6 @@ class PatchHelper:
         # A sentence that is appended to every condition of this reconcile.
         self.remark = ""
         self._is_live = is_live  # whether `obj` is an answer of the API server
-
-    def annotation(self, name: str) -> str:
-        """The working copy's annotation; "" if it has none, or an empty one."""
-        return annotations(self.obj).get(name) or ""
 
     def annotate(
         self,
@@ -145,7 +177,7 @@ class PatchHelper:
         copy may be older than another process's write, and an operation's token must
         never be combined with the generation of another operation.
         """
-        if _differ(annotations(self.obj), notes):
+        if _differ(self.annotations, notes):
             self._collect("annotations", notes)
         if labelled and _differ(labels(self.obj), labelled):
             self._collect("labels", labelled)
@@ -163,23 +195,11 @@ class PatchHelper:
         self.annotate(notes, labelled=labelled)
         self.flush()
 
-    @property
-    def unwritten(self) -> Mapping[str, Mapping[str, str | None]]:
-        """The collected changes that are not written yet, as `annotations` and
-        `labels`.
-        """
-        return self._unwritten
-
-    @property
-    def stored(self) -> JsonObject:
-        """The stored object, as far as this reconcile knows."""
-        return self._kept
-
     def withhold(self) -> None:
         """Drop the collected changes without writing them: the caller keeps them for
         later.
         """
-        self._unwritten = {}
+        self.unwritten = {}
 
     def write_shared(self, meta: JsonObject) -> None:
         """Write lists that others write too (finalizers, ownerReferences), at once.
@@ -287,7 +307,7 @@ class PatchHelper:
         """
         self.flush()
         wanted = self._form.status({**self.obj, "status": self.status})
-        stored = status(self._kept)
+        stored = status(self.stored)
         # Nearly always nothing differs; comparing the texts is ten times as fast.
         if jsontext.dumps(stored) == jsontext.dumps(wanted):
             return
@@ -307,8 +327,8 @@ class PatchHelper:
         meta = self.obj["metadata"]
         shown = {**(meta.get(field) or {}), **values}
         kept = {name: value for name, value in shown.items() if value is not None}
-        self.obj = {**self.obj, "metadata": {**meta, field: kept}}
-        self._unwritten[field] = {**self._unwritten.get(field, {}), **values}
+        self._show({**self.obj, "metadata": {**meta, field: kept}})
+        self.unwritten[field] = {**self.unwritten.get(field, {}), **values}
 
     def flush(self) -> None:
         """Write the collected metadata. Raises GoneError, ApiError; not retried in this
@@ -318,7 +338,7 @@ class PatchHelper:
             self._patch({"metadata": {"uid": uid_of(self.obj), **collected}})
 
     def _collected(self) -> JsonObject:
-        collected, self._unwritten = self._unwritten, {}
+        collected, self.unwritten = self.unwritten, {}
         return collected
 
     def _patch(self, body: JsonObject, *, subresource: str = "") -> None:
@@ -359,9 +379,15 @@ class PatchHelper:
             self._resource, self.key, body, subresource=subresource
         )
 
-    def _take(self, kept: JsonObject) -> None:
-        self.obj = self._form.read(kept)
-        self._kept = kept
+    def _take(self, stored: JsonObject) -> None:
+        self._show(self._form.read(stored))
+        self.version = self._form.version(self.obj)
+        self.stored = stored
+
+    def _show(self, obj: JsonObject) -> None:
+        self.obj = obj
+        self.annotations = annotations(obj)
+        self.arm_id = self.annotations.get(RESOURCE_ID) or ""
 
 
 def _differ(before: Mapping[str, str], wanted: Mapping[str, str | None]) -> bool:

@@ -22,11 +22,10 @@ from asoreconcile.azure.expressions.api import Expressions, shared
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.context import ReconcileContext
-from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.azure.reconcile.model.decisions import SyncCause
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_owner
-from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
+from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, Undeclared
 from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
 from asoreconcile.azure.reconcile.scope.graph_reads import GraphReads
@@ -34,7 +33,6 @@ from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper, WriteCache
 from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
 from asoreconcile.azure.reconcile.state.deferred_note import NOTES_PER_SECOND
-from asoreconcile.azure.reconcile.state.last_look import LastLook
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories, ObjectMemory
 from asoreconcile.azure.reconcile.state.parent_writes import ParentWrites
 from asoreconcile.azure.reconcile.state.read_set import (
@@ -47,7 +45,7 @@ from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.base.backoff import TokenBucket
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
-from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, annotations
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey
 from asoreconcile.cache.unreadable import Unreadable
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import ApiResource
@@ -187,7 +185,7 @@ class SharedDependencies:
     def forget(self, kind: "KindRuntime", key: ObjectKey) -> None:
         """Drop the memory of an object that is gone or released."""
         kind.memories.forget(key)
-        self.waiting.forget(ObjectReference(kind.group_kind, key))
+        self.waiting.forget(ObjectReference(kind.version.group_kind, key))
 
 
 @attrs.frozen
@@ -220,93 +218,44 @@ class KindRuntime:
         return self.version.group_kind
 
 
+@attrs.define(slots=False, eq=False)
 class ReconcileScope:
-    """One reconcile. Not for sharing between threads."""
+    """One reconcile of one object. Not for sharing between threads.
 
-    def __init__(
-        self,
-        operator: SharedDependencies,
-        kind: KindRuntime,
-        patcher: PatchHelper,
-        *,
-        log: Logger,
-        read_set: ReadSet,
-        memory: ObjectMemory,
-    ) -> None:
-        self.operator = operator
-        self.kind = kind
-        self.patcher = patcher
-        self.log = log
-        self.read_set = read_set
-        # Kept here, not looked up again: memory that is dropped during the reconcile
-        # stays dropped.
-        self.memory = memory
-        # Whether a failure of this reconcile is about old values of Secrets or
-        # ConfigMaps.
-        self.inputs_changed = False
-        # When the list that this sync used was started, in monotonic seconds.
-        self.listed_at: float | None = None
-        # The last GET's answer, if a list differs from it.
-        self.listed_otherwise: LastLook | None = None
-        # The row of Resource Graph, if it cannot replace a GET.
-        self.undecided_row: JsonObject | None = None
-        self.objects = TrackingReader(operator.objects, read_set)
+    The scope holds the parts that the steps of a reconcile work with; a step passes on
+    the parts that a function needs. patcher: the object's working copy, for every write
+    of the object. memory: the process's memory of the object. objects: other Azure
+    objects; reads of them are recorded. A part that takes a request or a credential is
+    made by the first step that needs it (D18).
+    """
 
-    @property
-    def obj(self) -> JsonObject:
-        """The working copy's present state."""
-        return self.patcher.obj
-
-    @property
-    def key(self) -> ObjectKey:
-        """Namespace and name of the object that is reconciled."""
-        return self.patcher.key
-
-    @property
-    def version(self) -> KindVersion:
-        """The version the user wrote: its tables and its api-version are used."""
-        return self.kind.form.version(self.obj)
-
-    @property
-    def policy(self) -> Policy:
-        """The reconcile policy in force."""
-        policy, _ = policy_of(
-            annotations(self.obj),
-            self.namespace_annotations,
-            self.operator.default_policy,
-        )
-        return policy
+    operator: SharedDependencies
+    kind: KindRuntime
+    patcher: PatchHelper
+    log: Logger
+    # Kept here, not looked up again: memory that is dropped during the reconcile stays
+    # dropped.
+    memory: ObjectMemory
+    objects: TrackingReader
+    _read_set: ReadSet
 
     @cached_property
     def namespace_annotations(self) -> Mapping[str, str]:
         """The Namespace's annotations that the object inherits, read once a reconcile.
         Raises RetryError while the Namespace is not cached yet.
         """
-        return self.operator.namespace_annotations(self.key.namespace)
-
-    @property
-    def arm_id(self) -> str:
-        """The claimed ARM id, or "" before the claim."""
-        return self.patcher.annotation(RESOURCE_ID)
-
-    @property
-    def age_seconds(self) -> float:
-        """The age of the list that the sync used; 0 if it used none."""
-        if self.listed_at is None:
-            return 0.0
-        return self.operator.clock.monotonic() - self.listed_at
+        return self.operator.namespace_annotations(self.patcher.key.namespace)
 
     @cached_property
     def connection(self) -> Connection:
-        """The connection to ARM, resolved by the first step that needs it (D18).
-
-        Raises ConditionError: no credential, or one that does not fit the claimed id.
+        """The connection to ARM. Raises ConditionError: no credential, or one that does
+        not fit the claimed id.
         """
         # Taken before the read: a change during it must not count as already used.
         self.memory.content = ""
-        connection = self.operator.connections.for_object(self.obj)
+        connection = self.operator.connections.for_object(self.patcher.obj)
         self.memory.content = connection.content
-        connection.require_subscription_of(self.arm_id)
+        connection.require_subscription_of(self.patcher.arm_id)
         return connection
 
     @cached_property
@@ -315,21 +264,21 @@ class ReconcileScope:
         recorded.
         """
         return ReferenceResolver(
-            self.key.namespace,
+            self.patcher.key.namespace,
             client=self.operator.client,
             objects=self.objects,
-            read_set=self.read_set,
+            read_set=self._read_set,
         )
 
     @cached_property
     def context(self) -> ReconcileContext:
         """The context for this reconcile's extensions; they share its raw GET."""
         return ReconcileContext(
-            version=self.version,
+            version=self.patcher.version,
             arm=self.connection.client,
-            arm_id=self.arm_id,
+            arm_id=self.patcher.arm_id,
             subscription_id=self.connection.subscription_id,
-            objects=_View(self),
+            objects=_View(self.patcher.version, self.objects),
             log=self.log,
             clock=self.operator.clock,
             operations=AnnotationLroStore(self.patcher),
@@ -338,7 +287,8 @@ class ReconcileScope:
 
     def owner(self) -> Owner | None:
         """The owner as the cluster has it now. Raises ConditionError."""
-        owner = resolve_owner(self.version, self.obj, self.objects)
+        patcher = self.patcher
+        owner = resolve_owner(patcher.version, patcher.obj, self.objects)
         if owner is None or owner.group_kind is None:
             return owner
         served = self.operator.objects.served(owner.group_kind)
@@ -349,23 +299,19 @@ class ReconcileScope:
     ) -> None:
         """Record an event at the object, in its controller's name. Never blocks."""
         recorder = self.kind.recorder or self.operator.recorder
-        recorder.event(self.obj, type_, reason, message)
-
-    def require_subscription(self, arm_id: str) -> None:
-        """Raises ConditionError `SubscriptionMismatch` (Error): R8.6."""
-        self.connection.require_subscription_of(arm_id)
+        recorder.event(self.patcher.obj, type_, reason, message)
 
 
+@attrs.frozen
 class _View:
     """The cluster as extensions see it: cached objects, and this object's owner."""
 
-    def __init__(self, scope: ReconcileScope) -> None:
-        self._scope = scope
+    version: KindVersion
+    objects: Objects
 
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
-        return self._scope.objects.get(group_kind, key)
+        return self.objects.get(group_kind, key)
 
     def owner_of(self, obj: JsonObject) -> JsonObject | None:
-        scope = self._scope
-        owner = resolve_owner(scope.version, obj, scope.objects)
+        owner = resolve_owner(self.version, obj, self.objects)
         return None if owner is None else owner.obj

@@ -10,12 +10,47 @@ import threading
 import attrs
 
 from asoreconcile.azure.arm.outcomes import PollState
+from asoreconcile.azure.reconcile.model.drift_baseline import RepairAttempts
 from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
-from asoreconcile.azure.reconcile.model.recent_writes import RecentWrites
-from asoreconcile.azure.reconcile.model.repair_attempts import RepairAttempts
 from asoreconcile.azure.reconcile.state.deferred_note import DeferredNote
 from asoreconcile.azure.reconcile.state.last_look import LastLook
-from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.objects import JsonObject, ObjectKey, resource_version
+
+# Long enough for a worker to become free, and shorter than another process needs to
+# delete the resource in Azure and release the object.
+AS_WRITTEN_SECONDS = 0.25
+
+
+@attrs.define(eq=False)
+class RecentWrites:
+    """The answer to our last write of an object. Only for the object's reconcile.
+
+    at: when the answer had come (`Clock.monotonic` seconds); None: nothing is recorded.
+    """
+
+    resource_version: str = ""
+    at: float | None = None
+
+    def note(self, obj: JsonObject, *, at: float) -> None:
+        """obj: the API server's answer, received by `at` (`Clock.monotonic`
+        seconds).
+        """
+        self.resource_version, self.at = resource_version(obj), at
+
+    def is_as_written(self, obj: JsonObject, *, now: float) -> bool:
+        """Return whether an object is the answer to our own recent write, so that a
+        GET would show nothing new.
+        """
+        return (
+            self.at is not None
+            and now - self.at <= AS_WRITTEN_SECONDS
+            and self.resource_version == resource_version(obj)
+        )
+
+    def end(self) -> bool:
+        """Forget the write after the next reconcile; whether one was recorded."""
+        was_noted, self.at = self.at is not None, None
+        return was_noted
 
 
 @attrs.define
@@ -33,10 +68,6 @@ class FailureStreak:
             self.since = now
         self.attempts += 1
         return now - self.since
-
-    def reset(self) -> None:
-        """Forget the failed attempts: the next failure is the first of a new series."""
-        self.attempts = 0
 
 
 # Shared by all settled objects.
@@ -99,6 +130,11 @@ class ObjectMemory:
             else 0
         )
         self._failed_operation_generation = generation
+
+    def reset_failures(self) -> None:
+        """Count failures from zero: the last reconcile did not fail. Rule: R4.3."""
+        self.failures = 0
+        self.failure_streak.attempts = 0
 
     def settled(self) -> None:
         """The object is Ready: drop the state of the way there."""

@@ -8,8 +8,8 @@ Ready meanwhile. Another reconcile would then read a Ready object for nothing.
 """
 
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import attrs
 
@@ -58,12 +58,12 @@ class ReadSet:
         return 0 < version <= self._read.get(node, 0)
 
 
+@attrs.frozen
 class TrackingReader:
-    """`azure.owner.Objects` that records reads; raises what the inner ones do."""
+    """`model.owner.Objects` that records reads; raises what the inner ones do."""
 
-    def __init__(self, objects: Objects, read_set: ReadSet) -> None:
-        self._objects = objects
-        self._read_set = read_set
+    _objects: Objects
+    _read_set: ReadSet
 
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
         """The cached object or None, recorded either way: a missing one may be created
@@ -90,18 +90,20 @@ class InFlightReads:
         self._lock = threading.Lock()
         self._changes: dict[ObjectKey, list[_Change]] = {}
 
-    def during(self, key: ObjectKey) -> AbstractContextManager[ReadSet]:
+    @contextmanager
+    def during(self, key: ObjectKey) -> Iterator[ReadSet]:
         """A context for a reconcile of an object. At its end, also after an exception,
         the object is woken if it `waits` for a change that the reconcile has not read.
         """
-        return _During(self, key)
-
-    def begin(self, key: ObjectKey) -> None:
-        """Record the start of a reconcile."""
+        read_set = ReadSet()
         with self._lock:
             self._changes[key] = []
+        try:
+            yield read_set
+        finally:
+            self._end(key, read_set)
 
-    def end(self, key: ObjectKey, read_set: ReadSet) -> None:
+    def _end(self, key: ObjectKey, read_set: ReadSet) -> None:
         """Record the end of a reconcile, with what it has read."""
         with self._lock:
             changes = self._changes.pop(key)
@@ -130,21 +132,3 @@ class InFlightReads:
                 changes.append(_Change(node, version_number(version), waits))
                 return
         self._wake(key)
-
-
-class _During:
-    """The context of `InFlightReads.during`. A class, as it is faster than a generator
-    and each reconcile uses it.
-    """
-
-    __slots__ = ("_key", "_read_set", "_reads")
-
-    def __init__(self, reads: InFlightReads, key: ObjectKey) -> None:
-        self._reads, self._key, self._read_set = reads, key, ReadSet()
-
-    def __enter__(self) -> ReadSet:
-        self._reads.begin(self._key)
-        return self._read_set
-
-    def __exit__(self, *_: object) -> None:
-        self._reads.end(self._key, self._read_set)

@@ -37,7 +37,7 @@ class RequeueBackoff:
         """Seconds until the next try after one more failure. Rules: R4.1, D19."""
         # It waits for a person, so the delay does not grow.
         if error.severity == "Error":
-            self.succeeded(memory)
+            memory.failures = 0
             return max(error.after_seconds, self.very_slow())
         # An accepted write resets the failures, but not the failed operations.
         count = max(memory.failures, memory.failed_operations - 1)
@@ -47,18 +47,11 @@ class RequeueBackoff:
         ramp = 2.0 ** min(count, _DOUBLINGS)
         return max(error.after_seconds, min(ramp, _CAP_SECONDS[error.retry]))
 
-    def succeeded(self, memory: ObjectMemory) -> None:
-        """The object's last reconcile did not fail. Rule: R4.3."""
-        memory.failures = 0
-
-    def resync(self, *, age_seconds: float = 0.0) -> float | None:
-        """Seconds until a Ready object is synced again; None is never.
-
-        age_seconds: of the data of this sync, which is subtracted from the period.
-        """
+    def resync(self) -> float | None:
+        """Seconds until a Ready object is synced again; None is never."""
         if self.sync_period_seconds is None:
             return None
-        return max(self._jittered(self.sync_period_seconds) - age_seconds, 1.0)
+        return max(self._jittered(self.sync_period_seconds), 1.0)
 
     def very_slow(self) -> float:
         """Seconds until the retry of an error that only a change can fix: the sync

@@ -22,32 +22,39 @@ from asoreconcile.base.objects import JsonObject
 _WEIGHT_OF_A_ROW = 2
 
 
-def look_at_list(scope: ReconcileScope) -> None:
-    """Call before the body of a sync's PUT is built. If a list equals the last GET,
-    `raw_get` answers from the list from here on, and `scope.listed_at` is the list's
-    time.
+@attrs.frozen
+class ListLook:
+    """The result of looking at lists before a sync reads.
 
-    A body built from it must not be PUT. Raises as `CollectionReads.entry`.
+    is_used: `raw_get` answers from a list; a body built from it must not be PUT.
+    differing: the last GET's answer, if a list differs from it. row: the row of
+    Resource Graph, if it cannot replace a GET.
+    """
+
+    is_used: bool = False
+    differing: LastLook | None = None
+    row: JsonObject | None = None
+
+
+NO_LIST = ListLook()
+
+
+def look_at_list(scope: ReconcileScope) -> ListLook:
+    """Call before the body of a sync's PUT is built. If a list equals the last GET,
+    `raw_get` answers from the list from here on. Raises as `CollectionReads.entry`.
     """
     last = scope.memory.last_look
-    if scope.context.has_read or _look_at_row(scope, last) or last is None:
-        return
+    if scope.context.has_read:
+        return NO_LIST
+    shown = _look_at_row(scope, last)
+    if shown is not None or last is None:
+        return shown or NO_LIST
     listed = _entry(scope, scope.operator.collection_reads, last)
     if listed is None:
-        return
+        return NO_LIST
     if not last.agrees(listed.body):
-        scope.listed_otherwise = last
-        return
-    _take(scope, last, listed.body, listed.at)
-
-
-def look_again(scope: ReconcileScope) -> bool:
-    """Whether the sync used a list; if so, the next read is a GET."""
-    if scope.listed_at is None:
-        return False
-    scope.listed_at = None
-    scope.context.read_anew()
-    return True
+        return ListLook(differing=last)
+    return _take(scope, last, listed.body, listed.at)
 
 
 def note_write(scope: ReconcileScope) -> None:
@@ -55,60 +62,59 @@ def note_write(scope: ReconcileScope) -> None:
     (Q8).
     """
     if (reads := scope.operator.collection_reads) is not None:
-        reads.wrote(scope.arm_id)
+        reads.wrote(scope.patcher.arm_id)
     if (rows := scope.operator.graph_reads) is not None:
-        rows.reads.wrote(scope.arm_id)
+        rows.reads.wrote(scope.patcher.arm_id)
 
 
-def looked(scope: ReconcileScope, have: JsonObject) -> None:
+def looked(scope: ReconcileScope, look: ListLook, have: JsonObject) -> None:
     """Record what a sync has read. After a GET: keep the answer, and learn whether
     lists of the type are reliable.
     """
     reads = scope.operator.collection_reads
-    if reads is None or scope.listed_at is not None:
+    if reads is None or look.is_used:
         return
-    before, scope.listed_otherwise = scope.listed_otherwise, None
     last = scope.memory.last_look
     note_get(scope, have)
-    _learn_row(scope, last, have)
-    if before is not None and before.agrees(have):
+    _learn_row(scope, look.row, last, have)
+    if look.differing is not None and look.differing.agrees(have):
         # The resource is unchanged, but the list shows it differently.
-        reads.distrust(scope.arm_id, scope.version.api_version)
+        reads.distrust(scope.patcher.arm_id, scope.patcher.version.api_version)
 
 
 def note_get(scope: ReconcileScope, body: JsonObject) -> None:
     """Keep the answer of a GET, so that later syncs can compare lists with it."""
     if scope.operator.collection_reads is not None:
         now = scope.operator.clock.monotonic()
-        scope.memory.last_look = LastLook.by_get(body, now, scope.arm_id)
+        scope.memory.last_look = LastLook.by_get(body, now, scope.patcher.arm_id)
 
 
-def _look_at_row(scope: ReconcileScope, last: LastLook | None) -> bool:
-    """Whether Resource Graph shows the resource. If its row equals the row seen
-    together with the last GET, the sync uses it; else a GET follows, which shows
-    whether rows are reliable.
+def _look_at_row(scope: ReconcileScope, last: LastLook | None) -> ListLook | None:
+    """The look if Resource Graph shows the resource, else None. If its row equals the
+    row seen together with the last GET, the sync uses it; else a GET follows, which
+    shows whether rows are reliable.
     """
     rows = scope.operator.graph_reads
     row = None if rows is None else _entry(scope, rows.reads, last)
     if row is None:
-        return False
+        return None
     known = None if last is None else last.row
     body = None if known is None else known.body_of(row.body)
     if last is None or body is None or not last.agrees(body):
-        scope.undecided_row = row.body
-    else:
-        _take(scope, last, body, row.at, weight=_WEIGHT_OF_A_ROW)
-        _note_row(scope, was_of_use=True)
-    return True
+        return ListLook(row=row.body)
+    _note_row(scope, was_of_use=True)
+    return _take(scope, last, body, row.at, weight=_WEIGHT_OF_A_ROW)
 
 
 def _learn_row(
-    scope: ReconcileScope, before: LastLook | None, have: JsonObject
+    scope: ReconcileScope,
+    row: JsonObject | None,
+    before: LastLook | None,
+    have: JsonObject,
 ) -> None:
     """Learn from a GET how to read the row that could not replace it, or that the row
     does not show everything. before: the last look before this one.
     """
-    row, scope.undecided_row = scope.undecided_row, None
     last = scope.memory.last_look
     if row is None or last is None or is_moving(have):
         return
@@ -122,7 +128,11 @@ def _learn_row(
 
 def _note_row(scope: ReconcileScope, *, was_of_use: bool) -> None:
     if (rows := scope.operator.graph_reads) is not None:
-        rows.note(scope.arm_id, scope.version.api_version, was_of_use=was_of_use)
+        rows.note(
+            scope.patcher.arm_id,
+            scope.patcher.version.api_version,
+            was_of_use=was_of_use,
+        )
 
 
 def _take(
@@ -132,18 +142,18 @@ def _take(
     at: float,
     *,
     weight: int = 1,
-) -> None:
+) -> ListLook:
     """Use a body that equals the last GET's. at: the time of its state."""
-    scope.listed_at = at
     scope.memory.last_look = last.confirmed(at, weight=weight)
     scope.context.observed(body)
+    return ListLook(is_used=True)
 
 
 def _entry(
     scope: ReconcileScope, reads: CollectionReads | None, last: LastLook | None
 ) -> ListedBody | None:
     period = scope.kind.requeue_backoff.sync_period_seconds
-    if reads is None or period is None or not scope.arm_id:
+    if reads is None or period is None or not scope.patcher.arm_id:
         return None
     seen_at = -inf if last is None else last.at
     now = scope.operator.clock.monotonic()
@@ -151,8 +161,8 @@ def _entry(
         return None
     return reads.entry(
         scope.connection.client,
-        scope.arm_id,
-        scope.version.api_version,
+        scope.patcher.arm_id,
+        scope.patcher.version.api_version,
         credential=scope.connection.source,
         seen_at=seen_at,
     )

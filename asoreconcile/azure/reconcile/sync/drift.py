@@ -29,13 +29,13 @@ from asoreconcile.azure.reconcile.model.differences import Difference
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     OBSERVED,
     DriftBaseline,
+    RepairAttempts,
     confirmed,
     extras,
     mark_of,
     marks,
     unconfirmed,
 )
-from asoreconcile.azure.reconcile.model.repair_attempts import RepairAttempts
 from asoreconcile.azure.reconcile.model.snapshot import is_comparable
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, Undeclared
 from asoreconcile.base.objects import JsonObject, dig

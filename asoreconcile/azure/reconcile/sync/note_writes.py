@@ -48,7 +48,7 @@ def after_ready(scope: ReconcileScope, result: Result) -> Result:
         return result
     due = None if after is None else scope.operator.clock.monotonic() + after
     scope.memory.deferred_note = attrs.evolve(note, due=due)
-    wait = _DEFERRED_SECONDS + scope.operator.note_pace.delay(scope.key)
+    wait = _DEFERRED_SECONDS + scope.operator.note_pace.delay(scope.patcher.key)
     return Result(requeue_after_seconds=wait, priority=NOTE_PRIORITY)
 
 
@@ -59,11 +59,11 @@ def write_deferred(scope: ReconcileScope) -> ReconcileOutcome | None:
     memory, note = scope.memory, scope.memory.deferred_note
     if note is None:
         return None
-    if not note.is_awaited(scope.obj):
+    if not note.is_awaited(scope.patcher.obj):
         memory.deferred_note = None
         return None
     scope.patcher.annotate({OBSERVED: note.text})
-    if not note.is_all(scope.obj, priority=reconcile_context.priority()):
+    if not note.is_all(scope.patcher.obj, priority=reconcile_context.priority()):
         return None
     scope.patcher.flush()
     memory.deferred_note = None

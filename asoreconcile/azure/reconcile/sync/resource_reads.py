@@ -5,7 +5,7 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError, is_resource, stated_resource
 from asoreconcile.azure.catalogue.payload import to_arm
 from asoreconcile.azure.catalogue.status import status_of
-from asoreconcile.azure.reconcile.identity.identity_reads import is_own
+from asoreconcile.azure.reconcile.identity.identity import is_own
 from asoreconcile.azure.reconcile.model.annotations import INPUTS, RESOURCE_ID
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.bulk_reads import note_get
@@ -17,65 +17,59 @@ def observed_status(
 ) -> JsonObject | None:
     """The status that Azure reports; None if the resource does not exist.
 
-    body: the resource, if it has just been read. Raises ArmError, ArmTransportError.
+    body: the resource, if it has just been read. Raises ConditionError if the id is not
+    the object's own; RetryError while the owner's kind is not listed yet; ArmError,
+    ArmTransportError.
     """
-    client, api_version = scope.connection.client, scope.version.api_version
-    if "Get" not in scope.version.operations:
+    arm_id, version = scope.patcher.arm_id, scope.patcher.version
+    scope.connection.require_subscription_of(arm_id)
+    # Before the read: the id is in an annotation, which people can edit, and the status
+    # is believed when the owner is gone.
+    if not is_own(scope):
+        raise ConditionError(
+            f"annotation {RESOURCE_ID} is {arm_id}, which is not what spec.owner and "
+            "the Azure name of this object make: remove it, and it is written anew",
+            reason="Failed",
+            severity="Error",
+        )
+    client = scope.connection.client
+    if "Get" not in version.operations:
         # Azure offers only HEAD for the kind: there is no status to show (V4).
-        return {} if client.head(scope.arm_id, api_version) else None
+        return {} if client.head(arm_id, version.api_version) else None
     # The answer to a poll may be something else than the resource.
     if body is None or not is_resource(body):
         try:
-            read = client.get(scope.arm_id, api_version)
+            read = client.get(arm_id, version.api_version)
         except ArmError as error:
             if error.is_not_found:
                 return None
             raise
-        body = stated_resource(read, url=scope.arm_id)
+        body = stated_resource(read, url=arm_id)
         note_get(scope, body)
     scope.context.observed(body)
-    return status_of(scope.version, body)
+    return status_of(version, body)
 
 
-def is_stored(scope: ReconcileScope, observed: JsonObject) -> bool:
-    """Whether the stored status equals one that was read by a list.
-
-    A list may write ids in another case than a GET; that alone is no reason to write
-    the status.
+def is_same(stored: JsonObject, observed: JsonObject) -> bool:
+    """Whether two statuses differ in nothing but their conditions and the case of ids:
+    a list may write ids in another case than a GET.
     """
-    if scope.listed_at is None:
-        return False
-    stored = {**scope.patcher.status, "conditions": None}
-    return digest_of({**observed, "conditions": None}) == digest_of(stored)
-
-
-def require_own(scope: ReconcileScope) -> None:
-    """Refuse to read an id that is not the object's own: the status must contain only
-    the own resource, as it is trusted when the owner is gone.
-
-    Raises ConditionError; RetryError while the owner's kind is not listed yet.
-    """
-    if is_own(scope):
-        return
-    raise ConditionError(
-        f"annotation {RESOURCE_ID} is {scope.arm_id}, which is not what spec.owner and "
-        "the Azure name of this object make: remove it, and it is written anew",
-        reason="Failed",
-        severity="Error",
-    )
+    one, other = ({**status, "conditions": None} for status in (stored, observed))
+    return digest_of(one) == digest_of(other)
 
 
 def inputs_changed(scope: ReconcileScope) -> bool:
-    """Whether a Secret or ConfigMap has changed since the running PUT was built.
+    """Whether a Secret or ConfigMap has changed since the running PUT was sent.
 
-    The event of that change has only caused a poll, and the spec's generation is the
-    same. One that cannot be read now counts as changed: the next PUT reports it.
+    The event of such a change has been spent on a poll, and does not change the spec's
+    generation. An input that cannot be read counts as changed: the next PUT reports it.
     """
-    recent_writes = scope.patcher.annotation(INPUTS)
-    if not recent_writes:
+    patcher = scope.patcher
+    at_put = patcher.annotations.get(INPUTS)
+    if not at_put:
         return False
     try:
-        to_arm(scope.version, spec(scope.obj), name="", inputs=scope.references)
+        to_arm(patcher.version, spec(patcher.obj), name="", inputs=scope.references)
     except ConditionError:
         return True
-    return scope.references.mark() != recent_writes
+    return scope.references.mark() != at_put

@@ -89,18 +89,18 @@ class Watched:
         return recorded_token(self.stored, arm_id=self.arm_id, deleting=self.deleting)
 
 
-def before_poll(facts: Watched) -> Decision | None:
-    """What to do instead of a poll: the token is unreadable, or it is too early (D4,
-    L17), as a watch event can trigger the reconcile sooner. None: poll.
+def before_poll(facts: Watched) -> Token | Decision:
+    """Return the operation to poll now. If the token is unreadable or it is too early
+    (D4, L17), as a watch event can trigger the reconcile sooner, return a decision.
     """
     try:
-        facts.token()
+        token = facts.token()
     except TokenError as error:
         return _unreadable(facts, error)
     # The time is in memory only: after a restart the first poll is at once, and Azure's
     # answer gives a new delay.
     early = facts.poll.due - facts.now
-    return Decision((), Requeue(early)) if early > 0 else None
+    return Decision((), Requeue(early)) if early > 0 else token
 
 
 def _unreadable(facts: Watched, error: TokenError) -> Decision:

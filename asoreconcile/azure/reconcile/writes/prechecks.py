@@ -4,32 +4,39 @@ The GETs' answers decide, never an older status. Rules: R1.9, R1.10.
 """
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.status import status_of
-from asoreconcile.azure.middleware.requests import Block, Postpone, PreResult, Proceed
-from asoreconcile.azure.reconcile.model.decisions import (
-    Decision,
-    Fail,
-    Requeue,
-    RestoreReady,
+from asoreconcile.azure.middleware.extension_points import (
+    PRE_RECONCILE,
+    PRE_RECONCILE_OWNER,
 )
+from asoreconcile.azure.middleware.requests import (
+    Block,
+    Postpone,
+    PreReconcile,
+    PreReconcileOwner,
+    PreResult,
+    Proceed,
+)
+from asoreconcile.azure.reconcile.model.decisions import Requeue
 from asoreconcile.azure.reconcile.model.owner import Owner, waiting
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.base.objects import JsonObject
 
 
-def after_precheck(result: PreResult) -> Decision | None:
-    """How the reconcile ends instead of the PUT; None: the PUT may be sent.
+def after_precheck(result: PreResult) -> Requeue | None:
+    """The end of the reconcile without a PUT; None: the PUT may be sent.
 
-    A check that blocks fails it with `ReconciliationBlocked` (R1.10).
+    Raises ConditionError `ReconciliationBlocked` if a check blocks the PUT (R1.10).
     """
     match result:
         case Proceed():
             return None
         case Postpone(after_seconds=after_seconds):
-            return Decision((RestoreReady(),), Requeue(after_seconds))
+            return Requeue(after_seconds)
         case Block(message=message, retry=retry):
-            error = ConditionError(message, reason="ReconciliationBlocked", retry=retry)
-            return Decision((), Fail(error))
+            raise ConditionError(message, reason="ReconciliationBlocked", retry=retry)
 
 
 def fresh_owner(owner: Owner, version: KindVersion, body: JsonObject) -> JsonObject:
@@ -59,3 +66,63 @@ def owner_absent(owner: Owner) -> ConditionError:
         f"waited for; {what}",
         retry=RetryClass.SLOW,
     )
+
+
+def run_prechecks(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
+    """The checks' decision (`prechecks`); None: the PUT may be sent.
+
+    Blocking: a GET for each check. Raises ConditionError `WaitingForOwner` if the owner
+    does not exist in Azure, and the exceptions of the checks.
+    """
+    patcher, extensions = scope.patcher, scope.operator.extensions
+    gk = patcher.version.group_kind
+    if owner is not None and extensions.has(PRE_RECONCILE_OWNER, gk):
+        check_owner = extensions.chain(PRE_RECONCILE_OWNER, gk)
+        version = _owner_version(scope, owner)
+        if version is not None:
+            fresh = _fresh_owner(scope, owner, version)
+            result = check_owner(
+                PreReconcileOwner(ctx=scope.context, owner=fresh, obj=patcher.obj)
+            )
+            if decided := after_precheck(result):
+                return decided
+    if extensions.has(PRE_RECONCILE, gk):
+        check = extensions.chain(PRE_RECONCILE, gk)
+        body = scope.context.raw_get()
+        obj = fresh_object(patcher.obj, patcher.version, body)
+        return after_precheck(check(PreReconcile(ctx=scope.context, obj=obj)))
+    return None
+
+
+def _fresh_owner(
+    scope: ReconcileScope, owner: Owner, version: KindVersion
+) -> JsonObject:
+    """The owner with the status Azure reports now; kept in memory only.
+
+    Raises ConditionError `WaitingForOwner` if Azure has none, as the check would have
+    nothing to judge.
+    """
+    try:
+        body = scope.operator.owner_reads.get(
+            scope.connection.client,
+            owner.arm_id,
+            version.api_version,
+            credential=scope.connection.source,
+        )
+    except ArmError as error:
+        if error.is_not_found:
+            raise owner_absent(owner) from error
+        raise
+    return fresh_owner(owner, version, body)
+
+
+def _owner_version(scope: ReconcileScope, owner: Owner) -> KindVersion | None:
+    """The version to read the owner at: the one served, else the newest catalogued.
+
+    None for an owner given by id whose kind is unknown: its body cannot be mapped.
+    """
+    group_kind = owner.group_kind or scope.patcher.version.owner
+    if group_kind is None:
+        return None
+    served = scope.operator.objects.served(group_kind)
+    return served or scope.operator.catalogue.kind(group_kind).version()

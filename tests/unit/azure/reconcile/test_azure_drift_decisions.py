@@ -20,10 +20,10 @@ from asoreconcile.azure.reconcile.model.differences import Difference
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     OBSERVED,
     DriftBaseline,
+    RepairAttempts,
     marks,
     unconfirmed,
 )
-from asoreconcile.azure.reconcile.model.repair_attempts import RepairAttempts
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, Undeclared
 from asoreconcile.azure.reconcile.sync.drift import (
     SyncFacts,

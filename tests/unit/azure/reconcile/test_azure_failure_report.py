@@ -14,7 +14,6 @@ from asoreconcile.azure.reconcile.engine.failure_report import (
 )
 from asoreconcile.azure.reconcile.model.conditions import ReadyCondition
 from asoreconcile.azure.reconcile.model.decisions import (
-    Decision,
     EmitEvent,
     Requeue,
     SetReady,
@@ -56,7 +55,7 @@ def decide(**given):
 
 
 def texts(**given):
-    return [told.message for told in decide(**given).effects]
+    return [told.message for told in decide(**given)[0]]
 
 
 def test_the_condition_says_what_failed_of_which_spec():
@@ -66,8 +65,8 @@ def test_the_condition_says_what_failed_of_which_spec():
 
 def test_a_failure_is_an_event_and_another_try():
     told = EmitEvent("Warning", "CreateOrUpdateActionError", "Failed: It is wrong.")
-    assert decide() == Decision((told,), Requeue(8.0))
-    assert decide(deleting=True).effects[0].reason == "DeleteActionError"
+    assert decide() == ((told,), Requeue(8.0))
+    assert decide(deleting=True)[0][0].reason == "DeleteActionError"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +74,7 @@ def test_a_failure_is_an_event_and_another_try():
     [(8.0, False, 8.0), (8.0, True, 0.001), (0.0, True, 0.0)],
 )
 def test_d5_what_is_outdated_is_tried_again_at_once(delay, outdated, waits):
-    assert decide(delay_seconds=delay, is_outdated=outdated).then == Requeue(waits)
+    assert decide(delay_seconds=delay, is_outdated=outdated)[1] == Requeue(waits)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +91,7 @@ def test_d5_what_is_outdated_is_tried_again_at_once(delay, outdated, waits):
 )
 def test_mere_waiting_is_no_warning(reason, seconds, owner, is_told):
     decided = decide(error=failure(reason), seconds=seconds, owner_is_there=owner)
-    assert bool(decided.effects) == is_told
+    assert bool(decided[0]) == is_told
 
 
 @pytest.mark.parametrize(

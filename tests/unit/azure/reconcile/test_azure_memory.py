@@ -3,7 +3,7 @@
 import pytest
 
 from asoreconcile.azure.arm.outcomes import PollState, Progress
-from asoreconcile.azure.reconcile.model.repair_attempts import RepairAttempts
+from asoreconcile.azure.reconcile.model.drift_baseline import RepairAttempts
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.base.objects import ObjectKey
 

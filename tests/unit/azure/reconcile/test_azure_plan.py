@@ -2,7 +2,7 @@
 
 import pytest
 
-from asoreconcile.azure.reconcile.engine.plan import plan
+from asoreconcile.azure.reconcile.engine.plan import Plan, Step, plan
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
     FINALIZER,
@@ -14,21 +14,9 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.conditions import deleting, reconciling
 from asoreconcile.azure.reconcile.model.decisions import (
-    CheckAbsent,
-    Claim,
-    Decision,
-    Follows,
     Log,
-    Poll,
-    PrepareDelete,
-    PreparePut,
-    Read,
-    RemoveFinalizer,
-    RestoreId,
     SetMetadata,
-    SetOperatorNamespace,
     SetReady,
-    Stop,
     UpdateMemory,
 )
 from asoreconcile.azure.reconcile.model.policy import Policy
@@ -49,76 +37,83 @@ HALF = [
 ]
 
 
-def decide(notes, *, policy=Policy.MANAGE, finalizer=True, deleting=False, can=True):
+def decide(
+    notes,
+    *,
+    policy=Policy.MANAGE,
+    finalizer=True,
+    deleting=False,
+    can=True,
+    is_arm=True,
+):
     meta = {"name": "a", "namespace": "n", "annotations": notes, "generation": 7}
     if finalizer:
         meta["finalizers"] = ["other/finalizer", FINALIZER]
     if deleting:
         meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     return plan(
-        {"metadata": meta}, policy=policy, operator_namespace="ops", can_delete=can
+        {"metadata": meta},
+        may_write=policy.writes,
+        may_delete=policy.deletes,
+        operator_namespace="ops",
+        can_delete=can,
+        is_arm=is_arm,
     )
 
 
 @pytest.mark.parametrize(
-    ("notes", "given", "action"),
+    ("notes", "given", "step"),
     [
         # R1.3: an unmarked object is marked first, and claimed with it.
-        pytest.param({}, UNCLAIMED, SetOperatorNamespace(claim=True), id="R1.3"),
+        pytest.param({}, UNCLAIMED, Step.CLAIM, id="R1.3"),
         pytest.param(
             {OPERATOR_NAMESPACE: ""},
             UNCLAIMED,
-            SetOperatorNamespace(claim=True),
+            Step.CLAIM,
             id="R1.3",
         ),
         pytest.param(
             {RESOURCE_ID: "/subscriptions/s"},
             {},
-            SetOperatorNamespace(claim=False),
+            Step.CLAIM,
             id="R1.3",
         ),
         # R1.4: the claim comes before anything else, and not again.
-        pytest.param(OURS, UNCLAIMED, Claim(), id="R1.4"),
-        pytest.param(PUTTING, UNCLAIMED, Claim(), id="R1.4"),
-        pytest.param(OURS, {**UNCLAIMED, "policy": SKIP}, Claim(), id="R1.4"),
-        pytest.param(CLAIMED, {}, PreparePut(), id="R1.4"),
+        pytest.param(OURS, UNCLAIMED, Step.CLAIM, id="R1.4"),
+        pytest.param(PUTTING, UNCLAIMED, Step.CLAIM, id="R1.4"),
+        pytest.param(OURS, {**UNCLAIMED, "policy": SKIP}, Step.CLAIM, id="R1.4"),
+        pytest.param(CLAIMED, {}, Step.PUT, id="R1.4"),
         # D10: a lost id is written before anything is asked.
-        pytest.param(OURS, {}, RestoreId(), id="D10"),
-        pytest.param(OURS, {"policy": SKIP}, RestoreId(), id="D10"),
+        pytest.param(OURS, {}, Step.RESTORE_ID, id="D10"),
+        pytest.param(OURS, {"policy": SKIP}, Step.RESTORE_ID, id="D10"),
         # R1.8: skip reads.
-        pytest.param(CLAIMED, {"policy": SKIP}, Read(Follows.NOTHING), id="R1.8"),
-        pytest.param(PUTTING, {"policy": SKIP}, Read(Follows.NOTHING), id="R1.8"),
+        pytest.param(CLAIMED, {"policy": SKIP}, Step.OBSERVE, id="R1.8"),
+        pytest.param(PUTTING, {"policy": SKIP}, Step.OBSERVE, id="R1.8"),
         # R1.12: a running PUT is polled.
-        pytest.param(PUTTING, {}, Poll(), id="R1.12"),
-        pytest.param(PUTTING, {"policy": DETACH}, Poll(), id="R1.12"),
+        pytest.param(PUTTING, {}, Step.POLL, id="R1.12"),
+        pytest.param(PUTTING, {"policy": DETACH}, Step.POLL, id="R1.12"),
         # R2.1, D16: half an operation, or another's, is none.
-        pytest.param(HALF[0], {}, PreparePut(), id="R2.1"),
-        pytest.param(HALF[1], {}, PreparePut(), id="R2.1"),
-        pytest.param(
-            {**PUTTING, POLLER_ID: "Somebody.Else"}, {}, PreparePut(), id="R2.1"
-        ),
+        pytest.param(HALF[0], {}, Step.PUT, id="R2.1"),
+        pytest.param(HALF[1], {}, Step.PUT, id="R2.1"),
+        pytest.param({**PUTTING, POLLER_ID: "Somebody.Else"}, {}, Step.PUT, id="R2.1"),
         # R5.1: a detached deletion asks Azure nothing.
-        pytest.param(CLAIMED, {**GOING, "policy": SKIP}, RemoveFinalizer(), id="R5.1"),
-        pytest.param(
-            CLAIMED, {**GOING, "policy": DETACH}, RemoveFinalizer(), id="R5.1"
-        ),
+        pytest.param(CLAIMED, {**GOING, "policy": SKIP}, Step.RELEASE, id="R5.1"),
+        pytest.param(CLAIMED, {**GOING, "policy": DETACH}, Step.RELEASE, id="R5.1"),
         # R5.2, D18: never claimed; and without our finalizer none of ours.
-        pytest.param(OURS, GOING, RemoveFinalizer(), id="R5.2"),
-        pytest.param(CLAIMED, {**GOING, **UNCLAIMED}, RemoveFinalizer(), id="R5.2"),
+        pytest.param(OURS, GOING, Step.RELEASE, id="R5.2"),
+        pytest.param(CLAIMED, {**GOING, **UNCLAIMED}, Step.RELEASE, id="R5.2"),
         # R5.7: a deletion does not wait for a running create.
-        pytest.param(CLAIMED, GOING, PrepareDelete(), id="R5.7"),
-        pytest.param(PUTTING, GOING, PrepareDelete(), id="R5.7"),
-        pytest.param(DELETING, GOING, Poll(), id="R5.7"),
+        pytest.param(CLAIMED, GOING, Step.DELETE, id="R5.7"),
+        pytest.param(PUTTING, GOING, Step.DELETE, id="R5.7"),
+        pytest.param(DELETING, GOING, Step.POLL, id="R5.7"),
         # R5.9: a kind without DELETE is held.
-        pytest.param(CLAIMED, STUCK, CheckAbsent(), id="R5.9"),
-        pytest.param(OURS, STUCK, RemoveFinalizer(), id="R5.9"),
-        pytest.param(
-            CLAIMED, {**STUCK, "policy": DETACH}, RemoveFinalizer(), id="R5.9"
-        ),
+        pytest.param(CLAIMED, STUCK, Step.AWAIT_PARENT, id="R5.9"),
+        pytest.param(OURS, STUCK, Step.RELEASE, id="R5.9"),
+        pytest.param(CLAIMED, {**STUCK, "policy": DETACH}, Step.RELEASE, id="R5.9"),
     ],
 )
-def test_what_a_reconcile_begins_with(notes, given, action):
-    assert decide(notes, **given).then == action
+def test_what_a_reconcile_begins_with(notes, given, step):
+    assert decide(notes, **given).step == step
 
 
 def test_r1_2_a_foreign_object_gets_an_event_and_nothing_else():
@@ -128,7 +123,7 @@ def test_r1_2_a_foreign_object_gets_an_event_and_nothing_else():
         assert [(told.type, told.reason) for told in decided.effects] == [
             ("Warning", "Overlap")
         ]
-        assert decided.then == Stop()
+        assert decided.step == Step.LEAVE
 
 
 def test_what_is_under_way_is_shown_with_its_generation():
@@ -149,4 +144,23 @@ def test_d16_an_operation_that_is_not_ours_is_forgotten():
 
 
 def test_what_is_decided_is_a_value():
-    assert decide(PUTTING) == Decision((SetReady(reconciling(7)),), Poll())
+    assert decide(PUTTING) == Plan((SetReady(reconciling(7)),), Step.POLL)
+
+
+@pytest.mark.parametrize(
+    ("notes", "given", "step"),
+    [
+        (OURS, UNCLAIMED, Step.CLAIM),
+        ({}, {}, Step.CLAIM),
+        # No ARM id is missed, and no operation is polled.
+        (OURS, {}, Step.PUT),
+        (PUTTING, {}, Step.PUT),
+        (OURS, {"policy": SKIP}, Step.OBSERVE),
+        (OURS, GOING, Step.DELETE),
+        (DELETING, GOING, Step.DELETE),
+        (OURS, {**GOING, "policy": DETACH}, Step.RELEASE),
+        (OURS, {**GOING, **UNCLAIMED}, Step.RELEASE),
+    ],
+)
+def test_a_kind_without_arm_has_neither_an_id_nor_operations(notes, given, step):
+    assert decide(notes, **given, is_arm=False).step == step

@@ -2,10 +2,7 @@
 
 import pytest
 
-from asoreconcile.azure.reconcile.model.recent_writes import (
-    AS_WRITTEN_SECONDS,
-    RecentWrites,
-)
+from asoreconcile.azure.reconcile.state.memory import AS_WRITTEN_SECONDS, RecentWrites
 
 
 def obj(*, version="7"):

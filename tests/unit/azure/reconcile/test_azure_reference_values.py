@@ -7,7 +7,7 @@ import pytest
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.azure.reconcile.model.differences import HIDDEN
-from asoreconcile.azure.reconcile.scope.reference_values import (
+from asoreconcile.azure.reconcile.scope.references import (
     arm_id_in,
     decoded_text,
     entry_of,

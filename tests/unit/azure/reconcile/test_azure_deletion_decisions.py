@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from asoreconcile.azure.arm.condition_error import RetryClass
+from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.error_body import ErrorBody
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.arm.outcomes import PollState, Progress
@@ -11,31 +11,24 @@ from asoreconcile.azure.arm.tokens import DELETE, Token, TokenShape, dumps
 from asoreconcile.azure.middleware.requests import InProgress, ResourceDeleted
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
-    FINALIZER,
     POLLER_ID,
     POLLER_TOKEN,
 )
 from asoreconcile.azure.reconcile.model.decisions import (
     Decision,
-    Delete,
     EmitEvent,
-    Fail,
     PatchMetadata,
-    PatchSharedMetadata,
     Refused,
     RemoveFinalizer,
     Requeue,
     SetMetadata,
-    Stop,
     UpdateMemory,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
-from asoreconcile.azure.reconcile.writes.delete import (
+from asoreconcile.azure.reconcile.writes.deletion import (
     DeleteFacts,
     after_delete,
-    after_look,
-    before_delete,
-    released,
+    why_left,
 )
 from asoreconcile.base.objects import GroupKind, ObjectKey
 
@@ -56,20 +49,15 @@ PUTTING = {POLLER_TOKEN: "a create's", POLLER_ID: "x"}
 
 
 def test_what_is_ones_own_is_deleted():
-    assert before_delete(FACTS) == Decision((), Delete())
-    loud = attrs.evolve(FACTS, arm_type=FACTS.arm_type.upper())
-    assert before_delete(loud) == Decision((), Delete())
+    assert why_left(FACTS) == ""
+    assert why_left(attrs.evolve(FACTS, arm_type=FACTS.arm_type.upper())) == ""
 
 
 @pytest.mark.parametrize("arm_id", [GROUP, "no id", f"{ID}/subnets/a"])
 def test_an_id_of_another_type_is_neither_deleted_nor_let_go(arm_id):
-    decided = before_delete(attrs.evolve(FACTS, arm_id=arm_id, is_own=False))
-    assert decided.effects == ()
-    assert isinstance(decided.then, Fail)
-    assert (decided.then.error.reason, decided.then.error.severity) == (
-        "Failed",
-        "Warning",
-    )
+    with pytest.raises(ConditionError) as raised:
+        why_left(attrs.evolve(FACTS, arm_id=arm_id, is_own=False))
+    assert (raised.value.reason, raised.value.severity) == ("Failed", "Warning")
 
 
 @pytest.mark.parametrize(
@@ -81,11 +69,7 @@ def test_an_id_of_another_type_is_neither_deleted_nor_let_go(arm_id):
     ],
 )
 def test_what_is_somebody_elses_stays_in_azure_and_is_told(given, words):
-    decided = before_delete(attrs.evolve(FACTS, **given))
-    _, told = decided.effects
-    assert (told.type, told.reason) == ("Warning", "NotDeletedInAzure")
-    assert words in told.message
-    assert decided.then == RemoveFinalizer()
+    assert words in why_left(attrs.evolve(FACTS, **given))
 
 
 def test_r5_3_what_is_gone_is_let_go():
@@ -123,33 +107,3 @@ def test_a_refused_delete_forgets_any_operation():
         ),
         Refused(error, "Delete"),
     )
-
-
-def test_r5_9_what_azure_cannot_delete_alone_waits_for_its_parent():
-    assert after_look(is_absent=True, kind="Setting") == Decision((), RemoveFinalizer())
-    decided = after_look(is_absent=False, kind="Setting")
-    assert [one.reason for one in decided.effects] == ["NotPossibleInAzure"]
-    error = decided.then.error
-    assert error.reason == "DeletionNotSupportedInAzure"
-    assert error.retry is RetryClass.VERY_SLOW
-    assert "detach-on-delete" in str(error)
-
-
-@pytest.mark.parametrize(
-    ("arm_id", "seen", "told"),
-    [
-        ("", ID, ["NotDeletedInAzure"]),  # D10
-        (ID, ID, []),
-        ("", "", []),
-    ],
-)
-def test_r5_2_what_stays_for_want_of_the_annotation_is_told(arm_id, seen, told):
-    decided = released(["theirs", FINALIZER], arm_id=arm_id, seen=seen)
-    *others, _, share = decided.effects
-    assert [one.reason for one in others] == told
-    assert share == PatchSharedMetadata({"finalizers": ["theirs"]})
-    assert decided.then == Stop()
-
-
-def test_what_has_no_finalizer_of_ours_is_let_go_without_a_word():
-    assert released(["theirs"], arm_id="", seen=ID) == Decision((), Stop())

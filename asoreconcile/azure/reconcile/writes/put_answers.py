@@ -1,4 +1,7 @@
-"""Decides what to do before and after a PUT. Pure."""
+"""Decides how to react to the answer to a PUT. Pure.
+
+`after_put` makes the only record of a PUT that Azure accepted (`PutRecord`).
+"""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -13,7 +16,6 @@ from asoreconcile.azure.arm.outcomes import (
     Pending,
     PollState,
 )
-from asoreconcile.azure.reconcile.identity.claim import uses_credential
 from asoreconcile.azure.reconcile.model.annotations import (
     INPUTS,
     LAST_RECONCILED_VERSION,
@@ -21,23 +23,18 @@ from asoreconcile.azure.reconcile.model.annotations import (
     PUT_POLLER,
     label_value,
 )
-from asoreconcile.azure.reconcile.model.conditions import reconciling
 from asoreconcile.azure.reconcile.model.decisions import (
-    CountSync,
     Decision,
     Effect,
     EmitEvent,
     Follows,
     Log,
     PatchMetadata,
-    Poll,
     Put,
     Read,
     Refused,
     Requeue,
-    SetDrifted,
     SetMetadata,
-    SetReady,
     UpdateMemory,
 )
 from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
@@ -45,7 +42,6 @@ from asoreconcile.azure.reconcile.model.resume_token import (
     clear_token,
     token_annotations,
 )
-from asoreconcile.azure.reconcile.sync.drift import SyncFacts, at_sync
 from asoreconcile.azure.reconcile.writes.external_deletion import (
     RECREATED,
     is_recreated,
@@ -53,73 +49,13 @@ from asoreconcile.azure.reconcile.writes.external_deletion import (
 )
 from asoreconcile.base.objects import JsonObject
 
-# In a row. Beyond it, another writer changes the resource all the time.
+# In a row: only a busy neighbour can be the reason for so many.
 _MAX_PRECONDITION_FAILURES = 5
-
-
-def resumed(accepted: PutRecord | None, *, now: float, build: str) -> Decision | None:
-    """Poll the operation of an accepted PUT whose token is not stored, or no longer. It
-    is followed to its end before a new spec is sent (L27). None: no such operation.
-
-    now: `Clock.monotonic` seconds. build: the operator's.
-    """
-    if accepted is None or accepted.running is None:
-        return None
-    # Poll at once: another process may have seen its end and cleared the token.
-    running = attrs.evolve(accepted.running, delay_seconds=0.0)
-    return Decision(_recorded(accepted, running, now=now, build=build), Poll())
-
-
-def credential_used(source: str, *, before: str) -> tuple[Effect, ...]:
-    """Remember the credential of a PUT. If it is not the one used before, record an
-    event, so that people see the change of identity.
-
-    source, before: the credentials' Secrets, "" for none.
-    """
-    remembered = UpdateMemory(credential=source)
-    if before and before != source:
-        return remembered, uses_credential(source)
-    return (remembered,)
-
-
-@attrs.frozen
-class PutFacts:
-    """What is known when everything is ready for a PUT.
-
-    put: the request that would be sent. accepted: the PUT that Azure accepted last, if
-    it has not settled. sync: what was read, if a sync compares before it writes.
-    """
-
-    put: Put
-    generation: int
-    accepted: PutRecord | None
-    sync: SyncFacts | None
-    now: float
-    build: str
-
-
-def before_put(facts: PutFacts) -> Decision:
-    """PUT, unless Azure has accepted the same PUT (D15) or has the same values
-    (D11).
-    """
-    show = SetReady(reconciling(facts.generation), reason_aware=True)
-    accepted = facts.accepted
-    # A retry after a reconcile that failed after its PUT: continue after the PUT.
-    if accepted is not None and accepted.digest == facts.put.digest:
-        accepted = attrs.evolve(accepted, generation=facts.generation)
-        return _after_accepted((show,), accepted, now=facts.now, build=facts.build)
-    if facts.sync is None:
-        return Decision((show, SetDrifted()), facts.put)
-    decided = at_sync(facts.sync, facts.put)
-    # The Drifted condition stays until a sync no longer finds the drift, or sends a
-    # PUT. A sync of a moving resource can tell nothing, so it keeps the condition.
-    gone = () if CountSync("moving") in decided.effects else (SetDrifted(),)
-    return attrs.evolve(decided, effects=(show, *gone, *decided.effects))
 
 
 @attrs.frozen
 class PutAnswer:
-    """What is known after a PUT.
+    """The facts after a PUT.
 
     answer: Azure's, or its refusal. stored: the object's annotations. before: its
     status. inputs: which Secrets and ConfigMaps the body was made of. rests_on: the
@@ -198,16 +134,16 @@ def _accepted(facts: PutAnswer, answer: ArmOutcome) -> Decision:
     ]
     if accepted.recreated:
         effects.append(EmitEvent("Warning", RECREATED, what_to_do(put.arm_id)))
-    return _after_accepted(effects, accepted, now=facts.now, build=facts.build)
+    return after_accepted(effects, accepted, now=facts.now, build=facts.build)
 
 
-def _after_accepted(
+def after_accepted(
     effects: Sequence[Effect], accepted: PutRecord, *, now: float, build: str
 ) -> Decision:
-    """What follows an accepted PUT: record its operation, or read the resource."""
+    """After an accepted PUT, record its operation, or read the resource."""
     running = accepted.running
     if running is not None:
-        recorded = _recorded(accepted, running, now=now, build=build)
+        recorded = operation_record(accepted, running, now=now, build=build)
         return Decision((*effects, *recorded), Requeue(running.delay_seconds))
     notes = {**_generation_note(accepted.generation), **accepted.notes}
     return Decision(
@@ -215,9 +151,10 @@ def _after_accepted(
     )
 
 
-def _recorded(
+def operation_record(
     accepted: PutRecord, running: Pending, *, now: float, build: str
 ) -> tuple[Effect, ...]:
+    """The record of an accepted PUT's operation, for the next process too."""
     # A crash between Azure's answer and this write costs one identical PUT, no more.
     notes = {
         **token_annotations(running.token, PUT_POLLER),

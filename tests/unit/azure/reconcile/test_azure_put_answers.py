@@ -1,4 +1,4 @@
-"""What is done before and after a PUT, as tables over facts."""
+"""What follows the answer to a PUT, as tables over facts."""
 
 import attrs
 import pytest
@@ -21,35 +21,25 @@ from asoreconcile.azure.reconcile.model.annotations import (
     POLLER_TOKEN,
     PUT_POLLER,
 )
-from asoreconcile.azure.reconcile.model.conditions import reconciling
 from asoreconcile.azure.reconcile.model.decisions import (
     Decision,
     EmitEvent,
     Follows,
     Log,
     PatchMetadata,
-    Poll,
     Put,
     Read,
     Refused,
     Requeue,
     SetDrifted,
     SetMetadata,
-    SetReady,
     UpdateMemory,
 )
-from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
 from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
-from asoreconcile.azure.reconcile.model.repair_attempts import RepairAttempts
-from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
-from asoreconcile.azure.reconcile.sync.drift import SyncFacts, at_sync
-from asoreconcile.azure.reconcile.writes.begin import (
+from asoreconcile.azure.reconcile.writes.put_answers import (
     PutAnswer,
-    PutFacts,
+    after_accepted,
     after_put,
-    before_put,
-    credential_used,
-    resumed,
 )
 
 ID = "/subscriptions/s/resourceGroups/rg"
@@ -58,8 +48,7 @@ TOKEN = Token(TokenShape.BODY, RESOURCE, "https://arm.test/r", "Updating")
 RUNNING = Pending(TOKEN, 10.0, Progress(client_request_id="one"))
 RECORD = PutRecord(b"digest", 7, inputs="i", notes=PUT.notes)
 BUILD = {LAST_RECONCILED_VERSION: "v1"}
-SHOW = SetReady(reconciling(7), reason_aware=True)
-NO_DRIFT = SetDrifted()
+NO_NEWS = SetDrifted()
 BEGUN = EmitEvent(
     "Normal",
     "BeginCreateOrUpdate",
@@ -79,24 +68,9 @@ NOTED = SetMetadata(
     {LATEST_RECONCILED_GENERATION: "7", "asoreconcile/observed": "o"}, BUILD
 )
 
-SYNC = SyncFacts(
-    mode=SyncMode.COMPARE,
-    put="p",
-    observed=DriftBaseline("p"),
-    have={"id": ID},
-    found=(),
-    repair_attempts=RepairAttempts(),
-)
-
 
 def refusal(status):
     return ArmError(ErrorBody("Code", "No."), status=status)
-
-
-def before(**given):
-    facts = {"accepted": None, "sync": None}
-    facts = {**facts, **given}
-    return before_put(PutFacts(put=PUT, generation=7, now=100.0, build="v1", **facts))
 
 
 def after(answer, **given):
@@ -122,51 +96,9 @@ def after(answer, **given):
     )
 
 
-@pytest.mark.parametrize(
-    ("before", "told"), [("", []), ("ns/b", []), ("ns/a", ["CredentialFrom"])]
-)
-def test_only_a_change_of_the_credential_is_told(before, told):
-    remembered, *others = credential_used("ns/b", before=before)
-    assert remembered == UpdateMemory(credential="ns/b")
-    assert [one.reason for one in others] == told
-
-
-def test_nothing_is_resumed_where_nothing_runs():
-    assert resumed(None, now=100.0, build="v1") is None
-    assert resumed(RECORD, now=100.0, build="v1") is None
-
-
-def test_l27_an_accepted_put_that_is_not_recorded_is_ended_first():
-    accepted = attrs.evolve(RECORD, running=RUNNING)
-    at_once = UpdateMemory(poll=PollState(RUNNING.progress, 100.0))
-    expected = Decision((at_once, RECORDED), Poll())
-    assert resumed(accepted, now=100.0, build="v1") == expected
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({}, Decision((SHOW, NO_DRIFT), PUT)),
-        # Another body than Azure accepted.
-        ({"accepted": PutRecord(b"other", 7)}, Decision((SHOW, NO_DRIFT), PUT)),
-        # D15: the same body, of an older generation or not, is not put again.
-        (
-            {"accepted": attrs.evolve(RECORD, generation=6)},
-            Decision((SHOW, NOTED), Read(Follows.PUT)),
-        ),
-        # D11: the sync looks first, and Azure has it already.
-        (
-            {"sync": SYNC},
-            Decision(
-                (SHOW, NO_DRIFT, *at_sync(SYNC, PUT).effects),
-                Read(Follows.PUT, {"id": ID}),
-            ),
-        ),
-    ],
-    ids=["put", "another was accepted", "it was accepted", "it is in order"],
-)
-def test_a_put_goes_out_only_where_it_is_needed(given, expected):
-    assert before(**given) == expected
+def test_d15_an_accepted_put_is_read_and_not_sent_again():
+    decided = after_accepted((NO_NEWS,), RECORD, now=100.0, build="v1")
+    assert decided == Decision((NO_NEWS, NOTED), Read(Follows.PUT))
 
 
 def test_a_put_that_is_answered_at_once_is_read():

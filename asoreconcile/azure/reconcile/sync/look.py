@@ -1,0 +1,300 @@
+"""Reads a resource at a sync, and collects the facts for `drift` to decide.
+
+Blocking: reads of Azure.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from asoreconcile.azure.catalogue.body_shape import body_shape
+from asoreconcile.azure.catalogue.status import status_of
+from asoreconcile.azure.reconcile.identity.identity import identify
+from asoreconcile.azure.reconcile.model.annotations import LATEST_RECONCILED_GENERATION
+from asoreconcile.azure.reconcile.model.changed_paths import changed_paths
+from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.decisions import (
+    Effect,
+    Follows,
+    Keep,
+    Succeeded,
+)
+from asoreconcile.azure.reconcile.model.differences import Difference, differences
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    OBSERVED,
+    DriftBaseline,
+    loads,
+)
+from asoreconcile.azure.reconcile.model.snapshot import snapshot
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, sync_mode_of
+from asoreconcile.azure.reconcile.model.type_rules import not_kept
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.state.sync_schedule import (
+    is_put_due,
+    seconds_until_missed_sync,
+    seconds_until_sync,
+)
+from asoreconcile.azure.reconcile.sync.bulk_reads import ListLook, looked
+from asoreconcile.azure.reconcile.sync.desired import (
+    Desired,
+    child_collections,
+    desired,
+    render,
+)
+from asoreconcile.azure.reconcile.sync.drift import (
+    PERSISTENT,
+    SyncFacts,
+    after_own_put,
+    is_moving,
+)
+from asoreconcile.base.errors import AsoreconcileError, StoppedError
+from asoreconcile.base.objects import JsonObject, status, uid_of
+
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def mode_of(scope: ReconcileScope) -> SyncMode:
+    """How this object is synced: by its annotation, its namespace's, or the
+    settings.
+    """
+    return sync_mode_of(
+        scope.patcher.annotations,
+        scope.namespace_annotations,
+        scope.operator.sync_mode,
+    )
+
+
+def ready_of_last_put(scope: ReconcileScope) -> JsonObject | None:
+    """The Ready condition if a PUT of this generation of the spec was recorded and the
+    condition is about it, else None.
+    """
+    patcher = scope.patcher
+    put = patcher.annotations.get(LATEST_RECONCILED_GENERATION)
+    ready = find_ready(status(patcher.obj).get("conditions")) or {}
+    is_of_put = ready.get("observedGeneration") == patcher.generation
+    return ready if is_of_put and put == str(patcher.generation) else None
+
+
+def reads_first(
+    scope: ReconcileScope, mode: SyncMode, ready: JsonObject | None
+) -> bool:
+    """Whether a sync reads before it PUTs: a PUT of this spec has completed.
+
+    ready: the result of `ready_of_last_put`.
+    """
+    if mode is SyncMode.PUT or ready is None:
+        return False
+    is_complete = ready.get("status") == "True" or ready.get("reason") == PERSISTENT
+    return is_complete and "Get" in scope.patcher.version.operations
+
+
+def seconds_until_next_sync(
+    scope: ReconcileScope, mode: SyncMode, *, was_synced: bool
+) -> float | Keep | None:
+    """Seconds until this object's time in the sync period; None without one. KEEP if
+    each sync PUTs.
+
+    was_synced: this reconcile has synced it.
+    """
+    if mode is SyncMode.PUT:
+        return Keep.KEEP
+    period = scope.kind.requeue_backoff.sync_period_seconds
+    if period is None:
+        return None
+    return seconds_until_sync(
+        uid_of(scope.patcher.obj),
+        period_seconds=period,
+        now=scope.operator.clock.now().timestamp(),
+        was_synced=was_synced,
+    )
+
+
+def resumable(
+    scope: ReconcileScope, mode: SyncMode, ready: JsonObject | None
+) -> DriftBaseline | None:
+    """The record of a resource that another process may have left in order; None after
+    this process has reconciled the object once, and if there is more to do.
+
+    ready: the result of `ready_of_last_put`.
+    """
+    is_first, scope.memory.was_looked_at = not scope.memory.was_looked_at, True
+    if not is_first or mode is SyncMode.PUT:
+        return None
+    if ready is None or ready.get("status") != "True":
+        return None
+    observed = loads(scope.patcher.annotations.get(OBSERVED) or "")
+    # Without a snapshot the last PUT was not followed to its end.
+    is_whole = observed is not None and observed.spec and observed.rest
+    return observed if is_whole else None
+
+
+def resumed_period(scope: ReconcileScope, mode: SyncMode) -> Succeeded:
+    """Only wait: another process left the object Ready, and no input of its PUT has
+    changed.
+    """
+    scope.operator.count_sync("resumed", False)
+    missed = _seconds_until_missed_sync(scope)
+    if missed is not None:
+        return Succeeded(missed)
+    return Succeeded(seconds_until_next_sync(scope, mode, was_synced=False))
+
+
+def _seconds_until_missed_sync(scope: ReconcileScope) -> float | None:
+    """Seconds until the sync of an object whose time passed while no process ran; None
+    if it did not pass, or that is unknown.
+    """
+    period = scope.kind.requeue_backoff.sync_period_seconds
+    before = scope.operator.predecessor_renewed()
+    if period is None or before is None:
+        return None
+    return seconds_until_missed_sync(
+        uid_of(scope.patcher.obj),
+        period_seconds=period,
+        now=scope.operator.clock.now().timestamp(),
+        last_alive=before.timestamp(),
+    )
+
+
+def baseline_of_put(
+    scope: ReconcileScope, observed: DriftBaseline | None, put: str, inputs: str
+) -> DriftBaseline:
+    """The record of a PUT before its answer. observed: the record of the PUT before.
+    put, inputs: the fingerprints of the PUT and of its inputs.
+    """
+    known = observed.known if observed and observed.put == put else frozenset()
+    at = scope.operator.clock.now().astimezone(UTC).strftime(_TIME)
+    # No snapshot: it is taken once the PUT has settled.
+    return DriftBaseline(put, known, spec=inputs, at=at)
+
+
+def facts_of_sync(
+    scope: ReconcileScope,
+    mode: SyncMode,
+    look: ListLook,
+    made: Desired,
+    *,
+    observed: DriftBaseline | None,
+    put: str,
+) -> SyncFacts:
+    """Read the resource by one GET, which the reconcile shares, and compare it.
+
+    observed: the record of the last PUT. put: the fingerprint of this one. Raises
+    ArmError, ArmTransportError.
+    """
+    operator, memory = scope.operator, scope.memory
+    is_another = observed is not None and observed.put != put
+    have = None if is_another else scope.context.raw_get()
+    found: list[Difference] = []
+    rest = ""
+    changed: tuple[str, ...] = ()
+    if have is not None:
+        looked(scope, look, have)
+        found = _compared(scope, made, have)
+        rest = _snapshot(scope, made, have)
+        if observed is not None and observed.rest != rest:
+            changed = _changed(scope, have)
+    return SyncFacts(
+        mode=mode,
+        put=put,
+        observed=observed,
+        have=have,
+        found=found,
+        repair_attempts=memory.repair_attempts,
+        rest=rest,
+        spec=made.inputs,
+        is_forced=_is_forced(scope, observed, made, found),
+        undeclared=operator.undeclared,
+        changed=changed,
+    )
+
+
+def learned(
+    scope: ReconcileScope,
+    mode: SyncMode,
+    follows: Follows,
+    sent: Desired | None,
+) -> tuple[Effect, ...]:
+    """The record of the resource after a PUT, if it was read after one.
+
+    sent: the PUT, if this reconcile sent it. Raises StoppedError.
+    """
+    patcher = scope.patcher
+    is_after_put = scope.memory.accepted is not None or follows is Follows.OPERATION
+    if not is_after_put or mode is SyncMode.PUT:
+        return ()
+    observed = loads(patcher.annotations.get(OBSERVED) or "")
+    if observed is None or "Get" not in patcher.version.operations:
+        return ()
+    try:
+        made = sent or desired(scope, render(scope, identify(scope, scope.owner())))
+        have = scope.context.raw_get() or {}
+    # It is an AsoreconcileError, too, but not a failure.
+    except StoppedError:
+        raise
+    except AsoreconcileError as error:
+        scope.log.info("Cannot tell what the PUT left", reason=str(error))
+        return ()
+    if is_moving(have):
+        return ()
+    return after_own_put(
+        scope.memory.repair_attempts,
+        observed,
+        _compared(scope, made, have),
+        _snapshot(scope, made, have),
+    )
+
+
+def _changed(scope: ReconcileScope, have: JsonObject) -> tuple[str, ...]:
+    """The paths at which the stored status differs from what was read."""
+    before = {**status(scope.patcher.obj), "conditions": None}
+    after = {**status_of(scope.patcher.version, have), "conditions": None}
+    return changed_paths(before, after)
+
+
+def _is_forced(
+    scope: ReconcileScope,
+    observed: DriftBaseline | None,
+    made: Desired,
+    found: Iterable[Difference],
+) -> bool:
+    """Whether the last PUT is too old, for a resource of which Azure does not show
+    every value.
+    """
+    period = scope.operator.force_put_seconds
+    if period is None:
+        return False
+    if made.own == made.body and not any(one.kind == "absent" for one in found):
+        return False
+    try:
+        text = "" if observed is None else observed.at
+        last_put = datetime.strptime(text, _TIME).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return True  # PUT by another operator, or before times were recorded
+    return is_put_due(
+        uid_of(scope.patcher.obj),
+        last_put=last_put,
+        period_seconds=period,
+        now=scope.operator.clock.now().timestamp(),
+    )
+
+
+def _compared(
+    scope: ReconcileScope, made: Desired, have: JsonObject
+) -> list[Difference]:
+    version = scope.patcher.version
+    found = differences(
+        made.own,
+        have,
+        children=child_collections(version, scope.operator.catalogue),
+        free_maps=body_shape(version).free_maps,
+    )
+    return not_kept(version.arm_type, found)
+
+
+def _snapshot(scope: ReconcileScope, made: Desired, have: JsonObject) -> str:
+    version = scope.patcher.version
+    return snapshot(
+        body_shape(version),
+        made.body,
+        scope.references.without_secrets(have),
+        children=child_collections(version, scope.operator.catalogue),
+    )

@@ -1,0 +1,196 @@
+"""Deletes the Azure resource, and then releases the Kubernetes object.
+
+The finalizer is removed only once Azure says that the resource is gone, or if the
+policy keeps the resource. A failure is always retried: nobody can correct the spec of a
+deleted object (R4.5). The polls of a deletion are in `operations`.
+"""
+
+from collections.abc import Mapping
+
+import attrs
+
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
+from asoreconcile.azure.arm.outcomes import PollState
+from asoreconcile.azure.middleware import default_handlers
+from asoreconcile.azure.middleware.context import ReconcileContext
+from asoreconcile.azure.middleware.requests import (
+    DeleteRequest,
+    DeleteResult,
+    ResourceDeleted,
+)
+from asoreconcile.azure.reconcile.identity.duplicates import holder
+from asoreconcile.azure.reconcile.identity.identity import is_own
+from asoreconcile.azure.reconcile.model.annotations import (
+    DELETE_POLLER,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
+from asoreconcile.azure.reconcile.model.decisions import (
+    Decision,
+    Effect,
+    EmitEvent,
+    PatchMetadata,
+    ReconcileOutcome,
+    Refused,
+    RemoveFinalizer,
+    Requeue,
+    UpdateMemory,
+)
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.resume_token import (
+    clear_token,
+    token_annotations,
+)
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, carry_out, release
+from asoreconcile.azure.reconcile.writes.sending import send_delete
+from asoreconcile.base.objects import status
+
+
+def delete(scope: ReconcileScope) -> ReconcileOutcome:
+    """DELETE the object's own resource; leave a resource that another object has.
+
+    Raises ConditionError for an id of another type, and as `carry_out`.
+    """
+    patcher, version = scope.patcher, scope.patcher.version
+    arm_id = patcher.arm_id
+    scope.connection.require_subscription_of(arm_id)
+    own = is_of_type(arm_id, version.arm_type) and is_own(scope)
+    facts = DeleteFacts(
+        arm_id=arm_id,
+        arm_type=version.arm_type,
+        is_own=own,
+        older=holder(scope.operator, version, patcher.obj, arm_id) if own else None,
+        seen=str(status(patcher.obj).get("id") or ""),
+    )
+    if why := why_left(facts):
+        scope.log.warning("Nothing deleted in Azure", reason=why)
+        scope.event("Warning", NOT_DELETED, why)
+        return release(scope)
+    answer = send_delete(scope)
+    now = scope.operator.clock.monotonic()
+    return carry_out(scope, after_delete(answer, stored=patcher.annotations, now=now))
+
+
+@attrs.frozen
+class DeleteFacts:
+    """The facts before a DELETE.
+
+    arm_id: from the annotation. is_own: whether it is this object's own id. older: an
+    object that manages the id, and is older. seen: the id that the status shows, or "".
+    """
+
+    arm_id: str
+    arm_type: str
+    is_own: bool
+    older: ObjectReference | None
+    seen: str
+
+
+def why_left(facts: DeleteFacts) -> str:
+    """Why the resource is left in Azure; "" if it is deleted. Pure.
+
+    The id comes from an annotation, so it is checked: a wrong id must not delete
+    another resource, nor look like a resource that is gone. Raises ConditionError for
+    an id of another type, which can be corrected: removing the finalizer would leave
+    the resource for ever.
+    """
+    arm_id = facts.arm_id
+    if not is_of_type(arm_id, facts.arm_type):
+        raise ConditionError(
+            f"nothing is deleted: annotation {RESOURCE_ID} is {arm_id!r}, which is "
+            f"no {facts.arm_type}: correct it, or set {RECONCILE_POLICY} to "
+            "detach-on-delete to let only this object go",
+            reason="Failed",
+        )
+    if not facts.is_own:
+        seen = facts.seen
+        other = f"; {seen}, which its status names, is left too" if seen else ""
+        return (
+            f"{arm_id} is left in Azure{other}: annotation {RESOURCE_ID} names "
+            "it, but this object's owner and Azure name do not make that id, and no "
+            "status of the operator's says it. If it was this object's, delete it by "
+            "hand"
+        )
+    if facts.older is None:
+        return ""
+    older = f"{facts.older.group_kind.kind} {facts.older.key}"
+    return f"{arm_id} is left in Azure: {older}, which is older, manages it"
+
+
+def is_of_type(arm_id: str, arm_type: str) -> bool:
+    """Whether an id from an annotation is of this type. Pure."""
+    try:
+        found = ids.parse_stated(arm_id).type
+    except ids.ArmIdError:
+        return False
+    return found.lower() == arm_type.lower()
+
+
+def after_delete(
+    answer: DeleteResult | ArmError,
+    *,
+    stored: Mapping[str, str],
+    now: float,
+) -> Decision:
+    """Record the operation if it takes time (R5.5), or release the object if the
+    resource is gone.
+
+    Pure. stored: the object's annotations. now: `Clock.monotonic` seconds.
+    """
+    match answer:
+        case ArmError():
+            # A PUT's token may still be stored: it must not be polled as the DELETE's.
+            return Decision(clear_token(stored), Refused(answer, "Delete"))
+        case ResourceDeleted():
+            return Decision((), RemoveFinalizer())
+    effects: list[Effect] = []
+    if answer.token is not None:
+        due = PollState(answer.progress, now + answer.after_seconds)
+        notes = token_annotations(answer.token, DELETE_POLLER)
+        effects += [UpdateMemory(poll=due), PatchMetadata(notes)]
+    effects.append(EmitEvent("Normal", "BeginDelete", "Starting delete of resource"))
+    return Decision((*effects,), Requeue(answer.after_seconds))
+
+
+def await_parent(scope: ReconcileScope) -> ReconcileOutcome:
+    """Wait for the parent of a resource that Azure cannot delete alone (R5.9).
+
+    Raises ConditionError while the resource is there.
+    """
+    if is_absent(scope.context):
+        return release(scope)
+    message = (
+        f"Azure has no way to delete a {scope.patcher.version.gvk.kind} alone: it goes "
+        "with its owner. To remove only this object, annotate it with "
+        f"{RECONCILE_POLICY}: detach-on-delete"
+    )
+    scope.event("Normal", "NotPossibleInAzure", message)
+    raise ConditionError(
+        message, reason="DeletionNotSupportedInAzure", retry=RetryClass.VERY_SLOW
+    )
+
+
+def delete_resource(request: DeleteRequest) -> DeleteResult:
+    """One GET, one DELETE (R5.3, R5.4).
+
+    Raises ArmError, ArmTransportError.
+    """
+    if is_absent(request.ctx):
+        return ResourceDeleted()
+    return default_handlers.delete_resource(request)
+
+
+def is_absent(ctx: ReconcileContext) -> bool:
+    """Whether Azure says that the resource does not exist; False if in doubt."""
+    try:
+        if "Get" not in ctx.version.operations:
+            return not ctx.arm.head(ctx.arm_id, ctx.version.api_version)
+        return ctx.raw_get() is None
+    # In doubt the DELETE is sent, which does no harm if nothing is there. Otherwise the
+    # resource could be left behind for ever.
+    except (ArmError, ArmTransportError) as error:
+        ctx.log.info("Cannot tell whether the resource exists", reason=str(error))
+        return False

@@ -1,0 +1,274 @@
+"""Ends a reconcile: the resource is read, checked and exported, or let go, or the
+reconcile fails.
+"""
+
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.credentials import CredentialError
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.middleware.context import SuboperationPending
+from asoreconcile.azure.middleware.extension_points import (
+    EVERY_SUCCESS,
+    POST_RECONCILE,
+)
+from asoreconcile.azure.middleware.requests import (
+    NotReady,
+    PostReconcile,
+    Ready,
+    Success,
+)
+from asoreconcile.azure.reconcile.exports.export import Exporter
+from asoreconcile.azure.reconcile.model.annotations import (
+    FINALIZER,
+    LATEST_RECONCILED_GENERATION,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
+from asoreconcile.azure.reconcile.model.decisions import (
+    Decision,
+    Fail,
+    Follows,
+    OperationLost,
+    Read,
+    ReconcileOutcome,
+    Refused,
+    RemoveFinalizer,
+    Requeue,
+    Stop,
+    Succeeded,
+)
+from asoreconcile.azure.reconcile.model.resume_token import clear_token
+from asoreconcile.azure.reconcile.scope.arm_errors import (
+    delete_failed,
+    monitor_refused,
+    operation_lost,
+    put_failed,
+)
+from asoreconcile.azure.reconcile.scope.effects import apply
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.sync.desired import Desired
+from asoreconcile.azure.reconcile.sync.look import (
+    learned,
+    mode_of,
+    seconds_until_next_sync,
+)
+from asoreconcile.azure.reconcile.sync.resource_reads import (
+    inputs_changed,
+    is_same,
+    observed_status,
+)
+from asoreconcile.azure.reconcile.writes.external_deletion import (
+    RECREATED,
+    is_another,
+    what_to_do,
+)
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import (
+    JsonObject,
+    finalizers,
+    generation,
+    status,
+)
+from asoreconcile.kube.patch import apply_merge_patch
+
+NOT_DELETED = "NotDeletedInAzure"
+_UNAUTHENTICATED = 401
+
+
+def carry_out(
+    scope: ReconcileScope,
+    decided: Decision,
+    *,
+    sent: Desired | None = None,
+    is_listed: bool = False,
+    is_outdated: bool = False,
+) -> ReconcileOutcome:
+    """Apply a decision's effects, and do what follows them.
+
+    sent: the PUT, if this reconcile sent it. is_listed: the body that is read came
+    from a list. is_outdated: a failure is about older inputs than there are now.
+
+    Raises ConditionError for endings that are failures; also as `settle`.
+    """
+    apply(scope, decided.effects)
+    match decided.then:
+        case Read(follows, body):
+            return settle(scope, follows, body=body, sent=sent, is_listed=is_listed)
+        case RemoveFinalizer():
+            return release(scope)
+        case Succeeded() | Requeue() | Stop() as outcome:
+            return outcome
+        case Fail() | Refused() | OperationLost() as failure:
+            failed = _error_of(scope, failure)
+            failed.is_outdated = is_outdated
+            raise failed
+        case other:
+            raise TypeError(f"{type(other).__name__} is no ending")
+
+
+def _error_of(
+    scope: ReconcileScope, failure: Fail | Refused | OperationLost
+) -> ConditionError:
+    match failure:
+        case Fail(error):
+            return error
+        case Refused(refusal, "CreateOrUpdate"):
+            return put_failed(scope, refusal)
+        case Refused(refusal, "Delete"):
+            return delete_failed(scope, refusal)
+        case Refused(refusal):
+            return monitor_refused(scope, refusal)
+        case OperationLost(operation):
+            return operation_lost(scope, operation)
+
+
+def settle(
+    scope: ReconcileScope,
+    follows: Follows,
+    *,
+    body: JsonObject | None = None,
+    sent: Desired | None = None,
+    is_listed: bool = False,
+) -> ReconcileOutcome:
+    """Read the resource, have extensions check it, and export its values.
+
+    body: the resource, if it has just been read. Raises ConditionError, ArmError,
+    ArmTransportError, SuboperationPending. The token of an operation is cleared once
+    the resource was read: until then a failed read must come back here, not to another
+    PUT.
+    """
+    try:
+        _read(scope, follows, body, is_listed=is_listed)
+        mode = mode_of(scope)
+        _check(scope)
+        apply(scope, learned(scope, mode, follows, sent))
+        _export(scope)
+    except AsoreconcileError as error:
+        if follows is Follows.OPERATION and is_about_the_resource(error):
+            apply(scope, clear_token(scope.patcher.annotations))
+        raise
+    patcher = scope.patcher
+    resync = seconds_until_next_sync(scope, mode, was_synced=True)
+    if follows is Follows.NOTHING:
+        return Succeeded(resync)
+    # The generation that was PUT, not the present one: an edit during the operation has
+    # not been sent yet (R1.13, D5).
+    put = patcher.annotations.get(LATEST_RECONCILED_GENERATION)
+    is_latest = put == str(generation(patcher.obj))
+    if follows is Follows.OPERATION:
+        is_latest = is_latest and not inputs_changed(scope)
+        apply(scope, clear_token(patcher.annotations))
+    return Succeeded(resync) if is_latest else Requeue()
+
+
+def _read(
+    scope: ReconcileScope,
+    follows: Follows,
+    body: JsonObject | None,
+    *,
+    is_listed: bool,
+) -> None:
+    """Take what Azure has as the status; an event once if it is another resource."""
+    patcher, accepted = scope.patcher, scope.memory.accepted
+    before = status(patcher.obj)
+    observed = observed_status(scope, body)
+    if observed is None:
+        # The accepted PUT has left no resource: the next reconcile must PUT.
+        scope.memory.accepted = None
+        raise absent(patcher.arm_id, follows)
+    if not (is_listed and is_same(patcher.status, observed)):
+        patcher.replace_status(observed)
+    # If nothing was sent (policy skip), another resource at this id is not ours to
+    # report.
+    if follows is Follows.NOTHING or (accepted is not None and accepted.recreated):
+        return
+    if is_another(before, patcher.status):
+        scope.event("Warning", RECREATED, what_to_do(patcher.arm_id))
+
+
+def _check(scope: ReconcileScope) -> None:
+    """Raises ConditionError if an extension says that the resource is not usable."""
+    patcher, extensions = scope.patcher, scope.operator.extensions
+    group_kind = patcher.version.group_kind
+    if not extensions.has(POST_RECONCILE, group_kind):
+        return
+    owner = scope.owner()
+    result = extensions.chain(POST_RECONCILE, group_kind)(
+        PostReconcile(
+            ctx=scope.context,
+            obj={**patcher.obj, "status": patcher.status},
+            owner=None if owner is None else owner.obj,
+        )
+    )
+    match result:
+        case NotReady(message=message):
+            raise ConditionError(message, reason="PostReconciliationFailure")
+        case Ready(status_patch=patch) if patch:
+            patcher.replace_status(apply_merge_patch(patcher.status, patch))
+
+
+def _export(scope: ReconcileScope) -> None:
+    """The last step that may fail: the export record is written with the next write of
+    metadata; without it the secrets would be fetched again.
+    """
+    patcher, operator = scope.patcher, scope.operator
+    current = {**patcher.obj, "status": patcher.status}
+    Exporter(operator, patcher, scope.context).export(current)
+    chain = operator.extensions.chain(EVERY_SUCCESS, patcher.version.group_kind)
+    patcher.annotate(chain(Success(ctx=scope.context, obj=current)))
+
+
+def absent(arm_id: str, follows: Follows) -> ConditionError:
+    """The condition of a resource that Azure does not show. Pure."""
+    if follows is Follows.NOTHING:
+        return ConditionError(
+            f"the resource {arm_id} does not exist in Azure, and the policy skip "
+            f"keeps it from being created: set {RECONCILE_POLICY} to manage, or delete "
+            "this object; if the resource was moved to another resource group, apply "
+            "it anew under that owner",
+            reason="AzureResourceNotFound",
+        )
+    return ConditionError(
+        f"Azure accepted the resource {arm_id} but does not show it; it is put again",
+        reason="Failed",
+    )
+
+
+def is_about_the_resource(error: AsoreconcileError) -> bool:
+    """Whether the error is about the resource itself, so that its PUT is over. Pure.
+
+    Throttling, sign-in, transport and our own shutdown are not (L15, D3).
+    """
+    match error:
+        case ArmError():
+            return not error.is_transient and error.status != _UNAUTHENTICATED
+        case CredentialError():
+            return False
+        case ConditionError() | SuboperationPending():
+            return True
+        case _:
+            return False
+
+
+def release(scope: ReconcileScope) -> Stop:
+    """Forget the object, and remove our finalizer if it is there: Kubernetes may end
+    the object.
+
+    Without the annotation nothing was to be deleted: an event says what is left (D10,
+    R5.2).
+    """
+    patcher = scope.patcher
+    scope.operator.forget(scope.kind, patcher.key)
+    present = finalizers(patcher.obj)
+    # Somebody removed it: the object may be gone before a write arrives.
+    if FINALIZER not in present:
+        return Stop()
+    seen = str(status(patcher.obj).get("id") or "")
+    if seen and not patcher.arm_id and patcher.version.is_arm:
+        text = f"annotation {RESOURCE_ID} is missing: {seen} is left in Azure"
+        scope.event("Warning", NOT_DELETED, text)
+    scope.log.info("Removing finalizer")
+    # The whole list, on the version that was read: a merge patch replaces lists, and
+    # another finalizer added meanwhile must not be lost.
+    rest = [name for name in present if name != FINALIZER]
+    patcher.write_shared({"finalizers": rest})
+    return Stop()

@@ -1,0 +1,93 @@
+"""Polls the recorded operation of an object; `operation_polls` decides."""
+
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
+from asoreconcile.azure.arm.outcomes import (
+    ArmOutcome,
+    Failed,
+    Pending,
+    ReadResource,
+    Restart,
+)
+from asoreconcile.azure.reconcile.model.decisions import (
+    Decision,
+    InferFromResource,
+    ReconcileOutcome,
+)
+from asoreconcile.azure.reconcile.scope.arm_errors import monitor_refused
+from asoreconcile.azure.reconcile.scope.effects import apply
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.sync.bulk_reads import note_write
+from asoreconcile.azure.reconcile.sync.resource_reads import inputs_changed
+from asoreconcile.azure.reconcile.writes.endings import carry_out
+from asoreconcile.azure.reconcile.writes.operation_polls import (
+    Watched,
+    after_judging,
+    after_poll,
+    before_poll,
+)
+from asoreconcile.base.errors import RetryError
+from asoreconcile.base.objects import is_deleting
+
+
+def poll(scope: ReconcileScope) -> ReconcileOutcome:
+    """Poll once, unless it is too early, and act on the answer.
+
+    Raises as `carry_out`.
+    """
+    patcher, memory = scope.patcher, scope.memory
+    watched = Watched(
+        arm_id=patcher.arm_id,
+        api_version=patcher.version.api_version,
+        stored=patcher.annotations,
+        deleting=is_deleting(patcher.obj),
+        generation=patcher.generation,
+        poll=memory.poll,
+        accepted=memory.accepted,
+        now=scope.operator.clock.monotonic(),
+    )
+    operation = before_poll(watched)
+    if isinstance(operation, Decision):
+        return carry_out(scope, operation)
+    outcome = scope.connection.client.poll(operation, watched.poll.progress)
+    # The end of an operation is a write by Azure: a list that was started before may
+    # not show it (Q8).
+    if not isinstance(outcome, Pending):
+        note_write(scope)
+    decided = after_poll(watched, outcome)
+    if isinstance(decided.then, InferFromResource):
+        apply(scope, decided.effects)
+        undecided = decided.then.undecided
+        outcome = _inferred(scope, watched, undecided)
+        decided = after_judging(watched, undecided, outcome)
+    # A failed PUT may have been made of inputs that have changed since.
+    is_outdated = (
+        isinstance(outcome, Failed | Restart)
+        and not watched.deleting
+        and inputs_changed(scope)
+    )
+    return carry_out(scope, decided, is_outdated=is_outdated)
+
+
+def _inferred(
+    scope: ReconcileScope, watched: Watched, undecided: ReadResource
+) -> ArmOutcome:
+    """Infer the state of an operation from its resource, without its monitor (L16)."""
+    refusal = undecided.error
+    refused = {"error": str(refusal)} if refusal else {}
+    scope.log.info(
+        "Reading the resource instead of its monitor",
+        why=undecided.reason,
+        **refused,
+    )
+    try:
+        return scope.connection.client.judge(
+            watched.arm_id,
+            watched.api_version,
+            deleting=undecided.deleting,
+            progress=watched.poll.progress,
+        )
+    except (ArmError, ArmTransportError, RetryError) as unread:
+        if refusal is None:
+            raise
+        # The monitor's message is more useful.
+        raise monitor_refused(scope, refusal, unread) from refusal

@@ -1,0 +1,77 @@
+"""Sends a PUT or a DELETE: the one place that changes a resource of Azure.
+
+Everything that must hold when such a request leaves is checked here: that the object is
+still as this reconcile knows it, and that no write of a parent or child is under way.
+"""
+
+from contextlib import ExitStack
+
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.arm.outcomes import ArmOutcome
+from asoreconcile.azure.middleware.extension_points import DELETE
+from asoreconcile.azure.middleware.requests import DeleteRequest, DeleteResult
+from asoreconcile.azure.reconcile.identity.claim import uses_credential
+from asoreconcile.azure.reconcile.model.decisions import Put
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
+from asoreconcile.azure.reconcile.sync.bulk_reads import note_write
+
+
+def send_put(
+    scope: ReconcileScope, put: Put, reading: ParentRead
+) -> ArmOutcome | ArmError:
+    """Send a PUT; return Azure's answer, or its refusal.
+
+    reading: the record of the reads that the body rests on.
+    Raises GoneError or StaleError if the object is not as this reconcile knows it;
+    RetryError when a write of a parent or a child comes in between; ArmTransportError.
+    """
+    memory, connection = scope.memory, scope.connection
+    # As late as possible: for an object that is gone nothing may be created (D2).
+    scope.patcher.confirm()
+    # Also if Azure refuses the PUT: a person will ask whose credential it was.
+    before, memory.credential = memory.credential, connection.source
+    if before and before != connection.source:
+        scope.event(*uses_credential(connection.source))
+    scope.log.info("Putting resource", armId=put.arm_id)
+    # If the body contains values that were read, the PUT is sent only while they hold:
+    # by the resource's ETag, else by turns.
+    rests_on = scope.context.rests_on
+    headers = {"If-Match": rests_on} if rests_on else {}
+    parent_writes = scope.operator.parent_writes
+    try:
+        with ExitStack() as stack:
+            if rests_on == "":
+                stack.enter_context(parent_writes.exclusive(reading))
+            stack.enter_context(parent_writes.writing(put.arm_id))
+            # From here on Azure may have this body, also if the answer is a refusal.
+            memory.accepted = None
+            memory.last_look = None
+            stack.callback(note_write, scope)
+            return connection.client.put(
+                put.arm_id,
+                scope.patcher.version.api_version,
+                put.body,
+                headers=headers,
+            )
+    except ArmError as error:
+        return error
+
+
+def send_delete(scope: ReconcileScope) -> DeleteResult | ArmError:
+    """Send a DELETE through the extensions; return the result, or Azure's refusal.
+
+    Raises RetryError while a PUT of a parent is sent; ArmTransportError.
+    """
+    patcher, operator = scope.patcher, scope.operator
+    chain = operator.extensions.chain(DELETE, patcher.version.group_kind)
+    scope.log.info("Deleting resource", armId=patcher.arm_id)
+    try:
+        # A PUT of the parent that contains this child must not create it again.
+        with operator.parent_writes.writing(patcher.arm_id):
+            return chain(DeleteRequest(ctx=scope.context, obj=patcher.obj))
+    except ArmError as error:
+        return error
+    finally:
+        # Also without an answer: Azure may have accepted the request.
+        note_write(scope)
