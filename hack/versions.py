@@ -11,6 +11,7 @@ import sys
 from gate import versions
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in ("newest", "oldest"):
-        sys.exit(__doc__)
-    sys.exit(versions.main(sys.argv[1], sys.argv[2:]))
+    match sys.argv[1:]:
+        case ["newest" | "oldest" as which, *arguments]:
+            sys.exit(versions.main(which, arguments))
+    sys.exit(__doc__)

@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, settings
 from asoreconcile.redaction import forget_all
 
 sys.path.insert(0, str(Path(__file__).parent))
+# The programs of contributors, imported by their names.
+sys.path.append(str(Path(__file__).parents[1] / "hack"))
 
 import processstate
 

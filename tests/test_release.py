@@ -1,13 +1,12 @@
 """What hack/release checks, writes and signs; the builds are tried by itself."""
 
-import importlib.machinery
-import importlib.util
 import shutil
 import subprocess
 from email.message import Message
 from pathlib import Path
 
 import pytest
+import release
 
 ROOT = Path(__file__).resolve().parent.parent
 CHANGELOG = """# Changelog
@@ -28,19 +27,7 @@ CHANGELOG = """# Changelog
 """
 
 
-@pytest.fixture(scope="module")
-def release():
-    loader = importlib.machinery.SourceFileLoader(
-        "release", str(ROOT / "hack" / "release")
-    )
-    module = importlib.util.module_from_spec(
-        importlib.util.spec_from_loader("release", loader)
-    )
-    loader.exec_module(module)
-    return module
-
-
-def test_the_notes_are_the_version_s_part_of_the_changelog(release):
+def test_the_notes_are_the_version_s_part_of_the_changelog():
     assert release.notes(CHANGELOG, "0.2.0", draft=False) == "### Added\n\n- This.\n"
     assert release.notes(CHANGELOG, "0.1.0", draft=True) == "- First.\n"
     assert release.notes(CHANGELOG, "0.3.0", draft=True) == "- Next.\n"
@@ -61,11 +48,11 @@ def test_the_notes_are_the_version_s_part_of_the_changelog(release):
         ("2.0.0", "v1.4.0", True),
     ],
 )
-def test_which_versions_may_break_what_was(release, number, tag, allowed):
+def test_which_versions_may_break_what_was(number, tag, allowed):
     assert release.may_break(number, tag) is allowed
 
 
-def test_a_version_has_three_numbers(release):
+def test_a_version_has_three_numbers():
     with pytest.raises(SystemExit, match=r"1\.0rc1 is no version"):
         release.numbers("1.0rc1")
 
@@ -86,7 +73,7 @@ def metadata(**changed):
     return stated
 
 
-def test_what_is_wrong_with_a_wheel_is_said(release):
+def test_what_is_wrong_with_a_wheel_is_said():
     names = ["asoreconcile/py.typed"]
     assert release.faults(metadata(), names, "0.1.0") == []
     assert release.faults(metadata(Summary=""), names, "0.1.0") == ["no Summary"]
@@ -99,7 +86,7 @@ def test_what_is_wrong_with_a_wheel_is_said(release):
     ]
 
 
-def test_sums_are_as_sha256sum_checks_them(release, tmp_path):
+def test_sums_are_as_sha256sum_checks_them(tmp_path):
     (tmp_path / "b.whl").write_bytes(b"wheel")
     (tmp_path / "a.tar.gz").write_bytes(b"sdist")
     sums = release.write_sums(tmp_path)
@@ -110,7 +97,7 @@ def test_sums_are_as_sha256sum_checks_them(release, tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="there is no ssh-keygen")
-def test_a_signature_holds_for_the_file_that_was_signed(release, tmp_path):
+def test_a_signature_holds_for_the_file_that_was_signed(tmp_path):
     key, sums = tmp_path / "key", tmp_path / "SHA256SUMS"
     make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key]
     subprocess.run(make, check=True)

@@ -74,8 +74,10 @@ def recordings(root: Path) -> str | Environment:
 
 def real_server(root: Path) -> str | Environment:
     """Return the variable that names a real kube-apiserver, or why there is none."""
-    command = [root / "hack" / "envtest", "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    program = root / "hack" / "envtest"
+    done = subprocess.run(
+        [program, "--check"], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         return last_line(done.stderr)
     return {"KUBEBUILDER_ASSETS": done.stdout.strip()}

@@ -70,7 +70,8 @@ def main(which: Which, arguments: list[str]) -> int:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     pip += ["--python", str(python), "install"]
     # pip alone cannot choose the oldest.
-    uv = [venv / "bin" / "uv", "pip", "install", "--quiet", "--python", python]
+    uv = [str(venv / "bin" / "uv"), "pip", "install", "--quiet"]
+    uv += ["--python", str(python)]
     code = (
         run(sys.executable, "-m", "venv", "--clear", "--without-pip", venv)
         or run(*pip, "uv>=0.9")
@@ -80,6 +81,6 @@ def main(which: Which, arguments: list[str]) -> int:
     if code:
         print(f"hack/versions: cannot install the {which} versions", file=sys.stderr)
         return code
-    program = [python, ROOT / "hack" / "test.py"]
+    program: list[str | Path] = [python, ROOT / "hack" / "test.py"]
     given = arguments or [*SUITE, "-m", "not real"]
     return run(*program, "-n", "3", "--dist", "worksteal", "-q", *given)

@@ -1,28 +1,17 @@
 """How the documentation's site is laid out: pages, links, and the reference."""
 
-import importlib.machinery
-import importlib.util
 import re
 
+import docs
 import pytest
 import yaml
-from blocks import HOME, ROOT
+from blocks import HOME
 
 import asoreconcile
 
 
 @pytest.fixture(scope="module")
-def docs():
-    loader = importlib.machinery.SourceFileLoader("docs", str(ROOT / "hack" / "docs"))
-    module = importlib.util.module_from_spec(
-        importlib.util.spec_from_loader("docs", loader)
-    )
-    loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def staged(docs, tmp_path_factory):
+def staged(tmp_path_factory):
     folder = tmp_path_factory.mktemp("docs") / "pages"
     docs.stage(folder)
     return folder
@@ -57,7 +46,7 @@ def test_links_lead_to_pages_that_are_there(staged):
     assert count > 40
 
 
-def test_links_are_those_of_the_site(docs):
+def test_links_are_those_of_the_site():
     places = {"a/one.md": "one.md", "b/README.md": "deep/two.md"}
 
     def text(link):
@@ -91,7 +80,7 @@ def test_drawings_are_in_the_page_and_fetch_nothing(staged):
         assert found == ['http://www.w3.org/2000/svg"'], drawing
 
 
-def test_what_a_page_would_fetch_is_found(docs, tmp_path):
+def test_what_a_page_would_fetch_is_found(tmp_path):
     (tmp_path / "a.html").write_text(
         '<script src="https://cdn.example.com/x.js"></script><a href="https://b.c/">b</a>'
     )

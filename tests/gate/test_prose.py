@@ -3,30 +3,20 @@
 `hack/prose FOLDER` shows the places, and `hack/prose --update` lowers the counts.
 """
 
-import importlib.machinery
-import importlib.util
 from pathlib import Path
 
+import prose
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def prose():
-    loader = importlib.machinery.SourceFileLoader("prose", str(ROOT / "hack" / "prose"))
-    spec = importlib.util.spec_from_loader("prose", loader)
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
-def test_no_folder_has_more_of_a_habit_than_before(prose):
+def test_no_folder_has_more_of_a_habit_than_before():
     found = [*prose.complaints(prose.places(), prose.kept())]
     assert found == [], "\n".join(["hack/prose --check says:", *found])
 
 
-def test_a_folder_that_has_more_is_named_with_the_places(prose):
+def test_a_folder_that_has_more_is_named_with_the_places():
     places = {"a": [("anew", "a/b.py:7: begins anew"), ("stands", "a/b.py:9: stands")]}
     assert [*prose.complaints(places, {"a": {"anew": 1, "stands": 1}})] == []
     told = [*prose.complaints(places, {"a": {"stands": 1}})]
@@ -36,7 +26,7 @@ def test_a_folder_that_has_more_is_named_with_the_places(prose):
     ]
 
 
-def habits_in(prose, text, *, is_comment=False):
+def habits_in(text, *, is_comment=False):
     source = f"# {text}\n" if is_comment else f'"""{text}"""\n'
     return sorted({name for name, _, _ in prose.found(source)})
 
@@ -69,32 +59,32 @@ CLEAR = [
 
 
 @pytest.mark.parametrize(("text", "habits"), UNCLEAR)
-def test_each_habit_is_found(prose, text, habits):
-    named = [name for name in habits_in(prose, text) if name != prose.FRAGMENT]
+def test_each_habit_is_found(text, habits):
+    named = [name for name in habits_in(text) if name != prose.FRAGMENT]
     assert named == habits
     if "\n" not in text:
-        assert habits_in(prose, text, is_comment=True) == habits
+        assert habits_in(text, is_comment=True) == habits
 
 
 @pytest.mark.parametrize("text", CLEAR)
-def test_plain_sentences_have_no_habit(prose, text):
-    assert habits_in(prose, text) == []
+def test_plain_sentences_have_no_habit(text):
+    assert habits_in(text) == []
 
 
-def test_a_docstring_does_not_begin_with_a_fragment(prose):
+def test_a_docstring_does_not_begin_with_a_fragment():
     for text in (
         "Whether it runs.",
         "Of a connection alone.",
         "As the server does it.",
     ):
-        assert prose.FRAGMENT in habits_in(prose, text)
-    assert habits_in(prose, "Return whether the server runs.") == []
+        assert prose.FRAGMENT in habits_in(text)
+    assert habits_in("Return whether the server runs.") == []
 
 
-def test_comments_in_a_row_are_read_as_one_and_code_is_not_read(prose):
+def test_comments_in_a_row_are_read_as_one_and_code_is_not_read():
     source = "x = 1  # noqa: anew\n# begins\n# anew\nnobody = 'beside'  # a name\n"
     assert [(name, line) for name, line, _ in prose.found(source)] == [("anew", 2)]
 
 
-def test_the_kept_counts_are_those_of_folders_that_are_there(prose):
+def test_the_kept_counts_are_those_of_folders_that_are_there():
     assert set(prose.kept()) <= {folder for folder, _ in prose.modules()}

@@ -4,21 +4,12 @@ import ast
 import io
 import re
 import tokenize
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
 import pytest
+import rules as command
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def command():
-    loader = SourceFileLoader("rules_command", str(ROOT / "hack" / "rules"))
-    module = module_from_spec(spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize(
@@ -34,17 +25,17 @@ def command():
         ("t.py::test_a_table[V1Secret]", set()),
     ],
 )
-def test_rules_are_read_from_the_beginning_of_names(command, test, rules):
+def test_rules_are_read_from_the_beginning_of_names(test, rules):
     assert command.rules_of(test) == rules
 
 
-def test_each_claim_says_something_short(command):
+def test_each_claim_says_something_short():
     rules = command.claimed_rules()
     assert all(10 < len(text) < 100 for text in rules.values())
     assert len({command.plain(rule) for rule in rules}) == len(rules)
 
 
-def test_citations_are_read_over_the_ends_of_lines(command):
+def test_citations_are_read_over_the_ends_of_lines():
     cited = command.cited_rules()
     assert cited["CA-5"] == "asoreconcile/cache/informer.py"
     assert "DQ-3" in cited
@@ -79,7 +70,7 @@ def _families(rules):
     return {family: bool(dash) for family, dash in (part.groups() for part in parts)}
 
 
-def test_each_id_in_a_docstring_or_comment_is_a_rule(command):
+def test_each_id_in_a_docstring_or_comment_is_a_rule():
     rules = command.claimed_rules()
     families = _families(rules)
     paths = {p.resolve() for top in command.SOURCES for p in (ROOT / top).rglob("*.py")}
@@ -100,10 +91,35 @@ def test_ids_are_found_in_prose_and_in_ranges():
     assert list(_ids_in("a rule L99", families)) == ["L99"]
 
 
-def test_no_docstring_refers_to_a_text_that_is_not_here(command):
-    """Sections of documents that nobody else has say nothing to a reader."""
+def test_no_docstring_refers_to_a_text_that_is_not_here():
+    """A reader cannot look up sections of documents that are not published."""
     elsewhere = re.compile(
         r"(?:reconcile|runtime)-semantics|kind-catalogue|arm-contract"
     )
     paths = [p for top in command.SOURCES for p in (ROOT / top).rglob("*.py")]
     assert [str(path) for path in paths if elsewhere.search(path.read_text())] == []
+
+
+def test_proofs_are_read_from_names_decorators_and_their_tables(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_a.py").write_text("""
+CASES = {"L17-zero": 1, "two words": 2, "V1Secret": 3}
+OTHER = {"L18-elsewhere": 1}
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_from_a_table(case): ...
+
+class TestGroup:
+    @pytest.mark.parametrize("n", [1, 2], ids=["CT-4-retry", "DQ-1"])
+    def test_pq10_in_the_decorator(self, n): ...
+
+def test_wq2_without_parameters(): ...
+
+def helper(): ...
+""")
+    assert set(command.proofs(tmp_path)) == {
+        "tests/test_a.py::test_from_a_table[L17-zero]",
+        "tests/test_a.py::test_pq10_in_the_decorator[CT-4-retry]",
+        "tests/test_a.py::test_pq10_in_the_decorator[DQ-1]",
+        "tests/test_a.py::test_wq2_without_parameters",
+    }

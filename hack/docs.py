@@ -1,0 +1,263 @@
+"""Build the documentation's site: hack/docs [FOLDER], or dist/docs; prints its index.
+
+Pages stay where their subject is: the library's in asoreconcile/docs, the operator's in
+deploy/docs, the extension author's in extensions. They are laid out as one tree here,
+with their links, and mkdocs makes the site of it. Any warning ends it: a dead link, a
+name that the reference lacks. The site needs no server and fetches nothing: open its
+index.html. `--staged FOLDER` only lays the pages out.
+"""
+
+import argparse
+import ast
+import html
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).resolve().parent.parent
+HOME = PurePosixPath("asoreconcile/docs")
+# Where a page of the repository is in the site. Those of HOME go to its top.
+PAGES = {
+    "asoreconcile/README.md": "library.md",
+    "asoreconcile/resources/README.md": "internals/resources.md",
+    "asoreconcile/testing/README.md": "testing.md",
+    "deploy/README.md": "operator/index.md",
+    "deploy/docs/databases.md": "operator/databases.md",
+    "deploy/docs/entra.md": "operator/entra.md",
+    "deploy/docs/import.md": "operator/import.md",
+    "deploy/docs/operations.md": "operator/operations.md",
+    "deploy/docs/scale.md": "operator/scale.md",
+    "deploy/docs/security.md": "operator/security.md",
+    "extensions/README.md": "extensions/index.md",
+    "tests/bench/README.md": "measurements.md",
+    "CHANGELOG.md": "changelog.md",
+}
+# Programs that pages link to, each shown on a page of its own.
+PROGRAMS = {
+    "tests/examples/mirror_config_maps.py": "examples/mirror.md",
+    "tests/examples/ephemeral_volumes.py": "examples/ephemeral_volumes.md",
+    "tests/examples/memcached.py": "examples/memcached.md",
+    "tests/examples/test_examples_others.py": "examples/test_others.md",
+    "tests/examples/typed_websites.py": "examples/typed_websites.md",
+    "tests/examples/websites.py": "examples/websites.md",
+    "tests/examples/test_examples_websites.py": "examples/test_websites.md",
+}
+# Pages of the reference: what is on each is the public surface's, by the modules that
+# it is defined in. A name whose module is nobody's goes to the last.
+REFERENCE = {
+    "errors": (
+        "Errors",
+        "Exceptions, and what each means for the next try.",
+        "base.errors kube.errors",
+    ),
+    "leaders": (
+        "Leader election",
+        "One of several replicas works.",
+        "runtime.leaderelection",
+    ),
+    "reconciling": (
+        "Reconciling",
+        "Requests, results, and what makes requests of events.",
+        (
+            "runtime.reconciler runtime.predicates runtime.handlers runtime.sources "
+            "runtime.controller runtime.worker queue base.backoff base.retry"
+        ),
+    ),
+    "clients": (
+        "Clients",
+        "What asks the server and writes to it.",
+        (
+            "kube.client kube.cluster kube.create_or_patch kube.discovery kube.events "
+            "kube.resources kube.selection kube.writes wire"
+        ),
+    ),
+    "caches": ("Caches", "Informers, and what they hold.", "cache"),
+    "objects": (
+        "Objects",
+        "Names, owners, conditions and finalizers of objects.",
+        "base.objects kube",
+    ),
+    "typed": (
+        "Typed resources",
+        "Classes that are kinds, and their CRDs.",
+        "resources",
+    ),
+    "webhooks": ("Webhooks", "Admission and conversion.", "webhooks"),
+    "applications": ("Applications", "A process, and what runs in it.", ""),
+}
+_FENCE = re.compile(r"^(`{3,}|~{3,}).*?^\1\s*$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
+_IMAGE = re.compile(r"^!\[([^\]]*)\]\((\S+\.svg)\)$", re.MULTILINE)
+
+
+def pages() -> dict[str, str]:
+    """Each page of the repository that the site has, and where it is there."""
+    own = sorted((ROOT / HOME).rglob("*.md"))
+    inside = {path.relative_to(ROOT / HOME).as_posix() for path in own}
+    return {f"{HOME}/{name}": name for name in sorted(inside)} | PAGES
+
+
+def rewritten(text: str, source: str, places: dict[str, str]) -> str:
+    """A page's text with its links as the site has them.
+
+    What the site does not have is named, not linked: nobody can say where the
+    repository is read.
+    """
+    here = PurePosixPath(places[source]).parent
+
+    def link(found: re.Match[str]) -> str:
+        label, target = found[1], found[2]
+        path, mark, anchor = target.partition("#")
+        if "://" in target or not path:
+            return found[0]
+        folder = PurePosixPath(source).parent
+        named = os.path.normpath(folder / path)
+        if named not in places and f"{named}/README.md" in places:
+            named = f"{named}/README.md"
+        if named in places:
+            return f"[{label}]({os.path.relpath(places[named], here)}{mark}{anchor})"
+        if not (ROOT / named).exists():
+            sys.exit(f"hack/docs: {source}: there is no {target}")
+        return label if "`" in label else f"{label} (`{named}`)"
+
+    def drawing(found: re.Match[str]) -> str:
+        drawn = ROOT / PurePosixPath(source).parent / found[2]
+        svg = drawn.read_text().strip()
+        svg = svg.replace("<svg ", f'<svg aria-label="{html.escape(found[1])}" ', 1)
+        return f'<figure class="drawing" markdown="0">\n{svg}\n</figure>'
+
+    return _outside_code(text, lambda part: _LINK.sub(link, _IMAGE.sub(drawing, part)))
+
+
+def _outside_code(text: str, change: Callable[[str], str]) -> str:
+    parts, last = [], 0
+    for fence in _FENCE.finditer(text):
+        parts += [change(text[last : fence.start()]), fence[0]]
+        last = fence.end()
+    return "".join([*parts, change(text[last:])])
+
+
+def public_names() -> dict[str, str]:
+    """The module of each name of the public surface, read without importing any."""
+    tree = ast.parse((ROOT / "asoreconcile" / "__init__.pyi").read_text())
+    return {
+        alias.name: (node.module or "").removeprefix("asoreconcile.")
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module != "asoreconcile.base"
+        for alias in node.names
+    }
+
+
+def reference() -> dict[str, str]:
+    """The reference's pages: their places, and their texts."""
+    names: dict[str, list[str]] = {page: [] for page in REFERENCE}
+    for name, home in sorted(public_names().items()):
+        if name != "__version__":
+            names[_page_of(name, home)].append(name)
+    texts = {}
+    index = (
+        "# Reference\n\nThe public surface: what `asoreconcile` exports, with what its "
+        "docstrings say.\n"
+    )
+    for page, (title, about, _) in sorted(REFERENCE.items()):
+        blocks = "\n".join(f"::: asoreconcile.{name}" for name in names[page])
+        texts[f"reference/{page}.md"] = f"# {title}\n\n{about}\n\n{blocks}\n"
+        links = ", ".join(f"[`{x}`][asoreconcile.{x}]" for x in names[page])
+        index += f"\n## {title}\n\n{about}\n\n{links}\n"
+    return texts | {"reference/index.md": index}
+
+
+def _page_of(name: str, home: str) -> str:
+    if name.endswith("Error"):
+        return "errors"
+    for page, (_, _, homes) in REFERENCE.items():
+        if any(f"{home}.".startswith(f"{one}.") for one in homes.split()):
+            return page
+    return "applications"
+
+
+def stage(folder: Path) -> None:
+    """Lay out all pages below a folder, which is emptied first."""
+    shutil.rmtree(folder, ignore_errors=True)
+    texts = reference()
+    made = {f"{HOME}/{place}": place for place in texts}
+    places = pages() | PROGRAMS | made
+    for source, place in places.items():
+        target = folder / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source in made:
+            target.write_text(texts[place])
+            continue
+        text = (ROOT / source).read_text()
+        if source in PROGRAMS:
+            title = PurePosixPath(source).name
+            text = f"# {title}\n\n`{source}`\n\n````python\n{text}````\n"
+        else:
+            text = rewritten(text, source, places)
+        target.write_text(text)
+    for path in (ROOT / HOME / "theme").iterdir():
+        target = folder / "theme" / path.name
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(path, target)
+
+
+def build(target: Path) -> Path:
+    """Make the site; answers its first page. Exits with what mkdocs says."""
+    found = subprocess.run(
+        [ROOT / "hack" / "env", "docs"], check=True, capture_output=True, text=True
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        staged = Path(folder) / "pages"
+        stage(staged)
+        command = [f"{found.stdout.strip()}/python", "-W", "ignore", "-m", "mkdocs"]
+        command += ["build", "--strict", "--clean"]
+        command += ["--config-file", str(ROOT / HOME / "mkdocs.yml")]
+        command += ["--site-dir", str(target)]
+        environment = {
+            **os.environ,
+            "DOCS_STAGED": str(staged),
+            "DOCS_SOURCES": str(ROOT),
+            "DOCS_EXTENSION": str(ROOT / "hack" / "docs_parameters.py"),
+            "NO_MKDOCS_2_WARNING": "1",
+        }
+        done = subprocess.run(command, check=False, env=environment)
+    if done.returncode:
+        sys.exit(done.returncode)
+    if fetched := fetches(target):
+        sys.exit(f"hack/docs: the site would fetch {', '.join(fetched)}")
+    return target / "index.html"
+
+
+def fetches(site: Path) -> list[str]:
+    """What pages would load from elsewhere: scripts, styles, fonts, pictures."""
+    found = set()
+    for page in site.rglob("*.html"):
+        text = page.read_text()
+        found |= set(
+            re.findall(r'<(?:script|img|iframe)[^>]*src="(https?:[^"]+)', text)
+        )
+        found |= set(re.findall(r'<link[^>]*href="(https?:[^"]+)', text))
+    for sheet in site.rglob("*.css"):
+        found |= set(re.findall(r"url\([\"']?(https?:[^)\"']+)", sheet.read_text()))
+    return sorted(found)
+
+
+def main() -> None:
+    """Read the arguments, and do it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "dist" / "docs")
+    parser.add_argument("--staged", type=Path, metavar="FOLDER")
+    given = parser.parse_args()
+    if given.staged:
+        stage(given.staged)
+    else:
+        print(build(given.folder.resolve()))
+
+
+if __name__ == "__main__":
+    main()

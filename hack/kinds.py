@@ -1,0 +1,34 @@
+"""Make controllers/kinds/ anew from an extracted catalogue.
+
+    hack/kinds [SOURCE]
+
+SOURCE is a folder of files in the form `asoreconcile.catalogue/v1`; without it,
+`catalogue` in the folder ASORECONCILE_DATA names, else in ../shared/data. The output
+depends on the source alone: running it twice changes nothing.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from asoreconcile.azure.catalogue.importer import convert
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main() -> int:
+    data = Path(os.environ.get("ASORECONCILE_DATA") or ROOT.parent / "shared" / "data")
+    source = Path(sys.argv[1]) if len(sys.argv) > 1 else data / "catalogue"
+    if not any(source.glob("*.json")):
+        print(f"hack/kinds: no catalogue files in {source}", file=sys.stderr)
+        return 2
+    target = ROOT / "controllers" / "kinds"
+    made = convert(source, target)
+    size = sum(path.stat().st_size for path in target.rglob("*.json"))
+    print(f"{made.groups} groups, {made.kinds} kinds, {made.versions} versions:")
+    print(f"{size / 1e6:.2f} MB in {target}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,618 @@
+"""Do what a newcomer does in the first ten minutes, and print how it went as a table.
+
+    hack/trial [--python PYTHON] [STEP...]
+
+In a copy of the last commit and an empty home: the environment, both commands, a wheel,
+manifests of one's own and wrong ones, what people do with kubectl, and the install of
+deploy/README.md. PYTHON is the interpreter, by default python3. STEP runs the groups of
+that name alone: setup, wheel, manifests, kubectl, deploy, ends. Exit code 1 if anything
+is not as it should be. Needs nothing but Python and a package index; uses kubectl if
+there is one.
+"""
+
+import argparse
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SUBSCRIPTION = "11111111-1111-1111-1111-111111111111"
+MEGABYTES = 150  # of 2**20 bytes, as du counts
+SECONDS = 300
+GROUP = """
+apiVersion: resources.azure.com/v1api20200601
+kind: ResourceGroup
+metadata: {name: trial}
+spec: {location: westeurope}
+"""
+MIXED = (
+    GROUP
+    + """---
+apiVersion: network.azure.com/v1api20201101
+kind: VirtualNetwork
+metadata: {name: older}
+spec: {owner: {name: trial}, location: westeurope, addressSpace: {addressPrefixes: [10.0.0.0/16]}}
+---
+apiVersion: network.azure.com/v20250301
+kind: VirtualNetwork
+metadata: {name: newer}
+spec: {owner: {name: trial}, location: westeurope, addressSpace: {addressPrefixes: [10.1.0.0/16]}}
+"""
+)
+BUS = """
+apiVersion: servicebus.azure.com/v1api20240101
+kind: Namespace
+metadata: {name: trial-bus}
+spec:
+  owner: {name: shop}
+  location: westeurope
+  sku: {name: Standard}
+  operatorSpec: {secrets: {primaryConnectionString: {name: bus, key: main}}}
+"""
+EXPRESSION = """
+apiVersion: storage.azure.com/v20250601
+kind: StorageAccount
+metadata: {name: trialaccount}
+spec:
+  owner: {name: trial}
+  location: westeurope
+  kind: StorageV2
+  sku: {name: Standard_LRS}
+  operatorSpec:
+    configMapExpressions: [{name: out, key: place, value: self.status.locaton}]
+"""
+SERVER = """
+apiVersion: v1
+kind: Secret
+metadata: {name: password}
+stringData: {passwort: none}
+---
+apiVersion: dbforpostgresql.azure.com/v20250801
+kind: FlexibleServer
+metadata: {name: trial-database}
+spec:
+  owner: {name: trial}
+  location: westeurope
+  administratorLogin: trial
+  administratorLoginPassword: {name: password, key: password}
+"""
+REFERENCE = """
+apiVersion: network.azure.com/v20250301
+kind: VirtualNetworksSubnet
+metadata: {name: subnet}
+spec:
+  owner: {name: newer}
+  addressPrefix: 10.1.0.0/24
+  routeTable: {reference: {group: network.azure.com, kind: RouteTables, name: none}}
+"""
+ELSEWHERE = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: elsewhere}
+---
+apiVersion: network.azure.com/v20250301
+kind: VirtualNetwork
+metadata: {name: it, namespace: elsewhere}
+spec:
+  owner: {name: shop}
+  location: westeurope
+  addressSpace: {addressPrefixes: [10.0.0.0/16]}
+"""
+# What is wrong, the manifest, and what has to be said.
+WRONG = (
+    (
+        "a misspelt field",
+        GROUP.replace("location", "locaton"),
+        "did you mean 'location'?",
+    ),
+    (
+        "a misspelt kind",
+        GROUP.replace("ResourceGroup", "ResourceGruop"),
+        "did you mean ResourceGroup",
+    ),
+    (
+        "an owner that is not there",
+        MIXED.replace("{name: trial}, loc", "{name: tril}, loc"),
+        "ResourceGroup 'tril' is not among the manifests",
+    ),
+    (
+        "an owner elsewhere",
+        MIXED.replace("{name: trial}\nspec", "{name: trial, namespace: b}\nspec", 1),
+        "is in namespace 'b'",
+    ),
+    (
+        "a policy nobody knows",
+        GROUP.replace(
+            "{name: trial}",
+            "{name: trial, annotations: "
+            "{serviceoperator.azure.com/reconcile-policy: skipp}}",
+        ),
+        "did you mean skip?",
+    ),
+    ("a name Kubernetes refuses", GROUP.replace("trial", "My_Trial"), "no name that"),
+    (
+        "two objects, one resource",
+        GROUP
+        + "---"
+        + GROUP.replace("{name: trial}", "{name: two}").replace(
+            "spec: {", "spec: {azureName: trial, "
+        ),
+        "stands for the same Azure resource",
+    ),
+    (
+        "an expression's path",
+        GROUP + "---" + EXPRESSION,
+        "undefined field 'locaton'; did you mean 'location'?",
+    ),
+    (
+        "a key that a Secret lacks",
+        GROUP + "---" + SERVER,
+        "has no key 'password'; did you mean passwort? (it has passwort)",
+    ),
+    (
+        "a reference to no kind",
+        MIXED + "---" + REFERENCE,
+        "has no kind 'RouteTables'; did you mean RouteTable?",
+    ),
+    (
+        "metadata misspelt",
+        GROUP.replace("metadata", "metadat"),
+        "('metadat' is no field of a manifest)",
+    ),
+)
+
+
+class TrialError(Exception):
+    """What is not as it should be."""
+
+
+class Trial:
+    """The steps so far, with what each took."""
+
+    def __init__(self, folder: Path, python: str) -> None:
+        self.folder = folder
+        self.clone = folder / "clone"
+        self.rows: list[tuple[str, str, str, float, float]] = []
+        home = folder / "home"
+        home.mkdir()
+        (folder / "tmp").mkdir()
+        kept = {k: v for k, v in os.environ.items() if k.startswith(("PIP_", "SSL_"))}
+        kept |= {k: v for k, v in os.environ.items() if k.lower().endswith("_proxy")}
+        self.environment = {
+            **kept,
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(home),
+            "TMPDIR": str(folder / "tmp"),
+            "ASORECONCILE_PYTHON": python,
+            "LANG": "C.UTF-8",
+        }
+
+    def step(self, group: str, what: str, do: Callable[[], str | None]) -> bool:
+        """Do one thing and note how it went."""
+        print(f"{group}: {what} ...", file=sys.stderr, flush=True)
+        wall, cpu = time.monotonic(), cpu_seconds()
+        try:
+            note = do() or ""
+            result = f"ok {note}".rstrip()
+        except (TrialError, subprocess.TimeoutExpired, OSError) as error:
+            result = f"FAILED: {' '.join(str(error).split())[:300]}"
+        spent = time.monotonic() - wall, cpu_seconds() - cpu
+        self.rows.append((group, what, result, *spent))
+        return not result.startswith("FAILED")
+
+    def run(
+        self,
+        *command: str,
+        says: str = "",
+        code: int = 0,
+        stdin: str = "",
+        more: Mapping[str, str] | None = None,
+    ) -> str:
+        """Run a command, and return its output.
+
+        Raises TrialError if the command ends in another way than expected.
+        """
+        done = subprocess.run(
+            command,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            cwd=self.clone,
+            env={**self.environment, **(more or {})},
+            timeout=SECONDS,
+            check=False,
+        )
+        output = done.stdout + done.stderr
+        if done.returncode != code:
+            raise TrialError(
+                f"{command[0]}: exit code {done.returncode}: {output[-600:]}"
+            )
+        if says not in output:
+            raise TrialError(f"{command[0]} does not say {says!r}: {output[-600:]}")
+        return output
+
+    def passes(
+        self, *command: str, says: str, code: int = 0, stdin: str = ""
+    ) -> str | None:
+        """Run a command whose output needs no note in the table."""
+        self.run(*command, says=says, code=code, stdin=stdin)
+        return None
+
+    def table(self) -> str:
+        head = ("STEP", "WHAT", "RESULT", "SECONDS", "CPU")
+        cells = [
+            head,
+            *((g, w, r, f"{s:.1f}", f"{c:.1f}") for g, w, r, s, c in self.rows),
+        ]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        return "\n".join(
+            "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
+            for row in cells
+        )
+
+
+def cpu_seconds() -> float:
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def setup(trial: Trial) -> None:
+    def environment() -> str:
+        trial.run("hack/env", "run")
+        used = sum(
+            path.lstat().st_blocks * 512
+            for path in (trial.clone / ".venv-run").rglob("*")
+        )
+        if used > MEGABYTES * 2**20:
+            raise TrialError(f"the environment takes {used / 2**20:.0f} MB")
+        return f"({used / 2**20:.0f} MB)"
+
+    def samples() -> str:
+        began = time.monotonic()
+        said = trial.run("hack/sandbox", "--exit-when-ready")
+        ready = len(set(re.findall(r"(\S+ \S+): Ready=True", said)))
+        if ready != 21:
+            raise TrialError(f"{ready} of 21 Ready: {said[-600:]}")
+        return f"(21 of 21 Ready after {time.monotonic() - began:.1f} s)"
+
+    trial.step("setup", "hack/env run, nothing there yet", environment)
+    trial.step("setup", "hack/sandbox, warm", samples)
+    for command in ("asoreconcile", "asoctl"):
+        trial.step(
+            "setup",
+            f"{command} --help by the line of the README",
+            partial(
+                trial.passes,
+                *("sh", "-c", f'export PATH="$(hack/env run):$PATH"; {command} --help'),
+                says=command,
+            ),
+        )
+
+
+def wheel(trial: Trial) -> None:
+    venv = trial.folder / "venv"
+    python = trial.environment["ASORECONCILE_PYTHON"]
+
+    def install() -> None:
+        trial.run(python, "-m", "venv", str(venv))
+        trial.run(str(venv / "bin/pip"), "install", "--quiet", ".[azure]")
+
+    if trial.step("wheel", "pip install '.[azure]'", install):
+        trial.step(
+            "wheel",
+            "asoreconcile sandbox, without the CEL engine",
+            lambda: (
+                trial.run(
+                    str(venv / "bin/asoreconcile"), "sandbox", "--exit-when-ready"
+                )
+                and None
+            ),
+        )
+
+
+def manifests(trial: Trial) -> None:
+    asoctl = str(trial.clone / ".venv-run/bin/asoctl")
+
+    def mixed() -> None:
+        file = trial.folder / "mixed.yaml"
+        file.write_text(MIXED)
+        arguments = ("-f", str(file), "--all-versions", "--exit-when-ready")
+        trial.run("hack/sandbox", *arguments, says="newer: Ready=True")
+
+    trial.step("manifests", "a folder in mixed versions", mixed)
+    for what, text, says in WRONG:
+        arguments = (asoctl, "render", "-f", "-", "--subscription", SUBSCRIPTION)
+        trial.step(
+            "manifests",
+            f"render: {what}",
+            partial(trial.passes, *arguments, stdin=text, says=says, code=1),
+        )
+    trial.step(
+        "manifests",
+        "convert: a misspelt field",
+        lambda: (
+            trial.run(
+                *(asoctl, "convert", "-f", "-", "--to", "newest"),
+                stdin=WRONG[0][1],
+                says="did you mean",
+                code=1,
+            )
+            and None
+        ),
+    )
+
+
+@contextmanager
+def sandbox(trial: Trial) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """A running one with all kinds, and its kubeconfig."""
+    with subprocess.Popen(
+        ["hack/sandbox"],
+        cwd=trial.clone,
+        env={**trial.environment, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        kubeconfig = ""
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                if line.startswith("export KUBECONFIG="):
+                    kubeconfig = line.strip().partition("=")[2]
+                if "kinds are served" in line:
+                    break
+            yield process, kubeconfig
+        finally:
+            process.terminate()
+
+
+def kubectl(trial: Trial) -> None:
+    program = shutil.which("kubectl")
+    if program is None:
+        trial.rows.append(("kubectl", "all", "skipped: no kubectl", 0.0, 0.0))
+        return
+    with sandbox(trial) as (_, kubeconfig):
+        kube = {"KUBECONFIG": kubeconfig}
+
+        def ask(
+            *arguments: str, says: str = "", code: int = 0, stdin: str = ""
+        ) -> None:
+            trial.run(program, *arguments, says=says, code=code, stdin=stdin, more=kube)
+
+        def edit() -> None:
+            editor = {**kube, "EDITOR": "sed -i s,10.20.0.0/16,10.20.0.0/15,"}
+            trial.run(
+                *(program, "edit", "virtualnetworks.network.azure.com/shop-network"),
+                more=editor,
+                says="edited",
+            )
+
+        def prune() -> None:
+            labelled = GROUP.replace("{name: trial}", "{name: trial, labels: {a: b}}")
+            both = labelled + "---" + labelled.replace("name: trial", "name: gone")
+            ask("apply", "-f", "-", stdin=both, says="gone")
+            ask(
+                *("apply", "--prune", "-l", "a=b", "-f", "-"),
+                "--prune-allowlist=resources.azure.com/v1api20200601/ResourceGroup",
+                stdin=labelled,
+                says="pruned",
+            )
+
+        def rename() -> None:
+            change = '{"spec": {"azureName": "other"}}'
+            ask(
+                *("patch", "virtualnetworks.network.azure.com/shop-network"),
+                *("--type=merge", "-p", change),
+                code=1,
+                says="azureName cannot change once the resource is in Azure",
+            )
+
+        def expression() -> None:
+            ask("apply", "-f", "-", stdin=EXPRESSION.replace("trial}", "shop}"))
+            account = "storageaccounts.storage.azure.com/trialaccount"
+            reason = "FailedWritingAdditionalKubernetesObjects"
+            ready = "{.status.conditions[0].reason}"
+            ask("wait", account, f"--for=jsonpath={ready}={reason}", "--timeout=60s")
+            ask("describe", account, says="did you mean 'location'?")
+            shown = trial.run(
+                *(program, "get", account, "-o", "jsonpath={.status.id}"), more=kube
+            )
+            if shown:
+                raise TrialError(f"it was made all the same: {shown}")
+            ask("delete", account, "--timeout=60s", says="deleted")
+
+        asoctl = str(trial.clone / ".venv-run/bin/asoctl")
+        bus = "namespaces.servicebus.azure.com/trial-bus"
+        shop = "resourcegroups.resources.azure.com/shop"
+        for what, do in (
+            ("get azure", lambda: ask("get", "azure", says="shop-network")),
+            ("describe", lambda: ask("describe", shop, says="Succeeded")),
+            (
+                "explain",
+                lambda: ask(
+                    "explain", "virtualnetworks.spec.addressSpace", says="FIELD"
+                ),
+            ),
+            ("edit", edit),
+            (
+                "apply a kind the samples lack",
+                lambda: ask("apply", "-f", "-", stdin=BUS),
+            ),
+            (
+                "wait until it is Ready",
+                lambda: ask("wait", "--for=condition=Ready", bus, "--timeout=60s"),
+            ),
+            ("read the Secret it exports", lambda: ask("get", "secret", "bus")),
+            ("events", lambda: ask("events", "--for", shop, says="Normal")),
+            (
+                "diff",
+                lambda: ask(
+                    *("diff", "-f", "-"),
+                    stdin=BUS.replace("Standard", "Premium"),
+                    code=1,
+                    says="+    name: Premium",
+                ),
+            ),
+            (
+                "apply a misspelt field",
+                lambda: ask(
+                    *("apply", "-f", "-"),
+                    stdin=GROUP.replace("location", "locaton"),
+                    code=1,
+                    says='unknown field "spec.locaton"',
+                ),
+            ),
+            ("change a name in Azure", rename),
+            ("apply a wrong expression", expression),
+            (
+                "an owner in another namespace",
+                lambda: ask("apply", "-f", "-", stdin=ELSEWHERE, says="created"),
+            ),
+            (
+                "which its condition does not find",
+                lambda: ask(
+                    *("wait", "-n", "elsewhere", "virtualnetwork.network.azure.com/it"),
+                    "--for=jsonpath={.status.conditions[0].reason}=WaitingForOwner",
+                    "--timeout=60s",
+                ),
+            ),
+            (
+                "and asoctl explain does",
+                lambda: (
+                    trial.run(
+                        *(asoctl, "explain", "VirtualNetwork/it", "-n", "elsewhere"),
+                        more=kube,
+                        says="there is one in namespace 'default'",
+                    )
+                    and None
+                ),
+            ),
+            ("apply --prune", prune),
+            ("delete", lambda: ask("delete", bus, "--timeout=60s", says="deleted")),
+        ):
+            trial.step("kubectl", what, do)
+
+
+def deploy(trial: Trial) -> None:
+    """The commands of deploy/README.md, rehearsed on the API server for tests."""
+    program = shutil.which("kubectl")
+    if program is None:
+        trial.rows.append(("deploy", "all", "skipped: no kubectl", 0.0, 0.0))
+        return
+    kubeconfig = trial.folder / "rehearsal"
+    command = str(trial.clone / ".venv-run/bin/asoreconcile")
+    arguments = ("testserver", "kube", "--kubeconfig-out", str(kubeconfig))
+    kube = {"KUBECONFIG": str(kubeconfig)}
+    page = (trial.clone / "deploy/README.md").read_text()
+    section = page.partition("\n## Into a cluster\n")[2].partition("```\n")[2]
+    install = "\n".join(
+        line
+        for line in re.split(r"(?<![\\|])\n", section.partition("```")[0])
+        if not line.startswith(("docker build", "kubectl rollout status"))
+    ).replace("REGISTRY", "registry.example")
+    change = "kubectl set image -n azureserviceoperator-system"
+    change += " deploy/azureserviceoperator-controller-manager manager=registry.example"
+
+    def shell(script: str, *, says: str = "", code: int = 0) -> None:
+        line = f"set -euo pipefail; {script}"
+        trial.run("bash", "-c", line, more=kube, says=says, code=code)
+
+    with subprocess.Popen(
+        [command, *arguments], cwd=trial.clone, env=trial.environment
+    ) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while not kubeconfig.exists() and time.monotonic() < deadline:
+                time.sleep(0.1)
+            conflict = 'conflict with "kubectl-set"'
+            for what, do in (
+                ("the install of the page", lambda: shell(install)),
+                (
+                    "kubectl set image, to the same",
+                    lambda: shell(f"{change}/asoreconcile:0.1.0"),
+                ),
+                (
+                    "apply again: no fight",
+                    lambda: shell(install.partition("kubectl create")[0]),
+                ),
+                (
+                    "kubectl set image, to another",
+                    lambda: shell(f"{change}/mine:1", says="image updated"),
+                ),
+                (
+                    "apply again: says who changed it",
+                    lambda: shell(install, says=conflict, code=1),
+                ),
+                (
+                    "argocd.yaml by its command",
+                    lambda: shell(
+                        "kubectl create namespace argocd;"
+                        " kubectl apply --server-side -f deploy/argocd.yaml"
+                    ),
+                ),
+            ):
+                trial.step("deploy", what, do)
+        finally:
+            process.terminate()
+
+
+def ends(trial: Trial) -> None:
+    def left() -> None:
+        found = [p.name for p in (trial.folder / "tmp").glob("asoreconcile-*")]
+        if found:
+            raise TrialError(f"left behind: {found}")
+
+    def hang_up() -> None:
+        with sandbox(trial) as (process, _):
+            process.send_signal(signal.SIGHUP)
+            if process.wait(60):
+                raise TrialError(f"exit code {process.returncode}")
+        left()
+
+    def head() -> None:
+        script = "set -o pipefail; hack/sandbox | head -1"
+        trial.run("bash", "-c", script, says="export KUBECONFIG=")
+        left()
+
+    trial.step("ends", "the terminal is closed (SIGHUP)", hang_up)
+    trial.step("ends", "hack/sandbox | head -1", head)
+
+
+GROUPS = {f.__name__: f for f in (setup, wheel, manifests, kubectl, deploy, ends)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=textwrap.dedent(__doc__ or ""),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--python", default=shutil.which("python3") or "python3")
+    parser.add_argument("steps", nargs="*", choices=[*GROUPS, []], metavar="STEP")
+    given = parser.parse_args()
+    chosen = given.steps or list(GROUPS)
+    with tempfile.TemporaryDirectory(prefix="trial-") as name:
+        trial = Trial(Path(name), given.python)
+        subprocess.run(
+            ["git", "clone", "--quiet", str(ROOT), str(trial.clone)], check=True
+        )
+        if chosen != ["setup"] and "setup" not in chosen:
+            trial.run("hack/env", "run")
+        for group in chosen:
+            GROUPS[group](trial)
+        print(trial.table())
+    return int(any(row[2].startswith("FAILED") for row in trial.rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,349 @@
+"""Make deploy/rbac.yaml anew: what the operator may do, kind by kind.
+
+    hack/rbac [--check]
+
+The same rules, and those of the admission webhooks, go into the files of the Helm chart
+and the Kustomize base. With --check nothing is written; exit 1 if a file is not what it
+would be.
+"""
+
+import sys
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from asoreconcile.azure.catalogue.kinds import Kind
+from asoreconcile.azure.catalogue.reserved import SERVING_SECRET
+from asoreconcile.azure.catalogue.webhook_manifests import (
+    MUTATING_NAME,
+    VALIDATING_NAME,
+    webhook_configurations,
+)
+from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.controllers.catalogue import builtin
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMESPACE = "azureserviceoperator-system"
+LEASE = "controllers-leader-election-azinfra-generated"
+DEPLOY = ROOT / "deploy"
+CHART_RULES = DEPLOY / "helm" / "asoreconcile" / "files" / "rules"
+KUSTOMIZE = DEPLOY / "kustomize"
+# Places of the objects of operator.yaml and rbac.yaml for Kustomize: some belong to every
+# operator, some to the cluster, some only to operators with webhooks.
+PLACES = {
+    "ClusterRoleBinding/azureserviceoperator-manager-rolebinding": "every-namespace",
+    "ClusterRoleBinding/azureserviceoperator-crd-manager-rolebinding": "webhooks",
+    "ClusterRole/azureserviceoperator-metrics-auth-role": "cluster",
+    "ClusterRole/azureserviceoperator-manager-role": "cluster",
+    "ClusterRole/azureserviceoperator-cluster-reader-role": "cluster",
+    "ClusterRole/azureserviceoperator-crd-manager-role": "cluster",
+    "Service/azureserviceoperator-webhook-service": "webhooks",
+}
+HEAD = """\
+# Made by hack/rbac: do not edit. The permissions that the manager uses, with the reason
+# beside each rule. It may delete nothing, and no rule has a wildcard.
+"""
+ASKED = """\
+# Made by hack/rbac: do not edit. With these webhooks wrong objects are refused when they
+# are written, and names are filled in. Apply them when the pods of operator.yaml are ready:
+# until the operator has written its caBundle here, writes of Azure kinds are refused.
+"""
+WIDTH = 84
+
+
+@dataclass(frozen=True)
+class Rule:
+    """why: for who reads the role. names: the only objects it is for."""
+
+    why: str
+    groups: list[str]
+    resources: list[str]
+    verbs: list[str]
+    names: list[str] = field(default_factory=list)
+
+    def text(self) -> str:
+        content = {"apiGroups": self.groups, "resources": self.resources}
+        if self.names:
+            content["resourceNames"] = self.names
+        content["verbs"] = self.verbs
+        return comment(self.why) + yaml.safe_dump([content], sort_keys=False)
+
+
+@dataclass(frozen=True)
+class Role:
+    """why: what it is for, and who is to be bound to it."""
+
+    why: str
+    kind: str
+    name: str
+    rules: list[Rule]
+    namespace: str = ""
+
+    def text(self) -> str:
+        meta: dict[str, object] = {"name": self.name}
+        if self.namespace:
+            meta["namespace"] = self.namespace
+        meta["labels"] = {"app.kubernetes.io/name": "asoreconcile"}
+        head = {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": self.kind,
+            "metadata": meta,
+        }
+        rules = "".join(rule.text() for rule in self.rules)
+        return (
+            f"{comment(self.why)}{yaml.safe_dump(head, sort_keys=False)}rules:\n{rules}"
+        )
+
+
+def comment(text: str) -> str:
+    lines = textwrap.wrap(text, WIDTH, break_long_words=False)
+    return "".join(f"# {line}\n" for line in lines)
+
+
+def objects() -> Iterator[Rule]:
+    """What is done within namespaces."""
+    yield Rule(
+        "A value is read when an object names it. The watch asks for metadata only, but "
+        "RBAC cannot enforce that: the role allows reading all Secrets of a namespace in "
+        "which it is bound. If that is too much, bind it by RoleBindings in the "
+        "namespaces of AZURE_TARGET_NAMESPACES. Exports are created and patched.",
+        [""],
+        ["secrets", "configmaps"],
+        ["get", "list", "watch", "create", "patch"],
+    )
+    yield Rule(
+        "Events about an object are written in its namespace; a repeated event is "
+        "counted.",
+        [""],
+        ["events"],
+        ["create", "patch"],
+    )
+    plurals = defaultdict(list)
+    for kind in run_kinds():
+        plurals[kind.group].append(kind.plural)
+    for group, names in sorted(plurals.items()):
+        yield Rule(
+            f"The objects of {group} are watched, read again before a PUT, and patched: "
+            "finalizer, annotations and owner references. Users create and delete them.",
+            [group],
+            sorted(names),
+            ["get", "list", "watch", "patch"],
+        )
+        yield Rule(
+            "Their conditions, and the status that Azure reports.",
+            [group],
+            [f"{name}/status" for name in sorted(names)],
+            ["patch"],
+        )
+
+
+def cluster() -> Iterator[Rule]:
+    """What has no namespace and is only followed."""
+    yield Rule(
+        "Annotations of a Namespace apply to its objects: policy and sync mode.",
+        [""],
+        ["namespaces"],
+        ["list", "watch"],
+    )
+    yield Rule(
+        "A kind starts and stops when its CRD is added and removed; metadata only.",
+        ["apiextensions.k8s.io"],
+        ["customresourcedefinitions"],
+        ["list", "watch"],
+    )
+
+
+def election() -> Iterator[Rule]:
+    yield Rule(
+        "The lease is made once; Kubernetes cannot restrict `create` to a name.",
+        ["coordination.k8s.io"],
+        ["leases"],
+        ["create"],
+    )
+    yield Rule(
+        "It is acquired, renewed and released; standbys watch it.",
+        ["coordination.k8s.io"],
+        ["leases"],
+        ["get", "list", "watch", "update"],
+        [LEASE],
+    )
+
+
+def definitions() -> Iterator[Rule]:
+    names = [f"{k.plural}.{k.group}" for k in run_kinds()]
+    yield Rule(
+        "--crd-pattern installs missing CRDs; `create` cannot be restricted to a name.",
+        ["apiextensions.k8s.io"],
+        ["customresourcedefinitions"],
+        ["create"],
+    )
+    yield Rule(
+        "--crd-pattern updates the CRDs of these kinds, and the operator writes the "
+        "caBundle of its webhooks into them. No other CRD is touched.",
+        ["apiextensions.k8s.io"],
+        ["customresourcedefinitions"],
+        ["get", "patch"],
+        sorted(names),
+    )
+    yield Rule(
+        "Versions in which no object is stored any more are removed from their status.",
+        ["apiextensions.k8s.io"],
+        ["customresourcedefinitions/status"],
+        ["patch"],
+        sorted(names),
+    )
+    plurals = defaultdict(list)
+    for kind in run_kinds():
+        plurals[kind.group].append(kind.plural)
+    for group, names in sorted(plurals.items()):
+        yield Rule(
+            f"Before that, each object of {group} is written once, unchanged.",
+            [group],
+            sorted(names),
+            ["list", "patch"],
+        )
+    yield Rule(
+        "The caBundle is also written into the webhook configurations that `asoreconcile "
+        "kinds webhooks` prints.",
+        ["admissionregistration.k8s.io"],
+        ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
+        ["get", "patch"],
+        [MUTATING_NAME, VALIDATING_NAME],
+    )
+
+
+def certificate() -> Iterator[Rule]:
+    yield Rule(
+        "The webhooks' certificate is stored in a Secret, which is made once.",
+        [""],
+        ["secrets"],
+        ["create"],
+    )
+    yield Rule(
+        "It is shared by all replicas, and renewed.",
+        [""],
+        ["secrets"],
+        ["get", "patch"],
+        [SERVING_SECRET],
+    )
+
+
+def roles() -> Iterator[Role]:
+    prefix = "azureserviceoperator"
+    yield Role(
+        "For the reconciled objects. operator.yaml binds it to the whole cluster, "
+        "tenant.yaml to single namespaces.",
+        "ClusterRole",
+        f"{prefix}-manager-role",
+        list(objects()),
+    )
+    yield Role(
+        "For objects without a namespace. It shows no content of any namespace.",
+        "ClusterRole",
+        f"{prefix}-cluster-reader-role",
+        list(cluster()),
+    )
+    yield Role(
+        "For --enable-leader-election, in the operator's own namespace.",
+        "Role",
+        f"{prefix}-leader-election-role",
+        list(election()),
+        NAMESPACE,
+    )
+    yield Role(
+        "Only needed for --crd-pattern, and for webhooks whose certificate the operator "
+        "makes: otherwise the manager never writes a CRD.",
+        "ClusterRole",
+        f"{prefix}-crd-manager-role",
+        list(definitions()),
+    )
+
+
+def admission() -> str:
+    """What the admission webhooks are asked about: a list of rules, as YAML."""
+    client = WebhookClient(namespace=NAMESPACE, name="any")
+    mutating, validating = webhook_configurations(run_kinds(), client)
+    (rules,) = {
+        yaml.safe_dump(hook["rules"], sort_keys=False)
+        for configuration in (mutating, validating)
+        for hook in configuration["webhooks"]
+    }
+    return rules
+
+
+def configurations() -> str:
+    """What has the API server ask the webhooks, before operator.yaml's Service."""
+    client = WebhookClient(
+        namespace=NAMESPACE, name="azureserviceoperator-webhook-service"
+    )
+    return yaml.safe_dump_all(
+        webhook_configurations(run_kinds(), client), sort_keys=False
+    )
+
+
+def kustomize(rbac: str) -> Iterator[tuple[Path, str]]:
+    """The manifests by where Kustomize needs them; their text is as it is.
+
+    Kustomize reads no file outside the folder that names it: copies it must be.
+    """
+    manifests = [rbac.removeprefix(HEAD), (DEPLOY / "operator.yaml").read_text()]
+    placed: defaultdict[str, list[str]] = defaultdict(list)
+    for text in "---\n".join(manifests).split("---\n"):
+        one = yaml.safe_load(text)
+        name = f"{one['kind']}/{one['metadata']['name']}"
+        placed[PLACES.get(name, "base")].append(text)
+    certificate_role = Role(
+        "For the webhooks' certificate, in the operator's own namespace.",
+        "Role",
+        "azureserviceoperator-webhook-certificate-role",
+        list(certificate()),
+        NAMESPACE,
+    )
+    placed["webhooks"] += [certificate_role.text(), configurations()]
+    for place, texts in placed.items():
+        head = "# Made by hack/rbac of what is in deploy/: do not edit.\n"
+        yield KUSTOMIZE / place / "generated.yaml", head + "---\n".join(texts)
+
+
+def run_kinds() -> list[Kind]:
+    return list(builtin().kinds())
+
+
+def files() -> Iterator[tuple[Path, str]]:
+    """Each file with the text it is to have."""
+    made = list(roles())
+    rbac = HEAD + "---\n".join(role.text() for role in made)
+    yield DEPLOY / "rbac.yaml", rbac
+    yield DEPLOY / "webhooks.yaml", ASKED + configurations()
+    yield from kustomize(rbac)
+    for role in made:
+        name = role.name.removeprefix("azureserviceoperator-")
+        text = HEAD + "".join(rule.text() for rule in role.rules)
+        yield CHART_RULES / f"{name}.yaml", text
+    text = HEAD + "".join(rule.text() for rule in certificate())
+    yield CHART_RULES / "webhook-certificate-role.yaml", text
+    head = "# Made by hack/rbac: do not edit. What the admission webhooks are asked about.\n"
+    yield CHART_RULES / "admission.yaml", head + admission()
+
+
+def main() -> int:
+    stale = 0
+    for target, text in files():
+        if target.exists() and target.read_text() == text:
+            print(f"{target}: as it should be")
+        elif "--check" in sys.argv[1:]:
+            print(f"{target}: stale: run hack/rbac")
+            stale = 1
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text)
+            print(f"{target}: made")
+    return stale
+
+
+if __name__ == "__main__":
+    sys.exit(main())
