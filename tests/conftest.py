@@ -65,6 +65,8 @@ def pytest_configure(config):
         # Once: the processes of pytest-xdist get the options as they are now.
         options.slow_machine = str(random.randrange(10**6))
     options.timeout = options.timeout or _SLOW_TIMEOUT_SECONDS
+    # For the managers that tests start.
+    os.environ["ASORECONCILE_SLOW_MACHINE"] = options.slow_machine
     import delays
 
     config.stash[_SLOW] = delays.slow_machine(options.slow_machine)

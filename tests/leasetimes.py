@@ -1,8 +1,8 @@
 """Times of a lease that this machine can keep while it is as busy as it is now.
 
-A lease of two seconds is soon over, which is what a test waits for; on a machine with a
-load of 40 it is over before a renewal has had its turn. So it is measured first how
-long a known piece of work takes, and all times and bounds are multiples of that.
+A lease of two seconds is soon over, so that a test need not wait long; on a machine with
+a load of 40 it is over before a renewal has had its turn. So the time of a known piece
+of work is measured first, and all times and bounds are multiples of that.
 """
 
 import subprocess
@@ -35,5 +35,5 @@ def election_flags(timing):
 
 
 def at_once(timing):
-    """What takes no lease's time is over after so many seconds, however busy it is."""
+    """Return the seconds in which work that waits for no lease ends, even if it is busy."""
     return 10 + 5 * timing.lease_seconds

@@ -8,8 +8,8 @@ takes. Then each mutant is tried in a copy of the checkout by the tests that rea
 place, the cheap ones first, until one fails. Survivors are named; the exit code is 1 if
 fewer than --least percent were noticed.
 
-Only code in functions is changed: what runs at import time is reached by no test in
-particular. A mutant that hangs counts as noticed.
+Only code in functions is changed: no test in particular reaches code that runs at
+import time. A mutant that hangs counts as noticed.
 """
 
 import argparse
@@ -41,7 +41,7 @@ FOLDERS = (
 TESTS = ("tests/unit", "tests/race", "tests/wire", "tests/contract", "tests/acceptance")
 _NOT_COPIED = (".git", ".venv*", "__pycache__", ".*_cache", "dist", "node_modules")
 _PER_FILE = 3
-# The tests of one mutant, by what they took before: a busy place is reached by thousands.
+# Limits of the tests of one mutant: thousands of tests may reach its place.
 _TESTS_SECONDS = 60.0
 _MOST_TESTS = 200
 _HANGS_SECONDS = 300.0
@@ -88,7 +88,7 @@ class Mutant:
 
 
 def mutants_of(path, source):
-    """All mutants of a file. path: as they are to name it."""
+    """Yield all mutants of a file. path: the name of the file in each mutant."""
     begins = [0, *itertools.accumulate(map(len, source.encode().splitlines(True)))]
 
     def mutant(node, after):
@@ -211,7 +211,7 @@ class Copy:
     def pytest(self, *arguments, seconds=None):
         """The exit code; None if the time was over."""
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-        # The copy before what is installed; this file is a plugin.
+        # The copy comes before the installed package; this file is a plugin.
         paths = os.pathsep.join((str(self.root), str(Path(__file__).parent)))
         environment = {**os.environ, "PYTHONPATH": paths}
         data = ROOT.parent / "shared" / "data"
@@ -293,7 +293,7 @@ def _overlap(one, other):
 
 
 def is_noticed(copy, mutant, tests, seconds):
-    """Whether a test fails on a mutant."""
+    """Return whether a test fails on a mutant."""
     chosen, spent = [], 0.0
     for test in tests[:_MOST_TESTS]:
         if chosen and spent + seconds[test] > _TESTS_SECONDS:

@@ -35,6 +35,7 @@ from asoreconcile.testing.kube import KubeServer
 from asoreconcile.testing.ports import free_port  # noqa: F401 - with the rest of what managers need
 
 SAMPLES = Path(__file__).resolve().parent.parent / "deploy" / "samples"
+_DELAYS = {"ASORECONCILE_DELAYS", "ASORECONCILE_SLOW_MACHINE"}
 DELAYED = str(Path(__file__).resolve().parent / "delayed")
 WAIT_SECONDS = 60.0
 NAMESPACE = "azureserviceoperator-system"
@@ -87,7 +88,8 @@ class Operation:
 
     def environment(self):
         """What a manager is told of the two servers, and of delays."""
-        delayed = {"PYTHONPATH": DELAYED} if "ASORECONCILE_DELAYS" in os.environ else {}
+        is_delayed = _DELAYS & os.environ.keys()
+        delayed = {"PYTHONPATH": DELAYED} if is_delayed else {}
         return {
             **delayed,
             **self.azure.settings(),

@@ -11,7 +11,7 @@ import os
 import socket
 
 _FIRST, _COUNT = 10_000, 20_000  # Linux chooses from 32768 on, other systems from 49152
-# Far enough for what one run of tests asks for.
+# More than the ports of one run of tests.
 _APART = 131
 _numbers = itertools.count(os.getpid() * _APART)
 

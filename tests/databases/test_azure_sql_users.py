@@ -9,7 +9,7 @@ import pytest
 import servers
 import yaml
 from click.testing import CliRunner
-from conftest import DatabaseWorld
+from databaseworlds import DatabaseWorld
 from tds_double import TdsDouble
 
 from asoreconcile.azure.cmd.asoctl import main

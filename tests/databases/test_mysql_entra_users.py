@@ -6,7 +6,7 @@ Only Azure has such users: the server here is a double (`mysql_double`).
 import ssl
 
 import pytest
-from conftest import MySqlWorld, _prepared
+from databaseworlds import MySqlWorld, prepared
 from mysql_double import MySqlDouble
 
 from asoreconcile.azure.sql_users.kinds import entra_scope, mysql_users
@@ -33,7 +33,7 @@ def world(tmp_path):
                 trust=lambda: ssl.create_default_context(cadata=authority.pem.decode()),
                 scope_of=lambda _: SCOPE,
             )
-            with _prepared(world, users) as ready:
+            with prepared(world, users) as ready:
                 yield ready
 
 

@@ -10,4 +10,8 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 import delays
 
-delays.install(os.environ["ASORECONCILE_DELAYS"])
+if seed := os.environ.get("ASORECONCILE_SLOW_MACHINE"):
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    delays.slow_machine(seed).begin(test)
+else:
+    delays.install(os.environ["ASORECONCILE_DELAYS"])

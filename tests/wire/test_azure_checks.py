@@ -173,7 +173,7 @@ def test_d15_checks_come_before_exports_and_success_after_them(made, checks):
 
 
 def test_a_check_may_mend_the_status_and_success_writes_notes(made, checks):
-    """What it says wins over what Azure sent."""
+    """The check wins over Azure's response."""
     world, network = made("post", "success")
     network["spec"]["tags"] = {"seen": "no"}
     world.apply(network)
