@@ -19,6 +19,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
+from docs_diagrams import drawn
+
 ROOT = Path(__file__).resolve().parent.parent
 HOME = PurePosixPath("asoreconcile/docs")
 # Where a page of the repository is in the site. Those of HOME go to its top.
@@ -198,7 +200,7 @@ def stage(folder: Path) -> None:
             title = PurePosixPath(source).name
             text = f"# {title}\n\n`{source}`\n\n````python\n{text}````\n"
         else:
-            text = rewritten(text, source, places)
+            text = drawn(rewritten(text, source, places))
         target.write_text(text)
     for path in (ROOT / HOME / "theme").iterdir():
         target = folder / "theme" / path.name
