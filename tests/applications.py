@@ -1,4 +1,4 @@
-"""Applications of one's own in this process, started and always stopped."""
+"""Applications of a test in this process, which are always stopped."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ from asoreconcile.runtime.reconciler import Result
 
 
 class Noting:
-    """A reconciler that notes the keys it is called with."""
+    """A reconciler that records the keys with which it is called."""
 
     def __init__(self):
         self.keys = Queue()
@@ -20,7 +20,7 @@ class Noting:
 
 
 class Applications:
-    """Of one cluster. End with `close`."""
+    """The applications of a test on one cluster. End with `close`."""
 
     def __init__(self, kubeconfig):
         self._kubeconfig = kubeconfig
@@ -32,7 +32,7 @@ class Applications:
         return app
 
     def start(self, app):
-        """Run it on a thread; a queue of its exit code."""
+        """Run an application on a thread; return a queue that gets its exit code."""
         codes = Queue()
         thread = threading.Thread(target=lambda: codes.put(app.run(signals=False)))
         thread.start()

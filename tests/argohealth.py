@@ -9,7 +9,7 @@ _FILE = Path(__file__).parent.parent / "deploy" / "argocd.yaml"
 
 
 def argo_health(obj):
-    """(status, message) of an object; skips the test where no Lua is installed."""
+    """Return (status, message) of an object. Skips the test if Lua is not installed."""
     lupa = pytest.importorskip("lupa.lua51", reason="no Lua: pip install lupa")
     lua = lupa.LuaRuntime()
     run = lua.eval(

@@ -1,4 +1,4 @@
-"""Answers of ARM for tables: a status, a body, and headers by short names."""
+"""Answers of ARM for test tables: a status, a body, and headers by short names."""
 
 import orjson
 

@@ -1,7 +1,7 @@
-"""CRDs as Azure Service Operator leaves them in a cluster (facts: operations 2 and 3).
+"""CRDs as Azure Service Operator leaves them in a cluster.
 
-Each version stands beside its stored form, all are served, descriptions are in, and the
-webhook of its Service converts.
+Each version has a stored form, all versions are served, descriptions are included, and
+the webhook of the operator's Service converts.
 """
 
 from asoreconcile.azure.catalogue.crd import crd
@@ -15,7 +15,7 @@ AUTHORITY = "azureserviceoperator-system/azureserviceoperator-serving-cert"
 
 
 def aso_crd(kind, versions=(), *, build="v2.20.0", client=SERVICE):
-    """A kind's CRD of an ASO release that knows these versions; default all."""
+    """Return a kind's CRD of an ASO release with these versions, by default all."""
     versions = list(versions) or list(kind.versions)
     released = [v for v in versions if "preview" not in v]
     document = crd(
@@ -41,10 +41,10 @@ def aso_crd(kind, versions=(), *, build="v2.20.0", client=SERVICE):
 
 
 def described(schema):
-    """A copy in which each part of a schema has a description."""
+    """Return a copy in which each part of a schema has a description."""
     if isinstance(schema, dict):
         copied = {
-            # Nothing may be said of an object's metadata.
+            # The API allows no schema for an object's metadata.
             key: value if key == "metadata" else described(value)
             for key, value in schema.items()
         }

@@ -1,4 +1,4 @@
-"""What Azure Service Operator leaves behind, made by hand: tokens, marks, stored forms."""
+"""The traces of Azure Service Operator, made by hand: tokens, marks, stored forms."""
 
 import json
 
@@ -16,7 +16,7 @@ LONG_AGO = "2025-01-01T00:00:00Z"
 
 
 def ask(azure, arm_id, method, *, api_version, **body):
-    """Write to Azure; the token of the operation as ASO keeps it, None without one."""
+    """Write to Azure; return the operation's token as ASO stores it, or None."""
     with azure.session() as session:
         options = {"json": body} if body else {}
         answer = session.request(method, arm_id, api_version=api_version, **options)
@@ -60,7 +60,9 @@ def condition(status, reason, severity=""):
 
 
 def owner_reference(owner):
-    """To a resource group, as ASO writes it: by its stored form."""
+    """Return an owner reference to a resource group, as ASO writes it: in the stored
+    form.
+    """
     return {
         "apiVersion": "resources.azure.com/v1api20200601storage",
         "kind": "ResourceGroup",
@@ -70,7 +72,10 @@ def owner_reference(owner):
 
 
 def claim(arm_id, operator, owner=None):
-    """The metadata of an object that ASO has claimed. owner: its resource group."""
+    """Return the metadata of an object that ASO has claimed.
+
+    owner: resource group of the object.
+    """
     meta = {
         "annotations": {
             OPERATOR_NAMESPACE: operator,

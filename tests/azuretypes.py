@@ -1,6 +1,6 @@
-"""Azure's own types, as far as tests need them: what a PUT of a resource may write.
+"""Azure's own types, as far as tests need them: the fields that a PUT may write.
 
-Read from `bicep-types-az.tar.xz` of the recorded data.
+They are read from `bicep-types-az.tar.xz` of the recorded data.
 """
 
 import json
@@ -13,8 +13,11 @@ READ_ONLY = 2
 
 @attrs.frozen
 class AzureType:
-    """members: name in lower case -> flags and type. other: of names that it does not
-    say. element: of a list.
+    """A type of Azure.
+
+    members: flags and type, by name in lower case.
+    other: type of members that are not named.
+    element: type of a list's items.
     """
 
     members: dict = attrs.field(factory=dict)
@@ -27,7 +30,9 @@ ANYTHING = AzureType()
 
 
 def read(path, wanted):
-    """(type in lower case, api-version) -> AzureType, of those that are there."""
+    """Return the existing types among those wanted, by (type in lower case,
+    api-version).
+    """
     spaces = {type_.partition("/")[0] for type_, _ in wanted}
     versions = {version for _, version in wanted}
     found = {}

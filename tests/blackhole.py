@@ -1,4 +1,4 @@
-"""A TCP proxy that falls silent: connections stay up, and nothing comes through."""
+"""A TCP proxy that falls silent: connections stay open, but no data passes."""
 
 import socket
 import threading
@@ -6,7 +6,7 @@ from contextlib import suppress
 
 
 class Blackhole:
-    """Forwards to a port of this machine, until told not to. A context manager."""
+    """A proxy to a port of this machine. Use as a context manager."""
 
     def __init__(self, port):
         self._target = ("127.0.0.1", port)
@@ -19,15 +19,16 @@ class Blackhole:
         self.accepted = 0
 
     def swallow(self, *, new=False):
-        """Nothing of the connections that are open goes through any more. new: nor of
-        those to come, until `heal`.
+        """Stop all data of the open connections.
+
+        new: if true, also that of new connections, until `heal`.
         """
         with self._lock:
             self._silent.update(self._open)
             self._swallows_new = new
 
     def heal(self):
-        """New connections go through; those that were swallowed stay so."""
+        """Let data of new connections pass. Those that were silenced stay silent."""
         with self._lock:
             self._swallows_new = False
 

@@ -1,7 +1,8 @@
-"""The API servers that whole operators are tested on: ours, and a real one.
+"""The API servers on which whole operators are tested: the embedded one, and a real
+one.
 
 KUBEBUILDER_ASSETS names a folder with kube-apiserver and etcd (`hack/envtest` makes
-one); tests that ask for the fixture `make_cluster` then run on both.
+one). Tests with the fixture `make_cluster` then run on both.
 """
 
 import os
@@ -22,10 +23,11 @@ TARGETS = ("embedded", _REAL) if HAS_REAL else ("embedded",)
 
 
 class RealCluster:
-    """A kube-apiserver as `AzureOperator` takes one. Use as a context manager.
+    """A kube-apiserver with the interface of `KubeServer`. Use as a context manager.
 
-    Nothing collects garbage, and it keeps no journal and knows no faults. options: more
-    of kube-apiserver's.
+    There is no garbage collection, no journal, and there are no faults.
+
+    options: further options of kube-apiserver.
     """
 
     def __init__(self, *options):
@@ -47,13 +49,13 @@ class RealCluster:
         self._stack.__exit__(*exc)
 
     def release_all(self):
-        """There are no faults to let go of."""
+        """Do nothing, because there are no faults."""
 
     def write_kubeconfig(self, path, token=""):
         self._server.write_kubeconfig(path, token)
 
     def add_service_account(self, namespace, name):
-        """A service account's token, signed by the API server; the account is made."""
+        """Make a service account; return a token that the API server signed."""
         self._post("/api/v1/namespaces", {"metadata": {"name": namespace}})
         accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
         self._post(accounts, {"metadata": {"name": name}})
@@ -61,7 +63,7 @@ class RealCluster:
         return answer["status"]["token"]
 
     def _post(self, path, obj):
-        """The answer's object; of what is there already, the refusal."""
+        """Return the created object, or the refusal if the object exists."""
         context = create_default_context(cadata=self._server.authority_pem)
         headers = {"Authorization": f"Bearer {self._server.token}"}
         with urllib3.PoolManager(ssl_context=context, headers=headers) as pool:
@@ -71,8 +73,8 @@ class RealCluster:
 
 
 def cluster(target, **options):
-    """An API server that is not started yet.
+    """Return an API server that is not started yet.
 
-    options: of the embedded one; the real one has roles as it is.
+    options: options of the embedded server. The real one always has roles.
     """
     return KubeServer(**options) if target == "embedded" else RealCluster()

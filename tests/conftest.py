@@ -1,7 +1,7 @@
-"""Shared by all tests: the tests folder on the import path, and how examples are made.
+"""Setup of all tests: the import path of the tests folder, and hypothesis profiles.
 
-HYPOTHESIS_PROFILE=explore looks for new examples, many more of them; =sample for as many
-as there are always. ASORECONCILE_DELAYS=SEED and --slow-machine delay things (`delays`).
+HYPOTHESIS_PROFILE=explore searches for new examples, many more than usual; =sample for
+the usual number. ASORECONCILE_DELAYS=SEED and --slow-machine delay things (`delays`).
 Tests marked `long` run only if ASORECONCILE_LONG is set (`hack/ci long`).
 """
 
@@ -21,10 +21,11 @@ sys.path.append(str(Path(__file__).parents[1] / "hack"))
 
 import processstate
 
-# A package of its own, tested where it is installed (tests/acceptance).
+# This is a package of its own, tested after its installation (tests/acceptance).
 collect_ignore = ["examples/change_freeze"]
 
-# The same examples each time, and no verdict by the clock: a busy machine is no fault.
+# Examples are the same each time, and no test fails because of the time, because a busy
+# machine is not a fault.
 settings.register_profile(
     "replay",
     derandomize=True,
@@ -43,7 +44,8 @@ if "ASORECONCILE_DELAYS" in os.environ:
     delays.install(os.environ["ASORECONCILE_DELAYS"])
 
 
-# Over every bound of a test's own, so that it fails with its own words.
+# This is longer than every time limit of a single test, so that tests fail with their
+# own messages.
 _SLOW_TIMEOUT_SECONDS = 600
 _SLOW = pytest.StashKey()
 
@@ -62,7 +64,7 @@ def pytest_configure(config):
     if options.slow_machine is None:
         return
     if options.slow_machine == "new":
-        # Once: the processes of pytest-xdist get the options as they are now.
+        # This runs once: the processes of pytest-xdist get the options as they are now.
         options.slow_machine = str(random.randrange(10**6))
     options.timeout = options.timeout or _SLOW_TIMEOUT_SECONDS
     # For the managers that tests start.
@@ -92,7 +94,7 @@ def pytest_runtest_setup(item):
 
 @pytest.fixture(autouse=True)
 def _as_if_alone():
-    """No test sees what another has left behind in its process."""
+    """Restore the process's state after each test, so that tests are independent."""
     with processstate.kept():
         yield
-    forget_all()  # what one test calls a secret is another's plain text
+    forget_all()  # text that is a secret in one test is plain text in another

@@ -1,7 +1,8 @@
-"""Where the recorded data is: golden pairs, replay sets, recordings, the type index.
+"""The folder of recorded data: golden pairs, replay sets, recordings, the type index.
 
-It is never part of the project. `ASORECONCILE_DATA` names its folder, else a folder
-`shared/data` beside the checkout; tests over it skip, saying so, where it is absent.
+The data is not part of the project. `ASORECONCILE_DATA` names the folder; the default
+is `shared/data` next to the checkout. Tests that need missing data are skipped, and say
+so.
 """
 
 import os
@@ -13,7 +14,7 @@ _CHECKOUT = Path(__file__).resolve().parent.parent
 
 
 def data_folder(name: str) -> Path:
-    """The path of one recorded file or folder; skips the calling test without it."""
+    """Return the path of a recorded file or folder. Skips the test if it is missing."""
     base = os.environ.get("ASORECONCILE_DATA") or _CHECKOUT.parent / "shared" / "data"
     path = Path(base) / name
     if not path.exists():

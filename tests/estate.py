@@ -1,9 +1,8 @@
-"""A resource group and a server in it, in a cluster and in Azure, and what people do to
-them: the stage of one trial.
+"""The objects of one trial: a resource group and a server, in a cluster and in Azure.
 
-The server takes its password from a Secret and exports its host name to two objects.
-Each edition of a spec says its number in a tag, so that Azure can be asked which one
-it has.
+This module also makes the changes that people make. The server takes its password from
+a Secret and exports its host name to two objects. Each edition of a spec has its number
+in a tag, so that Azure's copy shows its edition.
 """
 
 import base64
@@ -40,16 +39,18 @@ _REMOVED = {
     "note-removed": (LATEST_RECONCILED_GENERATION,),
     "mark-removed": (OPERATOR_NAMESPACE,),
 }
-# What no operator is told of: it shows at the next sync.
+# The operator gets no event about these changes: the next sync finds them.
 UNSEEN = {"token-removed", "note-removed", "detached"}
 
 
 class Estate:
     """The two objects of a trial.
 
-    wanted: roles that the user wants there. exempt: roles whose resource may stay in
-    Azure, by what a person did; left_alone: those of which an event must say so. woken: roles that an operator was told of, to be
-    emptied by who runs it; reasons: how often.
+    wanted: roles of objects that the user wants.
+    exempt: roles whose resource may stay in Azure, because of a person's action.
+    left_alone: roles for which an event must say that the resource stays.
+    woken: roles that an event has reached; the caller empties this.
+    reasons: number of reasons for a reconcile, by role.
     """
 
     def __init__(self, world, name):
@@ -69,7 +70,7 @@ class Estate:
         self._passwords = 0
         self._editions = {}
 
-    # What people do.
+    # The actions of people.
 
     def apply(self, role):
         self._note_edition(self.world.apply(self.objs[role], marked=False))
@@ -105,7 +106,7 @@ class Estate:
         self.wake("server")
 
     def change(self, change, role):
-        """Do what `matrix.CHANGES` says to the object of a role."""
+        """Do the change of `matrix.CHANGES` to the object of a role."""
         match change:
             case "nothing":
                 return
@@ -129,14 +130,15 @@ class Estate:
             case _:
                 present = self.present(role)
                 if change == "id-removed" and present and is_deleting(present):
-                    self.exempt.add(role)  # R5.2: Azure is left alone, and that is said
+                    # R5.2: the resource stays in Azure, and an event says so
+                    self.exempt.add(role)
                     self.left_alone.add(role)
                 self._annotate(role, dict.fromkeys(_REMOVED[change]))
                 if change not in UNSEEN:
                     self.wake(role)
 
     def collect_garbage(self):
-        """Take away exports whose owner went, as Kubernetes does a little later."""
+        """Delete exports whose owner is gone, as Kubernetes does a little later."""
         server = self.present("server")
         uid = "" if server is None else uid_of(server)
         for resource in (SECRETS, CONFIG_MAPS):
@@ -150,12 +152,14 @@ class Estate:
                 self.wake("server")
 
     def wake(self, role):
-        """Something happened that an operator is told of, or its sync has come."""
+        """Record that an event reached the operator, or that a sync is due."""
         self.woken[role] = 0.0
         self.reasons[role] += 1
 
     def _recreate(self, role):
-        """By force: the object deleted, the finalizer taken off, applied again."""
+        """Recreate an object by force: delete it, remove the finalizer,
+        apply it again.
+        """
         wanted = role in self.wanted
         self.delete(role)
         self._strip(role)
@@ -168,7 +172,7 @@ class Estate:
         if present is None:
             return
         if is_deleting(present):
-            self.exempt.add(role)  # the object goes, and nobody asks Azure
+            self.exempt.add(role)  # the object is deleted without a request to Azure
         self._patch(present, {"finalizers": None})
         self.wake(role)
 
@@ -181,7 +185,7 @@ class Estate:
         resource = self.world.resource_for(present)
         self.world.client.patch(resource, key_of(present), {"metadata": meta})
 
-    # What there is.
+    # The state of the cluster and of Azure.
 
     @property
     def password(self):
@@ -194,7 +198,7 @@ class Estate:
         return self.world.read(self.objs[role])
 
     def is_calm(self, role):
-        """Whether the cluster shows nothing left to do."""
+        """Return whether the cluster shows that nothing is left to do."""
         present = self.present(role)
         if present is None:
             return True
@@ -215,21 +219,21 @@ class Estate:
         return f"{id_}/providers/Microsoft.DBforPostgreSQL/flexibleServers/{name}"
 
     def in_azure(self, role):
-        """The resource's body, or None."""
+        """Return the resource's body, or None."""
         return self.world.azure.resources().get(self.arm_id(role))
 
     def edition(self, role):
-        """The edition that the user wants."""
+        """Return the edition that the user wants."""
         return int(self.objs[role]["spec"]["tags"]["edition"])
 
     def edition_at(self, present, number):
-        """The edition that an object's spec was at a generation."""
+        """Return the edition of an object's spec at a generation."""
         uid = uid_of(present)
         known = {g: e for (of, g), e in self._editions.items() if of == uid}
         return max(edition for at, edition in known.items() if at <= number)
 
     def shown(self, role):
-        """What matters of an object, for a failure's text."""
+        """Return the parts of an object that matter for a failure's message."""
         present = self.present(role)
         if present is None:
             return f"{role}: gone"

@@ -33,7 +33,9 @@ RECORDINGS = "recordings-dev.tar.xz"
 
 @attrs.frozen
 class Pair:
-    """One file: what was applied, what its references resolve to, what was PUT."""
+    """One file: the applied object, the values of its references, and the
+    recorded PUT.
+    """
 
     name: str
     cr: JsonObject
@@ -57,9 +59,10 @@ def read_pairs(folder: Path) -> Iterator[Pair]:
 
 
 def recorded_answers(pairs: Iterable[Pair], recordings: Path) -> dict[str, JsonObject]:
-    """Pair name -> what Azure answered to the last GET before the recorded PUT.
+    """Return Azure's answers to the last GET before the recorded PUT, by pair name.
 
-    Only for pairs whose body holds children that Azure has and the spec does not.
+    They are only returned for pairs whose body has children that Azure has and the spec
+    lacks.
     """
     needed: dict[str, list[Pair]] = {}
     for pair in pairs:
@@ -81,10 +84,12 @@ def recorded_answers(pairs: Iterable[Pair], recordings: Path) -> dict[str, JsonO
 
 
 def request_of(pair: Pair, answer: JsonObject | None) -> RenderedRequest:
-    """What the project would send for a pair; answer: what Azure has, for children.
+    """Return the request that the project would send for a pair.
 
-    The spec is not validated: an API server has taken it, and dropped what it did not
-    know. Raises LookupNeededError for a pair that does not hold all there is to know.
+    answer: Azure's resource, for its children.
+
+    The spec is not validated, because an API server has accepted it and dropped unknown
+    fields. Raises LookupNeededError if a pair does not contain all values.
     """
     catalogue = builtin()
     version = catalogue.version(gvk_of(pair.cr))
@@ -102,7 +107,9 @@ def request_of(pair: Pair, answer: JsonObject | None) -> RenderedRequest:
 
 
 def differences(pair: Pair, request: RenderedRequest) -> list[str]:
-    """Where a request and the recorded PUT differ; [] when they are equal as JSON."""
+    """Return the differences between a request and the recorded PUT; [] if there are
+    none.
+    """
     found = []
     if request.path != pair.put["path"]:
         found.append(f"path: {request.path}, recorded {pair.put['path']}")
@@ -127,11 +134,11 @@ def _last_get(exchanges: list[JsonObject], path: str) -> JsonObject | None:
 
 
 class LookupNeededError(AsoreconcileError):
-    """The request depends on what Azure or the cluster would answer: no pair says it."""
+    """The request depends on values of Azure or the cluster that the pair lacks."""
 
 
 class _Nobody:
-    """Stands where the chain could ask Azure or the cluster: here it must not."""
+    """A stand-in for Azure and the cluster, which must not be called here."""
 
     def __getattr__(self, name: str) -> Any:
         raise LookupNeededError(f"needs a lookup ({name}) that the pair does not hold")

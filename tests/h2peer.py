@@ -1,7 +1,8 @@
-"""A server of HTTP/2 that does frame by frame what a test says.
+"""An HTTP/2 server that follows a test's script, frame by frame.
 
-Requests' headers are not decoded: streams are told apart by their order. Windows are
-kept to, so that a client that does not read is sent no more than it has asked for.
+Headers of requests are not decoded: streams are distinguished by their order. The
+server keeps to the windows, so a client that does not read gets no more than it has
+allowed.
 """
 
 import socket
@@ -22,14 +23,17 @@ _CONTINUATION = 9
 _END_STREAM, _ACK, _END_HEADERS = 1, 1, 4
 _MAX_STREAMS, _INITIAL_WINDOW = 3, 4
 _REFUSED = 7
-_STATUS_200 = b"\x88"  # the static table's
-_STATUS = b"\x08"  # of another one, in plain characters
-_PLAIN = b"\x00"  # a header, likewise
+_STATUS_200 = b"\x88"  # a header of the static table
+_STATUS = b"\x08"  # another status, in plain characters
+_PLAIN = b"\x00"  # another header, in plain characters
 _LARGEST_FRAME = 16_384
 
 
 class H2Stream:
-    """One request, and what is sent to it. window: bytes that it may be sent."""
+    """One request, and the frames sent for it.
+
+    window: number of bytes that it may be sent.
+    """
 
     def __init__(self, connection, number, window):
         self.connection, self.number, self.window = connection, number, window
@@ -39,7 +43,7 @@ class H2Stream:
         self.block(_STATUS_200 + b"".join(map(_header, headers)), end=end)
 
     def inform(self, status):
-        """An answer before the answer: 1xx."""
+        """Send an informational response: 1xx."""
         self.block(_STATUS + _text(b"%d" % status))
 
     def trail(self, *headers):
@@ -50,7 +54,7 @@ class H2Stream:
         self.connection.frame(_HEADERS, flags, self.number, fields)
 
     def long_answer(self, headers):
-        """One whose head takes many frames."""
+        """Send a response whose head has many frames."""
         fields = _STATUS_200 + b"".join(map(_header, headers))
         pieces = [
             fields[at : at + _LARGEST_FRAME]
@@ -67,7 +71,7 @@ class H2Stream:
         self.connection.frame(_RESET, 0, self.number, struct.pack("!I", code))
 
     def send(self, data):
-        """As much as its windows allow; how much."""
+        """Send as much as the windows allow; return the number of bytes."""
         return self.connection.data(self, data)
 
     def end(self):
@@ -138,11 +142,11 @@ class H2Connection:
             self.connection.sendall(head + body)
 
     def allow(self, streams):
-        """So many streams from now on."""
+        """Allow that many streams from now on."""
         self.frame(_SETTINGS, 0, 0, struct.pack("!HI", _MAX_STREAMS, streams))
 
     def go_away(self, last, code=0):
-        """No stream beyond the number `last` is served."""
+        """Serve no stream beyond the number `last`."""
         self.frame(_GOAWAY, 0, 0, struct.pack("!II", last, code))
 
     def cut(self):
@@ -150,7 +154,7 @@ class H2Connection:
             self.connection.shutdown(socket.SHUT_RDWR)
 
     def exactly(self, size):
-        """b"" when the client is gone."""
+        """Return exactly that many bytes, or b"" if the client is gone."""
         found = b""
         while len(found) < size:
             piece = self.connection.recv(size - len(found))
@@ -161,10 +165,13 @@ class H2Connection:
 
 
 class H2Peer:
-    """Takes each stream to `handle`, on its connection's thread."""
+    """A server that passes each stream to `handle`, on its connection's thread."""
 
     def __init__(self, certificate, handle, *, most=100):
-        """most: streams that a connection may have, by the server's own word."""
+        """Make a server.
+
+        most: number of streams that a connection may have, as announced to the client.
+        """
         self.handle, self.most = handle, most
         self.context = _context(certificate)
         self.context.set_alpn_protocols(["h2"])
@@ -202,7 +209,7 @@ class H2Peer:
                 finally:
                     served.ended.set()
         except OSError:
-            connection.close()  # the client went first
+            connection.close()  # the client closed first
 
     def opened(self, stream):
         with self.changed:
@@ -235,16 +242,16 @@ def _header(pair):
 
 
 def greet(stream):
-    """Answers a stream with b"first", and leaves it open."""
+    """Answer a stream with b"first", and leave it open."""
     stream.answer()
     assert stream.send(b"first") == 5
 
 
 @contextmanager
 def h2_serving(usual):
-    """Gives what makes (peer, loop): `make(handle=usual, *, loop={}, **of the peer)`.
+    """Yield a function that makes (peer, loop): `make(handle=usual, *, loop={}, ...)`.
 
-    loop: its options, of which each has a default.
+    loop: options of the loop, which all have a default. Further options are the peer's.
     """
     ending = []
 

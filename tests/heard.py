@@ -1,4 +1,4 @@
-"""A handler that remembers what an informer told it, for tests to wait on."""
+"""A handler that records an informer's events, for tests to wait for."""
 
 import threading
 
@@ -6,7 +6,7 @@ WAIT_SECONDS = 20.0
 
 
 class Heard:
-    """Events in the order they came. Made with an informer, it registers itself."""
+    """Events in order. It registers itself at the informer when it is made."""
 
     def __init__(self, informer=None, **options):
         self.events = []
@@ -22,14 +22,16 @@ class Heard:
             self.changed.notify_all()
 
     def until(self, done):
-        """Wait for `done(events)`; what it looks at may only change with an event."""
+        """Wait for `done(events)`, which may change only with an event."""
         with self.changed:
             assert self.changed.wait_for(lambda: done(self.events), WAIT_SECONDS), (
                 self.shown()
             )
 
     def until_named(self, name):
-        """Wait for an event of an object: the end of what a test has caused."""
+        """Wait for an event of an object, which ends the effects of a
+        test's actions.
+        """
         self.until(lambda events: any(one.key.name == name for one in events))
 
     def until_synced(self):
@@ -37,8 +39,8 @@ class Heard:
         self._until_informer(self.informer.has_synced)
 
     def until_healthy(self):
-        """Wait until the informer has synced and shows no trouble: it says so only
-        after its handlers were told.
+        """Wait until the informer has synced and is healthy, which comes after its
+        handlers.
         """
         informer = self.informer
         self._until_informer(

@@ -1,4 +1,4 @@
-"""What must hold in every trial, whatever goes wrong in it."""
+"""The invariants of every trial, whatever its faults are."""
 
 from collections import Counter
 
@@ -15,7 +15,7 @@ from asoreconcile.base.objects import annotations, finalizers, is_deleting, uid_
 
 
 class Invariants:
-    """Looks at each write before and after it, and at what it came to."""
+    """Checks of each write before and after it."""
 
     def __init__(self, estate: Estate) -> None:
         self._estate = estate
@@ -24,10 +24,10 @@ class Invariants:
         self._password = ""
 
     def around(self, name, effect, *, acting_on, seen):
-        """Make a write of a pass.
+        """Make a write of a reconcile, and check it.
 
-        acting_on: the object as the pass read it. seen: resources that the pass was
-        shown by Azure, by id in lower case.
+        acting_on: object as the reconcile read it.
+        seen: resources that Azure showed to the reconcile, by id in lower case.
         """
         what, _, role = name.partition(" ")
         if what == "delete":
@@ -52,7 +52,9 @@ class Invariants:
         self._password = properties.get("administratorLoginPassword", self._password)
 
     def at_rest(self):
-        """Everything wanted is there, in its last edition; nothing else is."""
+        """Check that every wanted object exists in its last edition, and
+        nothing else.
+        """
         estate = self._estate
         for role in estate.wanted:
             present, resource = estate.present(role), estate.in_azure(role)
@@ -67,8 +69,9 @@ class Invariants:
             assert self._password == estate.password, "the new password was not put"
 
     def at_the_end(self, *, managers):
-        """Nothing is left in Azure, and no more was asked of it than there were
-        reasons: each allows one PUT, the fault and what it made forgotten another two.
+        """Check that nothing is left in Azure, and that the requests had reasons.
+
+        Each reason allows one PUT; the fault and the lost memory allow two more.
         """
         estate = self._estate
         left = {role for role in ROLES if estate.in_azure(role) is not None}
@@ -91,11 +94,12 @@ class Invariants:
         assert claimed, "a PUT before the claim is stored"
         present = self._estate.present(role)
         if present is None or uid_of(present) != uid:
-            # It went by force, or by the other process, with the PUT on its way.
+            # The object was removed by force, or by the other process, while the PUT
+            # was sent.
             self._estate.exempt.add(role)
 
     def _status_is_true(self, role, written, seen):
-        """A condition claims what the pass was shown, and no more."""
+        """Check that a condition claims only what Azure showed to the reconcile."""
         ready = find_ready(written["status"]["conditions"])
         if ready["reason"] == "Deleting":
             assert is_deleting(written), "Deleting what stays"

@@ -1,4 +1,4 @@
-"""Keys and self-signed certificates, in the forms a service principal's come in."""
+"""Keys and self-signed certificates, in the forms used for service principals."""
 
 import base64
 import datetime as dt
@@ -65,9 +65,9 @@ def key12(password=""):
 
 
 def identity_file(tenant, client, authority, **changes):
-    """What the managed identity data plane says of a user-assigned identity, as JSON.
+    """Return the managed identity data plane's JSON for a user-assigned identity.
 
-    changes: members to change; None leaves one out.
+    changes: members to change; if None, the member is left out.
     """
     document = {
         "client_id": client,
@@ -89,10 +89,11 @@ def identity_file(tenant, client, authority, **changes):
 
 
 def authority_without_key_identifiers(host):
-    """A hand-made authority, and a server's pair of it: (authority, chain, key) PEM.
+    """Return a hand-made authority, and a server's chain and key: (authority, chain,
+    key).
 
-    As `openssl req -x509` made them, and as EKS has them: no identifier says which key
-    has signed.
+    All are PEM. As with `openssl req -x509` and in EKS, no identifier names the key
+    that signed.
     """
     root, server = ec.generate_private_key(P256), ec.generate_private_key(P256)
     now = dt.datetime.now(dt.UTC)

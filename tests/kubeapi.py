@@ -1,7 +1,6 @@
 """The embedded API server in this process, and plain requests to it, for wire tests.
 
-The client is the contract suite's: what a test says of this server could be asked of
-another.
+The client is that of the contract tests, so the same requests work with other servers.
 """
 
 import sys
@@ -19,11 +18,11 @@ __all__ = ["Server", "client_of", "kube_server", "widgets_crd"]
 
 @contextmanager
 def kube_server(**options):
-    """A running server and its administrator's client."""
+    """Yield a running server and its administrator's client."""
     with KubeServer(**options) as kube, client_of(kube) as client:
         yield kube, client
 
 
 def client_of(kube, token=""):
-    """A client of a user, the administrator by default; close it."""
+    """Return a user's client, by default the administrator's. The caller closes it."""
     return Server(kube.url, token or kube.token, kube.ca_pem.decode())

@@ -1,7 +1,7 @@
-"""Requests that nobody should send, made from a seed, for the API server to survive.
+"""Broken requests from a seed, which the API server must survive.
 
-Each is a method, a path, a query, headers and a body, taken from what is right and then
-broken: at the level of HTTP, of JSON, and of Kubernetes' own rules.
+Each has a method, a path, a query, headers and a body. They begin as valid requests and
+are then broken in HTTP, in JSON, and in Kubernetes' own rules.
 """
 
 import json
@@ -116,7 +116,10 @@ _SUBRESOURCES = ("", "", "", "/status", "/scale", "/finalize", "/nothing", "/a/b
 
 @attrs.frozen
 class Attempt:
-    """One request. path: with its query, as it goes over the wire."""
+    """One request.
+
+    path: with its query, in the form for the wire.
+    """
 
     method: str
     path: str
@@ -129,7 +132,7 @@ class Attempt:
 
 
 def attempt(seed):
-    """The request of a seed."""
+    """Return the request of a seed."""
     chance = random.Random(seed)
     path = _path(chance)
     query = {
@@ -148,7 +151,7 @@ def attempt(seed):
 
 
 def send(client, one):
-    """A contract client's raw answer to an attempt."""
+    """Return a contract client's raw answer to a request."""
     headers = {"Authorization": f"Bearer {client.token}", **one.headers}
     if not headers.get("Content-Type", "x"):
         del headers["Content-Type"]
@@ -191,7 +194,7 @@ def _body(chance, path, sort):
 
 
 def _object(chance, path):
-    """Something near to what belongs there."""
+    """Return an object that is nearly valid at a path."""
     name = chance.choice(("a", "b", "a", "b", "default"))
     made = {"metadata": {"name": name, "labels": {"a": "b"}}}
     if "widgets" in path:
@@ -280,7 +283,7 @@ def _webhook():
 
 
 def _break(chance, document):
-    """Change, drop, or double something somewhere inside."""
+    """Change, remove or duplicate a random part."""
     places = list(_places(document))
     if not places:
         return
@@ -302,12 +305,12 @@ def _break(chance, document):
 
 
 def _copied(value):
-    """Numbers that no 64 bits hold are kept too, so not by way of orjson."""
+    """Return a copy. Numbers beyond 64 bits are kept, so orjson is not used."""
     return json.loads(json.dumps(value))
 
 
 def _places(document):
-    """Every (dict or list, key) that holds something."""
+    """Return every (dict or list, key) that holds a value."""
     waiting = [document]
     while waiting:
         holder = waiting.pop()

@@ -1,4 +1,4 @@
-"""A reader of a loop's stream, for tests that wait for what comes."""
+"""A reader of a loop's stream, for tests that wait for data."""
 
 import threading
 
@@ -10,7 +10,7 @@ LIMITS = StreamLimits(connect=10, head=20, silence=60)
 
 
 class Reader:
-    """A stream, and what its reader sees of it; waits for news, within a limit."""
+    """A stream, and the data that its reader got. Waits have a time limit."""
 
     def __init__(self, loop, target="/x", limits=LIMITS):
         self.news = threading.Event()
@@ -28,7 +28,7 @@ class Reader:
         self.news.clear()
 
     def read(self):
-        """What comes next, joined; None at the end."""
+        """Return the next data, joined; None at the end."""
         if self.pieces is None:
             self.pieces = self.stream.pieces()
         for pieces in self.pieces:

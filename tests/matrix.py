@@ -1,8 +1,7 @@
-"""The crash and race matrix as a table: where a process is struck, how, and what else
-happens there.
+"""The crash and race matrix as a table: the write with a fault, its kind, and changes.
 
-A cell is one lifecycle (`trial.Trial`) in which one write goes wrong. Cells are named,
-so that one that fails is run again by its name:
+A cell is one lifecycle (`trial.Trial`) in which one write fails. Cells have names, so
+that a failed cell can be run again by its name:
 
     hack/matrix 05-put-server/lost/edited/1
 """
@@ -13,7 +12,8 @@ from itertools import product
 
 import attrs
 
-# Every write of a lifecycle in its order, as `taps` names them. A test compares.
+# Every write of a lifecycle in its order, with the names of `taps`. A test compares
+# them.
 WRITES = (
     "claim group",
     "mark server",
@@ -43,11 +43,11 @@ WRITES = (
 )
 
 FAULTS = (
-    "race",  # the change lands before the write; nothing breaks
-    "late",  # the change lands after the write; nothing breaks
+    "race",  # the change comes before the write; there is no fault
+    "late",  # the change comes after the write; there is no fault
     "unsent",  # the process ends before the write
-    "unrecorded",  # the process ends after it, the answer unseen
-    "lost",  # the write happens, the answer is lost, the process goes on
+    "unrecorded",  # the process ends after it, without seeing the answer
+    "lost",  # the write happens, the answer is lost, the process continues
 )
 
 CHANGES = (
@@ -69,10 +69,11 @@ _ONLY_SERVER = {"rotated", "owner-recreated"}
 
 @attrs.frozen
 class Cell:
-    """One lifecycle to live through.
+    """One lifecycle.
 
-    write: index in WRITES. managers: 2 has another process make a pass at the moment of
-    the fault, and then every other pass.
+    write: index in WRITES.
+    managers: if 2, another process reconciles at the moment of the fault, and then
+    every other time.
     """
 
     write: int
@@ -86,7 +87,7 @@ class Cell:
 
 
 def cells() -> list[Cell]:
-    """The whole matrix."""
+    """Return the whole matrix."""
     return [
         Cell(write, fault, change, managers)
         for write, fault, change, managers in product(
@@ -97,9 +98,7 @@ def cells() -> list[Cell]:
 
 
 def sample(seed: int, count: int) -> list[Cell]:
-    """Cells drawn write after write, so that no fault or change is there less often
-    than it must.
-    """
+    """Return random cells, write after write, with enough of each fault and change."""
     draw = random.Random(seed)
     left = cells()
     draw.shuffle(left)
@@ -119,7 +118,7 @@ def _traits(cell: Cell) -> list[tuple[int, object]]:
 
 
 def named(text: str) -> list[Cell]:
-    """Cells by comma-separated names. Raises ValueError for an unknown one."""
+    """Return cells by comma-separated names. Raises ValueError for an unknown name."""
     known = {str(cell): cell for cell in cells()}
     names = [name.strip() for name in text.split(",") if name.strip()]
     if unknown := [name for name in names if name not in known]:

@@ -1,11 +1,13 @@
-"""Something that happens in the middle of a pass, before its PUT or after it."""
+"""An action in the middle of a reconcile, before or after its PUT."""
 
 from asoreconcile.azure.middleware.extension_points import POST_RECONCILE, PRE_RECONCILE
 from asoreconcile.azure.middleware.extension_set import ExtensionSet
 
 
 class Meanwhile:
-    """An extension set for a kind; what a test sets is called in each pass over it."""
+    """An extension set for a kind; each reconcile calls the function that a
+    test sets.
+    """
 
     def __init__(self, group_kind):
         self.before_put = self.after_put = lambda: None

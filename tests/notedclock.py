@@ -1,10 +1,13 @@
-"""A clock that a test drives, and that tells when its timers are due."""
+"""A clock that a test drives, and that shows when its timers are due."""
 
 from asoreconcile.testing.clock import FakeClock
 
 
 class NotedClock(FakeClock):
-    """due: the deadlines of all timers ever set, in order."""
+    """A clock that records deadlines.
+
+    due: deadlines of all timers ever set, in order.
+    """
 
     def __init__(self):
         super().__init__()

@@ -1,7 +1,8 @@
-"""What belongs to the whole process: what a test changes of it ends with the test.
+"""State of the whole process, which is restored after each test.
 
-Else what a test sees depends on which came before it in the same worker. Commands that
-run in a test set up their process: logging, the interpreter's switch interval.
+Otherwise the result of a test would depend on earlier tests in the same worker.
+Commands that run in a test set up their process: logging, the interpreter's switch
+interval.
 """
 
 import logging
@@ -17,7 +18,7 @@ _OF_PYTEST = "PYTEST_CURRENT_TEST"
 
 @contextmanager
 def kept():
-    """All is as it was when the block ends."""
+    """Restore the state when the block ends."""
     levels, handlers = _levels(), list(logging.root.handlers)
     interval, path, folder = sys.getswitchinterval(), list(sys.path), Path.cwd()
     environment = _environment()
@@ -44,7 +45,7 @@ def kept():
 
 
 def _levels():
-    """Of all loggers there are, by name."""
+    """Return the levels of all loggers, by name."""
     loggers = [logging.root, *logging.root.manager.loggerDict.values()]
     return {one.name: one.level for one in loggers if isinstance(one, logging.Logger)}
 

@@ -1,10 +1,12 @@
-"""Real time in which pauses end at once: for tests that wait for answers, not delays."""
+"""Real time in which pauses end at once, for tests that wait for answers,
+not delays.
+"""
 
 from asoreconcile.base.clock import SystemClock
 
 
 class QuickClock:
-    """A clock whose `wait` only notes how long somebody meant to wait."""
+    """A clock whose `wait` only records the requested time."""
 
     def __init__(self):
         real = SystemClock()
@@ -17,7 +19,7 @@ class QuickClock:
 
 
 class QuickTimers:
-    """A quick clock for who pauses by timers: they ring at once, and are noted."""
+    """A clock whose timers ring at once, and are recorded."""
 
     def __init__(self, clock):
         self.monotonic, self.now, self.wait = clock.monotonic, clock.now, clock.wait
@@ -25,7 +27,8 @@ class QuickTimers:
 
     def call_at(self, deadline, call):
         now = self._clock.monotonic()
-        # What is due already is no pause: a watch asks for a timer, to see that it can.
+        # A timer that is already due is not a pause: a watch sets one to see whether it
+        # can.
         if deadline > now:
             self._clock.pauses.append(round(deadline - now, 1))
         return self._clock.call_at(now, call)

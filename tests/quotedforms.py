@@ -1,4 +1,4 @@
-"""The forms in which texts quote a secret, as those who log and answer make them."""
+"""The forms in which log lines and answers quote a secret."""
 
 import base64
 import html
@@ -7,7 +7,9 @@ import urllib.parse
 
 
 def quoted_forms(value):
-    """name -> the value in one form. Each tells the value to who knows the form."""
+    """Return the value in each form, by name. A reader of the form can restore the
+    value.
+    """
     data = value.encode()
     once = json.dumps(value)[1:-1]
     percent = urllib.parse.quote(value, safe="")
@@ -36,5 +38,5 @@ def quoted_forms(value):
 
 
 def core(name, form):
-    """The part of a form that neighbours share no character of: it must not be seen."""
+    """Return the part of a form that shares no character with its neighbours."""
     return form[4:-6] if name.startswith("base64") else form

@@ -1,13 +1,13 @@
-"""Threads of one test alone: others of the process come and go as they like.
+"""The threads of one test, apart from other threads of the process.
 
-Or none, for the first that ask, as on a machine that has no more.
+`ScarceThreads` refuses the first ones, as a machine without free threads does.
 """
 
 from asoreconcile.base.threads import Threads
 
 
 class RecordedThreads(Threads):
-    """Notes what it starts."""
+    """A `Threads` that records the started threads."""
 
     def __init__(self, **options):
         super().__init__(**options)
@@ -19,18 +19,20 @@ class RecordedThreads(Threads):
         return thread
 
     def alive(self):
-        """Those that have not ended."""
+        """Return the threads that have not ended."""
         return [thread for thread in self.started if thread.is_alive()]
 
     def ended(self, seconds):
-        """Whether all have ended, within the time each."""
+        """Return whether all threads have ended, each within the time."""
         for thread in self.started:
             thread.join(seconds)
         return not self.alive()
 
 
 class ScarceThreads(Threads):
-    """Refuses the first that ask for one, as CPython does where the machine has none."""
+    """A `Threads` that refuses the first ones, as CPython does on an
+    exhausted machine.
+    """
 
     refusals = 1
 

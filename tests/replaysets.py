@@ -1,7 +1,7 @@
-"""Replay sets: whole estates applied to the operator, before a recording of Azure.
+"""Replay sets: whole estates, applied to an operator in front of a recording of Azure.
 
-`hack/replay` prints how each fared, `tests/parity/test_replay.py` asserts it. The sets
-and the recordings are read from the data folder, never from the project.
+`hack/replay` prints the result of each, and `tests/parity/test_replay.py` asserts it.
+The sets and the recordings are read from the data folder, never from the project.
 """
 
 import base64
@@ -37,7 +37,7 @@ _CORE = {"Secret": SECRETS, "ConfigMap": CONFIG_MAPS}
 
 @attrs.frozen
 class ReplaySet:
-    """One file of the folder, as its README describes it."""
+    """One file of the folder, in the form that the folder's README describes."""
 
     name: str
     manifests: tuple[JsonObject, ...]
@@ -48,13 +48,16 @@ class ReplaySet:
 
     @property
     def resources(self) -> list[JsonObject]:
-        """The manifests without Secrets and ConfigMaps."""
+        """Return the manifests without Secrets and ConfigMaps."""
         return [m for m in self.manifests if m["kind"] not in _CORE]
 
 
 @attrs.frozen
 class Run:
-    """How a set fared. problems: a line each; none when it passed."""
+    """The result of a set.
+
+    problems: a line for each; empty if the set passed.
+    """
 
     problems: tuple[str, ...]
     journal: tuple[Asked, ...]
@@ -62,12 +65,12 @@ class Run:
 
     @property
     def requests(self) -> Counter[str]:
-        """How many requests Azure got, by method."""
+        """Return the number of requests to Azure, by method."""
         return Counter(asked.method for asked in self.journal)
 
 
 def read_sets(paths: Iterable[Path]) -> Iterator[ReplaySet]:
-    """The sets of some files and folders."""
+    """Yield the sets of some files and folders."""
     for path in paths:
         for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
             raw = json.loads(file.read_text(encoding="utf-8"))
@@ -82,7 +85,9 @@ def read_sets(paths: Iterable[Path]) -> Iterator[ReplaySet]:
 
 
 def replay(estate: ReplaySet, exchanges: list[RecordedExchange], folder: Path) -> Run:
-    """Apply a set to an operator of its own, see it ready, delete it again. Blocks."""
+    """Apply a set to an operator of its own, wait until it is ready, and delete it.
+    Blocks.
+    """
     began = time.monotonic()
     azure = ReplayServer(exchanges)
     problems: list[str] = []
@@ -109,21 +114,21 @@ def _create(estate: ReplaySet, operation: Operation) -> None:
 
 def _delete(estate: ReplaySet, operation: Operation) -> None:
     for obj in estate.resources:
-        with suppress(NotFoundError):  # went with its owner already
+        with suppress(NotFoundError):  # already deleted with its owner
             operation.delete(obj)
     for obj in estate.resources:
         operation.wait_gone(obj)
 
 
 def _install(estate: ReplaySet, operation: Operation) -> None:
-    """Install each kind's CRD, serving the versions that the manifests are in."""
+    """Install each kind's CRD with the versions of the manifests."""
     for group_kind, names in versions_of(estate).items():
         document = crd(builtin().kind(group_kind), versions=names)
         operation.client.create(CUSTOM_RESOURCE_DEFINITIONS, document)
 
 
 def versions_of(estate: ReplaySet) -> dict[GroupKind, set[str]]:
-    """The versions of each kind that the manifests are in."""
+    """Return the versions of each kind in the manifests."""
     versions: dict[GroupKind, set[str]] = {}
     for gvk in map(gvk_of, estate.resources):
         versions.setdefault(gvk.group_kind, set()).add(gvk.version)
@@ -131,7 +136,7 @@ def versions_of(estate: ReplaySet) -> dict[GroupKind, set[str]]:
 
 
 def _death(operation: Operation) -> Iterator[str]:
-    """What the manager said last, if it is no more."""
+    """Yield the last words of the manager if it has ended."""
     try:
         operation.manager.check()
     except AsoreconcileError as error:
@@ -139,7 +144,9 @@ def _death(operation: Operation) -> Iterator[str]:
 
 
 def _with_policy(estate: ReplaySet, manifest: JsonObject) -> JsonObject:
-    """What has no DELETE is left to go with its owner."""
+    """Make objects of kinds without DELETE stay in Azure until their owner
+    is deleted.
+    """
     gvk = gvk_of(manifest)
     if f"{gvk.group}/{gvk.kind}/{key_of(manifest).name}" not in estate.no_delete:
         return manifest
@@ -149,7 +156,7 @@ def _with_policy(estate: ReplaySet, manifest: JsonObject) -> JsonObject:
 
 
 def wrong_exports(estate: ReplaySet, client: KubeClient) -> Iterator[str]:
-    """The exported keys that are not there or not as recorded, a line each."""
+    """Yield the missing and wrong keys of exports, a line for each."""
     for title, expected in estate.expected_exports.items():
         kind, _, name = title.partition("/")
         try:
@@ -167,7 +174,9 @@ def wrong_exports(estate: ReplaySet, client: KubeClient) -> Iterator[str]:
 
 
 def misfits(summary: Summary) -> Iterator[str]:
-    """What did not fit the recording, a line each; what is left in Azure included."""
+    """Yield the mismatches with the recording and the remaining resources, a line for
+    each.
+    """
     yield from (f"body: {text}" for text in summary.mismatches)
     yield from (f"not recorded: {text}" for text in summary.unmatched)
     yield from (f"read that was not recorded: {text}" for text in summary.unanswered)
@@ -183,7 +192,7 @@ def _excess(journal: Iterable[Asked], fewest: Counter[str]) -> Iterator[str]:
 
 
 def data_path(name: str) -> Path:
-    """Where recorded data is, there or not."""
+    """Return the path of recorded data, whether or not it exists."""
     root = Path(__file__).resolve().parent.parent
     base = os.environ.get("ASORECONCILE_DATA") or root.parent / "shared" / "data"
     return Path(base) / name

@@ -1,4 +1,4 @@
-"""A process that has no file descriptors left."""
+"""A process without free file descriptors."""
 
 import os
 import resource
@@ -7,9 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def exhausted_descriptors(*, spare=0):
-    """So many are left in this one; the limit is lowered so that few are needed for
-    it.
-    """
+    """Leave only that many descriptors in this process, with a lowered limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     held = []
     try:
@@ -30,9 +28,9 @@ def exhausted_descriptors(*, spare=0):
 
 @contextmanager
 def few_descriptors(pid, count=3):
-    """Another one may have so many; by default none beside those that it has.
+    """Limit another process to that many descriptors more than it has.
 
-    Not 0: poll(2) refuses more entries than that.
+    The number is not 0, because poll(2) refuses more entries than the limit.
     """
     soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (count, hard))

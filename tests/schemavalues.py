@@ -1,8 +1,8 @@
-"""Values that a kind's schema allows by type, drawn by hypothesis or by a seed.
+"""Values that fit a kind's schema by type, drawn by hypothesis or from a seed.
 
-A schema has hundreds of fields; what matters to a test of two versions is where they
-differ. Fields that the other schema does not have, or has otherwise, are drawn most of
-the time, the rest rarely.
+A schema has hundreds of fields. A test of two versions needs those that differ: fields
+that the other schema lacks or defines differently are drawn most of the time, the
+others rarely.
 """
 
 from hypothesis import strategies as st
@@ -21,7 +21,10 @@ JSON = st.sampled_from(FREE)
 
 @st.composite
 def values(draw, schema, other=None, depth=0):
-    """A value of a schema; other: what the schema of another version has here."""
+    """Draw a value of a schema.
+
+    other: schema of the same field in another version.
+    """
     kind = schema.get("type")
     other = other or {}
     if kind is None or schema.get(ANY):
@@ -55,10 +58,12 @@ def _some(names, most):
 
 
 def seeded(random, schema, other=None, depth=0):
-    """As `values`, without hypothesis: twenty times as fast, and nothing is shrunk.
+    """Return a value as `values` does, without hypothesis: twenty times as fast.
 
-    random: a `random.Random`. Fields that differ are all there, but for those deep in
-    a large schema.
+    random: a `random.Random`.
+
+    Values are not shrunk. Fields that differ are always present, except deep in a large
+    schema.
     """
     kind = schema.get("type")
     other = other or {}
@@ -93,7 +98,7 @@ def seeded(random, schema, other=None, depth=0):
 
 
 def _share(child, other, depth):
-    """How often a field is there."""
+    """Return the share of values that have a field."""
     if child == other:
         return 0.2 if depth < 3 else 0.05
     return 0.9 if depth < 4 else 0.3

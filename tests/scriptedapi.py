@@ -1,4 +1,4 @@
-"""An API server's answers by script: what an informer is told, in order."""
+"""An API server's answers to an informer, from a script, in order."""
 
 import threading
 
@@ -46,14 +46,14 @@ class Page:
         return iter(self.items)
 
     def close(self):
-        """Nothing is open."""
+        """Do nothing, because there is no connection."""
 
 
 class Script:
-    """Answers of an API server, in order; blocks a watch that has run dry.
+    """Answers of an API server in order. A watch blocks when the script has ended.
 
     A step is `Page`s for a list, a list of events for a watch, or an exception. QUIET
-    among the events is silence until somebody closes the watch.
+    in a list of events is silence until the watch is closed.
     """
 
     def __init__(self, *steps):

@@ -1,4 +1,4 @@
-"""A server that does byte by byte what a test says."""
+"""A server that follows a test's script, byte by byte."""
 
 import socket
 import threading
@@ -7,11 +7,13 @@ from asoreconcile.testing.http import _context
 
 
 class Peer:
-    """A server that does byte by byte what a test says, over TLS or not."""
+    """A server with a script, over TLS or plain TCP."""
 
     def __init__(self, script, certificate=None, *, listener=None):
-        """script: called with the connection of each client, on a thread.
-        listener: one on 127.0.0.1 by default.
+        """Make a server.
+
+        script: called with the connection of each client, on a thread.
+        listener: listening socket; by default a new one on 127.0.0.1.
         """
         self.script = script
         self.context = None if certificate is None else _context(certificate)
@@ -29,7 +31,7 @@ class Peer:
         while not self.ended.is_set():
             try:
                 connection, _ = self.listener.accept()
-            except OSError:  # no descriptor was left, or it has been closed
+            except OSError:  # there was no descriptor left, or the socket is closed
                 self.ended.wait(0.01)
                 continue
             thread = threading.Thread(target=self.serve, args=(connection,))
@@ -43,10 +45,10 @@ class Peer:
             with connection:
                 self.script(self, connection)
         except OSError:
-            connection.close()  # the client went first, as many a test wants
+            connection.close()  # the client closed first, as many tests want
 
     def read_request(self, connection):
-        """The head of the next request; b"" when the client is gone."""
+        """Return the head of the next request, or b"" if the client is gone."""
         head = b""
         while not head.endswith(b"\r\n\r\n"):
             byte = connection.recv(1)

@@ -1,8 +1,9 @@
 """A bad connection between an informer and its server, the same for the same seed.
 
-Requests for a path are refused, dropped and delayed; watches break off inside a line,
-send half a document as a line, bookmarks twice, late and stale, errors, or just end.
-Each request has dice of its own, so what befalls one does not hang on when another came.
+Requests for a path are refused, dropped and delayed. Watches break off inside a line,
+send half a document as a line, send bookmarks twice, late and stale, send errors, or
+just end. Each request has random numbers of its own, so its faults do not depend on the
+time of another request.
 """
 
 import random
@@ -20,7 +21,7 @@ _LATENCY_SECONDS = 0.003
 
 
 class SeededFaults(KubeFaults):
-    """Takes the place of a server's `faults`; counts what it did in `done`."""
+    """A replacement for a server's `faults`, which counts its faults in `done`."""
 
     def __init__(self, seed, path):
         super().__init__()
@@ -71,7 +72,7 @@ class SeededFaults(KubeFaults):
         return value
 
     def _bad(self, chunks, dice):
-        """A watch's body: whole lines in, anything out."""
+        """Yield a watch's body: whole lines come in, broken data goes out."""
         behind = b""
         for chunk in chunks:
             for line in chunk.splitlines(keepends=True):
@@ -109,11 +110,11 @@ class SeededFaults(KubeFaults):
 
 
 def _bookmark_after(line):
-    """What a server might say after an event: all before it was told."""
+    """Return a bookmark that a server might send after an event."""
     event = orjson.loads(line)
     version = event["object"]["metadata"]["resourceVersion"]
     if event["type"] == "BOOKMARK" or event["type"] == "ADDED":
-        return b""  # the state at the head of a stream is not in order
+        return b""  # the initial state of a stream is not in order
     obj = {"kind": "ConfigMap", "metadata": {"resourceVersion": version}}
     return orjson.dumps({"type": "BOOKMARK", "object": obj}) + b"\n"
 

@@ -1,7 +1,7 @@
-"""Clients that show each write of an operator process to whoever strikes it.
+"""Clients that pass each write of an operator process to a test, which may break it.
 
-A process here is a reconciler with an empty memory. Reads pass through; a write is
-handed over with its name, the way to make it, and the error that a lost answer is.
+A process here is a reconciler with an empty memory. Reads pass through. A write is
+passed on with its name, the function that makes it, and the error for a lost answer.
 """
 
 from asoreconcile.azure.arm.errors import ArmTransportError
@@ -15,11 +15,14 @@ from asoreconcile.kube.errors import TransportError
 
 
 class CrashError(BaseException):
-    """The process ends here: nothing catches it."""
+    """The process ends here. No code catches this."""
 
 
 class KubeTap:
-    """`kube.client.KubeClient` of one process. names: object name -> role."""
+    """`kube.client.KubeClient` of one process.
+
+    names: roles by the names of objects.
+    """
 
     def __init__(self, client, names, write):
         self._client = client
@@ -46,10 +49,14 @@ class KubeTap:
 
 
 class ArmTap:
-    """`arm.client.ArmClient` of one process, for its writes and what it saw."""
+    """`arm.client.ArmClient` of one process, for its writes and its reads."""
 
     def __init__(self, client, role, write, on_put):
-        """role: ARM id -> role. on_put: told the body of each PUT that was accepted."""
+        """Make a tap.
+
+        role: returns the role of an ARM id.
+        on_put: called with the body of each PUT that was accepted.
+        """
         self._client = client
         self._role = role
         self._write = write
@@ -88,7 +95,7 @@ class ArmTap:
 
 
 def _what(body, *, subresource="", kind="merge", **_):
-    """Which write of the reconciler a patch is, by what it says."""
+    """Return which write of the reconciler a patch is, judging by its body."""
     if kind == "apply":
         return "export"
     if subresource:

@@ -2,7 +2,7 @@
 
 The group and the server are created, edited and deleted. At one write a process
 crashes, loses the answer, or is overtaken by a change. A process is a reconciler with
-an empty memory; the next one finds what this one left.
+an empty memory; the next one continues from the state that this one left.
 """
 
 import attrs
@@ -28,7 +28,10 @@ class Process:
     """An operator process: a reconciler with an empty memory."""
 
     def __init__(self, estate, write, *, on_put):
-        """write: (process, name, effect, lost) -> the effect's answer."""
+        """Make a process.
+
+        write: (process, name, effect, lost) -> the effect's answer.
+        """
         world = estate.world
 
         def tapped(name, effect, lost):
@@ -51,7 +54,7 @@ class Process:
         )
 
     def run(self, role):
-        """One pass; seconds until the next, or None."""
+        """Reconcile once; return the seconds until the next time, or None."""
         obj = self._estate.objs[role]
         self.arm.seen.clear()
         kind = self._kinds[gvk_of(obj).group_kind]
@@ -64,15 +67,16 @@ class Process:
         return result.requeue_after_seconds
 
     def get(self, key):
-        """The reader of the pass; what it read is what it acts on."""
+        """Return an object for the reconcile, which then acts on this copy."""
         self.acting_on = self._estate.present(self._estate.names[key.name])
         return self.acting_on
 
 
 class Trial:
-    """Lives through one cell; raises AssertionError when something does not hold.
+    """One lifecycle. Raises AssertionError if an invariant is violated.
 
-    cell: None for a life without a fault. struck: whether the fault was met.
+    cell: if None, there is no fault.
+    struck: whether the fault has happened.
     """
 
     def __init__(self, world, cell: Cell | None, name: str) -> None:
@@ -85,7 +89,7 @@ class Trial:
         self._processes = [self._process()]
 
     def live(self):
-        """Raises AssertionError."""
+        """Run the lifecycle. Raises AssertionError."""
         self._estate.apply("group")
         self._estate.rotate()
         self._estate.apply("server")
@@ -103,16 +107,17 @@ class Trial:
         return Process(self._estate, self._write, on_put=self._invariants.note_put)
 
     def _rest(self):
-        """Run passes as they fall due until nothing is left to do; then check.
+        """Reconcile when it is due until nothing is left to do; then check.
 
-        After the fault every object gets one more pass, as at its sync; but what an
-        operator is told of must have been done before that.
+        After the fault every object gets one more reconcile, as at its sync. But the
+        effects of events must already be complete before it.
         """
         estate, struck_before = self._estate, self.struck
         self._run_until_calm()
         while missing := [r for r in ROLES if self._is_missing(r)]:
             for role in missing:
-                estate.apply(role)  # it went with its owner: the user applies it again
+                # the object was deleted with its owner: the user applies it again
+                estate.apply(role)
             self._run_until_calm()
         if self.struck and not struck_before:
             if self._cell.change not in UNSEEN:
@@ -145,8 +150,9 @@ class Trial:
         raise AssertionError(message)
 
     def _pass(self, role):
-        """One pass of the process whose turn it is; seconds until the next, None when
-        the object is at rest.
+        """Let the next process reconcile; return the seconds until the next time.
+
+        The result is None if the object needs nothing more.
         """
         process = self._processes.pop(0)
         self._processes.append(process)
@@ -160,7 +166,7 @@ class Trial:
         return None if left is None or left > _SOON_SECONDS else left
 
     def _write(self, process, name, effect, lost):
-        """A process is about to write: let it, or strike."""
+        """Let a process make a write, or make it fail."""
 
         def observed():
             return self._invariants.around(
@@ -193,4 +199,5 @@ class Trial:
             second = self._process()
             self._processes.append(second)
             second.run(role)
-            self._estate.wake(role)  # it has it in its queue, too
+            # the other process also has the object in its queue
+            self._estate.wake(role)

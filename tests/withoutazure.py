@@ -10,7 +10,7 @@ REFUSED = ("azure", "msal", "msal_extensions")
 
 
 class NoAzure:
-    """A finder that comes first, and knows of nothing but what to refuse."""
+    """A finder that comes first and only refuses certain packages."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):

@@ -1,8 +1,8 @@
-"""One Azure kind at a time, driven pass by pass, over real HTTPS on both sides.
+"""One Azure kind at a time, reconciled step by step, over real HTTPS on both sides.
 
-The embedded API server and the ARM simulator run as they do in the sandbox; what is left
-out is the queue and its threads, so a test says when a pass happens and reads what it
-came to. Time is the test's: operations move on when it advances the clock.
+The embedded API server and the ARM simulator run as in the sandbox. The queue and its
+threads are left out, so a test decides when a reconcile happens and reads its result.
+The test also controls the time: operations progress when it advances the clock.
 """
 
 import os
@@ -73,8 +73,11 @@ class World:
     def __init__(
         self, tmp_path, *, extensions=(), azure=None, budgeted=False, **arm_options
     ):
-        """azure: a server to use in place of a simulator with `arm_options`. budgeted:
-        what Azure throttles is held back, as in the operator.
+        """Make the world.
+
+        azure: server to use in place of a simulator with `arm_options`.
+        budgeted: whether requests that Azure would throttle are held back, as in the
+        operator.
         """
         self.clock = FakeClock()
         self._stack = ExitStack()
@@ -87,7 +90,7 @@ class World:
         self.events = []
         self.writes, self.ended = [], []
         self.woken = []
-        self.external = {}  # what kinds without ARM do, by group and kind
+        self.external = {}  # the actions of kinds without ARM, by group and kind
 
     def __enter__(self):
         self.cluster = self._stack.enter_context(self._kube_server)
@@ -127,7 +130,7 @@ class World:
 
     @cache  # noqa: B019 - a world is a test's
     def graph(self):
-        """The client of Microsoft Graph."""
+        """Return the client of Microsoft Graph."""
         client = GraphClient(
             self.azure.graph.url,
             self._identity.credential(),
@@ -163,7 +166,7 @@ class World:
             objects_with_arm_id=self._namesakes,
         )
 
-    # What the operator sees of the cluster: always fresh, no cache.
+    # The operator's view of the cluster: always fresh, without a cache.
 
     def get(self, group_kind, key):
         kind = self._kinds.get(group_kind)
@@ -184,7 +187,9 @@ class World:
         return {} if found is None else annotations(found)
 
     def _namesakes(self, arm_id):
-        """All of the type: who is left out by the caches' index is out of the question."""
+        """Return all objects of the type. The cache's index would only return
+        candidates.
+        """
         type_ = ids.parse(arm_id).type.lower() if "/" in arm_id else ""
         for kind in self._kinds.values():
             if kind.version.arm_type.lower() == type_:
@@ -193,12 +198,12 @@ class World:
 
     def _read(self, resource, key):
         try:
-            with running(None):  # a cache's answer, which needs no time
+            with running(None):  # the answer of a cache, which takes no time
                 return self.client.get(resource, key)
         except NotFoundError:
             return None
 
-    # What tests do.
+    # The actions of tests.
 
     def install(self, *kinds):
         """Install the CRDs of kinds given as `group/Kind`, at their newest version."""
@@ -222,7 +227,9 @@ class World:
         self._kinds[kind.group_kind] = self._kind(kind.version(gvk.version))
 
     def drop_rules(self, obj):
-        """Let the API server take what only the reconciler refuses, as with ASO's CRD."""
+        """Make the API server accept what only the reconciler refuses, as with ASO's
+        CRDs.
+        """
         resource = self.resource_for(obj)
         key = ObjectKey("", f"{resource.plural}.{resource.group}")
         definition = self.client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
@@ -244,23 +251,26 @@ class World:
         )
 
     def kind_of(self, obj):
-        """An object's kind, with what is kept in memory."""
+        """Return an object's kind, with its memory."""
         return self._kinds[gvk_of(obj).group_kind]
 
     def fresh_kind(self, obj):
-        """An object's kind as a process that has just started knows it."""
+        """Return an object's kind as in a process that has just started."""
         return self._kind(self._kinds[gvk_of(obj).group_kind].version)
 
     def record_write(self, obj):
-        """Reads are always fresh: there is no cache to tell. Kept for tests to read."""
+        """Record a write for tests. Reads are always fresh, so no cache needs it."""
         self.writes.append(obj)
 
     def record_deletion(self, key, uid):
-        """As for writes: kept for tests to read."""
+        """Record a deletion for tests, as for writes."""
         self.ended.append((key, uid))
 
     def apply(self, obj, *, marked=True):
-        """Apply an object server-side; marked: as this operator's own already."""
+        """Apply an object server-side.
+
+        marked: if true, the object already has this operator's mark.
+        """
         obj.setdefault("metadata", {}).setdefault("namespace", "default")
         if marked:
             notes = obj["metadata"].setdefault("annotations", {})
@@ -275,7 +285,7 @@ class World:
         )
 
     def annotate(self, obj, **notes):
-        """Set annotations by hand, and with None remove them."""
+        """Set annotations by hand; None removes one."""
         body = {"metadata": {"annotations": notes}}
         return self.client.patch(self.resource_for(obj), _key(obj), body)
 
@@ -284,17 +294,19 @@ class World:
         return builtins.get(obj["kind"]) or self._kinds[gvk_of(obj).group_kind].resource
 
     def read(self, obj):
-        """The object as the API server has it now, or None."""
+        """Return the object as the API server has it now, or None."""
         return self._read(self.resource_for(obj), _key(obj))
 
     def delete(self, obj):
         self.client.delete(self.resource_for(obj), _key(obj))
 
     def run(self, obj, *, operator=None, stale=None):
-        """One pass over an object; its Result. stale: what a cache still holds.
+        """Reconcile an object; return the Result.
 
-        The claim of a marked object, a reconcile of its own, and the next are one pass;
-        so is the note that is written after Ready.
+        stale: object that a cache still has.
+
+        The claim of a marked object, which is a reconcile of its own, and the next one
+        count as one here. So does the note that is written after Ready.
         """
         if stale is not None:
             return self.run_once(obj, operator=operator, stale=stale)
@@ -307,7 +319,7 @@ class World:
         return result
 
     def run_once(self, obj, *, operator=None, stale=None, priority=0):
-        """One reconcile of an object, as the queue had it; its Result."""
+        """Reconcile an object once, as the queue would; return the Result."""
         kind = self._kinds[gvk_of(obj).group_kind]
         reader = self.reader(kind)
         if stale is not None:
@@ -333,13 +345,15 @@ class World:
         return _Reader(lambda key: self._read(kind.resource, key))
 
     def settled(self, obj):
-        """Apply an object and see it Ready; the manifest."""
+        """Apply an object and wait until it is Ready; return the manifest."""
         self.apply(obj)
         self.settle(obj)
         return obj
 
     def settle(self, obj, *, passes=20):
-        """Run passes, moving time on as each one asks, until it is Ready or gone."""
+        """Reconcile until the object is Ready or gone, and move time on as each Result
+        asks.
+        """
         for _ in range(passes):
             result = self.run(obj)
             present = self.read(obj)
@@ -358,11 +372,11 @@ class World:
         raise AssertionError(message)
 
     def restart(self):
-        """Forget all that a process keeps in memory, as a crash does."""
+        """Forget all memory of a process, as a crash does."""
         self._kinds = {gk: self._kind(kind.version) for gk, kind in self._kinds.items()}
 
     def remembers(self, obj):
-        """Whether anything is kept in memory of an object."""
+        """Return whether there is any memory of an object."""
         return _key(obj) in self.kind_of(obj).memories
 
     def tell(self, obj, changed, version):
@@ -375,7 +389,7 @@ class World:
         return find_ready(status.get("conditions"))
 
     def requests(self, method, fragment=""):
-        """The journalled ARM requests of a method whose path holds a text."""
+        """Return the journalled ARM requests of a method whose path contains a text."""
         return [
             r
             for r in self.azure.journal
@@ -389,12 +403,12 @@ class _Reader:
 
 
 def _key(obj):
-    """An object's key; manifests say no namespace."""
+    """Return an object's key. Manifests have no namespace."""
     return ObjectKey("default", key_of(obj).name)
 
 
 def another_owner(world):
-    """A reference to an owner that is none of ours, a ConfigMap that is there."""
+    """Return a reference to an owner of a foreign kind: a ConfigMap that exists."""
     meta = {"name": "release", "namespace": "default"}
     release = world.client.create(CONFIG_MAPS, {"metadata": meta})
     return {
@@ -429,7 +443,7 @@ def virtual_network(name="vnet", owner="rg", **spec):
 
 
 def postgres_server(name="db", owner="rg"):
-    """A server whose password is in the Secret db-admin, key password."""
+    """Return a server whose password is in the Secret db-admin, key password."""
     return {
         "apiVersion": "dbforpostgresql.azure.com/v20250801",
         "kind": "FlexibleServer",
@@ -444,7 +458,10 @@ def postgres_server(name="db", owner="rg"):
 
 
 def role_assignment(role, name="reads", **principal):
-    """A role on the resource group rg. principal: principalId or where it is."""
+    """Return a role assignment on the resource group rg.
+
+    principal: principalId, or the place where it is.
+    """
     return {
         "apiVersion": "authorization.azure.com/v20220401",
         "kind": "RoleAssignment",

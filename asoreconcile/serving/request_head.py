@@ -14,7 +14,7 @@ from asoreconcile.base.errors import AsoreconcileError
 
 MOST_HEADERS = 100
 LINE_BYTES = 1 << 16
-# A longer number is no length of a body, and `int` would be slow for a very long one.
+# The length of a body has no more digits, and `int` would be slow for a very long one.
 _MOST_DIGITS = 18
 
 _REQUEST_LINE = re.compile(
@@ -43,7 +43,10 @@ _SINGLE = frozenset(
 
 
 class BadHeadError(AsoreconcileError):
-    """A head is refused. status: of the response, after which the connection closes."""
+    """A head is refused.
+
+    status: status of the response, after which the connection closes.
+    """
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)

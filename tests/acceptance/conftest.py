@@ -1,4 +1,4 @@
-"""Which API servers the operator is tested on."""
+"""Fixtures for tests of the whole operator: the API servers that it runs on."""
 
 from functools import partial
 
@@ -8,5 +8,7 @@ from clusters import TARGETS, cluster
 
 @pytest.fixture(params=TARGETS, scope="module")
 def make_cluster(request):
-    """Makes API servers of one sort: `make_cluster(rbac=True)`."""
+    """Return a function that makes API servers of one sort:
+    `make_cluster(rbac=True)`.
+    """
     return partial(cluster, request.param)

@@ -1,4 +1,4 @@
-"""The objects of a chaos trial, and what of them must be in Azure."""
+"""The objects of a chaos trial, and their expected state in Azure."""
 
 from world import resource_group, virtual_network
 
@@ -8,11 +8,17 @@ _ID = "/subscriptions/{subscription}/resourceGroups/{group}"
 
 
 class Member:
-    """One object: its manifest at an edition, its Azure id, where its edition shows."""
+    """One object.
+
+    It has a manifest for each edition, an Azure id, and a field that shows the edition.
+    """
 
     def __init__(self, manifest, tail, *, shows, deletable=False):
-        """manifest: edition -> object. tail: of the ARM id, below the subscription.
-        shows: an ARM body -> its edition.
+        """Make a member.
+
+        manifest: returns the object at an edition.
+        tail: last part of the ARM id, below the subscription.
+        shows: returns the edition that an ARM body shows.
         """
         self.manifest = manifest
         self.tail = tail
@@ -34,8 +40,10 @@ class Member:
 
 
 def estate(groups=2):
-    """Groups, each with a network, two subnets, a security group with two rules, and a
-    storage account; owners first.
+    """Return the members, owners first.
+
+    Each group has a network, two subnets, a security group with two rules, and a
+    storage account.
     """
     members = []
     for number in range(groups):

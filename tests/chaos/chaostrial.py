@@ -1,13 +1,13 @@
-"""One chaos trial: two managers, an API server and an Azure, and a seed that breaks them.
+"""One chaos trial: two managers, an API server and an Azure, disturbed from a seed.
 
-The managers are processes; TCP proxies stand between them and both servers. A user
+The managers are processes, with TCP proxies between them and both servers. A user
 applies, edits and deletes objects while leaders are killed and paused, connections are
-cut, the API server goes away, and Azure refuses, loses answers and lets operations
-fail. Then everything is left in peace, the user edits every object once more, and the
-journals must show that nothing was lost, doubled, orphaned or deleted by mistake.
+cut, the API server disappears, and Azure refuses requests, loses answers and lets
+operations fail. Then the disturbances end, the user edits every object once more, and
+the journals must show that nothing was lost, repeated, orphaned or deleted by mistake.
 
-Everything that is drawn is drawn from the seed. Threads and processes still interleave
-as they like: the same seed is the same trouble, not the same trace.
+Every random choice comes from the seed. Threads and processes still interleave freely:
+the same seed means the same disturbances, not the same trace.
 """
 
 import itertools
@@ -54,7 +54,7 @@ _ARM_FAULTS = (
 
 
 class WatchedAzure(ArmServer):
-    """Notes writes that come while an operation of the same resource runs."""
+    """A simulator that records writes during an operation on the same resource."""
 
     def __init__(self, **options):
         super().__init__(**options)
@@ -64,7 +64,8 @@ class WatchedAzure(ArmServer):
     def answer(self, request):
         key = request.path.rstrip("/").lower()
         if request.method in ("PUT", "DELETE"):
-            with self._lock:  # what has had its time is over, though nobody looked
+            # an operation whose time is over has ended, even if no request has looked
+            with self._lock:
                 self._simulation.operations.settle()
                 running = self._simulation.operations.running(key)
             begun = self._running.get(key)
@@ -75,13 +76,16 @@ class WatchedAzure(ArmServer):
             if _is_running(response):
                 self._running[key] = time.monotonic()
             else:
-                self._running.pop(key, None)  # nothing that a client would wait for
+                # a client would not wait for this operation
+                self._running.pop(key, None)
         return response
 
 
 def _is_running(response):
-    """Whether an accepted write is to be watched: a monitor, and no state that is
-    terminal already, which counts before it (D6).
+    """Return whether an accepted write begins an operation to watch.
+
+    That is a write with a monitor, unless its state is already terminal, which takes
+    precedence (D6).
     """
     if not _MONITORS & {name.lower() for name in response.headers}:
         return False
@@ -90,7 +94,7 @@ def _is_running(response):
 
 @attrs.frozen
 class Overlap:
-    """A PUT at `at` beside an operation that began at `began` (monotonic seconds)."""
+    """A PUT at `at` during an operation that began at `began` (monotonic seconds)."""
 
     key: str
     began: float
@@ -98,7 +102,7 @@ class Overlap:
 
 
 class Manager:
-    """One manager process, paused and killed as the trial likes."""
+    """One manager process, which the trial can pause and kill."""
 
     def __init__(self, operation, name, proxies):
         self.name = name
@@ -135,7 +139,7 @@ class Manager:
 
 
 class ChaosTrial:
-    """`run` raises AssertionError for what does not hold."""
+    """One trial. `run` raises AssertionError for a violated invariant."""
 
     def __init__(self, seed, folder):
         self.seed = seed
@@ -181,7 +185,9 @@ class ChaosTrial:
                     operation.manager = None
 
     def _write_journal(self):
-        """What Azure was asked, beside the managers' logs, for who looks into it."""
+        """Write Azure's requests to the folder with the managers' logs, for
+        debugging.
+        """
         lines = [
             f"{e.at:.3f} {e.method} {e.status} {e.path} {e.headers['user-agent']}"
             f" {e.headers.get('if-match', '')}"
@@ -205,7 +211,7 @@ class ChaosTrial:
         self._tear_down()
         self._check_journal()
 
-    # What the user does, and what goes wrong.
+    # The user's actions, and the disturbances.
 
     def _step(self):
         actions = (
@@ -289,7 +295,7 @@ class ChaosTrial:
         self._managers.append(manager)
 
     def _replace_ended(self):
-        """As a Deployment does: a leader that lost its lease exits."""
+        """Replace managers that ended, as a Deployment does: a former leader exits."""
         for manager in [m for m in self._managers if m.has_ended()]:
             manager.child.end()
             self._managers.remove(manager)
@@ -297,7 +303,7 @@ class ChaosTrial:
             self._start_manager()
 
     def _try(self, action, *arguments):
-        """The user tries until the API server answers."""
+        """Repeat a user's action until the API server answers."""
         while True:
             try:
                 return action(*arguments)
@@ -314,7 +320,7 @@ class ChaosTrial:
         self._tell(what)
         self._troubles.append(time.monotonic())
 
-    # Then peace.
+    # From here on there are no disturbances.
 
     def _calm_down(self):
         for proxy in self._proxies.values():
@@ -331,8 +337,9 @@ class ChaosTrial:
             self._try(self._operation.apply, member.obj)
 
     def _wait_until_settled(self):
-        """Until every object is Ready at the last edition; a deletion that was under
-        way ends, and the user applies its object again.
+        """Wait until every object is Ready at its last edition.
+
+        A running deletion ends, and the user applies the object again.
         """
         deadline = time.monotonic() + CALM_SECONDS
         while True:
@@ -369,7 +376,7 @@ class ChaosTrial:
         obj = self._read(member)
         return obj and (obj["metadata"], status(obj).get("conditions"))
 
-    # What must hold.
+    # The invariants.
 
     def _id(self, member):
         return member.arm_id(self._operation.azure.subscription_id)
@@ -422,7 +429,7 @@ class ChaosTrial:
         assert "Traceback" not in logs, _first_traceback(logs)
 
     def _check_leaders(self, journal):
-        """Who writes changes no more often than the lease changes hands."""
+        """Check that the writer changes no more often than the lease."""
         names = [e.headers["user-agent"].split()[-1] for e in journal]
         turns = sum(a != b for a, b in itertools.pairwise(names))
         lease = self._operation.client.get(LEASES, _LEASE)["spec"]

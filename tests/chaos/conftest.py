@@ -1,4 +1,4 @@
-"""The trial's modules are imported by their names, as all of the tests' are."""
+"""The modules of the trial are imported by their names, as in all tests."""
 
 import sys
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""A TCP proxy that a seed makes unreliable, between two processes that speak TLS.
+"""A TCP proxy between two processes, made unreliable by a seed.
 
-What passes is delayed, held up, cut in the middle of a record, or never arrives. The
-proxy listens at a port of its own before its target is known, so that a server can be
-told the proxy's address as its own.
+Data is delayed, held up, cut in the middle of a TLS record, or lost. The proxy listens
+on a port of its own before its target is known, so that a server can be given the
+proxy's address as its own.
 """
 
 import random
@@ -21,7 +21,7 @@ _JOIN_SECONDS = 5.0
 
 
 class TcpProxy:
-    """Start with `with`. `mode` may be set from any thread."""
+    """A proxy. Start it with `with`. `mode` may be set from any thread."""
 
     def __init__(self, dice: random.Random) -> None:
         self.mode = "clear"
@@ -42,7 +42,7 @@ class TcpProxy:
         return self._listener.getsockname()[1]
 
     def lead_to(self, port: int) -> None:
-        """Set the target and begin to accept."""
+        """Set the target and begin to accept connections."""
         self._target = port
         self._spawn(self._accept)
 
@@ -75,7 +75,7 @@ class TcpProxy:
             except TimeoutError:
                 continue
             except OSError:
-                return  # closed
+                return  # the socket is closed
             if self.mode == "refuse":
                 self._reset(client)
                 continue
@@ -121,7 +121,8 @@ class TcpProxy:
         with self._lock:
             self._open.discard(connection)
         with suppress(OSError):
-            # Lingering for no time: the other end sees a reset, not an orderly end.
+            # With a linger time of zero, the other end gets a reset, not an orderly
+            # end.
             connection.setsockopt(
                 socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
             )

@@ -1,10 +1,9 @@
-"""The API servers under test: the embedded one, and a real one where there is one.
+"""The API servers under test: the embedded one, and a real one if available.
 
 KUBEBUILDER_ASSETS names a folder with kube-apiserver and etcd (`hack/envtest` makes
 one): every test then runs on both. ASORECONCILE_CONTRACT_URL, _TOKEN and _CA (a PEM
-file) name a running server instead; its token must be an administrator's. The tests
-speak plain HTTP: what they say of the embedded server they say of a real one.
-`-m real` runs only what needs the real one.
+file) name a running server instead, with an administrator's token. The tests use plain
+HTTP, so they hold for any server. `-m real` runs only the tests that need the real one.
 """
 
 import os
@@ -25,7 +24,7 @@ TARGETS = ("embedded", "real") if _HAS_REAL else ("embedded",)
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Callable[[str], Server]]:
-    """A server by its target's name: started when first asked for."""
+    """Return a function that starts each target's server when it is first needed."""
     known: dict[str, Server] = {}
     with ExitStack() as stack:
 
@@ -40,7 +39,7 @@ def servers() -> Iterator[Callable[[str], Server]]:
 
 @pytest.fixture(scope="session")
 def targets() -> tuple[str, ...]:
-    """Which servers there are."""
+    """Return the names of the available servers."""
     return TARGETS
 
 
@@ -48,13 +47,13 @@ def targets() -> tuple[str, ...]:
     params=["embedded", pytest.param("real", marks=pytest.mark.real)][: len(TARGETS)]
 )
 def server(request: pytest.FixtureRequest, servers: Callable[[str], Server]) -> Server:
-    """An administrator's client; the CRD `widgets.contract.example.com` is there."""
+    """An administrator's client. The CRD `widgets.contract.example.com` exists."""
     return servers(request.param)
 
 
 @pytest.fixture
 def namespace(server: Server) -> Iterator[str]:
-    """A namespace of the test's own; gone, or going, after it."""
+    """A namespace for one test, which is deleted afterwards."""
     with server.namespace() as name:
         yield name
 

@@ -1,7 +1,7 @@
-"""A plain HTTP client for the contract tests, and the kind they try things on.
+"""A plain HTTP client for the contract tests, and their test kind.
 
-Nothing of the project is imported here: a test that passes on the embedded server must
-mean the same on any other.
+Nothing of the project is imported here, so a test means the same on the embedded server
+as on any other.
 """
 
 import itertools
@@ -31,7 +31,9 @@ Found = TypeVar("Found")
 
 
 def until(ask: Callable[[], Found], holds: Callable[[Found], Any]) -> Found:
-    """Ask until it holds: a real server heeds what was written a little later."""
+    """Repeat a question until the answer holds: a real server needs some time after a
+    write.
+    """
     end = time.monotonic() + _SECONDS
     while not holds(found := ask()):
         assert time.monotonic() < end, found
@@ -40,7 +42,7 @@ def until(ask: Callable[[], Found], holds: Callable[[Found], Any]) -> Found:
 
 @attrs.frozen
 class Answer:
-    """A status, headers, and a body: JSON where it is JSON."""
+    """A status, headers, and a body, which is parsed if it is JSON."""
 
     status: int
     headers: Mapping[str, str]
@@ -63,7 +65,7 @@ class Answer:
         return self
 
     def refused(self, status: int, reason: str) -> Json:
-        """Check a refusal; its Status object."""
+        """Check that this is a refusal; return its Status object."""
         self.expect(status)
         document = self.json
         assert document["kind"] == "Status"
@@ -75,10 +77,13 @@ class Answer:
 
 
 class Server:
-    """One server, one identity. Close it, or use it with `with`."""
+    """One server, with one identity. Close it, or use it with `with`."""
 
     def __init__(self, url: str, token: str, authority_pem: str) -> None:
-        """authority_pem: whose certificates to trust."""
+        """Make a client.
+
+        authority_pem: certificates to trust.
+        """
         self.url = url.rstrip("/")
         self.token = token
         self.authority_pem = authority_pem
@@ -111,7 +116,7 @@ class Server:
         answer = self._pool.request(
             method, self._address(path, query), body=sent, headers=stated
         )
-        # Not every byte that a server passes on is UTF-8.
+        # A server may pass on bytes that are not UTF-8.
         text = answer.data.decode("utf-8", "surrogateescape")
         given = Answer(answer.status, answer.headers, text)
         if self._journal is not None:
@@ -120,7 +125,7 @@ class Server:
 
     @contextmanager
     def recording(self) -> Iterator[list[tuple[str, Answer]]]:
-        """All requests of the block with their answers, as they come."""
+        """Record all requests of the block with their answers."""
         self._journal = journal = []
         try:
             yield journal
@@ -147,7 +152,7 @@ class Server:
 
     @contextmanager
     def watch(self, path: str, **query: Any) -> Iterator[Iterator[Json]]:
-        """Events as they come; ends with the block."""
+        """Yield events as they come, until the block ends."""
         answer = self._pool.request(
             "GET",
             self._address(path, {"watch": "true", "timeoutSeconds": 20} | query),
@@ -170,14 +175,14 @@ class Server:
             self.delete(f"/api/v1/namespaces/{name}")
 
     def install(self, crd: Json) -> Json:
-        """Make a CRD and wait until it is served; it may be there already."""
+        """Install a CRD, which may exist already, and wait until it is served."""
         name = crd["metadata"]["name"]
         assert self.post(CRDS, crd).status in (201, 409)
         with self.watch(CRDS, fieldSelector=f"metadata.name={name}") as events:
             next(event for event in events if is_established(event["object"]))
         group, version = crd["spec"]["group"], crd["spec"]["versions"][0]["name"]
         path = f"/apis/{group}/{version}/{crd['spec']['names']['plural']}"
-        while self.get(path).status != 200:  # established comes before served
+        while self.get(path).status != 200:  # a CRD is established before it is served
             pass
         return self.get(f"{CRDS}/{name}").expect(200).json
 
@@ -202,7 +207,7 @@ def is_established(crd: Json) -> bool:
 
 
 def widgets(namespace: str, name: str = "", subresource: str = "") -> str:
-    """The path of the test kind's collection, or of one object."""
+    """Return the path of the test kind's collection, or of one object."""
     path = f"/apis/{GROUP}/v1/namespaces/{namespace}/widgets"
     path += f"/{name}" if name else ""
     return f"{path}/{subresource}" if subresource else path
@@ -224,7 +229,10 @@ def widget(name: str = "", **spec: Any) -> Json:
 
 
 def crd(plural: str, kind: str, schema: Json, **version: Any) -> Json:
-    """A namespaced CRD of the test group with one version; `version` adds to it."""
+    """Return a namespaced CRD of the test group with one version.
+
+    version: further fields of the version.
+    """
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -247,7 +255,9 @@ def crd(plural: str, kind: str, schema: Json, **version: Any) -> Json:
 
 
 def widgets_crd() -> Json:
-    """The kind most tests use: a bit of everything a schema can say."""
+    """Return the kind that most tests use, with something of everything in
+    its schema.
+    """
     key_value = {"type": "object", "required": ["name"]} | {
         "properties": {"name": {"type": "string"}, "value": {"type": "string"}}
     }

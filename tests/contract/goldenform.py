@@ -1,8 +1,8 @@
-"""Answers without what is different each time: to be recorded, and to be compared.
+"""Answers without their variable parts, to be recorded and compared.
 
 Uids, resource versions, times, page tokens and the test's namespace are replaced by
-names that keep what is the same as what: `uid-1`, `rv-2`. A list's version is the whole
-store's, which moves with the writes of others beside the test: it gets no number.
+names such as `uid-1` and `rv-2`. Equal values get equal names. A list's version is that
+of the whole store, which other writes change, so it has no number.
 """
 
 import re
@@ -26,20 +26,21 @@ def _is_of_list(key: str, value: Json) -> bool:
 
 
 class Form:
-    """The forms of one sequence of answers; what was named once keeps its name."""
+    """The forms of one sequence of answers. A value keeps its name in the sequence."""
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
         self._names: dict[str, str] = {}
 
     def exchange(self, request: str, answer: Answer) -> Json:
-        """One request, as `METHOD PATH`, and its answer."""
+        """Return one request, as `METHOD PATH`, with its answer."""
         _, _, path = request.partition("//")
         method, path = request.partition(" ")[0], "/" + path.partition("/")[2]
         found: Json = {"request": self._text(f"{method} {path}")}
         found["status"] = answer.status
         for name in ("Warning", "Retry-After"):
-            # A refusal may warn of fields too: as far as it was read, which nobody says.
+            # A refusal may also warn about fields, but only as far as the body was
+            # read, which varies.
             if name in answer.headers and answer.status < 400:
                 found[name] = answer.headers[name]
         try:
@@ -50,7 +51,7 @@ class Form:
 
     def _value(self, key: str, value: Any) -> Any:
         if isinstance(value, dict):
-            if len(value.get("causes") or ()) > 1:  # in any order
+            if len(value.get("causes") or ()) > 1:  # the order varies
                 causes = sorted(value["causes"], key=str)
                 value = {**value, "causes": causes}
             elif len((value.get("details") or {}).get("causes") or ()) > 1:
@@ -65,7 +66,7 @@ class Form:
             if key == "cells":
                 return [self._cell(cell) for cell in value]
             found = [self._value(key, item) for item in value]
-            if key == "managedFields":  # in order of their times
+            if key == "managedFields":  # ordered by time
                 found.sort(key=lambda one: (one["operation"], one["manager"], str(one)))
             return found
         if not isinstance(value, str):

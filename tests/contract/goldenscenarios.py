@@ -1,7 +1,7 @@
 """Sequences of requests whose answers are recorded from a real kube-apiserver.
 
-Every scenario has a namespace of its own; what it asks is in the record, in order.
-`record.py` records them, test_contract_golden.py compares.
+Every scenario has a namespace of its own, and the record has its requests in order.
+`record.py` records the scenarios, and test_contract_golden.py compares them.
 """
 
 from collections.abc import Callable
@@ -292,7 +292,7 @@ def roles(server: Server, ns: str) -> None:
 
 
 def definitions(server: Server, ns: str) -> None:
-    """CRDs, of a group of the namespace's name: they belong to no namespace."""
+    """CRDs are not in a namespace, so their group is named after the namespace."""
     made = _definition(ns, {"type": "object", "properties": {"spec": _OPEN}})
     name = made["metadata"]["name"]
     server.post(CRDS, made)

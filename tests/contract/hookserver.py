@@ -1,4 +1,4 @@
-"""A webhook for API servers to call: what it is asked, and what a test lets it answer."""
+"""A webhook for API servers: it records requests and answers as the test decides."""
 
 import base64
 import json
@@ -10,7 +10,9 @@ from asoreconcile.testing.throwaway_certificates import certificate_authority
 
 
 class Hook:
-    """Answers each path by a function from a request to a response, both JSON."""
+    """A webhook. For each path, a function turns a request into a response,
+    both JSON.
+    """
 
     def __init__(self):
         authority = certificate_authority()
@@ -28,7 +30,7 @@ class Hook:
         return {"url": self.url(path), "caBundle": self.bundle}
 
     def of(self, path):
-        """The requests of a path's reviews."""
+        """Return the requests in the reviews of a path."""
         return [review["request"] for at, review in self.asked if at == path]
 
     @contextmanager
@@ -63,7 +65,7 @@ def allowed(_):
 
 
 def patched(*operations):
-    """An answer that patches the object."""
+    """Return a response that patches the object."""
     patch = base64.b64encode(json.dumps(operations).encode()).decode()
     return lambda _: {"allowed": True, "patchType": "JSONPatch", "patch": patch}
 

@@ -1,9 +1,9 @@
 """Facts of built-in kinds, taken from a real kube-apiserver: `hack/kube-kinds`.
 
-What the server's OpenAPI says of types; what it fills in where an object of
-workloads.yaml says nothing; and which causes it gives when one of their fields is left
-out, wrong, too small or empty. Only what is so wherever the field was seen becomes a
-fact: what depends on other fields is code (`kinds/workloads.py` and beside it).
+The facts are the types of the server's OpenAPI, the values that the server fills in if
+an object of workloads.yaml leaves them out, and the causes for a field that is missing,
+wrong, too small or empty. A fact must hold wherever the field occurs. Code covers what
+depends on other fields (`kinds/workloads.py` and its neighbours).
 """
 
 import copy
@@ -33,7 +33,7 @@ _SCALARS = {
     "FieldsV1": "json",
     "RawExtension": "json",
 }
-# What depends on other fields or on who asks: code says it, in `kinds/`.
+# Code in `kinds/` covers what depends on other fields or on the caller.
 _BY_CODE = {
     *(("PodSpec", f) for f in ("enableServiceLinks", "preemptionPolicy", "priority")),
     *(("PodSpec", f) for f in ("serviceAccount", "tolerations")),
@@ -76,7 +76,7 @@ def samples():
 
 
 class Types:
-    """The server's types by their short names, in our form."""
+    """The server's types by their short names, in the form of workloads.json."""
 
     def __init__(self):
         self.found, self.atomic = {}, set()
@@ -93,7 +93,7 @@ class Types:
         for field, part in (schema.get("properties") or {}).items():
             if not is_kind or field not in ("apiVersion", "kind", "metadata"):
                 options = self._options(part)
-                # An empty object shows it all the same: Go does not leave it out.
+                # An empty object is shown anyway, because Go does not leave it out.
                 if "default" in part or field in (schema.get("required") or ()):
                     options["always"] = True
                 fields[field] = [self._sort(schemas, part), options]
@@ -137,7 +137,8 @@ class Learner:
         self.server = server
         self.types = Types()
         self.kinds, self.answers = {}, {}
-        # (type, field) -> what was seen: a JSON text, or None where nothing came.
+        # (type, field) -> the observed values: a JSON text, or None if there was no
+        # value.
         self.seen = defaultdict(lambda: defaultdict(set))
 
     def learn(self):
@@ -251,7 +252,7 @@ class Learner:
                 yield from self._places(of, held, here)
 
     def _refused(self, obj, path):
-        """The causes at exactly this place: reason and words."""
+        """Return the causes at exactly this path: reason and text."""
         answer = self._send(obj)
         if answer.status != 422:
             return answer, []
@@ -283,11 +284,12 @@ class Learner:
                 known = one["message"].partition("supported values: ")[2]
                 choices = json.loads(f"[{known}]")
                 if not options.get("checked") or len(choices) > len(options["enum"]):
-                    options["enum"] = choices  # of a kind that allows fewer, code knows
+                    # the code handles kinds that allow fewer values
+                    options["enum"] = choices
                 options["checked"] = True
 
     def _emptied(self, obj, path, options, inner):
-        """Whether an empty value is kept, as of a pointer in Go."""
+        """Return whether an empty value is kept, as in a pointer in Go."""
         zero = _zero(inner)
         if zero is None:
             return
@@ -305,7 +307,7 @@ class Learner:
         for sort, fields in self.types.found.items():
             for field, (_, options) in fields.items():
                 values = self.seen[sort][field]
-                if values:  # a valid object did without it
+                if values:  # a valid object lacks the field
                     options.pop("required", None)
                 if len(values) == 1 and (value := next(iter(values))) is not None:
                     if field != "status" and (sort, field) not in _BY_CODE:
@@ -335,8 +337,9 @@ class Learner:
 
 
 def filled_in(sent, got, at=""):
-    """What a server made of an object, a line for each difference; what is made up by
-    each server, such as addresses, alike.
+    """Return the differences between a sent object and the server's, a line for each.
+
+    Values that every server makes up, such as addresses, are all shown alike.
     """
     if isinstance(sent, dict) and isinstance(got, dict):
         lines = []
@@ -360,7 +363,9 @@ def filled_in(sent, got, at=""):
 
 
 def shown(table):
-    """The columns of a Table and the cells of its one row, but for a Node's wide ones."""
+    """Return the columns of a Table and the cells of its row, without a Node's wide
+    columns.
+    """
     (row,) = table["rows"]
     return [
         f"{column['name']} ({column['type']}, {column['priority']}) {_alike(cell)}"
@@ -402,7 +407,7 @@ def _dotted(path):
 
 
 def text_of(document):
-    """JSON with a line for each type and kind, so that a change can be read."""
+    """Return JSON with a line for each type and kind, so that diffs are readable."""
     parts = []
     for name in ("kinds", "types"):
         rows = ",\n".join(

@@ -21,7 +21,7 @@ GOLDEN = Path(__file__).with_name("golden.json")
 
 
 def exchanges(server: Server, scenario: Scenario) -> list[Json]:
-    """What a server answers to a scenario, in a form that can be compared."""
+    """Return a server's answers to a scenario, in a form that can be compared."""
     with server.namespace() as name:
         with server.recording() as journal:
             scenario(server, name)
@@ -30,7 +30,7 @@ def exchanges(server: Server, scenario: Scenario) -> list[Json]:
 
 
 def main() -> int:
-    """Record all scenarios; 2 without a real server."""
+    """Record all scenarios; return 2 if there is no real server."""
     folder = Path(os.environ.get("KUBEBUILDER_ASSETS", ""))
     if lacking := envtest.missing(folder):
         sys.stderr.write(f"KUBEBUILDER_ASSETS={folder} lacks {', '.join(lacking)}\n")
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def _lines(found: dict[str, list[Json]]) -> str:
-    """JSON with one answer to a line: its changes can be read."""
+    """Return JSON with one answer per line, so that diffs are readable."""
     parts = (
         f"{json.dumps(name)}: [\n"
         + ",\n".join(

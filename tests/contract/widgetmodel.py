@@ -1,7 +1,7 @@
-"""What a Kubernetes API is to one kind, as plainly as it can be said.
+"""A simple model of the Kubernetes API for one kind.
 
-The machine of test_contract_model.py holds servers to it. Fields of `spec` are owned
-one by one; everything else that managedFields say is left to the golden answers.
+The state machine in test_contract_model.py compares servers with it. Fields of `spec`
+are owned one by one; the golden answers cover everything else in managedFields.
 """
 
 import json
@@ -17,10 +17,10 @@ Owner = tuple[str, str]  # a manager, and whether it applies or updates
 
 @attrs.frozen
 class Outcome:
-    """An answer, as far as it can be the same everywhere.
+    """The part of an answer that is the same on every server.
 
-    obj: the object, without what is different each time; None for refusals and for
-    deletions. is_new: whether its version is one not seen of the object before.
+    obj: the object without its variable parts; None for refusals and deletions.
+    is_new: whether the object's version is a new one.
     """
 
     status: int
@@ -31,7 +31,7 @@ class Outcome:
 
 @attrs.define
 class _Stored:
-    """An object, its version, and who owns which field of its spec."""
+    """An object, its version, and the owners of its spec's fields."""
 
     obj: Json
     version: int
@@ -39,7 +39,7 @@ class _Stored:
 
 
 class Model:
-    """Objects by name, and what watches were told: (type, name, object)."""
+    """Objects by name, and the events of watches: (type, name, object)."""
 
     def __init__(self) -> None:
         self._stored: dict[str, _Stored] = {}
@@ -47,7 +47,7 @@ class Model:
         self.events: list[tuple[str, str, Json]] = []
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing, because there are no resources to release."""
 
     def create(self, name: str, spec: Json, finalizers: list[str]) -> Outcome:
         if _is_invalid(spec):
@@ -62,7 +62,10 @@ class Model:
     def replace(
         self, name: str, spec: Json, finalizers: list[str], *, is_stale: bool
     ) -> Outcome:
-        """is_stale: on another version than the last."""
+        """Replace an object.
+
+        is_stale: whether the request has an older version than the last.
+        """
         if (found := self._stored.get(name)) is None:
             return Outcome(404, "NotFound")
         if is_stale:
@@ -70,7 +73,7 @@ class Model:
         return self._change(name, found, {"spec": spec, "finalizers": finalizers})
 
     def patch(self, name: str, change: Json) -> Outcome:
-        """A merge patch of the spec, and with `finalizers` of those."""
+        """Merge a patch into the spec and, with `finalizers`, set the finalizers."""
         if (found := self._stored.get(name)) is None:
             return Outcome(404, "NotFound")
         spec = {**found.obj["spec"], **change.get("spec", {})}
@@ -108,7 +111,7 @@ class Model:
             head = {"finalizers": [], "generation": 1, "status": None}
             obj = head | {"spec": _defaulted(wanted), "deleting": False}
             return self._store(name, _Stored(obj, 0, owners), 201)
-        # Who owns what is a part of the object: it may change alone.
+        # Owners are part of the object, so a change of owners alone is a change.
         is_same = owners == found.owners
         obj = found.obj | {"spec": _defaulted(wanted)}
         if obj["spec"] != live:
@@ -149,7 +152,7 @@ class Model:
         return self._update(name, found, obj)
 
     def _update(self, name: str, found: _Stored, obj: Json) -> Outcome:
-        """A change that is no apply."""
+        """Update an object by a request other than an apply."""
         if obj == found.obj:
             return Outcome(200, obj=_copy(obj))
         if obj["spec"] != found.obj["spec"]:
@@ -174,7 +177,10 @@ class Model:
         return Outcome(status, obj=_copy(stored.obj), is_new=True)
 
     def _remove(self, name: str, last: Json, shown: Json | None) -> Outcome:
-        """What watches are told is `last`: the state before, finalizers and all."""
+        """Remove an object.
+
+        last: the object in the deletion event: the state before, with its finalizers.
+        """
         self._version += 1
         del self._stored[name]
         self.events.append(("DELETED", name, _copy(last)))
@@ -186,12 +192,12 @@ def _copy(obj: Any) -> Any:
 
 
 def _copied(stored: _Stored | None) -> dict[str, set[Owner]]:
-    """Who owns what, to be changed."""
+    """Return a copy of the owners that can be changed."""
     return {field: set(held) for field, held in stored.owners.items()} if stored else {}
 
 
 def _own(stored: _Stored, before: Json, owner: Owner) -> None:
-    """An update owns what it changes, and nobody what is no more."""
+    """Make an updater the owner of what it changes; removed fields have no owner."""
     spec: dict[str, Any] = stored.obj["spec"]
     for field in [field for field in stored.owners if field not in spec]:
         del stored.owners[field]

@@ -1,7 +1,7 @@
-"""A server that speaks as much of MySQL's protocol as a sign-in with a token takes.
+"""A server with the part of MySQL's protocol that a sign-in with a token needs.
 
-As Azure's: it asks for the password in the clear (mysql_clear_password), and that only
-within TLS. It keeps the statements, and knows the users that they make.
+As Azure's server, it demands the password in plain text (mysql_clear_password), and
+only within TLS. It records the statements, and knows the users that they create.
 """
 
 import socket
@@ -17,7 +17,7 @@ _STRING = 0xFD
 
 
 class MySqlDouble:
-    """Use as a context manager."""
+    """The server. Use as a context manager."""
 
     def __init__(self, certificate_file, key_file, *, token):
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -62,7 +62,7 @@ class MySqlDouble:
     def _serve(self, connection):
         with suppress(OSError, ssl.SSLError, EOFError), connection:
             _send(connection, 0, self._greeting())
-            _receive(connection)  # SSLRequest: nothing else comes without TLS
+            _receive(connection)  # SSLRequest: only TLS may follow
             with self._context.wrap_socket(connection, server_side=True) as secured:
                 self._open.append(secured)
                 number, hello = _receive(secured)

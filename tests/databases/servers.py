@@ -1,8 +1,8 @@
 """Real servers of PostgreSQL and MariaDB, with TLS, in folders of their own.
 
-From the machine's packages, or those that `hack/databases` has fetched. PostgreSQL does
-not run as root, so root's tests run it as nobody. Both have an administrator who is no
-superuser, as in Azure.
+The programs are the machine's, or those that `hack/databases` has fetched. PostgreSQL
+refuses to run as root, so root's tests run it as the user nobody. As in Azure, the
+administrators of both servers are not superusers.
 """
 
 import os
@@ -31,7 +31,10 @@ _START_SECONDS = 60
 
 @attrs.frozen
 class Running:
-    """A server that takes connections. ca: PEM that its certificate is checked by."""
+    """A running server.
+
+    ca: PEM that verifies its certificate.
+    """
 
     host: str
     port: int
@@ -43,7 +46,9 @@ class Running:
         return ssl.create_default_context(cadata=self.ca)
 
     def pause(self):
-        """Have it hang: its kernel takes connections, nobody answers."""
+        """Make the server hang: the kernel accepts connections, but there are no
+        answers.
+        """
         for pid in self._pids():
             os.kill(pid, signal.SIGSTOP)
 
@@ -62,7 +67,7 @@ class Running:
 
 
 def folder():
-    """What hack/databases has fetched, or a folder that is not there."""
+    """Return the folder of hack/databases, whether or not it exists."""
     stated = os.environ.get("ASORECONCILE_DATABASES")
     if stated:
         return Path(stated)
@@ -71,7 +76,7 @@ def folder():
 
 
 def postgresql_programs():
-    """The folder of PostgreSQL's programs, or None."""
+    """Return the folder of PostgreSQL's programs, or None."""
     for root in (Path("/"), folder()):
         found = sorted(root.glob("usr/lib/postgresql/*/bin/postgres"))
         if found:
@@ -80,7 +85,7 @@ def postgresql_programs():
 
 
 def mariadb_programs():
-    """The root that MariaDB's programs are below, or None."""
+    """Return the root folder of MariaDB's programs, or None."""
     for root in (Path("/"), folder()):
         if (root / "usr/sbin/mariadbd").exists():
             return root
@@ -89,7 +94,7 @@ def mariadb_programs():
 
 @contextmanager
 def _home():
-    """A folder that the server's user can reach and own."""
+    """Return a folder that the server's user can reach and own."""
     home = Path(tempfile.mkdtemp(prefix="asoreconcile-db-"))
     try:
         home.chmod(0o755)
@@ -151,7 +156,7 @@ def _running(arguments, home, port, ca, environment, *, ready="", **identity):
         yield running
     finally:
         running.go_on()
-        # At once, and for PostgreSQL with all that it has started.
+        # This signal ends PostgreSQL at once, with all processes that it started.
         process.send_signal(signal.SIGQUIT)
         try:
             process.wait(10)
@@ -167,7 +172,7 @@ def postgresql():
         root = programs.parents[4]
         environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
         if root != Path("/"):
-            # nobody cannot look into another one's cache folder.
+            # the user nobody cannot enter another user's cache folder.
             shutil.copytree(root / "usr", home / "usr", symlinks=True)
             programs = home / programs.relative_to(root)
             libraries = [str(one) for one in (home / "usr/lib").glob("*-linux-gnu")]
@@ -204,7 +209,7 @@ def postgresql():
         }
         options = [part for k, v in settings.items() for part in ("-c", f"{k}={v}")]
         arguments = [programs / "postgres", "-D", data, *options]
-        # It takes connections before, and refuses each sign-in.
+        # The server accepts connections earlier, and refuses each sign-in.
         ready = "ready to accept connections"
         with _running(
             arguments, home, port, ca, environment, ready=ready, **_identity()

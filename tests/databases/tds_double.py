@@ -1,7 +1,7 @@
-"""A server that speaks as much of TDS as a sign-in and some statements take.
+"""A server with the part of TDS that a sign-in and some statements need.
 
-TLS is inside PRELOGIN packets until the handshake is over, as Azure SQL has it. It keeps
-the statements, and answers for the users that they make.
+As in Azure SQL, TLS is inside PRELOGIN packets until the handshake is over. The server
+records the statements, and answers queries about the users that they create.
 """
 
 import re
@@ -17,8 +17,9 @@ _COLLATION = bytes.fromhex("0904d00034")
 
 
 class TdsDouble:
-    """Use as a context manager. refuse: (number, message) for a sign-in or statement
-    that matches a pattern.
+    """The server. Use as a context manager.
+
+    refuse: (number, message) for a sign-in or statement that matches a pattern.
     """
 
     def __init__(self, certificate_file, key_file, *, user, password):
@@ -114,7 +115,9 @@ class TdsDouble:
 
 
 class _Secured:
-    """TLS whose handshake is inside PRELOGIN packets, and which is a stream after it."""
+    """TLS whose handshake is inside PRELOGIN packets, followed by a plain
+    TLS stream.
+    """
 
     def __init__(self, connection, context):
         self._connection = connection
@@ -161,7 +164,7 @@ def _packet(kind, payload):
 
 
 def _receive(read):
-    """One message: its type, and the payload of all its packets."""
+    """Return one message: its type, and the payload of all its packets."""
     whole = b""
     while True:
         kind, status, size, _, _, _ = struct.unpack(">BBHHBB", read(8))
@@ -181,7 +184,7 @@ def _exactly(connection, size):
 
 
 def _prelogin():
-    """VERSION, and ENCRYPTION that is on."""
+    """Return the options VERSION and ENCRYPTION, which is on."""
     return (
         struct.pack(">BHH", 0, 11, 6)
         + struct.pack(">BHH", 1, 17, 1)
@@ -192,7 +195,7 @@ def _prelogin():
 
 
 def _login_field(login, number):
-    """A text of LOGIN7: host, user, password, ... by their offsets."""
+    """Return a text of LOGIN7 by its offset: host, user, password, ..."""
     at = 36 + 4 * number
     offset, characters = struct.unpack("<HH", login[at : at + 4])
     raw = login[offset : offset + 2 * characters]
@@ -244,7 +247,9 @@ def _table(columns, rows):
 
 
 def _texts(payload):
-    """The NVARCHAR values of a call of sp_executesql: the query, ..., its value."""
+    """Return the NVARCHAR values of a call of sp_executesql: the query and
+    its values.
+    """
     found = []
     at = payload.find(b"\xe7")
     while at >= 0:
@@ -254,7 +259,7 @@ def _texts(payload):
             payload[at + 1 : at + 3],
         )
         start = head + 2
-        if most == b"\xff\xff":  # in chunks, with a length before the first
+        if most == b"\xff\xff":  # the value has chunks, and a length before the first
             size = struct.unpack("<I", payload[head + 8 : head + 12])[0]
             start = head + 12
         found.append(payload[start : start + size].decode("utf-16-le", "replace"))

@@ -1,5 +1,6 @@
-"""Delays in the processes that a test starts (`operation`): on their PYTHONPATH, this
-runs before anything else does.
+"""Delays in the processes that a test starts (`operation`).
+
+The folder is on their PYTHONPATH, so Python runs this before anything else.
 """
 
 import os

@@ -1,9 +1,9 @@
-"""The chart rendered by the real helm, and what is kept of that to compare.
+"""The chart rendered by the real helm, and its kept form for comparisons.
 
-    python tests/deploy/charts.py     writes golden/ anew
+    python tests/deploy/charts.py     writes golden/ again
 
-The kept files have the rules that `hack/rbac` makes by the number of their lines: they
-are compared with their source elsewhere.
+In the kept files, the rules that `hack/rbac` makes are replaced by their number of
+lines: other tests compare them with their source.
 """
 
 import sys
@@ -22,7 +22,7 @@ _LONG_RULES = 8
 
 
 def values(case):
-    """helm's options for a case."""
+    """Return helm's options for a case."""
     return () if case == "default" else ("--values", HERE / "values" / f"{case}.yaml")
 
 
@@ -31,7 +31,7 @@ def command(*arguments):
 
 
 def rendered(case, *options):
-    """The objects of a case."""
+    """Return the objects of a case."""
     return objects(text(case, *options))
 
 
@@ -43,7 +43,7 @@ def text(case, *options):
 
 
 def refusal(*options):
-    """What helm says of values that it does not take."""
+    """Return helm's message for values that it refuses."""
     done = attempt(*command("template", "aso2", CHART, *options))
     assert done.returncode, done.stdout[-500:]
     return done.stderr
@@ -54,7 +54,7 @@ def golden_path(case):
 
 
 def golden(found):
-    """Objects as the kept text."""
+    """Return objects as the text that is kept."""
     ordered = sorted(found, key=lambda o: (o["kind"], o["metadata"]["name"]))
     return yaml.safe_dump_all([_short(one) for one in ordered], sort_keys=False)
 

@@ -1,7 +1,7 @@
-"""What a manager says of itself while it works: the text of /metrics, more than once.
+"""The metrics of a manager while it works: the text of /metrics, several times.
 
-It leads, answers webhooks in several versions, and meets an Azure that refuses, throttles
-and hangs up, so that what is counted only then is there as well.
+The manager leads, answers webhooks in several versions, and meets an Azure that
+refuses, throttles and hangs up, so that metrics of errors are also there.
 """
 
 import urllib.request
@@ -15,7 +15,7 @@ from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
 
 
 def scrapes(folder):
-    """Two texts of /metrics, with some work before each."""
+    """Return two texts of /metrics, with some work before each."""
     with Operation(folder) as operation:
         group = resource_group()
         operation.client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
@@ -32,7 +32,7 @@ def scrapes(folder):
         operation.apply(group)
         operation.wait_ready(group)
         _work(operation, "vnet")
-        # It waits for an owner that nobody makes.
+        # This object waits for an owner that does not exist.
         orphan = virtual_network("orphan", owner="nobody")
         operation.apply(orphan)
         operation.wait_condition(orphan, "WaitingForOwner")
@@ -42,7 +42,7 @@ def scrapes(folder):
 
 
 def _work(operation, name):
-    """Make a network; Azure takes it at the fourth try."""
+    """Make a network, which Azure accepts at the fourth attempt."""
     vnet, faults = virtual_network(name), operation.azure.faults
     path = f"virtualNetworks/{name}"
     faults.answer("PUT", path, 409, code="Conflict", message="Busy.")
@@ -53,7 +53,7 @@ def _work(operation, name):
 
 
 def _wait_told(client, count):
-    """Block until so many CRDs know whom to trust."""
+    """Block until that many CRDs have a CA bundle."""
     told = set()
     stream = client.watch(CUSTOM_RESOURCE_DEFINITIONS, timeout_seconds=WAIT_SECONDS)
     with closing(stream):

@@ -1,8 +1,8 @@
-"""A container of a pod, run as a node would: from an image's archive, without an engine.
+"""A container of a pod, run as a node would do, from an image's archive.
 
-The archive's layers become a folder, which is mounted read-only in a mount namespace of
-its own; what the pod's spec mounts lies on it. The process has the image's user, no
-capability and no way to gain one. Needs root.
+No container engine is needed. The archive's layers become a folder, which is mounted
+read-only in a mount namespace of its own, with the pod's mounts on top. The process has
+the image's user, no capability and no way to gain one. Needs root.
 """
 
 import hashlib
@@ -58,17 +58,17 @@ class Image:
         return path
 
     def files(self):
-        """Path in the image and file, of all that are no links or folders."""
+        """Yield the path in the image and the file, without links and folders."""
         for path in self.root.rglob("*"):
             if path.is_file() and not path.is_symlink():
                 yield path.relative_to(self.root).as_posix(), path
 
 
 class Container:
-    """A process of an image, with what a pod's spec gives it.
+    """A process of an image, with the settings of a pod's spec.
 
-    mounted: files by their path in the container, read-only; temporary: folders that may
-    be written.
+    mounted: read-only files by their path in the container.
+    temporary: folders that may be written.
     """
 
     def __init__(self, image, arguments, *, environment, mounted, temporary, log_path):
@@ -109,12 +109,12 @@ class Container:
         return self._process.pid
 
     def status(self):
-        """What the kernel says of the process, by name."""
+        """Return the kernel's status of the process, by name."""
         text = Path(f"/proc/{self.pid}/status").read_text()
         return dict(line.split(":\t", 1) for line in text.splitlines())
 
     def mounts(self):
-        """The options of each mount of the process, by its folder."""
+        """Return the options of each mount of the process, by its folder."""
         lines = Path(f"/proc/{self.pid}/mountinfo").read_text().splitlines()
         return {line.split()[4]: line.split()[5].split(",") for line in lines}
 
@@ -129,7 +129,7 @@ class Container:
 
 
 def why_not():
-    """Why no container can be run here; "" where one can."""
+    """Return why this machine cannot run a container, or ""."""
     if os.geteuid():
         return "only root may change the root of a process"
     done = subprocess.run(["unshare", "--mount", "true"], check=False)

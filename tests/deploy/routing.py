@@ -1,4 +1,4 @@
-"""The way from a real API server to a manager's webhooks, as controllers would make it."""
+"""The route from a real API server to a manager's webhooks, as controllers make it."""
 
 import socket
 import time
@@ -10,7 +10,7 @@ from asoreconcile.kube.errors import ApiError
 
 
 def endpoints(address, port):
-    """What a controller makes of a Service and its pods."""
+    """Return the Endpoints that a controller makes from a Service and its pods."""
     name = "azureserviceoperator-webhook-service"
     return {
         "apiVersion": "discovery.k8s.io/v1",
@@ -27,7 +27,9 @@ def endpoints(address, port):
 
 
 def apply_once_trusted(operation, obj):
-    """Until it is told of the certificate the API server calls in vain."""
+    """Apply an object, repeatedly until the API server trusts the webhook's
+    certificate.
+    """
     end = time.monotonic() + WAIT_SECONDS
     while True:
         try:
@@ -38,10 +40,10 @@ def apply_once_trusted(operation, obj):
 
 
 def own_address():
-    """An IPv4 address of this machine's that others could have; skips without one."""
+    """Return an IPv4 address of this machine other than loopback. Skips without one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # sends nothing
+            probe.connect(("192.0.2.1", 9))  # this sends no packet
         except OSError:
             pytest.skip("this machine has no address but the loopback's")
         address = probe.getsockname()[0]

@@ -1,6 +1,6 @@
-"""The real programs that the installation is tried with, or why they are not there.
+"""The real programs that test the installation, or why they are missing.
 
-`hack/helm`, `hack/prometheus` and `hack/envtest` make them once; nothing is built here.
+`hack/helm`, `hack/prometheus` and `hack/envtest` make them once. Nothing is built here.
 """
 
 import os
@@ -17,7 +17,7 @@ DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "helm" / "asoreconcile"
 
 
-# That of KUBEBUILDER_ASSETS, which `hack/envtest` builds, or of the machine.
+# The folder of KUBEBUILDER_ASSETS, which `hack/envtest` builds, or of the machine.
 KUBECTL = shutil.which(
     "kubectl", path=f"{os.environ.get('KUBEBUILDER_ASSETS', '')}:{os.environ['PATH']}"
 )
@@ -28,7 +28,9 @@ NEEDS_KUBECTL = pytest.mark.skipif(
 
 
 def program(command, name):
-    """A program of the folder that `hack/COMMAND` prints. Skips where it is not made."""
+    """Return a program of the folder that `hack/COMMAND` prints. Skips if it is
+    missing.
+    """
     folder, problem = _folder(command)
     if problem:
         pytest.skip(f"{problem} (run hack/{command})")
@@ -36,14 +38,14 @@ def program(command, name):
 
 
 def run(*arguments, given=None):
-    """A program's output. Raises AssertionError with all it said if it fails."""
+    """Return a program's output. Raises AssertionError with all output if it fails."""
     done = attempt(*arguments, given=given)
     assert done.returncode == 0, f"{arguments[:3]}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
 def attempt(*arguments, given=None):
-    """How a program ended, whatever it says."""
+    """Return the result of a program, successful or not."""
     return subprocess.run(
         [str(one) for one in arguments],
         input=given,
@@ -54,13 +56,13 @@ def attempt(*arguments, given=None):
 
 
 def objects(text):
-    """The objects of a text of YAML documents."""
+    """Return the objects in a text of YAML documents."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return [one for one in yaml.load_all(text, Loader=loader) if one]
 
 
 def one(found, kind, name=None):
-    """The only object of a kind, or of a kind and name."""
+    """Return the only object of a kind, or of a kind and name."""
     (it,) = [
         o for o in found if o["kind"] == kind and name in (None, o["metadata"]["name"])
     ]

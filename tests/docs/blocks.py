@@ -1,4 +1,4 @@
-"""The code that the documentation's own pages show."""
+"""The code blocks on the documentation's pages."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ def pages():
 
 
 def blocks(page, language):
-    """Of one language: its line on the page, its title or "", and the text."""
+    """Yield the blocks of a language: line on the page, title or "", and text."""
     text = page.read_text()
     return [
         (text[: found.start(3)].count("\n"), found[2] or "", found[3])
@@ -25,9 +25,9 @@ def blocks(page, language):
 
 
 def written(folder, *, page=None):
-    """Each Python block as a file, on the lines that it has on its page.
+    """Write each Python block to a file, on the same lines as on its page.
 
-    Blocks that have a title keep it as their name: they import one another.
+    Blocks with a title get it as their module name, because they import one another.
     """
     for path in pages() if page is None else [page]:
         name = path.relative_to(HOME).as_posix().removesuffix(".md")

@@ -1,6 +1,6 @@
-"""What the comparison page says of kopf, tried: `kopf run` has these handlers.
+"""The handlers with which `kopf run` shows what the comparison page says of kopf.
 
-TRIAL_FACTS names the file that gets what they saw; KUBECONFIG the API server.
+TRIAL_FACTS names the file for the observations; KUBECONFIG the API server.
 """
 
 import asyncio
@@ -58,4 +58,4 @@ async def handle(body, name, reason, by_colour, **_):
 
 @kopf.on.delete("configmaps", labels=TRIED)
 def goodbye(**_):
-    """Has kopf put its finalizer on each object."""
+    """Make kopf put its finalizer on each object."""

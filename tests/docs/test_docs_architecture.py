@@ -51,7 +51,7 @@ def _is_inside(name, place):
 
 
 def is_imported(importer, imported):
-    """Whether a module, or a module of a folder, imports another one or its modules."""
+    """Return whether a module or a folder imports another one."""
     return any(
         _is_inside(target, imported)
         for name, targets in imports().items()

@@ -1,4 +1,4 @@
-"""An interpreter that switches threads far more often than it would (TH-11)."""
+"""An interpreter that switches threads far more often than usual (TH-11)."""
 
 import sys
 

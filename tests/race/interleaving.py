@@ -1,12 +1,12 @@
-"""Threads in turn, switched between two instructions where a seed says: replayable.
+"""Threads that run in turns, switched between two instructions by a seed: replayable.
 
     interleaving = Interleaving(seed)
     with interleaving.locks():
         shared = Thing()          # its threading.Lock()s hand over instead of blocking
     interleaving.run(first, second)
 
-Only code below `asoreconcile/` is switched in; the test's own lines run in one go. So what
-a test notes down beside a call is exact.
+Threads are switched only in code below `asoreconcile/`. The test's own lines run
+without a switch, so notes that a test makes next to a call are exact.
 """
 
 import os
@@ -25,20 +25,24 @@ _MOST_WAITS = 200_000
 
 
 def seeds(fresh, *, kept=()):
-    """Those that failed once, and so many new ones; or the one that is asked for.
+    """Yield the seeds that failed once and that many new ones, or the requested seed.
 
-    For a loop in a test: parameters must be the same in every process that collects.
+    Use it in a loop of a test: parameters must be the same in every process that
+    collects.
     """
     asked = os.environ.get("ASORECONCILE_RACE_SEED")
     if asked:
         return [int(asked)]
-    # Not `random`: pytest-randomly gives it the same state for each test.
+    # This is not `random`, because pytest-randomly gives that the same state for each
+    # test.
     return [*kept, *(secrets.randbelow(2**32) for _ in range(fresh))]
 
 
 class Interleaving:
-    """One schedule. every: about how many instructions run between two switches; the
-    seed's choice by default, as some races need many switches and others few.
+    """One schedule.
+
+    every: average number of instructions between two switches. By default the seed
+    chooses it, because some races need many switches and others few.
     """
 
     def __init__(self, seed, *, every=None):
@@ -54,11 +58,13 @@ class Interleaving:
         self._failures = []
 
     def run(self, *functions):
-        """Run them at once, to their ends; raises what the first that failed raised."""
+        """Run functions together to their ends; raise the error of the first that
+        failed.
+        """
         threads = []
         for number, function in enumerate(functions):
-            # A bare lock, and never one of the schedule's own: a semaphore would be
-            # made of those, and hand its turn over while it hands a turn over.
+            # This is a bare lock, never one of the schedule's own: a semaphore would
+            # consist of those, and would give up its turn while it hands a turn over.
             self._turns[number] = turn = _Real()
             turn.acquire()
             threads.append(threading.Thread(target=self._run, args=(number, function)))
@@ -74,7 +80,7 @@ class Interleaving:
 
     @contextmanager
     def locks(self):
-        """Locks and conditions that are made meanwhile belong to this schedule."""
+        """Make locks and conditions, while the block runs, part of this schedule."""
         with (
             mock.patch("threading.Lock", partial(_Lock, self, _Real)),
             mock.patch("threading.RLock", partial(_ReentrantLock, self, _RealAgain)),
@@ -83,7 +89,7 @@ class Interleaving:
             yield
 
     def switch(self):
-        """Let a thread that the dice choose go on, maybe this one."""
+        """Let a random thread continue, possibly the calling one."""
         me = self._me.number
         chosen = self._dice.choice(list(self._turns))
         if chosen != me:
@@ -91,11 +97,13 @@ class Interleaving:
             self._turns[me].acquire()
 
     def is_over(self, seconds):
-        """Whether a wait of so long is over by now: a second is some 1,000 switches."""
+        """Return whether a wait of that many seconds is over: one second is 1,000
+        switches.
+        """
         return self._dice.random() * seconds < 0.001
 
     def stands_in(self):
-        """Whether the calling thread is one of this schedule."""
+        """Return whether the calling thread belongs to this schedule."""
         return getattr(self._me, "number", None) is not None
 
     def _run(self, number, function):
@@ -134,7 +142,7 @@ _RealCondition = threading.Condition
 
 
 class _Lock:
-    """A lock that gives its turn away until it is free."""
+    """A lock whose waiters give up their turn until it is free."""
 
     def __init__(self, interleaving, make):
         self._interleaving = interleaving
@@ -155,7 +163,7 @@ class _Lock:
         self._real.release()
 
     def locked(self):
-        """What a Condition takes over from its lock at its start."""
+        """Return whether it is locked. A Condition takes this over when it is made."""
         return self._real.locked()
 
     def __enter__(self):
@@ -167,7 +175,7 @@ class _Lock:
 
 class _ReentrantLock(_Lock):
     def _is_owned(self):
-        """What a Condition asks."""
+        """Return whether it is held. A Condition calls this."""
         return self._real._is_owned()
 
 
@@ -176,7 +184,9 @@ class _Ticket:
 
 
 class _Condition(_RealCondition):
-    """One whose waiters give their turn away until they are notified, in order."""
+    """A condition whose waiters give up their turn until they are notified,
+    in order.
+    """
 
     def __init__(self, interleaving, lock=None):
         super().__init__(lock or threading.RLock())

@@ -1,6 +1,6 @@
-"""What tests over real HTTP begin with.
+"""Fixtures for tests over real HTTP.
 
-Those of the simulated Azure bring `azure`, the server, themselves.
+Tests of the simulated Azure define `azure`, the server, themselves.
 """
 
 import pytest
@@ -20,7 +20,7 @@ def server():
 
 @pytest.fixture
 def client(server, tmp_path):
-    """Of `server`, as its administrator."""
+    """The administrator's client of `server`."""
     server.write_kubeconfig(tmp_path / "kubeconfig")
     client = KubeClient(load(str(tmp_path / "kubeconfig")), user_agent="tests/1")
     yield client
@@ -42,9 +42,9 @@ def group(azure):
 
 @pytest.fixture
 def serving_h2():
-    """Makes (peer, loop) over HTTP/2: `serving_h2(handle, **options of the peer)`.
+    """A function that makes (peer, loop) over HTTP/2: `serving_h2(handle, **options)`.
 
-    Without a handle each stream is answered with b"first".
+    Without a handle, each stream is answered with b"first".
     """
     with h2_serving(greet) as make:
         yield make
