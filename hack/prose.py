@@ -28,7 +28,10 @@ HABITS = {
         "name the thing: `the caller`, `the fields that ...`",
     ),
     "is no, is none": (
-        r"(?<!there )\b(?:is|are|was|were)\s+(?:none|no\b(?!\s+(?:longer|more)))\b",
+        (
+            r"(?<!there )\b(?:is|are|was|were)\s+"
+            r"(?:(?-i:none)|no\b(?!\s+(?:longer|more)))\b"
+        ),
         "`is not a ...`, or `if there is no ...`",
     ),
     "parameter without a noun": (

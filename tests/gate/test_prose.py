@@ -53,7 +53,7 @@ CLEAR = [
     "Raises ValueError if the text is not a number. There is no default.",
     "Return it.\n\npriority: queue priority of the request.\nbody: body as it was sent.",
     "Return the folder where the files are. The letter k stands for 1000.",
-    "The lease is no longer valid.",
+    "The lease is no longer valid. The name is None if it has no lease.",
     '`what` is a word; "nobody" is a name.',
 ]
 
