@@ -127,7 +127,7 @@ def test_d21_no_read_is_older_than_an_own_write_whoever_is_interrupted():
         cluster.idle = interleaving.switch
         writers = [partial(cluster.write, name, times=6) for name in NAMES]
         interleaving.run(cluster.watch, *writers)
-        assert cluster.indexer._overlay.pending_keys() == ()
+        assert cluster.indexer._mutations.pending_keys() == ()
 
 
 @pytest.mark.usefixtures("impatient_interpreter")
