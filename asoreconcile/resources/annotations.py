@@ -50,15 +50,15 @@ class Schema:
     """Schema keywords of a field. None and empty values are left out.
 
     name: in JSON; default the Python name in camelCase, without a trailing `_`.
-    minimum, maximum: of numbers, inclusive unless exclusive is set. pattern: of
-    strings, unanchored. format: such as `ipv4`, `uri`, `int32`.
+    minimum, maximum: limits of numbers, inclusive unless exclusive is set. pattern:
+    unanchored pattern of strings. format: such as `ipv4`, `uri`, `int32`.
     min_length, max_length: characters of a string, items of a list, entries of a map.
     enum: the allowed values. unique: list items are unique (`set`).
     map_keys: the list is a map with these item fields as keys. atomic: a list, map or
     object that is applied as a whole.
     rules: see `Rule`. immutable: the value never changes once set.
     preserve_unknown: store object fields that the class does not define.
-    title, example: for people. default: the CRD's default, if it differs from the
+    title, example: texts for people. default: the CRD's default, if it differs from the
     class's.
     nullable: null is stored, and differs from no value.
     items: the keywords of each list item or map value.

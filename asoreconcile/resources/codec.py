@@ -146,9 +146,13 @@ def _compiled(kind: type, compiling: dict[type, _Holder]) -> Codec[Any]:
 
 @attrs.frozen
 class _Plan:
-    """omits: what is written of it says nothing where it is empty; omits_falsy: or
-    nought. default: what is written of its default. stands: that is not empty: a field
-    that was not there is left out again as long as it has it.
+    """How one field is encoded.
+
+    omits: if true, an empty value is left out of the encoded object.
+    omits_falsy: if true, zero and false are left out, too.
+    default: encoded form of the field's default.
+    stands: whether that form is not empty. If so, a field that was missing when it was
+    decoded is left out again while it has the default value.
     """
 
     field: ClassField

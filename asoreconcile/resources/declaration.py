@@ -76,7 +76,8 @@ def resource(
     optional; the default goes into the CRD. A class with `status` gets the subresource.
 
     api_version: `example.com/v1`. kind: default the class's name. short_names,
-    categories: for kubectl. columns: of `kubectl get`. scale: adds the subresource.
+    categories: names for kubectl. columns: columns of `kubectl get`. scale: adds the
+    subresource.
     rules: CEL rules for the whole object. selectable: fields for field selectors,
     `.spec.host`.
     storage: True for the stored one of several versions. deprecated: a warning for
@@ -123,7 +124,7 @@ def evolve(instance: C, /, **changes: Any) -> C:
 
     Keeps fields that the class does not define, as `copy`, `deepcopy` and `pickle` do;
     other ways to copy lose them, and `replace` refuses such a copy.
-    changes: by constructor argument name.
+    changes: new values by constructor argument name.
     """
     given = {
         one.argument: getattr(instance, one.attribute)

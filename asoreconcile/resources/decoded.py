@@ -41,12 +41,12 @@ class Decoding(Iterator[T], Generic[T]):
 
 
 class DecodedList(list[T]):
-    """The objects of a list that fit their class. unreadable: as in `Decoding`."""
+    """The objects of a list that fit their class. unreadable: see `Decoding`."""
 
     def __init__(
         self, kind: TypedKind[T], documents: Iterable[JsonObject], *, strict: bool
     ) -> None:
-        """strict: as in `Decoding`."""
+        """strict: see `Decoding`."""
         decoding = Decoding(kind, documents, strict=strict)
         super().__init__(decoding)
         self.unreadable = decoding.unreadable

@@ -39,8 +39,9 @@ def install_crds(
     classes: all versions of each kind. conversion: the `clientConfig` of the conversion
     webhook, for kinds with several versions (`crd_of`).
     allow_data_loss: install even if stored objects would lose fields. All CRDs are
-    checked before the first is written. field_manager: of the server-side apply.
-    timeout_seconds: for all of them to be Established and served.
+    checked before the first is written. field_manager: field manager of the server-side
+    apply.
+    timeout_seconds: limit until all of them are Established and served.
 
     Blocking. Raises ResourceError for an invalid CRD, or one that would drop stored
     data; CrdNotEstablishedError; what the client raises.

@@ -68,12 +68,12 @@ class TypedWebhookServer(WebhookServer):
     def validate(self, path: Any, *chain: Any, on: WebhookRules | None = None) -> None:
         """Register validating functions, called in order. Rules: WH-5, WH-10.
 
-        path: for a class, the path is kubebuilder's for its kind, and `on` is creates
-        and updates; its functions get objects, or the request if their parameter is
-        annotated so. An object that does not fit the class is denied.
-        Otherwise as `WebhookServer.validate`. Also raises WebhookError for an `on`
-        without an object for the functions, TypeError for functions with another class
-        or return type.
+        path: path of the webhook, or a class. For a class, the path is kubebuilder's
+        for its kind, and `on` is creates and updates; its functions get objects, or the
+        request if their parameter is annotated so. An object that does not fit the
+        class is denied. Otherwise as `WebhookServer.validate`. Also raises WebhookError
+        for an `on` without an object for the functions, TypeError for functions with
+        another class or return type.
         """
         if not isinstance(path, type):
             super().validate(path, *chain, on=on)
@@ -97,7 +97,7 @@ class TypedWebhookServer(WebhookServer):
     def mutate(self, path: Any, *chain: Any, on: WebhookRules | None = None) -> None:
         """Register mutating functions, called in order. Rules: WH-5, WH-10.
 
-        path: as in `validate`. Fields that the class does not define are not changed.
+        path: see `validate`. Fields that the class does not define are not changed.
         """
         if not isinstance(path, type):
             super().mutate(path, *chain, on=on)

@@ -231,10 +231,10 @@ class Application(ControllerRegistrar):
         """Register a function that `run` calls on its thread before it starts anything.
         Functions are called in the order they were added.
 
-        name: what it does, for the log. step: may block. While the API server does not
-        answer, it is retried for 15 seconds, as the server may be starting too; `run`
-        raises any other error. Use `when_leading` for work that needs the lease. Raises
-        TypeError unless step is a function without arguments.
+        name: description of the step for the log. step: may block. While the API server
+        does not answer, it is retried for 15 seconds, as the server may be starting
+        too; `run` raises any other error. Use `when_leading` for work that needs the
+        lease. Raises TypeError unless step is a function without arguments.
         """
         check_takes(step, what="step")
         self._startup.add(name, step)

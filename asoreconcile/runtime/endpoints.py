@@ -169,8 +169,9 @@ def endpoints_at(
 ) -> dict[str, Endpoints]:
     """The endpoints of a process by address; metrics and probes may share one.
 
-    access: to the metrics, and to the pages of `debug`. Raises ListenError for an
-    invalid address, and if probes, which cannot authenticate, would have to.
+    access: authorization of requests for metrics and for the pages of `debug`. Raises
+    ListenError for an invalid address, and if probes, which cannot authenticate, would
+    have to.
     """
     if access is not None and metrics == health and metrics not in OFF:
         raise ListenError("probes cannot log in: give them an address of their own")

@@ -53,8 +53,10 @@ class ProcessEndpoints:
         cluster: ClusterConfig,
         user_agent: str,
     ) -> None:
-        """name: for the self-signed certificate, where one is needed. cluster,
-        user_agent: for the client that authorizes metrics requests. Raises ListenError.
+        """name: name in the self-signed certificate, if one is needed. cluster,
+
+        user_agent: used by the client that authorizes metrics requests. Raises
+        ListenError.
         """
         clock, metrics = parts.clock, parts.metrics
         self._reviewer = (

@@ -37,7 +37,8 @@ class Result:
 
     requeue_after_seconds: reconcile again after this time, or earlier on an event; 0 or
     less requeues at once, None reconciles again only on an event.
-    priority: of that requeue; None keeps the priority of this reconcile (PQ-7).
+    priority: priority of that requeue; None keeps the priority of this reconcile
+    (PQ-7).
     not_before: True makes events wait for that time too.
     """
 

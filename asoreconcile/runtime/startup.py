@@ -27,7 +27,7 @@ class StartUp:
         self._steps: list[tuple[str, Callable[[], object]]] = []
 
     def add(self, name: str, step: Callable[[], object]) -> None:
-        """name: what it does, for the log: `discover kinds`."""
+        """name: description of the step for the log: `discover kinds`."""
         self._steps.append((name, step))
 
     def run(self) -> None:
