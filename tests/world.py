@@ -460,7 +460,7 @@ def postgres_server(name="db", owner="rg"):
 def role_assignment(role, name="reads", **principal):
     """Return a role assignment on the resource group rg.
 
-    principal: principalId, or the place where it is.
+    principal: principalId, or its place.
     """
     return {
         "apiVersion": "authorization.azure.com/v20220401",
