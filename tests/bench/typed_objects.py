@@ -192,7 +192,7 @@ def cases() -> dict[str, Callable[[], object]]:
         return merge_patch(before, after)
 
     return {
-        "dict: read from the cache": entry.load,
+        "dict: read from the cache": entry.deep_copy,
         "dict: a copy, changed, and its patch": lambda: merge_patch(
             OBJECT, {**copy_json(OBJECT), "spec": changed["spec"]}
         ),

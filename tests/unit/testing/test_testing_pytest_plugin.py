@@ -25,7 +25,7 @@ PAGE = Path(__file__).parents[3] / "asoreconcile/testing/README.md"
 
 def test_pytest_finds_them_by_the_entry_point():
     found = importlib.metadata.entry_points(group="pytest11", name="asoreconcile")
-    assert [one.deep_copy() for one in found] == [pytest_plugin]
+    assert [one.load() for one in found] == [pytest_plugin]
 
 
 def test_who_uses_none_of_them_imports_nothing():

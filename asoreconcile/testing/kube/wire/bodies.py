@@ -197,13 +197,23 @@ def _json(body: bytes) -> Any:
 def _check_nesting(body: bytes) -> None:
     """Refuse YAML so deep that libyaml would end this process. Raises _DeepError."""
     depth = 0
-    for event in yaml.parse(body, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > deepjson.LEVELS:
-            raise _DeepError(f"yaml: exceeded max depth of {jsontext.MOST_LEVELS}")
+    try:
+        for event in yaml.parse(body, Loader=_Loader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            if depth > deepjson.LEVELS:
+                raise _too_deep()
+    except yaml.MarkedYAMLError as error:
+        # libyaml from 0.2.6 on, as in PyYAML 6.0.4, has a limit of its own: 1000.
+        if error.problem == "exceeded maximum nesting depth":
+            raise _too_deep() from None
+        raise
+
+
+def _too_deep() -> _DeepError:
+    return _DeepError(f"yaml: exceeded max depth of {jsontext.MOST_LEVELS}")
 
 
 def _yaml(body: bytes) -> Any:
