@@ -14,6 +14,7 @@ from typing import Any
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.reconcile.identity.duplicates import REASON as ALREADY_MANAGED
+from asoreconcile.azure.reconcile.identity.duplicates import age_of
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Succeeded
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -38,7 +39,7 @@ from asoreconcile.azure.sql_users.user import UserIdentity, made_by, noted, show
 from asoreconcile.azure.sql_users.user_kind import UserKind
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.fencing import Fence
-from asoreconcile.base.objects import JsonObject, ObjectKey, metadata, spec, uid_of
+from asoreconcile.base.objects import ObjectKey, spec
 
 _LEFT = "NotDeletedInDatabase"
 _SHOWN = 3
@@ -250,7 +251,7 @@ class _Managers:
             )
 
     def older(self, scope: ReconcileScope, place: _Place) -> ObjectKey | None:
-        key, mine = scope.patcher.key, _age(scope.patcher.obj)
+        key, mine = scope.patcher.key, age_of(scope.patcher.obj)
         with self._lock:
             self._leave(key)
             there = self._at.setdefault(place, {})
@@ -269,11 +270,6 @@ class _Managers:
             self._at[place].pop(key, None)
             if not self._at[place]:
                 del self._at[place]
-
-
-def _age(obj: JsonObject) -> tuple[str, str]:
-    """Return a key that is smaller for older objects."""
-    return str(metadata(obj).get("creationTimestamp") or ""), uid_of(obj)
 
 
 def _password(scope: ReconcileScope) -> str:

@@ -25,7 +25,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Log,
     SetReady,
 )
-from asoreconcile.azure.reconcile.model.resume_token import clear_token
+from asoreconcile.azure.reconcile.writes.operation_polls import clear_token
 from asoreconcile.base.objects import (
     JsonObject,
     annotations,

@@ -14,7 +14,7 @@ from asoreconcile.azure.reconcile.identity.claim import claim, restore_id
 from asoreconcile.azure.reconcile.model.annotation_values import unknown_values
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.decisions import (
-    Follows,
+    ReadAfter,
     ReconcileOutcome,
     Stop,
     Succeeded,
@@ -90,7 +90,7 @@ def _do(scope: ReconcileScope, step: Step) -> ReconcileOutcome:
         case Step.RESTORE_ID:
             return restore_id(scope)
         case Step.OBSERVE:
-            return settle(scope, Follows.NOTHING)
+            return settle(scope, ReadAfter.NOTHING)
         case Step.PUT:
             return put(scope)
         case Step.POLL:

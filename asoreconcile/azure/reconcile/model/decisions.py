@@ -189,8 +189,8 @@ class InferFromResource:
     undecided: ReadResource
 
 
-class Follows(Enum):
-    """The reason for the read of a resource."""
+class ReadAfter(Enum):
+    """The step that comes before the read of a resource."""
 
     NOTHING = auto()  # the policy is skip
     PUT = auto()
@@ -203,7 +203,7 @@ class Read:
     has just been read.
     """
 
-    follows: Follows
+    after: ReadAfter
     body: JsonObject | None = attrs.field(default=None, repr=False)
 
 

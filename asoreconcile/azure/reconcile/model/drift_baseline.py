@@ -112,10 +112,10 @@ def fingerprint(arm_id: str, api_version: str, body: JsonObject, inputs: str) ->
 
 def marks(found: Iterable[Difference]) -> frozenset[str]:
     """Each difference as a short hash of where it is, and of both values."""
-    return frozenset(mark_of(one) for one in found)
+    return frozenset(difference_mark(one) for one in found)
 
 
-def mark_of(one: Difference) -> str:
+def difference_mark(one: Difference) -> str:
     """As `marks`, of one."""
     path = _POSITION.sub("[]", one.path)
     content = [path, one.kind, one.want, one.have]

@@ -17,10 +17,10 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Effect,
     EmitEvent,
     Fail,
-    Follows,
     Log,
     Put,
     Read,
+    ReadAfter,
     SetDrifted,
     SetMetadata,
     UpdateMemory,
@@ -31,8 +31,8 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     DriftBaseline,
     RepairAttempts,
     confirmed,
+    difference_mark,
     extras,
-    mark_of,
     marks,
     unconfirmed,
 )
@@ -91,7 +91,7 @@ def at_sync(facts: SyncFacts, put: Put) -> Decision:
         return Decision((forgotten, CountSync("changed", is_put=True)), put)
     if have is None:
         return Decision((CountSync("gone", is_put=True),), put)
-    read = Read(Follows.PUT, have)
+    read = Read(ReadAfter.PUT, have)
     if is_moving(have):
         # In transition: nothing can be compared; the next sync tries again.
         return Decision((CountSync("moving"),), read)
@@ -103,7 +103,7 @@ def at_sync(facts: SyncFacts, put: Put) -> Decision:
         # At the first look, values that Azure does not show count as write-only: the
         # PUT sent them. Later, a value that Azure no longer shows was removed.
         known |= marks(one for one in facts.found if one.kind == "absent")
-    open_ = [one for one in facts.found if mark_of(one) not in known]
+    open_ = [one for one in facts.found if difference_mark(one) not in known]
     # Values that Azure had added and that are gone: only their marks are known.
     vanished = extras(confirmed(known)) - marks(facts.found)
     learnt = attrs.evolve(before, known=known, spec=facts.spec)
@@ -149,7 +149,9 @@ def _repair(
             retry=RetryClass.VERY_SLOW,
         )
         return Decision((counted, CountSync("drift")), Fail(error))
-    if not vanished and all(learnt.is_unconfirmed(mark_of(one)) for one in open_):
+    if not vanished and all(
+        learnt.is_unconfirmed(difference_mark(one)) for one in open_
+    ):
         log = Log("info", "Putting again what Azure has accepted and not kept", where)
         return Decision((counted, log, CountSync("confirm", is_put=True)), put)
     log = Log("warning", "Azure differs from the spec; putting again", where)
@@ -163,7 +165,7 @@ def _report(
     open_: Sequence[Difference],
     vanished: frozenset[str],
 ) -> tuple[Effect, ...]:
-    left = [one for one in open_ if learnt.is_unconfirmed(mark_of(one))]
+    left = [one for one in open_ if learnt.is_unconfirmed(difference_mark(one))]
     others = [one for one in open_ if one not in left]
     known = confirmed(learnt.known) | marks(left)
     # No snapshot is taken of a resource that differs.
@@ -222,7 +224,7 @@ def after_own_put(
     found: how the resource differs now. rest: its snapshot.
     """
     pending = repair_attempts.pending
-    left = [one for one in found if mark_of(one) in pending]
+    left = [one for one in found if difference_mark(one) in pending]
     kept = confirmed(observed.known) - (pending - marks(found))
     silent = marks(one for one in found if one.kind == "absent")
     known = kept | marks(left) | silent

@@ -10,15 +10,18 @@ from asoreconcile.azure.catalogue.body_shape import body_shape
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.reconcile.identity.identity import identify
 from asoreconcile.azure.reconcile.model.annotations import LATEST_RECONCILED_GENERATION
-from asoreconcile.azure.reconcile.model.changed_paths import changed_paths
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.azure.reconcile.model.decisions import (
     Effect,
-    Follows,
     Keep,
+    ReadAfter,
     Succeeded,
 )
-from asoreconcile.azure.reconcile.model.differences import Difference, differences
+from asoreconcile.azure.reconcile.model.differences import (
+    Difference,
+    changed_paths,
+    differences,
+)
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     OBSERVED,
     DriftBaseline,
@@ -210,7 +213,7 @@ def facts_of_sync(
 def learned(
     scope: ReconcileScope,
     mode: SyncMode,
-    follows: Follows,
+    after: ReadAfter,
     sent: Desired | None,
 ) -> tuple[Effect, ...]:
     """The record of the resource after a PUT, if it was read after one.
@@ -218,7 +221,7 @@ def learned(
     sent: the PUT, if this reconcile sent it. Raises StoppedError.
     """
     patcher = scope.patcher
-    is_after_put = scope.memory.accepted is not None or follows is Follows.OPERATION
+    is_after_put = scope.memory.accepted is not None or after is ReadAfter.OPERATION
     if not is_after_put or mode is SyncMode.PUT:
         return ()
     observed = loads(patcher.annotations.get(OBSERVED) or "")

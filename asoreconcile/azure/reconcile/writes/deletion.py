@@ -39,12 +39,12 @@ from asoreconcile.azure.reconcile.model.decisions import (
     UpdateMemory,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
-from asoreconcile.azure.reconcile.model.resume_token import (
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, carry_out, release
+from asoreconcile.azure.reconcile.writes.operation_polls import (
     clear_token,
     token_annotations,
 )
-from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, carry_out, release
 from asoreconcile.azure.reconcile.writes.sending import send_delete
 from asoreconcile.base.objects import status
 

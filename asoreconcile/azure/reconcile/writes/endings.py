@@ -26,9 +26,9 @@ from asoreconcile.azure.reconcile.model.annotations import (
 from asoreconcile.azure.reconcile.model.decisions import (
     Decision,
     Fail,
-    Follows,
     OperationLost,
     Read,
+    ReadAfter,
     ReconcileOutcome,
     Refused,
     RemoveFinalizer,
@@ -36,7 +36,6 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Stop,
     Succeeded,
 )
-from asoreconcile.azure.reconcile.model.resume_token import clear_token
 from asoreconcile.azure.reconcile.scope.arm_errors import (
     delete_failed,
     monitor_refused,
@@ -61,6 +60,7 @@ from asoreconcile.azure.reconcile.writes.external_deletion import (
     is_another,
     what_to_do,
 )
+from asoreconcile.azure.reconcile.writes.operation_polls import clear_token
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
     JsonObject,
@@ -91,8 +91,8 @@ def carry_out(
     """
     apply(scope, decided.effects)
     match decided.then:
-        case Read(follows, body):
-            return settle(scope, follows, body=body, sent=sent, is_listed=is_listed)
+        case Read(after, body):
+            return settle(scope, after, body=body, sent=sent, is_listed=is_listed)
         case RemoveFinalizer():
             return release(scope)
         case Succeeded() | Requeue() | Stop() as outcome:
@@ -123,7 +123,7 @@ def _error_of(
 
 def settle(
     scope: ReconcileScope,
-    follows: Follows,
+    after: ReadAfter,
     *,
     body: JsonObject | None = None,
     sent: Desired | None = None,
@@ -137,24 +137,24 @@ def settle(
     PUT.
     """
     try:
-        _read(scope, follows, body, is_listed=is_listed)
+        _read(scope, after, body, is_listed=is_listed)
         mode = mode_of(scope)
         _check(scope)
-        apply(scope, learned(scope, mode, follows, sent))
+        apply(scope, learned(scope, mode, after, sent))
         _export(scope)
     except AsoreconcileError as error:
-        if follows is Follows.OPERATION and is_about_the_resource(error):
+        if after is ReadAfter.OPERATION and is_about_the_resource(error):
             apply(scope, clear_token(scope.patcher.annotations))
         raise
     patcher = scope.patcher
     resync = seconds_until_next_sync(scope, mode, was_synced=True)
-    if follows is Follows.NOTHING:
+    if after is ReadAfter.NOTHING:
         return Succeeded(resync)
     # The generation that was PUT, not the present one: an edit during the operation has
     # not been sent yet (R1.13, D5).
     put = patcher.annotations.get(LATEST_RECONCILED_GENERATION)
     is_latest = put == str(generation(patcher.obj))
-    if follows is Follows.OPERATION:
+    if after is ReadAfter.OPERATION:
         is_latest = is_latest and not inputs_changed(scope)
         apply(scope, clear_token(patcher.annotations))
     return Succeeded(resync) if is_latest else Requeue()
@@ -162,7 +162,7 @@ def settle(
 
 def _read(
     scope: ReconcileScope,
-    follows: Follows,
+    after: ReadAfter,
     body: JsonObject | None,
     *,
     is_listed: bool,
@@ -174,12 +174,12 @@ def _read(
     if observed is None:
         # The accepted PUT has left no resource: the next reconcile must PUT.
         scope.memory.accepted = None
-        raise absent(patcher.arm_id, follows)
+        raise absent(patcher.arm_id, after)
     if not (is_listed and is_same(patcher.status, observed)):
         patcher.replace_status(observed)
     # If nothing was sent (policy skip), another resource at this id is not ours to
     # report.
-    if follows is Follows.NOTHING or (accepted is not None and accepted.recreated):
+    if after is ReadAfter.NOTHING or (accepted is not None and accepted.recreated):
         return
     if is_another(before, patcher.status):
         scope.event("Warning", RECREATED, what_to_do(patcher.arm_id))
@@ -217,9 +217,9 @@ def _export(scope: ReconcileScope) -> None:
     patcher.annotate(chain(Success(ctx=scope.context, obj=current)))
 
 
-def absent(arm_id: str, follows: Follows) -> ConditionError:
+def absent(arm_id: str, after: ReadAfter) -> ConditionError:
     """The condition of a resource that Azure does not show. Pure."""
-    if follows is Follows.NOTHING:
+    if after is ReadAfter.NOTHING:
         return ConditionError(
             f"the resource {arm_id} does not exist in Azure, and the policy skip "
             f"keeps it from being created: set {RECONCILE_POLICY} to manage, or delete "

@@ -18,10 +18,21 @@ from asoreconcile.azure.arm.outcomes import (
     ReadResource,
     Restart,
 )
-from asoreconcile.azure.arm.tokens import Token, TokenError, TokenShape, is_signed_anew
+from asoreconcile.azure.arm.tokens import (
+    Token,
+    TokenError,
+    TokenShape,
+    concerns,
+    dumps,
+    is_signed_anew,
+    loads,
+)
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
+    INPUTS,
     LATEST_RECONCILED_GENERATION,
+    POLLER_ID,
+    POLLER_TOKEN,
     PUT_POLLER,
 )
 from asoreconcile.azure.reconcile.model.decisions import (
@@ -30,31 +41,60 @@ from asoreconcile.azure.reconcile.model.decisions import (
     EmitEvent,
     EmitUnreadableEvent,
     Fail,
-    Follows,
     InferFromResource,
     Log,
     OperationLost,
     PatchMetadata,
     Read,
+    ReadAfter,
     Refused,
     RemoveFinalizer,
     Requeue,
+    SetMetadata,
     SetObservedGeneration,
     UpdateMemory,
 )
 from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
-from asoreconcile.azure.reconcile.model.resume_token import (
-    clear_token,
-    recorded_token,
-    token_annotations,
-)
 from asoreconcile.base.objects import JsonObject
+
+
+def token_annotations(token: Token, poller: str) -> dict[str, str | None]:
+    """The annotations that record a running operation.
+
+    poller: `PUT_POLLER` or `DELETE_POLLER`, which tells ASO the kind of the operation.
+    """
+    return {POLLER_TOKEN: dumps(token), POLLER_ID: poller}
+
+
+def recorded_token(stored: Mapping[str, str], *, arm_id: str, deleting: bool) -> Token:
+    """The recorded operation. stored: the object's annotations.
+
+    Raises TokenError when it cannot be read (R1.14), or is of another resource than
+    this object's: an annotation can be copied from elsewhere.
+    """
+    token = loads(stored.get(POLLER_TOKEN) or "")
+    if not concerns(token, arm_id, deleting=deleting):
+        raise TokenError("it belongs to another resource or another kind of request")
+    return token
+
+
+def clear_token(stored: Mapping[str, str]) -> tuple[Effect, ...]:
+    """The effects that drop the recorded operation from memory and annotations (R2.2).
+
+    stored: the object's annotations; only those that are set are removed, as a patch
+    without a change would still cost a request.
+    """
+    cleared: dict[str, str | None] = {
+        name: None for name in (POLLER_TOKEN, POLLER_ID, INPUTS) if stored.get(name)
+    }
+    return UpdateMemory(poll=PollState()), SetMetadata(cleared)
+
 
 _UNAUTHENTICATED = 401
 
 
 @attrs.frozen
-class Watched:
+class PolledOperation:
     """The facts about an object whose operation is polled.
 
     stored: its annotations. deleting: whether the operation is a DELETE's.
@@ -89,7 +129,7 @@ class Watched:
         return recorded_token(self.stored, arm_id=self.arm_id, deleting=self.deleting)
 
 
-def before_poll(facts: Watched) -> Token | Decision:
+def before_poll(facts: PolledOperation) -> Token | Decision:
     """Return the operation to poll now. If the token is unreadable or it is too early
     (D4, L17), as a watch event can trigger the reconcile sooner, return a decision.
     """
@@ -103,7 +143,7 @@ def before_poll(facts: Watched) -> Token | Decision:
     return Decision((), Requeue(early)) if early > 0 else token
 
 
-def _unreadable(facts: Watched, error: TokenError) -> Decision:
+def _unreadable(facts: PolledOperation, error: TokenError) -> Decision:
     forget = clear_token(facts.stored)
     if facts.deleting:
         # Start the deletion again: Azure accepts repeated DELETEs.
@@ -117,7 +157,7 @@ def _unreadable(facts: Watched, error: TokenError) -> Decision:
     return Decision((UpdateMemory(accepted=None), *forget), Fail(failure))
 
 
-def after_poll(facts: Watched, outcome: ArmOutcome) -> Decision:
+def after_poll(facts: PolledOperation, outcome: ArmOutcome) -> Decision:
     """The decision after a poll. If the monitor is gone or cannot be polled, the same
     reconcile reads the resource instead (L16).
     """
@@ -135,7 +175,7 @@ def after_poll(facts: Watched, outcome: ArmOutcome) -> Decision:
 
 
 def after_judging(
-    facts: Watched, undecided: ReadResource, outcome: ArmOutcome
+    facts: PolledOperation, undecided: ReadResource, outcome: ArmOutcome
 ) -> Decision:
     """The decision after a read of the resource, when the monitor gave no result. A
     refusal by the monitor is always shown, never only logged (L16).
@@ -153,7 +193,7 @@ def after_judging(
     return _after(facts, attrs.evolve(outcome, error=refusal))
 
 
-def _after(facts: Watched, outcome: ArmOutcome) -> Decision:
+def _after(facts: PolledOperation, outcome: ArmOutcome) -> Decision:
     match outcome:
         case Pending():
             return _running(facts, outcome)
@@ -170,11 +210,11 @@ def _after(facts: Watched, outcome: ArmOutcome) -> Decision:
         case ReadResource() if facts.deleting:
             return Decision(clear_token(facts.stored), Requeue(outcome.delay_seconds))
         case OperationDone() | ReadResource():
-            read = Read(Follows.OPERATION, _resource_read(facts, outcome))
+            read = Read(ReadAfter.OPERATION, _resource_read(facts, outcome))
             return Decision((*_followed(facts, None),), read)
 
 
-def _running(facts: Watched, running: Pending) -> Decision:
+def _running(facts: PolledOperation, running: Pending) -> Decision:
     effects: list[Effect] = []
     if running.read_error is not None:
         text = "Cannot read the operation"
@@ -212,7 +252,7 @@ def _is_polled_alike(one: Token, other: Token) -> bool:
     return (one.url, one.location) == (other.url, other.location)
 
 
-def _followed(facts: Watched, running: Pending | None) -> list[Effect]:
+def _followed(facts: PolledOperation, running: Pending | None) -> list[Effect]:
     """Remember that the accepted PUT's operation is now `running`, or with None has
     succeeded.
     """
@@ -221,7 +261,7 @@ def _followed(facts: Watched, running: Pending | None) -> list[Effect]:
     return [UpdateMemory(accepted=attrs.evolve(facts.accepted, running=running))]
 
 
-def _came_to_nothing(facts: Watched) -> tuple[Effect, ...]:
+def _came_to_nothing(facts: PolledOperation) -> tuple[Effect, ...]:
     """The effects of an operation that failed.
 
     A PUT's failure is about the generation that it was started with, not about later
@@ -241,7 +281,7 @@ def _came_to_nothing(facts: Watched) -> tuple[Effect, ...]:
 
 
 def _resource_read(
-    facts: Watched, outcome: OperationDone | ReadResource
+    facts: PolledOperation, outcome: OperationDone | ReadResource
 ) -> JsonObject | None:
     """The resource, if it was its own monitor, so that it need not be read again. None
     for another monitor, and for a poll at another api-version.

@@ -20,7 +20,7 @@ from asoreconcile.azure.reconcile.sync.bulk_reads import note_write
 from asoreconcile.azure.reconcile.sync.resource_reads import inputs_changed
 from asoreconcile.azure.reconcile.writes.endings import carry_out
 from asoreconcile.azure.reconcile.writes.operation_polls import (
-    Watched,
+    PolledOperation,
     after_judging,
     after_poll,
     before_poll,
@@ -35,7 +35,7 @@ def poll(scope: ReconcileScope) -> ReconcileOutcome:
     Raises as `carry_out`.
     """
     patcher, memory = scope.patcher, scope.memory
-    watched = Watched(
+    facts = PolledOperation(
         arm_id=patcher.arm_id,
         api_version=patcher.version.api_version,
         stored=patcher.annotations,
@@ -45,31 +45,31 @@ def poll(scope: ReconcileScope) -> ReconcileOutcome:
         accepted=memory.accepted,
         now=scope.operator.clock.monotonic(),
     )
-    operation = before_poll(watched)
+    operation = before_poll(facts)
     if isinstance(operation, Decision):
         return carry_out(scope, operation)
-    outcome = scope.connection.client.poll(operation, watched.poll.progress)
+    outcome = scope.connection.client.poll(operation, facts.poll.progress)
     # The end of an operation is a write by Azure: a list that was started before may
     # not show it (Q8).
     if not isinstance(outcome, Pending):
         note_write(scope)
-    decided = after_poll(watched, outcome)
+    decided = after_poll(facts, outcome)
     if isinstance(decided.then, InferFromResource):
         apply(scope, decided.effects)
         undecided = decided.then.undecided
-        outcome = _inferred(scope, watched, undecided)
-        decided = after_judging(watched, undecided, outcome)
+        outcome = _inferred(scope, facts, undecided)
+        decided = after_judging(facts, undecided, outcome)
     # A failed PUT may have been made of inputs that have changed since.
     is_outdated = (
         isinstance(outcome, Failed | Restart)
-        and not watched.deleting
+        and not facts.deleting
         and inputs_changed(scope)
     )
     return carry_out(scope, decided, is_outdated=is_outdated)
 
 
 def _inferred(
-    scope: ReconcileScope, watched: Watched, undecided: ReadResource
+    scope: ReconcileScope, facts: PolledOperation, undecided: ReadResource
 ) -> ArmOutcome:
     """Infer the state of an operation from its resource, without its monitor (L16)."""
     refusal = undecided.error
@@ -81,10 +81,10 @@ def _inferred(
     )
     try:
         return scope.connection.client.judge(
-            watched.arm_id,
-            watched.api_version,
+            facts.arm_id,
+            facts.api_version,
             deleting=undecided.deleting,
-            progress=watched.poll.progress,
+            progress=facts.poll.progress,
         )
     except (ArmError, ArmTransportError, RetryError) as unread:
         if refusal is None:

@@ -27,25 +27,25 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Decision,
     Effect,
     EmitEvent,
-    Follows,
     Log,
     PatchMetadata,
     Put,
     Read,
+    ReadAfter,
     Refused,
     Requeue,
     SetMetadata,
     UpdateMemory,
 )
 from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
-from asoreconcile.azure.reconcile.model.resume_token import (
-    clear_token,
-    token_annotations,
-)
 from asoreconcile.azure.reconcile.writes.external_deletion import (
     RECREATED,
     is_recreated,
     what_to_do,
+)
+from asoreconcile.azure.reconcile.writes.operation_polls import (
+    clear_token,
+    token_annotations,
 )
 from asoreconcile.base.objects import JsonObject
 
@@ -147,7 +147,7 @@ def after_accepted(
         return Decision((*effects, *recorded), Requeue(running.delay_seconds))
     notes = {**_generation_note(accepted.generation), **accepted.notes}
     return Decision(
-        (*effects, SetMetadata(notes, _build_label(build))), Read(Follows.PUT)
+        (*effects, SetMetadata(notes, _build_label(build))), Read(ReadAfter.PUT)
     )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asoreconcile.azure.reconcile.model.changed_paths import changed_paths
+from asoreconcile.azure.reconcile.model.differences import changed_paths
 
 BEFORE = {
     "tags": {"a": "1"},

@@ -8,10 +8,10 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Decision,
     EmitEvent,
     Fail,
-    Follows,
     Log,
     Put,
     Read,
+    ReadAfter,
     SetDrifted,
     SetMetadata,
     UpdateMemory,
@@ -37,7 +37,7 @@ HAVE = {"id": "/id", "properties": {"provisioningState": "Succeeded"}}
 CHANGED = Difference("properties/size", "value", 1, 2)
 ABSENT = Difference("properties/password", "absent", "\0hidden")
 MARKS = marks([CHANGED])
-READ = Read(Follows.PUT, HAVE)
+READ = Read(ReadAfter.PUT, HAVE)
 EXTRA = Difference("tags/policy", "map-extra", None, "x")
 REST, CHANGED_REST = "1abcd.0123", "1abcd.4567"
 FACTS = SyncFacts(
@@ -83,7 +83,7 @@ def in_order(known=frozenset(), at="t"):
         # In transition nothing can be said.
         (
             {"have": MOVING, "found": [CHANGED]},
-            Decision((CountSync("moving"),), Read(Follows.PUT, MOVING)),
+            Decision((CountSync("moving"),), Read(ReadAfter.PUT, MOVING)),
         ),
         # What the last PUT left is known.
         ({"observed": knowing(*MARKS), "found": [CHANGED]}, in_order(MARKS)),

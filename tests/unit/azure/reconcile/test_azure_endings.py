@@ -7,21 +7,21 @@ from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.arm.error_body import ErrorBody
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.middleware.context import SuboperationPending
-from asoreconcile.azure.reconcile.model.decisions import Follows
+from asoreconcile.azure.reconcile.model.decisions import ReadAfter
 from asoreconcile.azure.reconcile.writes.endings import absent, is_about_the_resource
 from asoreconcile.base.errors import RetryError, StoppedError
 
 
 @pytest.mark.parametrize(
-    ("follows", "reason"),
+    ("after", "reason"),
     [
-        (Follows.NOTHING, "AzureResourceNotFound"),
-        (Follows.PUT, "Failed"),
-        (Follows.OPERATION, "Failed"),
+        (ReadAfter.NOTHING, "AzureResourceNotFound"),
+        (ReadAfter.PUT, "Failed"),
+        (ReadAfter.OPERATION, "Failed"),
     ],
 )
-def test_what_is_not_there_is_said(follows, reason):
-    assert absent("/subscriptions/s", follows).reason == reason
+def test_what_is_not_there_is_said(after, reason):
+    assert absent("/subscriptions/s", after).reason == reason
 
 
 def refusal(status):

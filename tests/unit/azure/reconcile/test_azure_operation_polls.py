@@ -27,12 +27,12 @@ from asoreconcile.azure.reconcile.model.decisions import (
     EmitEvent,
     EmitUnreadableEvent,
     Fail,
-    Follows,
     InferFromResource,
     Log,
     OperationLost,
     PatchMetadata,
     Read,
+    ReadAfter,
     Refused,
     RemoveFinalizer,
     Requeue,
@@ -42,7 +42,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
 )
 from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
 from asoreconcile.azure.reconcile.writes.operation_polls import (
-    Watched,
+    PolledOperation,
     after_judging,
     after_poll,
     before_poll,
@@ -79,7 +79,7 @@ def watched(token=BODY, **given):
         "accepted": None,
         "now": 100.0,
     }
-    return Watched(**{**facts, **given})
+    return PolledOperation(**{**facts, **given})
 
 
 def undecided(error=None, *, deleting=False):
@@ -129,8 +129,11 @@ KEPT = UpdateMemory(poll=PollState(RUNNING.progress, 110.0))
                 Requeue(10.0),
             ),
         ),
-        (OperationDone({"id": ID}), Decision((), Read(Follows.OPERATION, {"id": ID}))),
-        (OperationDone(None), Decision((), Read(Follows.OPERATION))),
+        (
+            OperationDone({"id": ID}),
+            Decision((), Read(ReadAfter.OPERATION, {"id": ID})),
+        ),
+        (OperationDone(None), Decision((), Read(ReadAfter.OPERATION))),
         (
             Failed(ERROR),
             Decision(
@@ -333,12 +336,12 @@ def test_what_was_polled_is_not_read_again_if_it_was_the_resource(
 @pytest.mark.parametrize(
     ("refusal", "outcome", "told", "then"),
     [
-        (None, OperationDone(None), (), Read(Follows.OPERATION)),
+        (None, OperationDone(None), (), Read(ReadAfter.OPERATION)),
         (
             ERROR,
             OperationDone(None),
             (EmitUnreadableEvent(ERROR),),
-            Read(Follows.OPERATION),
+            Read(ReadAfter.OPERATION),
         ),
         (ERROR, Restart("gone"), None, OperationLost(Restart("gone", error=ERROR))),
         # Who is not let in cannot say that nothing is there.
@@ -347,7 +350,7 @@ def test_what_was_polled_is_not_read_again_if_it_was_the_resource(
             NOT_IN,
             OperationDone(None),
             (EmitUnreadableEvent(NOT_IN),),
-            Read(Follows.OPERATION),
+            Read(ReadAfter.OPERATION),
         ),
     ],
     ids=["no word", "it is there", "it is not", "who knows", "it is there to see"],

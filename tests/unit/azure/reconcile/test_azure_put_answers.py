@@ -24,11 +24,11 @@ from asoreconcile.azure.reconcile.model.annotations import (
 from asoreconcile.azure.reconcile.model.decisions import (
     Decision,
     EmitEvent,
-    Follows,
     Log,
     PatchMetadata,
     Put,
     Read,
+    ReadAfter,
     Refused,
     Requeue,
     SetDrifted,
@@ -98,12 +98,12 @@ def after(answer, **given):
 
 def test_d15_an_accepted_put_is_read_and_not_sent_again():
     decided = after_accepted((NO_NEWS,), RECORD, now=100.0, build="v1")
-    assert decided == Decision((NO_NEWS, NOTED), Read(Follows.PUT))
+    assert decided == Decision((NO_NEWS, NOTED), Read(ReadAfter.PUT))
 
 
 def test_a_put_that_is_answered_at_once_is_read():
     memory = UpdateMemory(precondition_failures=0, accepted=RECORD)
-    expected = Decision((memory, BEGUN, NOTED), Read(Follows.PUT))
+    expected = Decision((memory, BEGUN, NOTED), Read(ReadAfter.PUT))
     assert after(OperationDone({"id": ID})) == expected
 
 
