@@ -206,6 +206,32 @@ def test_the_wheel_s_extensions_are_found_in_a_zip_archive(wheel, tmp_path):
     assert int(count) == len(kinds)
 
 
+@pytest.mark.parametrize("name", ["cmd.manager", "controllers", "extensions"])
+@pytest.mark.parametrize("left", ["a file with the link's text", "nothing"])
+def test_a_checkout_without_symbolic_links_says_what_to_do(tmp_path, name, left):
+    """Git writes files in place of links on Windows; some archivers leave them out."""
+    package = tmp_path / "asoreconcile" / "azure"
+    package.mkdir(parents=True)
+    for path in ("__init__.py", "__init__.pyi", "azure/__init__.py"):
+        shutil.copyfile(ROOT / "asoreconcile" / path, package.parent / path)
+    for link in ("cmd", "controllers", "extensions"):
+        (tmp_path / link).mkdir()
+        if left != "nothing":
+            (package / link).write_text(f"../../{link}")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", f"import asoreconcile.azure.{name}"],
+        env={"PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    error = done.stderr.splitlines()[-1]
+    assert error.startswith("ImportError: cmd, controllers and extensions in ")
+    assert "clone the repository again with `git clone -c core.symlinks=true`" in error
+    assert error.endswith("a program that keeps symbolic links.")
+
+
 def test_the_wheel_holds_the_kinds_and_the_licence(wheel):
     assert (
         wheel / "asoreconcile" / "azure" / "controllers" / "kinds" / "index.json"
