@@ -228,8 +228,8 @@ def estate(tmp_path_factory):
             )
         made = AsoEstate(operation)
         fill(made)
-        made.puts = len(operation.requests("PUT"))
-        made.deletes = len(operation.requests("DELETE"))
+        made.puts = len(operation.requests("PUT"))  # type: ignore[attr-defined]
+        made.deletes = len(operation.requests("DELETE"))  # type: ignore[attr-defined]
         # By default each start PUTs all there is once, as ASO's does.
         operation.start_manager(*arguments, ASORECONCILE_SYNC_MODE="compare")
         # Whatever test comes first: it reads at versions that the operator converts.

@@ -89,7 +89,7 @@ class Azure:
     def client(self, connections: int = 1) -> ArmClient:
         return ArmClient(
             self.url,
-            self,  # type: ignore[arg-type]
+            self,
             scope="s",
             clock=SystemClock(),
             connections=connections,

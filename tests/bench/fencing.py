@@ -54,7 +54,7 @@ def gaps(writes: int, busy: int) -> list[float]:
     authority = certificate_authority()
     stopwatch, over = Stopwatch(), threading.Event()
     whole = CurlHandle.turn
-    CurlHandle.turn = stopwatch.timed(whole)  # type: ignore[method-assign]
+    CurlHandle.turn = stopwatch.timed(whole)
     for _ in range(busy):
         threading.Thread(target=compute, args=(over,)).start()
     pair = authority.issue(["127.0.0.1"])
@@ -73,7 +73,7 @@ def gaps(writes: int, busy: int) -> list[float]:
                     client.patch(CONFIG_MAPS, ObjectKey("default", "one"), {"data": {}})
     finally:
         over.set()
-        CurlHandle.turn = whole  # type: ignore[method-assign]
+        CurlHandle.turn = whole
     return stopwatch.gaps
 
 

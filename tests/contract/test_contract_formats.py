@@ -173,9 +173,9 @@ def test_values_that_are_of_no_format_are_refused(refusals):
 def test_numbers_fit_their_format(refusals):
     for name, (sort, taken, refused) in NUMBERS.items():
         at = "n" + field(name)
-        for value in taken:
+        for value in taken:  # type: ignore[attr-defined]
             assert refusals(at, value) == [], (name, value)
-        for value in refused:
+        for value in refused:  # type: ignore[attr-defined]
             wanted = f"{sort} with format {name} in spec.{at}"
             why = f"Checked value must be of type {wanted}"
             assert refusals(at, value) == [

@@ -48,7 +48,7 @@ async def handle(body, name, reason, by_colour, **_):
     running.add(name)
     await asyncio.sleep(0.05)
     running.discard(name)
-    facts["handled"].append([name, reason, dict(body.get("data") or {})])
+    facts["handled"].append([name, reason, dict(body.get("data") or {})])  # type: ignore[attr-defined]
     facts["index"] = sorted(by_colour.get("blue", ()))
     facts["metrics"] = "prometheus_client" in sys.modules
     told = Path(os.environ["TRIAL_FACTS"])

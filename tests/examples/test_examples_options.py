@@ -59,7 +59,7 @@ def test_no_row_is_of_something_else():
     ids=[f"{owner}-{option}" for owner, option, *_ in ROWS],
 )
 def test_the_default_is_the_one_that_is_stated(owner, option, stated):
-    names = {name: getattr(asoreconcile, name) for name in asoreconcile.__all__}
+    names = {name: getattr(asoreconcile, name) for name in asoreconcile.__all__}  # type: ignore[attr-defined]
     default = defaults(owner)[option]
     if default is attrs.NOTHING:  # made anew by a factory
         default = getattr(getattr(asoreconcile, owner)(*required(owner)), option)

@@ -82,7 +82,7 @@ class Cluster:
                 self.indexer.replace(whole, PART, initial=False)
                 taken += len(left)
             else:
-                self.indexer.apply(*left[0], PART)
+                self.indexer.apply(*left[0], PART)  # type: ignore[call-arg]
                 taken += 1
                 if chance > 0.9 and len(left) == 1:
                     self.indexer.advance(str(version), PART)

@@ -62,7 +62,7 @@ def test_th9_a_watch_takes_all_that_comes_and_its_end_leaves_nothing():
             workers = WatchWorkers(clock=clock, threads=threads)
             watches = [Watch(dice, interleaving.switch) for _ in range(2)]
             for watch in watches:
-                watch.task = workers.start("watch", watch.make, stopping=watch.stopping)
+                watch.task = workers.start("watch", watch.make, stopping=watch.stopping)  # type: ignore[attr-defined]
 
         def until(done, clock=clock, interleaving=interleaving):
             for _ in range(10_000):

@@ -311,9 +311,9 @@ def test_h1_errors_have_the_ids_that_were_sent_where_nobody_repeats_them(azure, 
         with pytest.raises(ArmTransportError) as unanswered:
             client.put(ID, "1", {})
     for call, error in zip(azure.calls, (refused.value, unanswered.value), strict=True):
-        assert error.correlation_id == sent
+        assert error.correlation_id == sent  # type: ignore[attr-defined]
         client_request_id = call.request.headers["x-ms-client-request-id"]
-        assert error.client_request_id == client_request_id
+        assert error.client_request_id == client_request_id  # type: ignore[attr-defined]
 
 
 def sent_ids(azure):

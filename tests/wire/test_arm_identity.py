@@ -32,7 +32,7 @@ class Entra(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
-        self.server.seen.append(self.path)
+        self.server.seen.append(self.path)  # type: ignore[attr-defined]
         if self.path.endswith("/.well-known/openid-configuration"):
             home = f"https://{self.headers['Host']}/{TENANT}"
             self.reply(
@@ -50,8 +50,8 @@ class Entra(BaseHTTPRequestHandler):
 
     def do_POST(self):
         form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-        self.server.seen.append(self.path)
-        self.server.forms.append(form)
+        self.server.seen.append(self.path)  # type: ignore[attr-defined]
+        self.server.forms.append(form)  # type: ignore[attr-defined]
         if form["client_secret"] == [SECRET]:
             self.reply(
                 200,
@@ -85,8 +85,8 @@ def entra(tmp_path, monkeypatch):
     made.socket = context.wrap_socket(
         made.socket, server_side=True, do_handshake_on_connect=False
     )
-    made.seen, made.forms = [], []
-    made.url = f"https://127.0.0.1:{made.server_address[1]}"
+    made.seen, made.forms = [], []  # type: ignore[attr-defined]
+    made.url = f"https://127.0.0.1:{made.server_address[1]}"  # type: ignore[attr-defined]
     thread = threading.Thread(target=made.serve_forever, args=(0.01,))
     thread.start()
     yield made

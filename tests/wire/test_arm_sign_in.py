@@ -265,8 +265,8 @@ class Machine(BaseHTTPRequestHandler):
     """The metadata endpoint of a machine with one identity."""
 
     def do_GET(self):
-        self.server.seen.append(parse_qs(urlsplit(self.path).query))
-        known = self.server.seen[-1].get("client_id", ["system"])[0] in {
+        self.server.seen.append(parse_qs(urlsplit(self.path).query))  # type: ignore[attr-defined]
+        known = self.server.seen[-1].get("client_id", ["system"])[0] in {  # type: ignore[attr-defined]
             "system",
             "client-1",
         }
@@ -280,9 +280,9 @@ class Machine(BaseHTTPRequestHandler):
             if known
             else {"error": "invalid_request", "error_description": "Identity not found"}
         )
-        content = self.server.odd or json.dumps(body).encode()
+        content = self.server.odd or json.dumps(body).encode()  # type: ignore[attr-defined]
         self.send_response(200 if known else 400)
-        type_ = "text/html" if self.server.odd else "application/json"
+        type_ = "text/html" if self.server.odd else "application/json"  # type: ignore[attr-defined]
         self.send_header("Content-Type", type_)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
@@ -295,7 +295,7 @@ class Machine(BaseHTTPRequestHandler):
 @pytest.fixture
 def machine(monkeypatch):
     with HTTPServer(("127.0.0.1", 0), Machine) as server:
-        server.seen, server.odd = [], b""
+        server.seen, server.odd = [], b""  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         url = f"http://127.0.0.1:{server.server_address[1]}"

@@ -54,8 +54,8 @@ class Azure(BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_GET(self):
-        self.server.seen.append((self.path, dict(self.headers)))
-        self.server.answer(self)
+        self.server.seen.append((self.path, dict(self.headers)))  # type: ignore[attr-defined]
+        self.server.answer(self)  # type: ignore[attr-defined]
 
     def log_message(self, *args):
         pass
@@ -118,8 +118,8 @@ def server(certificate):
         made.socket, server_side=True, do_handshake_on_connect=False
     )
     made.handle_error = lambda *_: None
-    made.seen = []
-    made.answer = lambda handler: handler.reply(b'{"id": "x"}')
+    made.seen = []  # type: ignore[attr-defined]
+    made.answer = lambda handler: handler.reply(b'{"id": "x"}')  # type: ignore[attr-defined]
     thread = threading.Thread(target=made.serve_forever, args=(0.01,))
     thread.start()
     yield made

@@ -187,16 +187,16 @@ def test_the_token_is_of_graphs_audience(client, graph, identity):
 def test_graph_takes_no_token_of_arms_and_arm_none_of_graphs(azure, graph, clock):
     class Wrong(SignedIn):
         def get_token(self, *_scopes, **_options):
-            return super().get_token(f"{self.audience}/.default")
+            return super().get_token(f"{self.audience}/.default")  # type: ignore[attr-defined]
 
     wrong = Wrong(azure)
-    wrong.audience = "https://management.azure.com"
+    wrong.audience = "https://management.azure.com"  # type: ignore[attr-defined]
     client = GraphClient(graph.url, wrong, clock=clock)
     with pytest.raises(ArmError, match="Invalid audience") as refused:
         client.group(NOBODY)
     assert refused.value.status == 401
     client.close()
-    wrong.audience = "https://graph.microsoft.com"
+    wrong.audience = "https://graph.microsoft.com"  # type: ignore[attr-defined]
     arm = ArmClient(azure.url, wrong, scope="s", clock=clock)
     with pytest.raises(ArmError) as refused:
         arm.get(f"/subscriptions/{azure.subscription_id}", "2020-01-01")

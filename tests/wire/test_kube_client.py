@@ -93,7 +93,7 @@ def impatient(server, tmp_path):
     thread.start()
     config = load(str(tmp_path / "kubeconfig"))
     client = KubeClient(config, user_agent="tests/1", clock=clock)
-    client.clock = clock
+    client.clock = clock  # type: ignore[attr-defined]
     yield client
     ended.set()
     thread.join()

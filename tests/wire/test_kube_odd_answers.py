@@ -53,7 +53,7 @@ def answer():
     with HttpServer(handle) as server:
         config = ClusterConfig(server.url, None, authorization=lambda: "Bearer canary")
         with closing(KubeClient(config, user_agent="tests", max_retries=0)) as client:
-            answer.client, answer.asked = client, asked
+            answer.client, answer.asked = client, asked  # type: ignore[attr-defined]
             yield answer
 
 

@@ -102,7 +102,7 @@ def first():
 
     destination = Destination.of(f"http://{peer.address}")
     with closing(HandlePool(destination, trust=lambda: None)) as pool:
-        first.again = lambda: ask(pool)
+        first.again = lambda: ask(pool)  # type: ignore[attr-defined]
         yield first
     peer.close()
 

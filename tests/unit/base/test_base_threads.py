@@ -161,7 +161,7 @@ def test_a_timer_far_away_ends_no_timers(seconds):
     clock = SystemClock()
     far, near = threading.Event(), threading.Event()
     clock.call_at(clock.monotonic() + seconds, far.set)
-    while not clock._timers._changed._waiters:  # until its thread waits for it
+    while not clock._timers._changed._waiters:  # type: ignore[attr-defined]  # until its thread waits for it
         pass
     clock.call_at(clock.monotonic(), near.set)
     assert near.wait(PATIENCE)

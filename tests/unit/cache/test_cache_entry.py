@@ -120,7 +120,7 @@ def test_header_of_a_bare_object_is_empty():
 
 def test_in12_mappings_of_a_header_are_the_readers_own():
     entry = Entry(account(1))
-    entry.labels.update(tier="changed")
+    entry.labels.update(tier="changed")  # type: ignore[attr-defined]
     assert entry.labels == {"tier": "t1"}
 
 

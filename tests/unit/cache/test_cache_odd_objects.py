@@ -57,14 +57,14 @@ def read():
 
     def run(*steps, streaming=True):
         script, clock, reports = Script(*copy.deepcopy(steps)), QuietClock(), []
-        script.support = StreamingSupport(expected=streaming)
+        script.support = StreamingSupport(expected=streaming)  # type: ignore[attr-defined]
         informer = Informer(
             script,
             CONFIG_MAPS,
             Scope(),
             clock=clock,
             uniform=lambda low, _high: low,
-            streaming=script.support,
+            streaming=script.support,  # type: ignore[attr-defined]
             report=reports.append,
         )
         started.append(informer)

@@ -70,7 +70,7 @@ def run():
             streaming=support,
             report=report,
         )
-        script.support = support
+        script.support = support  # type: ignore[attr-defined]
         heard = []
         informer.add_handler(heard.append)
         started.append(informer)

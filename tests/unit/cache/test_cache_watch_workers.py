@@ -125,7 +125,7 @@ def test_a_wake_that_comes_while_it_runs_is_not_lost(scene):
 def test_a_watch_is_never_run_by_two_threads(scene, monkeypatch):
     watch = scene.run(Watch())
     woken = [threading.Thread(target=lambda: [watch.task.wake() for _ in range(500)])]
-    woken += [threading.Thread(target=woken[0]._target) for _ in range(3)]
+    woken += [threading.Thread(target=woken[0]._target) for _ in range(3)]  # type: ignore[attr-defined]
     for thread in woken:
         thread.start()
     for thread in woken:

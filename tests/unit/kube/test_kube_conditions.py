@@ -31,7 +31,7 @@ def test_a_first_condition_is_put_beside_what_is_there():
         "message": "soon",
     }
     assert set_condition(obj, "Degraded", "False", "Fine", now=NOW)
-    assert [one["type"] for one in obj["status"]["conditions"]] == ["Ready", "Degraded"]
+    assert [one["type"] for one in obj["status"]["conditions"]] == ["Ready", "Degraded"]  # type: ignore[attr-defined]
     assert condition_of(obj, "Other") is None
     assert condition_of({}, "Ready") is None
 

@@ -342,11 +342,11 @@ def test_dataclasses_keep_unknown_fields_too(cls):
 def test_a_model_of_pydantic_is_read_and_written():
     pydantic = pytest.importorskip("pydantic")
 
-    class Inner(pydantic.BaseModel):
+    class Inner(pydantic.BaseModel):  # type: ignore[name-defined]
         number: int = pydantic.Field(ge=1, description="The port.")
         some_name: str = "x"
 
-    class Outer(pydantic.BaseModel):
+    class Outer(pydantic.BaseModel):  # type: ignore[name-defined]
         inner: list[Inner]
         aliased: str = pydantic.Field(default="", alias="otherName")
 
@@ -365,13 +365,13 @@ def test_a_model_of_pydantic_is_read_and_written():
 def test_a_kind_may_be_of_any_library():
     pydantic = pytest.importorskip("pydantic")
 
-    class ModelSpec(pydantic.BaseModel):
+    class ModelSpec(pydantic.BaseModel):  # type: ignore[name-defined]
         host: Annotated[str, Schema(pattern="^a")]
         size: int = pydantic.Field(default=1, ge=1, lt=9)
         memory: Quantity | None = None
 
     @resource(API, plural="sites", kind="Site")
-    class ModelSite(pydantic.BaseModel):
+    class ModelSite(pydantic.BaseModel):  # type: ignore[name-defined]
         metadata: ObjectMeta
         spec: ModelSpec
         conditions: list[Condition] = pydantic.Field(default_factory=list)
@@ -398,10 +398,10 @@ def test_a_kind_may_be_of_any_library():
     }
     for cls in (ModelSite, PlainSite):
         made = kind_of(cls).decode(copy.deepcopy(document))
-        assert (made.metadata.name, made.spec.size) == ("a", 2)
-        assert made.spec.memory == Quantity("1024Mi")
+        assert (made.metadata.name, made.spec.size) == ("a", 2)  # type: ignore[attr-defined]
+        assert made.spec.memory == Quantity("1024Mi")  # type: ignore[attr-defined]
         assert kind_of(cls).encode(made) == document
-        again = evolve(made, spec=evolve(made.spec, size=3))
+        again = evolve(made, spec=evolve(made.spec, size=3))  # type: ignore[attr-defined]
         assert kind_of(cls).encode(again)["spec"] == {**document["spec"], "size": 3}
 
 

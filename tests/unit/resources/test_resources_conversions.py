@@ -34,21 +34,21 @@ OTHER = declared("v1", Spec1, kind="Other")
 
 
 def newer(old: V1) -> V2:
-    return V2(old.metadata, Spec2(old.spec.host))
+    return V2(old.metadata, Spec2(old.spec.host))  # type: ignore[attr-defined]
 
 
 def older(new: V2) -> V1:
-    new.metadata.labels["was"] = str(new.spec.size)
-    new.metadata.name = "another"  # not ours to change
-    return V1(new.metadata, Spec1(new.spec.address))
+    new.metadata.labels["was"] = str(new.spec.size)  # type: ignore[attr-defined]
+    new.metadata.name = "another"  # type: ignore[attr-defined]  # not ours to change
+    return V1(new.metadata, Spec1(new.spec.address))  # type: ignore[attr-defined]
 
 
 def to_three(old: V2) -> V3:
-    return V3(old.metadata, old.spec)
+    return V3(old.metadata, old.spec)  # type: ignore[attr-defined]
 
 
 def to_two(new: V3) -> V2:
-    return V2(new.metadata, new.spec)
+    return V2(new.metadata, new.spec)  # type: ignore[attr-defined]
 
 
 def obj(version, **spec):

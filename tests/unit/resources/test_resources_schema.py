@@ -200,7 +200,7 @@ def test_an_object_in_an_object_has_the_metadata_that_its_writer_says():
 def test_an_immutable_field_that_may_be_left_out_is_not_taken_away():
     inner = attrs.make_class(
         "Spec",
-        {"for_": attrs.field(type=Annotated[str, Schema(immutable=True)], default="")},
+        {"for_": attrs.field(type=Annotated[str, Schema(immutable=True)], default="")},  # type: ignore[call-overload]
     )
     outer = attrs.make_class(
         "Kind",

@@ -110,7 +110,7 @@ def exhausted(line, threads):
         idle_seconds=30,
         start_thread=start,
     )
-    made.clock, made.left = clock, left
+    made.clock, made.left = clock, left  # type: ignore[attr-defined]
     return made
 
 

@@ -36,7 +36,7 @@ def made(monkeypatch):
 
     def make(url, connections=0):
         made.append(Transport(url))
-        made[-1].connections = connections
+        made[-1].connections = connections  # type: ignore[attr-defined]
         return made[-1]
 
     monkeypatch.setattr(

@@ -203,7 +203,7 @@ def test_an_authority_that_nobody_sees_to_is_written():
     )
     found = aso_crd(VNET)
     assert plan(VNET, found, told).desired is None, "cert-manager sees to it"
-    del annotations(found)["cert-manager.io/inject-ca-from"]
+    del annotations(found)["cert-manager.io/inject-ca-from"]  # type: ignore[attr-defined]
     desired = plan(VNET, found, told).desired
     config = desired["spec"]["conversion"]["webhook"]["clientConfig"]
     assert config["caBundle"] == "bmV3"

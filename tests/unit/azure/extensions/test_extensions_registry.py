@@ -71,7 +71,7 @@ def package(tmp_path, monkeypatch):
         for name in [n for n in sys.modules if n.partition(".")[0] == "special"]:
             del sys.modules[name]
 
-    write.imported = imported
+    write.imported = imported  # type: ignore[attr-defined]
     yield write
     forget()
 

@@ -36,14 +36,14 @@ def deleted(resource_group="rg"):
 def modified(mode, arm, operations=None):
     payload = {"location": "West US 2", "properties": {"createMode": mode, "sku": 1}}
     if mode is None:
-        del payload["properties"]["createMode"]
+        del payload["properties"]["createMode"]  # type: ignore[attr-defined]
     ctx = fake_ctx(
         version("keyvault/Vault"), arm=arm, arm_id=VAULT_ID, operations=operations
     )
     obj = cr("keyvault/Vault", name="kubernetes-name")
     chain = default().chain(MODIFY_PAYLOAD, group_kind("keyvault/Vault"))
     result = chain(ModifyPayload(ctx, obj, payload))
-    assert payload["properties"].get("createMode") == mode
+    assert payload["properties"].get("createMode") == mode  # type: ignore[attr-defined]
     assert result["properties"]["sku"] == 1
     return result["properties"].get("createMode")
 
