@@ -10,13 +10,16 @@ from asoreconcile.base.errors import AsoreconcileError as AsoreconcileError
 from asoreconcile.base.errors import RetryError as RetryError
 from asoreconcile.base.errors import StoppedError as StoppedError
 from asoreconcile.base.errors import TerminalError as TerminalError
+from asoreconcile.base.extras import MissingExtraError as MissingExtraError
 from asoreconcile.base.objects import GroupKind as GroupKind
 from asoreconcile.base.objects import GroupVersionKind as GroupVersionKind
 from asoreconcile.base.objects import JsonObject as JsonObject
 from asoreconcile.base.objects import ObjectKey as ObjectKey
 from asoreconcile.base.objects import is_deleting as is_deleting
 from asoreconcile.base.objects import key_of as key_of
+from asoreconcile.base.reconcile_context import DeadlineError as DeadlineError
 from asoreconcile.base.retry import Backoff as Backoff
+from asoreconcile.base.threads import NoThreadError as NoThreadError
 from asoreconcile.base.threads import Threads as Threads
 from asoreconcile.base.tracing import Tracing as Tracing
 from asoreconcile.base.version import __version__ as __version__
@@ -51,6 +54,7 @@ from asoreconcile.kube.errors import ConflictError as ConflictError
 from asoreconcile.kube.errors import ExpiredError as ExpiredError
 from asoreconcile.kube.errors import ForbiddenError as ForbiddenError
 from asoreconcile.kube.errors import InvalidError as InvalidError
+from asoreconcile.kube.errors import KubeCredentialError as KubeCredentialError
 from asoreconcile.kube.errors import NotFoundError as NotFoundError
 from asoreconcile.kube.errors import TooManyRequestsError as TooManyRequestsError
 from asoreconcile.kube.errors import TransportError as TransportError

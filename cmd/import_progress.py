@@ -72,7 +72,7 @@ class _Counts:
 
 
 class BarReporter:
-    """A bar, with what is being waited for beside it."""
+    """A bar, with what is being waited for next to it."""
 
     def __init__(self, shown: "Progress") -> None:
         self._shown = shown
@@ -80,24 +80,21 @@ class BarReporter:
         self._task = shown.add_task("", total=0)
 
     def found(self, count: int) -> None:
-        """More is to be read: the end moves."""
         """Make the bar longer."""
         self._counts.found += count
         self._shown.update(self._task, total=self._counts.found)
 
     def outcome(self, outcome: ImportOutcome) -> None:
-        """Move on, and show how many failed."""
-        """Fill the bar by one, and count what failed beside it."""
+        """Fill the bar by one, and count the failures."""
         self._counts.add(outcome)
         self._shown.update(
             self._task, completed=self._counts.done, description=self._counts.failed()
         )
 
     def waiting(self, seconds: float, why: str) -> None:
-        """Show it until a resource was read. Any thread."""
+        """Show the reason for a long wait next to the bar, until the next outcome."""
         if seconds < LONG_SECONDS:
-            return  # the usual pace
-        """Say beside the bar what is waited for, until the next outcome."""
+            return
         text = f"waiting {seconds:.0f} s: {why}"
         self._shown.update(self._task, description=text)
 
@@ -112,12 +109,10 @@ class LineReporter:
         self._next_wait = clock.monotonic()
 
     def found(self, count: int) -> None:
-        """Count for the next line."""
         """Count what is to be read; says nothing."""
         self._counts.found += count
 
     def outcome(self, outcome: ImportOutcome) -> None:
-        """Print how far it is, when it is time."""
         """Count one, and print a line to stderr if the last one is ten seconds old."""
         self._counts.add(outcome)
         now = self._clock.monotonic()
@@ -126,7 +121,6 @@ class LineReporter:
             click.echo(f"{self._read()} {self._counts.failed()}".rstrip(), err=True)
 
     def waiting(self, seconds: float, why: str) -> None:
-        """Print it, unless a wait was printed just now. Any thread."""
         """Print a line to stderr, unless one like it was printed ten seconds ago."""
         now = self._clock.monotonic()
         if now >= self._next_wait:

@@ -38,23 +38,18 @@ class LazyGroup(QuietGroup):
         *rest: Any,
         **settings: Any,
     ) -> Any:
-        """Run the program, called `kubectl NAME` in its texts where it runs as a
-        plug-in.
-        """
-        """Run the command, as what it was called by."""
+        """Run the program; its texts call it `kubectl NAME` if it is a plug-in."""
         called = PurePath(sys.argv[0]).name
         if prog_name is None and args is None and called.startswith(_PLUGIN):
             prog_name = called.removesuffix(".exe").replace("-", " ", 1)
         return super().main(args, prog_name, *rest, **settings)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """In the order they were given in."""
-        """The names of the subcommands; none of them is imported for it."""
+        """Return the names of the subcommands, in order, without importing any."""
         return list(self._lazy)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one subcommand; None for a name that there is not."""
-        """The command, its module imported now; None for an unknown one."""
+        """Import and return one subcommand; None if the name is unknown."""
         if cmd_name not in self._lazy:
             return None
         module, _, attribute = self._lazy[cmd_name][0].partition(":")
@@ -75,7 +70,6 @@ class LazyGroup(QuietGroup):
         """Write the list in `--help` from the texts given, without importing
         anything.
         """
-        """List them without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self._lazy.items()])
 

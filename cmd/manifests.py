@@ -97,7 +97,7 @@ class AppliedManifests:
     ) -> None:
         """all_versions: a kind may be here in several of its versions.
 
-        Raises EstateError with every problem of every manifest.
+        Raises ManifestsError with every problem of every manifest.
         """
         self._manifests = manifests
         self._all_versions = all_versions
@@ -255,7 +255,7 @@ class AppliedManifests:
 def read(
     catalogue: Catalogue, paths: Iterable[str | Path], *, all_versions: bool = False
 ) -> AppliedManifests:
-    """Manifests from files and folders. Raises ManifestError, EstateError."""
+    """Manifests from files and folders. Raises ManifestError, ManifestsError."""
     return AppliedManifests(catalogue, read_manifests(paths), all_versions=all_versions)
 
 

@@ -34,7 +34,7 @@ class ClusterConfig:
     authorization: the current `Authorization` header value, or "". Called for each
     request, as tokens rotate. It may read a file or run a plug-in, so it may block.
     renew: after a 401, get the credential again; returns whether it changed.
-    May raise CredentialError, as authorization may.
+    May raise KubeCredentialError, as authorization may.
     generation: a number that changes when open connections use an outdated certificate.
     impersonation: headers of the impersonated user; a name may occur more than once.
     namespace: the configuration's default namespace. proxy_url: "" goes direct.

@@ -2,7 +2,7 @@
 
 AsoreconcileError
 ├── TransportError            no answer; a write may have happened or not
-│   └── CredentialError       nothing was sent: there is no credential
+│   └── KubeCredentialError   nothing was sent: there is no credential
 └── ApiError                  an answer that refuses
     ├── NotFoundError         404
     ├── AlreadyExistsError    409, by reason

@@ -42,7 +42,7 @@ class ExecAuthenticator:
     ) -> None:
         """run: `ExecPlugin.run`.
 
-        Runs it for the first time. Raises CredentialError.
+        Runs it for the first time. Raises KubeCredentialError.
         """
         self._run = run
         self._clock = clock
@@ -63,7 +63,7 @@ class ExecAuthenticator:
     def authorization(self) -> str:
         """The header's value. Blocks only while there is no valid credential.
 
-        Raises CredentialError.
+        Raises KubeCredentialError.
         """
         now = self._clock.now()
         if self._late is not None and now >= self._late:
@@ -74,7 +74,7 @@ class ExecAuthenticator:
         return f"Bearer {token}" if token else ""
 
     def renew(self) -> bool:
-        """Get a new credential after a 401. Blocks. Raises CredentialError."""
+        """Get a new credential after a 401. Blocks. Raises KubeCredentialError."""
         before = self._credential
         self._renewed()
         return self._credential != before

@@ -65,7 +65,7 @@ class ExecPlugin:
         return Path(self.command[0]).name
 
     def run(self) -> Credential:
-        """Run it once. Blocks for `seconds` at most. Raises CredentialError."""
+        """Run it once. Blocks for `seconds` at most. Raises KubeCredentialError."""
         return _credential(self.name, self._output(), str(self.info["apiVersion"]))
 
     def _output(self) -> bytes:

@@ -216,7 +216,7 @@ class Transport:
     def renew_credential(self, refused: object = None) -> bool:
         """Renew a refused credential, by default that of this thread's last request;
         returns whether there is a new one. Another thread may have renewed it already.
-        Raises CredentialError.
+        Raises KubeCredentialError.
         """
         if refused is None:
             refused = getattr(self._asked_as, "credential", None)

@@ -40,10 +40,10 @@ _SETTLED = frozenset(
 def until_protection_settles(
     req: PostReconcile, call_next: Callable[[PostReconcile], PostResult], /
 ) -> PostResult:
-    """Not ready while protection is being configured; a user's error is synced.
+    """Report not ready while protection is being configured; sync a user's error.
 
-    The sync is a sub-operation and raises Pending while it runs; when it has ended the
-    next reconcile sees what became of the protection.
+    The sync is a sub-operation and raises SuboperationPending while it runs; when it
+    has ended, the next reconcile sees the state of the protection.
     """
     state = dig(req.obj, f"{_PROTECTION}.status")
     if req.owner is None or not dig(req.obj, "status.id") or not state:

@@ -27,9 +27,9 @@ def create_mode(
 ) -> JsonObject:
     """Turn our two create modes into what Azure takes: `recover` or `default`.
 
-    One GET of the deleted vault; a purge is a sub-operation of its own and raises
-    Pending while it runs. Only 404 counts as "no deleted vault". Raises ConditionError
-    (Error) when the vault to recover belongs to another resource group.
+    The deleted vault is read by one GET; only 404 counts as "no deleted vault". A purge
+    is a sub-operation and raises SuboperationPending while it runs. Raises
+    ConditionError (Error) if the vault to recover belongs to another resource group.
     """
     payload = call_next(req)
     match dig(payload, "properties.createMode"):

@@ -96,9 +96,11 @@ class Planner:
     outside: Mapping[GroupKind, "OutsidePlan"] = attrs.field(factory=dict)
 
     def changes(self) -> Iterator[PlannedChange]:
-        """One for each Azure object, as they are consumed. An error becomes `cannot
-        tell`, with the reason. Raises UnknownKindError, UnknownVersionError for unknown
-        kinds, StoppedError.
+        """Yield a change for each Azure object. An error becomes `cannot tell`, with
+        the reason.
+
+        Raises NotInCatalogueError or UnknownVersionError for unknown kinds, and
+        StoppedError.
         """
         groups = self.catalogue.groups()
         view = ManifestObjects(self.catalogue, self.objects)

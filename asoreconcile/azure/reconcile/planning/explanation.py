@@ -164,7 +164,7 @@ def explain(
     obj: JsonObject, catalogue: Catalogue, cluster: ClusterView, *, now: datetime
 ) -> Explanation:
     """Blocking: reads the object's dependencies. Raises the client's errors, and
-    UnknownKindError or UnknownVersionError for an object that is none of ours.
+    NotInCatalogueError or UnknownVersionError for an object that is none of ours.
     """
     version = catalogue.version(gvk_of(obj))
     key = key_of(obj)

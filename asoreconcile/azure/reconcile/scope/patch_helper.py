@@ -147,7 +147,7 @@ class PatchHelper:
         is_live: the copy is an answer of the API server from just now
         (`recent_writes`).
 
-        Raises ConversionError.
+        Raises KindConversionError.
         """
         self._form = form
         # Annotations and labels of the working copy that are not written yet.

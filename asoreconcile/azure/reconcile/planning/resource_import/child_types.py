@@ -45,7 +45,7 @@ class ChildTypes:
         versions: Mapping[GroupKind, str],
         wanted: Callable[[Kind], bool],
     ) -> None:
-        """Raises UnknownKindError and UnknownVersionError for what `versions` names."""
+        """Raises NotInCatalogueError or UnknownVersionError if a version is unknown."""
         for group_kind, name in versions.items():
             catalogue.version(catalogue.kind(group_kind).gvk(name))
         self._by_type: dict[str, KindVersion] = {}

@@ -100,7 +100,7 @@ class ResourceImporter:
         reporter: Reporter | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Raises UnknownKindError, UnknownVersionError, ExtensionError."""
+        """Raises NotInCatalogueError, UnknownVersionError, ExtensionError."""
         self._options = options or ImportOptions()
         self._reporter = reporter or NoReporter()
         self._types = ChildTypes(

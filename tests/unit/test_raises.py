@@ -1,0 +1,238 @@
+"""Each `Raises X` of a public docstring: X exists, users can import it, code raises it.
+
+"Users can import it" means: a module that the function's package imports has it.
+"Code raises it" is checked by names: from the documented function over each function,
+class or table whose name is mentioned, some path leads to a `raise` of X or a subclass.
+"""
+
+import ast
+import builtins
+import re
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import asoreconcile
+
+ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = ("asoreconcile", "controllers", "extensions", "cmd")
+_RAISES = re.compile(
+    r"\b[Rr]aises? ((?:`?[A-Z]\w+(?:\.[A-Z]\w+)*`?(?:, (?:or |and )?| or | and )?)+)"
+)
+_DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+# The calls that a mention may be away from its `raise`.
+_MOST_STEPS = 8
+# Names of other packages that a module raises without an import of its own.
+_OF_OTHERS = {"UsageError": "click"}
+
+
+@cache
+def _modules():
+    """The tree of each module by its dotted name; test servers raise for tests."""
+    found = {}
+    for top in SHIPPED:
+        for path in sorted((ROOT / top).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            if path.resolve() == path and "testing" not in parts:
+                home = ("asoreconcile",) if top == "asoreconcile" else (_AZURE, top)
+                name = ".".join([*home, *parts[1:]]).removesuffix(".__init__")
+                found[name] = ast.parse(path.read_text())
+    return found
+
+
+_AZURE = "asoreconcile.azure"
+
+
+def _imports(tree):
+    """The names that a module imports anywhere, with the modules they come from."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield alias.asname or alias.name, node.module or ""
+                yield alias.name, f"{node.module}.{alias.name}"
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.asname or alias.name, alias.name
+
+
+@cache
+def _imported_by(package):
+    """All modules that a module of the package imports, directly or not."""
+    seen = set()
+    waiting = [name for name in _modules() if name.rpartition(".")[0] == package]
+    while waiting:
+        name = waiting.pop()
+        if name in _modules() and name not in seen:
+            seen.add(name)
+            waiting += [home for _, home in _imports(_modules()[name])]
+    return seen
+
+
+@cache
+def _bases():
+    """The names of the base classes of each shipped class, by name."""
+    found = defaultdict(set)
+    for tree in _modules().values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                names = [ast.unparse(base) for base in node.bases]
+                found[node.name] |= {
+                    re.split(r"\[", n)[0].split(".")[-1] for n in names
+                }
+    return found
+
+
+@cache
+def _ancestors(name):
+    direct = _bases().get(name, set()) - {name}
+    return {name}.union(*(_ancestors(base) for base in direct))
+
+
+def _is_exception(name):
+    return any(
+        isinstance(found := getattr(builtins, one, None), type)
+        and issubclass(found, BaseException)
+        for one in _ancestors(name)
+    )
+
+
+def _names(node):
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name):
+            yield one.id
+        elif isinstance(one, ast.Attribute):
+            yield one.attr
+
+
+@cache
+def _mentions():
+    """The names that each definition and table mentions, and those that it raises."""
+    mentioned, raised = defaultdict(set), defaultdict(set)
+    for tree in _modules().values():
+        for node in ast.walk(tree):
+            if isinstance(node, _DEFINITIONS):
+                mentioned[node.name] |= {*_names(node)}
+                for one in ast.walk(node):
+                    if isinstance(one, ast.Raise) and one.exc is not None:
+                        raised[node.name] |= {*_names(one.exc)}
+                    elif isinstance(one, ast.Call):
+                        raised[node.name] |= {*_names(one.func)}
+                    elif isinstance(one, ast.Assign):  # `kind = X`, then `kind(...)`
+                        raised[node.name] |= {*_names(one.value)}
+        for node in tree.body:
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                target = (
+                    node.targets[0] if isinstance(node, ast.Assign) else node.target
+                )
+                if isinstance(target, ast.Name):
+                    mentioned[target.id] |= {*_names(node.value)}
+                    raised[target.id] |= {*_names(node.value)}
+    return mentioned, raised
+
+
+@cache
+def _is_raised(function, error):
+    mentioned, raised = _mentions()
+    wanted = {name for name in _bases() if error in _ancestors(name)}
+    seen, level = {function}, {function}
+    for _ in range(_MOST_STEPS):
+        if any(raised[name] & wanted for name in level if name in raised):
+            return True
+        level = {m for name in level for m in mentioned[name] if m in mentioned} - seen
+        seen |= level
+    return False
+
+
+def _documented(body, prefix=""):
+    """The public definitions of a module or class with their docstrings."""
+    for node in body:
+        if isinstance(node, _DEFINITIONS) and (
+            not node.name.startswith("_") or node.name == "__init__"
+        ):
+            yield prefix, node, " ".join((ast.get_docstring(node) or "").split())
+            yield from _documented(node.body, f"{prefix}{node.name}.")
+
+
+def _stated():
+    """Each error that a docstring names: module, function, and the error's name."""
+    for module, tree in _modules().items():
+        for prefix, node, text in _documented(tree.body):
+            for match in _RAISES.finditer(text):
+                for error in re.findall(r"[A-Z]\w+(?:\.[A-Z]\w+)*", match[1]):
+                    yield module, prefix, node.name, error.split(".")[-1]
+
+
+def _problem(module, function, error):
+    if hasattr(builtins, error):
+        return ""
+    imported = dict(_imports(_modules()[module]))
+    if error not in _bases():
+        own = {*_names(_modules()[module]), *imported}
+        known = error in own or _OF_OTHERS.get(error) in own
+        return "" if known else "there is no such error"
+    if not _is_exception(error):
+        return "it is no exception"
+    homes = [
+        name
+        for name in _imported_by(module.rpartition(".")[0])
+        if any(
+            isinstance(node, ast.ClassDef) and node.name == error
+            for node in _modules()[name].body
+        )
+    ]
+    if error.startswith("_") or not homes:
+        return "no module that its package imports has it"
+    return "" if _is_raised(function, error) else "nothing raises it"
+
+
+def test_each_error_of_a_docstring_exists_and_is_raised():
+    problems = [
+        f"{module}: {prefix}{function}: {error}: {problem}"
+        for module, prefix, function, error in _stated()
+        if (problem := _problem(module, function, error))
+    ]
+    assert problems == []
+
+
+def test_the_check_finds_what_it_is_for():
+    module = "asoreconcile.kube.discovery"
+    assert _problem(module, "resource", "UnknownKindError") == ""
+    assert _problem(module, "resource", "EstateError") == "there is no such error"
+    assert _problem(module, "resource", "Discovery") == "it is no exception"
+    assert _problem(module, "resource", "NotCachedError").startswith("no module")
+    assert not _is_raised("is_deleting", "TransportError")
+
+
+@pytest.mark.parametrize("name", asoreconcile.__all__)
+def test_errors_of_public_names_are_public(name):
+    value = getattr(asoreconcile, name)
+    members = vars(value).items() if isinstance(value, type) else ()
+    texts = [getattr(value, "__doc__", None)]
+    for member, one in members:
+        if not member.startswith("_") or member == "__init__":
+            texts.append(getattr(one, "__doc__", None))
+    for text in texts:
+        for match in _RAISES.finditer(" ".join(str(text or "").split())):
+            for error in re.findall(r"[A-Z]\w+", match[1]):
+                is_known = hasattr(builtins, error) or error in asoreconcile.__all__
+                assert is_known, f"{name}: users cannot import {error}"
+
+
+@pytest.mark.parametrize("module", sorted(_modules()))
+def test_no_definition_has_two_docstrings(module):
+    def is_text(node):
+        value = node.value if isinstance(node, ast.Expr) else None
+        return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+    for node in ast.walk(_modules()[module]):
+        if isinstance(node, ast.FunctionDef):
+            texts = [one.lineno for one in node.body[1:] if is_text(one)]
+            # A text after an assignment documents an attribute.
+            before = {
+                after.lineno
+                for first, after in zip(node.body, node.body[1:], strict=False)
+                if isinstance(first, ast.Assign | ast.AnnAssign)
+            }
+            assert not set(texts) - before, f"{node.name}: {sorted(set(texts))}"
