@@ -47,9 +47,10 @@ def strategic(
     schema: says which lists are merged, by which key. Without one, the needs of the
     other built-in kinds decide.
     """
-    if schema is not None and field not in _OF_ALL:
-        return _strategic_typed(document, patch, schema)
+    typed = None if field in _OF_ALL else schema
     if isinstance(patch, list) and isinstance(document, list):
+        if typed is not None:
+            return _typed_list(document, patch, typed)
         if field in _MERGED_SETS:
             return [*document, *(item for item in patch if item not in document)]
         key = _port_key(patch) if field == _PORTS else _MERGE_KEYS.get(field)
@@ -65,33 +66,18 @@ def strategic(
         elif value is None:
             merged.pop(name, None)
         else:
-            merged[name] = strategic(merged.get(name), value, name)
-    return merged
-
-
-def _strategic_typed(document: Any, patch: Any, schema: JsonObject) -> Any:
-    if isinstance(patch, list) and isinstance(document, list):
-        is_merged = "merge" in str(schema.get("x-kubernetes-patch-strategy") or "")
-        if not is_merged or {"$patch": "replace"} in patch:
-            return [item for item in patch if item != {"$patch": "replace"}]
-        items = schema.get("items") or {}
-        if key := schema.get("x-kubernetes-patch-merge-key"):
-            return _joined(document, patch, key, items)
-        return [*document, *(item for item in patch if item not in document)]
-    if not isinstance(patch, dict):
-        return patch
-    if patch.get("$patch") == "replace":
-        return {name: value for name, value in patch.items() if name != "$patch"}
-    merged = dict(document) if isinstance(document, dict) else {}
-    for name, value in patch.items():
-        if name.startswith("$"):
-            _directive(merged, name, value)
-        elif value is None:
-            merged.pop(name, None)
-        else:
-            part = None if name in _OF_ALL else member(schema, name)
+            part = None if typed is None or name in _OF_ALL else member(typed, name)
             merged[name] = strategic(merged.get(name), value, name, part)
     return merged
+
+
+def _typed_list(document: list[Any], patch: list[Any], schema: JsonObject) -> list[Any]:
+    is_merged = "merge" in str(schema.get("x-kubernetes-patch-strategy") or "")
+    if not is_merged or {"$patch": "replace"} in patch:
+        return [item for item in patch if item != {"$patch": "replace"}]
+    if key := schema.get("x-kubernetes-patch-merge-key"):
+        return _joined(document, patch, key, schema.get("items") or {})
+    return [*document, *(item for item in patch if item not in document)]
 
 
 def _port_key(ports: list[Any]) -> str | None:

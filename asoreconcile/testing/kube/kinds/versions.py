@@ -41,11 +41,6 @@ def stored(resource: RestResource, obj: JsonObject) -> JsonObject:
     return resource.conversion.converted([copy_json(obj)], version)[0]
 
 
-def at_version(obj: JsonObject, resource: RestResource) -> JsonObject:
-    """Return an object at another version of its kind, for webhooks."""
-    return shown(resource, obj)
-
-
 def _admitted(resource: RestResource, obj: JsonObject) -> JsonObject:
     return schema.admit(resource.schema or {}, obj)[0]
 

@@ -37,7 +37,6 @@ _SAID = {
     "patch": "x-kubernetes-patch-strategy",
     "default": "default",
 }
-_WHOLE = ("string", "int32", "int64", "bool")
 # In Go an empty value of these types is left out, unless the real server was seen to
 # keep it.
 _DROPPED_EMPTY: Mapping[str, Any] = {"string": "", "[]": [], "{}": {}}
