@@ -61,6 +61,7 @@ _FRAGMENT = re.compile(
     r"(?:Of|As|Where|Whether|Who|Whom|Whose|What|How|Which|Why|When|Nothing|None)\b"
 )
 _COMMENT = re.compile(r"(?:^\s*|  )# (.*)$")
+_MOST_PLACES = 12
 _MARK = re.compile(r"(?:type|noqa|ruff|mypy|pragma)\b")
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -171,7 +172,10 @@ def complaints(
         advice = HABITS[name][1] if name in HABITS else "begin with a verb or a noun"
         allowed = limits.get(folder, {}).get(name, 0)
         yield f"{folder}: {name}: {counts[folder][name]}, at most {allowed}: {advice}"
-        yield from (f"    {place}" for kind, place in by_folder[folder] if kind == name)
+        found_here = [place for kind, place in by_folder[folder] if kind == name]
+        yield from (f"    {place}" for place in found_here[:_MOST_PLACES])
+        if len(found_here) > _MOST_PLACES:
+            yield f"    ... hack/prose {folder} shows all"
 
 
 def main() -> int:

@@ -3,7 +3,7 @@
 All code that waits, measures time or writes timestamps takes a `Clock`. `SystemClock`
 is the
 real one: `time.monotonic`, and one timer thread for the whole process (TH-2).
-`asoreconcile.testing.FakeClock` is the one tests drive by hand.
+`asoreconcile.testing.clock.FakeClock` is the one tests drive by hand.
 """
 
 import heapq

@@ -151,7 +151,7 @@ def _is_raised(function, error):
     for step in range(_MOST_STEPS):
         if any(raised[name] & wanted for name in level if name in raised):
             return True
-        # What a called function states is checked where it is stated.
+        # A called function is checked against its own docstring.
         if step and any(_promised()[name] & wanted for name in level):
             return True
         level = {m for name in level for m in mentioned[name] if m in mentioned} - seen
