@@ -1,9 +1,9 @@
-"""For hack/release: what of the public surface is not as it was. Needs griffe.
+"""For hack/release: changes of the public surface since a tag. Needs griffe.
 
     python hack/api_changes.py TAG [ROOT]
 
-Prints a line for each change that may break a program: of a name that `asoreconcile`
-exported at that tag, or of what it has inside. Nothing is imported.
+Prints a line for each change that may break a program: a change of a name that
+`asoreconcile` exported at that tag, or of a member of such a name. Nothing is imported.
 """
 
 import sys
@@ -15,9 +15,9 @@ PACKAGE = "asoreconcile"
 
 
 def changes(tag: str, root: Path) -> list[str]:
-    """Lines, sorted: what was removed first."""
+    """Return the changes as sorted lines, removals first."""
     old = griffe.load_git(PACKAGE, ref=tag, repo=root, search_paths=["."])
-    # Not the package of the folder that this runs in.
+    # This must not load the package of the present folder.
     new = griffe.load(PACKAGE, search_paths=[str(root)], try_relative_path=False)
     before, after = exported(old), exported(new)
     gone = [f"{PACKAGE}.{name}: no longer exported" for name in before - after]
@@ -33,17 +33,17 @@ def changes(tag: str, root: Path) -> list[str]:
 
 
 def exported(package: griffe.Object | griffe.Alias) -> set[str]:
-    """The names of its `__all__`."""
+    """Return the names in the package's `__all__`."""
     return {str(name) for name in package.exports or ()}
 
 
 def _home(package: griffe.Object | griffe.Alias, name: str) -> str:
-    """Where a name is defined, however it is exported."""
+    """Return the module that defines a name, however the name is exported."""
     return str(package[name].canonical_path)
 
 
 def _what(breakage: griffe.Breakage) -> str:
-    """The parameter that it is about, where it is about one."""
+    """Return the parameter that changed, if the change is about one."""
     about = getattr(breakage, "old_value", None) or getattr(breakage, "new_value", None)
     return f": {about.name}" if isinstance(about, griffe.Parameter) else ""
 

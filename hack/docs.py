@@ -23,7 +23,7 @@ from docs_diagrams import drawn
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = PurePosixPath("asoreconcile/docs")
-# Where a page of the repository is in the site. Those of HOME go to its top.
+# The places of the repository's pages in the site. Pages in HOME go to its top.
 PAGES = {
     "asoreconcile/README.md": "library.md",
     "asoreconcile/resources/README.md": "internals/resources.md",
@@ -39,7 +39,7 @@ PAGES = {
     "tests/bench/README.md": "measurements.md",
     "CHANGELOG.md": "changelog.md",
 }
-# Programs that pages link to, each shown on a page of its own.
+# Programs that pages link to. Each is shown on a page of its own.
 PROGRAMS = {
     "tests/examples/mirror_config_maps.py": "examples/mirror.md",
     "tests/examples/ephemeral_volumes.py": "examples/ephemeral_volumes.md",
@@ -49,8 +49,8 @@ PROGRAMS = {
     "tests/examples/websites.py": "examples/websites.md",
     "tests/examples/test_examples_websites.py": "examples/test_websites.md",
 }
-# Pages of the reference: what is on each is the public surface's, by the modules that
-# it is defined in. A name whose module is nobody's goes to the last.
+# The pages of the reference. A page has the public names that its modules define. Names
+# of all other modules go to the last page.
 REFERENCE = {
     "errors": (
         "Errors",
@@ -98,17 +98,19 @@ _IMAGE = re.compile(r"^!\[([^\]]*)\]\((\S+\.svg)\)$", re.MULTILINE)
 
 
 def pages() -> dict[str, str]:
-    """Each page of the repository that the site has, and where it is there."""
+    """Return each page of the repository that the site has, with its place
+    in the site.
+    """
     own = sorted((ROOT / HOME).rglob("*.md"))
     inside = {path.relative_to(ROOT / HOME).as_posix() for path in own}
     return {f"{HOME}/{name}": name for name in sorted(inside)} | PAGES
 
 
 def rewritten(text: str, source: str, places: dict[str, str]) -> str:
-    """A page's text with its links as the site has them.
+    """Return a page's text with the links of the site.
 
-    What the site does not have is named, not linked: nobody can say where the
-    repository is read.
+    A link to a file that the site lacks becomes the file's name, because the address of
+    the repository is not known.
     """
     here = PurePosixPath(places[source]).parent
 
@@ -145,7 +147,7 @@ def _outside_code(text: str, change: Callable[[str], str]) -> str:
 
 
 def public_names() -> dict[str, str]:
-    """The module of each name of the public surface, read without importing any."""
+    """Return the defining module of each public name. Nothing is imported."""
     tree = ast.parse((ROOT / "asoreconcile" / "__init__.pyi").read_text())
     return {
         alias.name: (node.module or "").removeprefix("asoreconcile.")
@@ -156,7 +158,7 @@ def public_names() -> dict[str, str]:
 
 
 def reference() -> dict[str, str]:
-    """The reference's pages: their places, and their texts."""
+    """Return the pages of the reference: their places, and their texts."""
     names: dict[str, list[str]] = {page: [] for page in REFERENCE}
     for name, home in sorted(public_names().items()):
         if name != "__version__":
@@ -184,7 +186,7 @@ def _page_of(name: str, home: str) -> str:
 
 
 def stage(folder: Path) -> None:
-    """Lay out all pages below a folder, which is emptied first."""
+    """Write all pages below a folder, which is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
     texts = reference()
     made = {f"{HOME}/{place}": place for place in texts}
@@ -209,7 +211,7 @@ def stage(folder: Path) -> None:
 
 
 def build(target: Path) -> Path:
-    """Make the site; answers its first page. Exits with what mkdocs says."""
+    """Make the site; return its first page. Exits with the error of mkdocs."""
     found = subprocess.run(
         [ROOT / "hack" / "env", "docs"], check=True, capture_output=True, text=True
     )
@@ -236,7 +238,9 @@ def build(target: Path) -> Path:
 
 
 def fetches(site: Path) -> list[str]:
-    """What pages would load from elsewhere: scripts, styles, fonts, pictures."""
+    """Return the addresses of what pages would load: scripts, styles,
+    fonts, pictures.
+    """
     found = set()
     for page in site.rglob("*.html"):
         text = page.read_text()
@@ -250,7 +254,7 @@ def fetches(site: Path) -> list[str]:
 
 
 def main() -> None:
-    """Read the arguments, and do it."""
+    """Parse the arguments and make the site."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "dist" / "docs")
     parser.add_argument("--staged", type=Path, metavar="FOLDER")

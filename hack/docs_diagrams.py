@@ -18,7 +18,11 @@ _CHARACTER, _PADDING, _BOX, _GAP, _ROW = 7.6, 14.0, 34.0, 26.0, 78.0
 
 
 class Arrow(NamedTuple):
-    """One arrow between nodes. is_dotted: `-.->`. text: "" if there is none."""
+    """One arrow between nodes.
+
+    is_dotted: whether the arrow is `-.->`.
+    text: text at the arrow, or "".
+    """
 
     start: str
     end: str
@@ -27,7 +31,9 @@ class Arrow(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """The nodes of a chart with their labels, and its arrows, in the order of text."""
+    """The nodes of a chart with their labels, and its arrows, in the order
+    of the text.
+    """
 
     labels: dict[str, str]
     arrows: tuple[Arrow, ...]

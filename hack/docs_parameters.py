@@ -1,7 +1,7 @@
-"""For hack/docs: what a docstring says of each parameter becomes an item of a list.
+"""For hack/docs: makes a list of the parameters that a docstring describes.
 
-Our docstrings write `name: what it is` at the beginning of a line, or several names
-with commas between them; a line that does not begin so goes on with the item before.
+Our docstrings have lines such as `name: description`, or several names with commas
+between them. Other lines continue the item before.
 """
 
 import re
@@ -13,14 +13,14 @@ _ITEM = re.compile(r"^(\w+(?:, \w+)*): (?=\S)")
 
 
 class Parameters(griffe.Extension):
-    """Reads the docstrings of functions and classes."""
+    """A griffe extension that changes the docstrings of functions and classes."""
 
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
-        """Make the list of a function."""
+        """Make the list of a function's parameters."""
         listed(func.docstring, {parameter.name for parameter in func.parameters})
 
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
-        """Make the list of a class whose fields are its parameters."""
+        """Make the list of a class's fields."""
         listed(cls.docstring, set(cls.members))
 
 
@@ -31,7 +31,7 @@ def listed(docstring: griffe.Docstring | None, names: set[str]) -> None:
 
 
 def as_list(text: str, names: set[str]) -> str:
-    """The text with an item for each line that begins with one of the names."""
+    """Return the text with an item for each line that begins with one of the names."""
     lines: list[str] = []
     inside = False
     for line in text.splitlines():
@@ -43,7 +43,8 @@ def as_list(text: str, names: set[str]) -> str:
             ]
             inside = True
         elif inside and line.strip():
-            # A sentence about all of it: no longer the item's.
+            # This sentence is about all parameters, so it does not belong to the last
+            # item.
             if re.match(r"(Raises|Returns|Rules?:|Blocking|Blocks)\b", line):
                 lines.append("")
                 inside = False

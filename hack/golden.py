@@ -1,12 +1,13 @@
-"""Compare what the project sends with recorded PUTs.
+"""Compare the project's requests with recorded PUTs.
 
     hack/golden [DIR]
 
-DIR holds golden pairs, one JSON file each: a custom resource, what it refers to, the
-PUT recorded for it. Without it, `golden` in the folder ASORECONCILE_DATA names, else in
-../shared/data; recordings are read from the folder beside it. Prints every difference
-in path, api-version and body; exit code 1 if there is one, 2 without pairs. A pair that
-cannot be compared without asking Azure or a cluster is counted as such.
+DIR holds golden pairs, one JSON file each: a custom resource, the objects that it
+refers to, and the recorded PUT. Without DIR, the folder `golden` is read from the
+folder in ASORECONCILE_DATA, else from ../shared/data; recordings are read from the
+folder next to it. Prints every difference in path, api-version and body. Exit code 1 if
+there is one, 2 without pairs. A pair that cannot be compared without Azure or a cluster
+is counted as such.
 """
 
 import os

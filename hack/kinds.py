@@ -1,10 +1,11 @@
-"""Make controllers/kinds/ anew from an extracted catalogue.
+"""Generate controllers/kinds/ from an extracted catalogue.
 
     hack/kinds [SOURCE]
 
-SOURCE is a folder of files in the form `asoreconcile.catalogue/v1`; without it,
-`catalogue` in the folder ASORECONCILE_DATA names, else in ../shared/data. The output
-depends on the source alone: running it twice changes nothing.
+SOURCE is a folder of files in the form `asoreconcile.catalogue/v1`. Without it, the
+folder `catalogue` is read from the folder in ASORECONCILE_DATA, else from
+../shared/data. The output depends only on the source: running the command twice changes
+nothing.
 """
 
 import os

@@ -28,7 +28,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SUBSCRIPTION = "11111111-1111-1111-1111-111111111111"
-MEGABYTES = 150  # of 2**20 bytes, as du counts
+MEGABYTES = 150  # units of 2**20 bytes, as du counts
 SECONDS = 300
 GROUP = """
 apiVersion: resources.azure.com/v1api20200601
@@ -109,7 +109,7 @@ spec:
   location: westeurope
   addressSpace: {addressPrefixes: [10.0.0.0/16]}
 """
-# What is wrong, the manifest, and what has to be said.
+# The mistake, the manifest, and the expected message.
 WRONG = (
     (
         "a misspelt field",
@@ -174,11 +174,11 @@ WRONG = (
 
 
 class TrialError(Exception):
-    """What is not as it should be."""
+    """A result that differs from the expected one."""
 
 
 class Trial:
-    """The steps so far, with what each took."""
+    """The steps so far, with their durations."""
 
     def __init__(self, folder: Path, python: str) -> None:
         self.folder = folder
@@ -199,7 +199,7 @@ class Trial:
         }
 
     def step(self, group: str, what: str, do: Callable[[], str | None]) -> bool:
-        """Do one thing and note how it went."""
+        """Run one step and record its result; return whether it succeeded."""
         print(f"{group}: {what} ...", file=sys.stderr, flush=True)
         wall, cpu = time.monotonic(), cpu_seconds()
         try:
@@ -355,7 +355,7 @@ def manifests(trial: Trial) -> None:
 
 @contextmanager
 def sandbox(trial: Trial) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """A running one with all kinds, and its kubeconfig."""
+    """A running sandbox with all kinds, and its kubeconfig."""
     with subprocess.Popen(
         ["hack/sandbox"],
         cwd=trial.clone,
@@ -505,7 +505,7 @@ def kubectl(trial: Trial) -> None:
 
 
 def deploy(trial: Trial) -> None:
-    """The commands of deploy/README.md, rehearsed on the API server for tests."""
+    """Try the commands of deploy/README.md on the API server for tests."""
     program = shutil.which("kubectl")
     if program is None:
         trial.rows.append(("deploy", "all", "skipped: no kubectl", 0.0, 0.0))

@@ -1,10 +1,10 @@
-"""Make deploy/rbac.yaml anew: what the operator may do, kind by kind.
+"""Generate deploy/rbac.yaml: the operator's permissions for each kind.
 
     hack/rbac [--check]
 
-The same rules, and those of the admission webhooks, go into the files of the Helm chart
-and the Kustomize base. With --check nothing is written; exit 1 if a file is not what it
-would be.
+The same rules, and those of the admission webhooks, are written into the files of the
+Helm chart and the Kustomize base. With --check nothing is written; exit code 1 if a
+file would change.
 """
 
 import sys
@@ -32,8 +32,8 @@ LEASE = "controllers-leader-election-azinfra-generated"
 DEPLOY = ROOT / "deploy"
 CHART_RULES = DEPLOY / "helm" / "asoreconcile" / "files" / "rules"
 KUSTOMIZE = DEPLOY / "kustomize"
-# Places of the objects of operator.yaml and rbac.yaml for Kustomize: some belong to every
-# operator, some to the cluster, some only to operators with webhooks.
+# The parts of operator.yaml and rbac.yaml for Kustomize: some belong to every operator,
+# some to the cluster, some only to operators with webhooks.
 PLACES = {
     "ClusterRoleBinding/azureserviceoperator-manager-rolebinding": "every-namespace",
     "ClusterRoleBinding/azureserviceoperator-crd-manager-rolebinding": "webhooks",
@@ -57,7 +57,11 @@ WIDTH = 84
 
 @dataclass(frozen=True)
 class Rule:
-    """why: for who reads the role. names: the only objects it is for."""
+    """A rule of a role.
+
+    why: reason of the rule, for readers of the role.
+    names: if not empty, the only objects that the rule covers.
+    """
 
     why: str
     groups: list[str]
@@ -75,7 +79,10 @@ class Rule:
 
 @dataclass(frozen=True)
 class Role:
-    """why: what it is for, and who is to be bound to it."""
+    """A role.
+
+    why: purpose of the role, and who must be bound to it.
+    """
 
     why: str
     kind: str
@@ -105,7 +112,7 @@ def comment(text: str) -> str:
 
 
 def objects() -> Iterator[Rule]:
-    """What is done within namespaces."""
+    """Yield the rules for objects in namespaces."""
     yield Rule(
         "A value is read when an object names it. The watch asks for metadata only, but "
         "RBAC cannot enforce that: the role allows reading all Secrets of a namespace in "
@@ -142,7 +149,7 @@ def objects() -> Iterator[Rule]:
 
 
 def cluster() -> Iterator[Rule]:
-    """What has no namespace and is only followed."""
+    """Yield the rules for cluster-scoped objects, which are only watched."""
     yield Rule(
         "Annotations of a Namespace apply to its objects: policy and sync mode.",
         [""],
@@ -264,7 +271,7 @@ def roles() -> Iterator[Role]:
 
 
 def admission() -> str:
-    """What the admission webhooks are asked about: a list of rules, as YAML."""
+    """Return the rules of the admission webhooks as YAML."""
     client = WebhookClient(namespace=NAMESPACE, name="any")
     mutating, validating = webhook_configurations(run_kinds(), client)
     (rules,) = {
@@ -276,7 +283,7 @@ def admission() -> str:
 
 
 def configurations() -> str:
-    """What has the API server ask the webhooks, before operator.yaml's Service."""
+    """Return the webhook configurations, which come before operator.yaml's Service."""
     client = WebhookClient(
         namespace=NAMESPACE, name="azureserviceoperator-webhook-service"
     )
@@ -286,9 +293,9 @@ def configurations() -> str:
 
 
 def kustomize(rbac: str) -> Iterator[tuple[Path, str]]:
-    """The manifests by where Kustomize needs them; their text is as it is.
+    """Yield the manifests at the places that Kustomize needs, unchanged.
 
-    Kustomize reads no file outside the folder that names it: copies it must be.
+    Kustomize reads no file outside the folder that names it, so these are copies.
     """
     manifests = [rbac.removeprefix(HEAD), (DEPLOY / "operator.yaml").read_text()]
     placed: defaultdict[str, list[str]] = defaultdict(list)
@@ -314,7 +321,7 @@ def run_kinds() -> list[Kind]:
 
 
 def files() -> Iterator[tuple[Path, str]]:
-    """Each file with the text it is to have."""
+    """Yield each file with its new text."""
     made = list(roles())
     rbac = HEAD + "---\n".join(role.text() for role in made)
     yield DEPLOY / "rbac.yaml", rbac

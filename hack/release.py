@@ -1,15 +1,15 @@
-r"""Make a release: sdist, wheel, notes and sums, checked in a clean environment.
+r"""Make a release: sdist, wheel, notes and checksums, tested in a clean environment.
 
     hack/release                  into dist/release
     hack/release --sign KEY       the same, signed with an SSH key
-    hack/release --compare        only list what differs from the last tag
+    hack/release --compare        only list the changes since the last tag
 
-Nothing is published. The wheel is built from the sdist, looked over, installed in two
-environments of its own (needs a package index) and tried: the library alone, and the
-operator's commands. The notes are the version's part of CHANGELOG.md. `--sign` needs a
-clean tree, a part of the changelog for the version, and a version number that allows
-what changed (asoreconcile/docs/versions.md). It signs SHA256SUMS; whoever has
-`allowed_signers` checks by
+Nothing is published. The wheel is built from the sdist, checked, installed in two
+environments of its own (which needs a package index) and tried: the library alone, and
+the operator's commands. The notes are the version's section of CHANGELOG.md. `--sign`
+needs a clean tree, a section of the changelog for the version, and a version number
+that allows the changes (asoreconcile/docs/versions.md). It signs SHA256SUMS. Anyone
+with `allowed_signers` can verify it:
 
     ssh-keygen -Y verify -f allowed_signers -I NAME -n asoreconcile \
         -s SHA256SUMS.sig < SHA256SUMS && sha256sum --check SHA256SUMS
@@ -31,7 +31,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMESPACE = "asoreconcile"
-# What the library alone must not bring.
+# The library alone must not install these.
 FOREIGN = {"azure-core", "azure-identity", "click", "kubernetes", "msal", "requests"}
 TRY_LIBRARY = """
 import threading
@@ -60,7 +60,7 @@ with KubeServer() as server:
 
 
 def version() -> str:
-    """Of the sources."""
+    """Return the version of the sources."""
     text = (ROOT / "asoreconcile" / "base" / "version.py").read_text()
     found = re.search(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
     if found is None:
@@ -69,9 +69,9 @@ def version() -> str:
 
 
 def notes(changelog: str, number: str, *, draft: bool) -> str:
-    """A version's part of the changelog; of what is unreleased, for a draft.
+    """Return a version's section of the changelog; for a draft, the unreleased section.
 
-    Exits where there is none.
+    Exits if there is none.
     """
     parts = re.split(r"^## \[", changelog, flags=re.MULTILINE)[1:]
     by_name = {part.partition("]")[0]: part.partition("\n")[2] for part in parts}
@@ -83,7 +83,7 @@ def notes(changelog: str, number: str, *, draft: bool) -> str:
 
 
 def last_tag() -> str | None:
-    """The newest tag of a version that this commit comes after; None where none is."""
+    """Return the newest version tag before this commit, or None."""
     command = ["git", "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*"]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False
@@ -92,7 +92,7 @@ def last_tag() -> str | None:
 
 
 def compare(tag: str | None) -> list[str]:
-    """What of the public surface may break a program, beside the last tag."""
+    """Return the changes of the public surface since a tag that may break a program."""
     if tag is None:
         print("hack/release: no tag yet: nothing to compare with", file=sys.stderr)
         return []
@@ -102,8 +102,9 @@ def compare(tag: str | None) -> list[str]:
 
 
 def may_break(number: str, tag: str | None) -> bool:
-    """Whether a version may break what the last tag's had: by its second number until
-    1.0, by its first from then on.
+    """Return whether a version may break programs of the last tag.
+
+    Until 1.0 the second number decides, then the first.
     """
     if tag is None:
         return True
@@ -112,7 +113,7 @@ def may_break(number: str, tag: str | None) -> bool:
 
 
 def numbers(text: str) -> tuple[int, int, int]:
-    """1.2.3 as numbers; exits for another form."""
+    """Return 1.2.3 as numbers. Exits for another form."""
     found = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)", text)
     if found is None:
         sys.exit(f"hack/release: {text} is no version of three numbers")
@@ -120,7 +121,7 @@ def numbers(text: str) -> tuple[int, int, int]:
 
 
 def build(folder: Path) -> tuple[Path, Path]:
-    """The sdist, and the wheel that is made of it."""
+    """Build the sdist, and the wheel from the sdist."""
     bin_ = run(str(ROOT / "hack" / "env")).strip()
     hatch = [f"{bin_}/python", "-m", "hatchling", "build", "-d", str(folder)]
     run(*hatch, "-t", "sdist")
@@ -135,7 +136,7 @@ def build(folder: Path) -> tuple[Path, Path]:
 
 
 def look_over(wheel: Path, number: str) -> None:
-    """What an index and a user look at first. Exits with what is wrong."""
+    """Check what an index and a user see first. Exits with the mistakes."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         (about,) = [name for name in names if name.endswith(".dist-info/METADATA")]
@@ -146,7 +147,11 @@ def look_over(wheel: Path, number: str) -> None:
 
 
 def faults(stated: Message, names: list[str], number: str) -> list[str]:
-    """What is wrong with a wheel. stated: its metadata. names: of its files."""
+    """Return the mistakes in a wheel.
+
+    stated: metadata of the wheel.
+    names: names of its files.
+    """
     expected = {
         "Name": "asoreconcile",
         "Version": number,
@@ -168,7 +173,7 @@ def faults(stated: Message, names: list[str], number: str) -> list[str]:
 
 
 def try_out(wheel: Path) -> None:
-    """Install it in clean environments, and use it. Exits where that fails."""
+    """Install and use the wheel in clean environments. Exits if that fails."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         alone = installed(place / "alone", str(wheel))
@@ -203,7 +208,7 @@ def try_out(wheel: Path) -> None:
 
 
 def installed(folder: Path, what: str) -> Path:
-    """A new environment with a requirement in it; its folder of programs."""
+    """Install a requirement in a new environment; return the folder of its programs."""
     venv.create(folder, with_pip=True)
     pip = str(folder / "bin" / "pip")
     run(pip, "install", "--quiet", "--disable-pip-version-check", what)
@@ -211,7 +216,7 @@ def installed(folder: Path, what: str) -> Path:
 
 
 def write_sums(folder: Path) -> Path:
-    """SHA256SUMS of the files in a folder, as sha256sum checks them."""
+    """Write SHA256SUMS of the files in a folder, in the format of sha256sum."""
     files = sorted(path for path in folder.iterdir() if path.name != "SHA256SUMS")
     lines = [
         f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"

@@ -2,13 +2,13 @@
 
     hack/replay [-j N] [-v] [DIR|FILE...]
 
-Each file is a replay set: manifests, and the recording of Azure they were made from.
-For each, a manager is started between an API server and that recording, everything is
-applied, must become ready and export what it should, and is deleted again. Without
-arguments: `replay-sets` in the folder ASORECONCILE_DATA names, else in ../shared/data;
-recordings are read from the folder above the sets, or from the data folder. Prints a
-line a set with the requests made, and after it all of them and what was wrong, if
-anything was; exit code 1 then, 2 without sets.
+Each file is a replay set: manifests, and the recording of Azure from which they were
+made. For each set, a manager is started between an API server and that recording.
+Everything is applied, must become ready with the expected exports, and is deleted
+again. Without arguments, `replay-sets` is read from the folder in ASORECONCILE_DATA,
+else from ../shared/data; recordings are read from the folder above the sets, or from
+the data folder. Prints a line for each set with its number of requests, then the total
+and all errors. Exit code 1 if there are errors, 2 without sets.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def _request(asked: Asked) -> str:
 
 
 def _archives(paths: list[Path]) -> list[Path]:
-    """The sets' own recordings first, then those of the data folder."""
+    """Return the sets' own recordings, followed by those of the data folder."""
     folders = [(p if p.is_dir() else p.parent).resolve().parent for p in paths]
     folders.append(data_path(RECORDINGS).parent)
     found = [a for f in folders for a in sorted(f.glob("recordings*.tar.xz"))]

@@ -1,11 +1,12 @@
-"""Match the rules the project claims with the tests that prove them.
+"""Match the claimed rules with the tests that prove them.
 
     hack/rules [--tests] [ID...]
 
-The rules are in tests/RULES.md. A test proves those its name begins with (test_wq2_...,
-test_r1_14_l29_...) or its parameter's id ("L17-zero"). Prints the number of tests of
-each rule, or of the IDs given; --tests names them. Rules that the code cites and nobody
-claims are listed too. Exit code 1 if a claimed rule has no test.
+The rules are in tests/RULES.md. A test proves the rules with which its name begins
+(test_wq2_..., test_r1_14_l29_...) or its parameter's id ("L17-zero"). Prints the number
+of tests of each rule, or of the given IDs; --tests also prints their names. Rules that
+the code cites and RULES.md lacks are listed, too. Exit code 1 if a claimed rule has no
+test.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "tests" / "RULES.md"
 SOURCES = ("asoreconcile", "controllers", "extensions", "cmd")
-# R1.14 is written r1_14 in a name; the other families have plain numbers.
+# In a name, R1.14 is r1_14; the other families have plain numbers.
 _IN_NAME = re.compile(r"(r\d+_\d+|[a-z]{1,2}\d+)_")
 _ID_OF = re.compile(r"[A-Z]{1,2}-?\d+(?:\.\d+)?(?![A-Za-z0-9])")
 _IN_PARAMETER = re.compile(r"\[([A-Z]{1,2}-?\d+(?:\.\d+)?)(?![A-Za-z0-9])")
@@ -86,7 +87,7 @@ def parameters(test: ast.FunctionDef, tables: dict[str, ast.expr]) -> list[str]:
 
 
 def rules_of(test: str) -> set[str]:
-    """The plain ids that a test's name and its parameter begin with."""
+    """Return the plain ids with which a test's name and its parameter begin."""
     name = test.rpartition("::test_")[2].partition("[")[0]
     found = set()
     while match := _IN_NAME.match(name):
@@ -98,7 +99,7 @@ def rules_of(test: str) -> set[str]:
 
 
 def cited_rules() -> dict[str, str]:
-    """The ids in the sources' `Rule:` lines, each with a file."""
+    """Return the ids in the sources' `Rule:` lines, each with a file."""
     cited: dict[str, str] = {}
     for folder in SOURCES:
         for path in sorted((ROOT / folder).rglob("*.py")):

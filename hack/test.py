@@ -12,7 +12,7 @@ from gate.results import ResultsFile
 from gate.second_chance import SecondChance
 
 if __name__ == "__main__":
-    # Tests see the paths that they see under plain pytest.
+    # Tests must see the same paths as under plain pytest.
     sys.path.remove(str(Path(__file__).resolve().parent))
     chance = SecondChance()
     sys.exit(pytest.main(sys.argv[1:], plugins=[chance, ResultsFile(chance)]))

@@ -1,5 +1,4 @@
-"""For tests of extensions: a reconcile without a cluster, and Azure as a table of
-responses.
+"""A test kit for extensions: a reconcile without a cluster, and Azure as a table.
 
 arm = FakeArm().on("POST", "/listKeys", "2021-06-01", {"primaryKey": "k"})
 req = ExportSecrets(fake_ctx(arm=arm), obj)
@@ -60,17 +59,17 @@ _NO_HEADERS: Mapping[str, str] = {}
 
 
 def returns(result: Res) -> Callable[[Any], Res]:
-    """A `call_next` that returns a value."""
+    """Return a `call_next` that returns a value."""
     return lambda _: result
 
 
 def fails_if_called(request: object) -> NoReturn:
-    """A `call_next` for extensions that must not call it."""
+    """Fail the test. Pass it as the `call_next` of extensions that must not call it."""
     raise AssertionError(f"the next link was called with {type(request).__name__}")
 
 
 def arm_fault(status: int, code: str, message: str = "") -> ArmError:
-    """The error that the ARM client raises for such a response."""
+    """Return the error that the ARM client raises for such a response."""
     content = jsontext.dumps({"error": {"code": code, "message": message or code}})
     return parse_fault(ArmResponse(status, {}, content))
 
@@ -78,10 +77,14 @@ def arm_fault(status: int, code: str, message: str = "") -> ArmError:
 class FakeArm:
     """Responses of Azure by method, end of the path, and api-version.
 
-    Registering the same request again queues responses; the last one stays. What is not
-    registered is an AssertionError, or 404 for reads if unknown is "404". sent:
-    requests as (method, path, api-version), in order. bodies: sent with them. options:
-    query and headers of each DELETE. progress: as each POLL was told it.
+    If a request is registered several times, its responses are used in order, and the
+    last one is repeated. A request that is not registered is an AssertionError, or 404
+    for reads if `unknown` is "404".
+
+    sent: requests as (method, path, api-version), in order.
+    bodies: bodies of these requests.
+    options: query and headers of each DELETE.
+    progress: progress that was passed to each POLL.
     """
 
     def __init__(self, *, unknown: str = "fail") -> None:
@@ -95,27 +98,29 @@ class FakeArm:
     def on(
         self, method: str, path_suffix: str, api_version: str, answer: Any
     ) -> "FakeArm":
-        """Register a response; returns self.
+        """Register a response; return self.
 
+        method: GET, PUT, POST, DELETE or LIST; or POLL with the token's URL as the path
+        and "" as the version.
         answer: a body, an `arm.outcomes` outcome, an exception to raise, or for LIST a
-        list of items. method is GET, PUT, POST, DELETE, LIST, or POLL with the token's
-        URL as the path and "" as the version.
+        list of items.
         """
         key = (method, path_suffix, api_version)
         self._answers.setdefault(key, []).append(answer)
         return self
 
     def get(self, arm_id: str, api_version: str, /) -> JsonObject:
-        """A copy of the registered body.
+        """Return a copy of the registered body.
 
-        Raises the registered error, or the one for unknowns.
+        Raises the registered error, or the one for unknown requests.
         """
         body: JsonObject = copy_json(self._answer("GET", arm_id, api_version))
         return body
 
     def head(self, arm_id: str, api_version: str, /) -> bool:
-        """True if a HEAD is registered and answers, False for a 404; raises other
-        errors.
+        """Return whether the registered HEAD succeeds: False for a 404.
+
+        Raises other registered errors.
         """
         try:
             self._answer("HEAD", arm_id, api_version)
@@ -128,7 +133,7 @@ class FakeArm:
     def put(
         self, arm_id: str, api_version: str, body: JsonObject, /
     ) -> outcomes.ArmOutcome:
-        """The registered outcome; the body sent is kept in `bodies`."""
+        """Return the registered outcome. The body is recorded in `bodies`."""
         self.bodies.append(body)
         return self._outcome("PUT", arm_id, api_version)
 
@@ -141,7 +146,9 @@ class FakeArm:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] = _NO_HEADERS,
     ) -> outcomes.ArmOutcome:
-        """The registered outcome; query and headers are kept in `options`."""
+        """Return the registered outcome. Query and headers are recorded in
+        `options`.
+        """
         self.options.append({"query": dict(query or {}), "headers": dict(headers)})
         return self._outcome("DELETE", arm_id, api_version)
 
@@ -152,7 +159,9 @@ class FakeArm:
         body: JsonObject | None = None,
         /,
     ) -> outcomes.ArmOutcome:
-        """The registered outcome; a body that was sent is kept in `bodies`."""
+        """Return the registered outcome. The body, if there is one, is recorded in
+        `bodies`.
+        """
         if body is not None:
             self.bodies.append(body)
         return self._outcome("POST", arm_id_with_action, api_version)
@@ -165,14 +174,16 @@ class FakeArm:
         *,
         query: Mapping[str, str] | None = None,
     ) -> Iterator[JsonObject]:
-        """The registered list, item by item; the query is not looked at."""
+        """Yield the items of the registered list. The query is ignored."""
         del query
         return iter(copy_json(self._answer("LIST", path, api_version)))
 
     def poll(
         self, token: Token, progress: outcomes.Progress = outcomes.NO_PROGRESS, /
     ) -> outcomes.ArmOutcome:
-        """The outcome registered for POLL of the token's URL; the progress is kept."""
+        """Return the outcome registered for POLL of the token's URL; record the
+        progress.
+        """
         self.progress.append(progress)
         return self._outcome("POLL", token.url, "")
 
@@ -198,18 +209,22 @@ class FakeArm:
 
 
 class FakeObjects:
-    """A cluster of the objects given, found by kind and key; owners by `spec.owner`."""
+    """A cluster with the given objects, found by kind and key; owners by
+    `spec.owner`.
+    """
 
     def __init__(self, objects: Iterable[JsonObject] = ()) -> None:
         self._objects = {(gvk_of(o).group_kind, key_of(o)): o for o in objects}
 
     def get(self, group_kind: GroupKind, key: ObjectKey, /) -> JsonObject | None:
-        """The object given at the start, not a copy; None if there is none."""
+        """Return the given object, not a copy, or None."""
         return self._objects.get((group_kind, key))
 
     def owner_of(self, obj: JsonObject, /) -> JsonObject | None:
-        """The object in the same namespace that `spec.owner.name` names, of any kind;
-        or None.
+        """Return the object in the same namespace that `spec.owner.name` names, or
+        None.
+
+        The owner may have any kind.
         """
         name = ((obj.get("spec") or {}).get("owner") or {}).get("name")
         here = key_of(obj).namespace
@@ -221,7 +236,7 @@ class FakeObjects:
 
 @attrs.frozen
 class FakeVersion:
-    """What extensions read of a `KindVersion`."""
+    """The part of a `KindVersion` that extensions read."""
 
     gvk: GroupVersionKind
     api_version: str
@@ -229,7 +244,7 @@ class FakeVersion:
 
     @property
     def group_kind(self) -> GroupKind:
-        """The kind without its version, as extensions look others up."""
+        """Return the kind without its version, as extensions look up other kinds."""
         return self.gvk.group_kind
 
 
@@ -239,7 +254,7 @@ _UNREAD: JsonObject = {}
 def fake_version(
     api_version: str = "2024-01-01", kind: GroupKind | None = None
 ) -> KindVersion:
-    """A stand-in for a catalogue entry, at an ARM api-version."""
+    """Return a stand-in for a catalogue entry, at an ARM api-version."""
     gk = kind or GroupKind("sample.azure.com", "Thing")
     gvk = GroupVersionKind(gk.group, "v" + api_version.replace("-", ""), gk.kind)
     return cast("KindVersion", FakeVersion(gvk, api_version))
@@ -256,11 +271,12 @@ def fake_ctx(
     operations: OperationStore | None = None,
     polls: MutableMapping[str, outcomes.PollState] | None = None,
 ) -> ReconcileContext:
-    """A reconcile of one object.
+    """Return the context of a reconcile of one object.
 
-    raw: what `raw_get` answers (None: Azure has none); without it `arm` is asked.
-    operations: give the same one to two contexts to see a reconcile resumed after a
-    restart; give them the same polls, too, to see it resumed without one.
+    raw: result of `raw_get`; None means that Azure has no such resource. Without `raw`,
+    `arm` is asked.
+    operations: pass the same one to two contexts to test a reconcile that resumes after
+    a restart. Pass the same polls, too, to test one that resumes without a restart.
     """
     ctx = ReconcileContext(
         version=version or fake_version(),
@@ -286,9 +302,13 @@ def check_extension_set(
 ) -> None:
     """Check the rules for every extension set; for third-party tests.
 
-    Its kinds exist, its links differ, and no link changes its request or calls the next
-    one twice, tried with an empty object and with each sample CR of the link's kind.
-    kinds: of the catalogue. Raises AssertionError, ExtensionError or NextCalledTwice.
+    The kinds of the set must exist, its links must differ, and no link may change its
+    request or call the next one twice. Each link is tried with an empty object and with
+    each sample of its kind.
+
+    kinds: kinds of the catalogue.
+
+    Raises AssertionError, ExtensionError or NextCalledTwice.
     """
     known = frozenset(kinds)
     Extensions.compose([extension_set], kinds=known)
@@ -317,7 +337,7 @@ def _try(link: Extension, kind: GroupKind, cr: JsonObject) -> None:
         calls.append(inner)
         return DefaultHandlers().of(link.point)(inner)
 
-    with suppress(AsoreconcileError):  # refusing a sample is an answer too
+    with suppress(AsoreconcileError):  # refusing a sample is also a valid answer
         link.run(request, call_next)
     assert _content(request) == before, f"{link.name} changes its request"
     if link.point.next_at_most_once:
