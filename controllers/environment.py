@@ -7,12 +7,15 @@ settings that exist: a setting that silently does nothing is worse than a refusa
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
 from typing import TypeVar
 
 from asoreconcile.azure.arm.endpoint import problem_of, problem_of_name
 from asoreconcile.azure.arm.request_headers import problem_of_header
+from asoreconcile.resources.values import parse_duration_text
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
 
 # Names that resemble settings and are not ours: they belong to Azure's SDKs and tools.
 _FOREIGN = frozenset(
@@ -137,31 +140,24 @@ def _meant(name: str, names: list[str]) -> str:
     return found[0] if found and found[0][0] == upper[0] else ""
 
 
-_UNITS = {
-    "ns": 1e-9,
-    "us": 1e-6,
-    "µs": 1e-6,
-    "ms": 1e-3,
-    "s": 1.0,
-    "m": 60.0,
-    "h": 3600.0,
-}
-_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
-
-
 def parse_duration(text: str) -> float:
-    """Seconds of a Go duration. Raises ValueError that shows what one looks like."""
-    rest = text.strip()
-    sign = -1.0 if rest.startswith("-") else 1.0
-    rest = rest.lstrip("+-")
-    if rest == "0":
-        return 0.0
-    position, seconds = 0, 0.0
-    for match in _PART.finditer(rest):
-        if match.start() != position:
-            break
-        seconds += float(match[1]) * _UNITS[match[2]]
-        position = match.end()
-    if not rest or position != len(rest):
-        raise ValueError(f"{text!r} is no duration: write it as 15m, 1h30m or 45s")
-    return sign * seconds
+    """Return the seconds of a Go duration. Raises ValueError, which shows one."""
+    try:
+        return parse_duration_text(text.strip()).total_seconds()
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is no duration: write it as 15m, 1h30m or 45s"
+        ) from None
+
+
+def one_of(enum: type[E], *, has_case: bool = False) -> Callable[[str], E]:
+    """Return a parser of the enum's values. has_case: if true, case matters."""
+
+    def parse(text: str) -> E:
+        try:
+            return enum(text if has_case else text.lower())
+        except ValueError:
+            names = ", ".join(str(each.value) for each in enum)
+            raise ValueError(f"{text!r} is not one of {names}") from None
+
+    return parse

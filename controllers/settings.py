@@ -25,6 +25,7 @@ from asoreconcile.azure.controllers.environment import (
     header_text,
     https,
     identifier,
+    one_of,
     parse_duration,
     rate,
     whole,
@@ -179,15 +180,17 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
             "MAX_CONCURRENT_RECONCILES", whole, _DEFAULT_WORKERS
         ),
         default_policy=reader.parsed(
-            "DEFAULT_RECONCILE_POLICY", _policy, Policy.MANAGE
+            "DEFAULT_RECONCILE_POLICY", one_of(Policy, has_case=True), Policy.MANAGE
         ),
         rate_limit=_rate_limit(reader),
-        sync_mode=reader.parsed("ASORECONCILE_SYNC_MODE", _sync_mode, SyncMode.COMPARE),
+        sync_mode=reader.parsed(
+            "ASORECONCILE_SYNC_MODE", one_of(SyncMode), SyncMode.COMPARE
+        ),
         bulk_reads=reader.parsed(
-            "ASORECONCILE_BULK_READS", _bulk_reads, BulkReads.LIST
+            "ASORECONCILE_BULK_READS", one_of(BulkReads), BulkReads.LIST
         ),
         undeclared=reader.parsed(
-            "ASORECONCILE_UNDECLARED", _undeclared, Undeclared.PUT
+            "ASORECONCILE_UNDECLARED", one_of(Undeclared), Undeclared.PUT
         ),
         force_put_seconds=reader.parsed(
             "ASORECONCILE_FORCE_PUT_PERIOD", _sync_period, None
@@ -263,38 +266,6 @@ def _sync_period(text: str) -> float | None:
     return seconds
 
 
-def _undeclared(text: str) -> Undeclared:
-    try:
-        return Undeclared(text.lower())
-    except ValueError:
-        names = ", ".join(one.value for one in Undeclared)
-        raise ValueError(f"{text!r} is not one of {names}") from None
-
-
-def _policy(text: str) -> Policy:
-    try:
-        return Policy(text)
-    except ValueError:
-        names = ", ".join(p.value for p in Policy)
-        raise ValueError(f"{text!r} is not one of {names}") from None
-
-
-def _sync_mode(text: str) -> SyncMode:
-    try:
-        return SyncMode(text.lower())
-    except ValueError:
-        names = ", ".join(mode.value for mode in SyncMode)
-        raise ValueError(f"{text!r} is not one of {names}") from None
-
-
-def _bulk_reads(text: str) -> BulkReads:
-    try:
-        return BulkReads(text.lower())
-    except ValueError:
-        names = ", ".join(value.value for value in BulkReads)
-        raise ValueError(f"{text!r} is not one of {names}") from None
-
-
 def _rate_limit_mode(text: str) -> str:
     if text.lower() not in {"disabled", "bucket"}:
         raise ValueError(f"{text!r} is neither disabled nor bucket")
@@ -303,9 +274,5 @@ def _rate_limit_mode(text: str) -> str:
 
 def _mode(text: str) -> OperatorMode:
     # ASO's documentation uses `both`.
-    given = OperatorMode.BOTH.value if text.lower() == "both" else text.lower()
-    try:
-        return OperatorMode(given)
-    except ValueError:
-        names = ", ".join(mode.value for mode in OperatorMode)
-        raise ValueError(f"{text!r} is not one of {names}") from None
+    is_both = text.lower() == "both"
+    return one_of(OperatorMode)(OperatorMode.BOTH.value if is_both else text)

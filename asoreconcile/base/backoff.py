@@ -55,6 +55,31 @@ def asked_delay(error: BaseException | None) -> float:
     return asked
 
 
+def exponential(first_seconds: float, failures: int, longest_seconds: float) -> float:
+    """Return `first_seconds * 2**failures`, at most `longest_seconds`."""
+    return min(first_seconds * 2.0 ** min(failures, _MAX_DOUBLINGS), longest_seconds)
+
+
+class Pauses:
+    """Pauses between attempts: each is twice the last one. For one thread."""
+
+    def __init__(self, first_seconds: float, longest_seconds: float) -> None:
+        self._first_seconds = first_seconds
+        self._longest_seconds = longest_seconds
+        self._failures = 0
+
+    def next(self) -> float:
+        """Return the seconds to wait after one more failure."""
+        self._failures += 1
+        return exponential(
+            self._first_seconds, self._failures - 1, self._longest_seconds
+        )
+
+    def reset(self) -> None:
+        """Begin with the first pause again."""
+        self._failures = 0
+
+
 class ItemExponential:
     """`base * 2**failures`, capped. Rules: RL-1, RL-2, RL-3.
 
@@ -93,8 +118,8 @@ class ItemExponential:
         Never blocks. Rules: RL-1, RL-3.
         """
         failures = self._failures.count(key)
-        ramp = self._base_seconds * 2.0 ** min(failures, _MAX_DOUBLINGS)
-        seconds = max(min(ramp, self._max_seconds), asked_delay(error))
+        ramp = exponential(self._base_seconds, failures, self._max_seconds)
+        seconds = max(ramp, asked_delay(error))
         if self._jitter:
             seconds *= self._uniform(1.0, 1.0 + self._jitter)
         return seconds

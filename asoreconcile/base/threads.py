@@ -18,6 +18,7 @@ from typing import Self
 
 import attrs
 
+from asoreconcile.base.backoff import Pauses
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import AsoreconcileError, is_own_stop
 from asoreconcile.base.log import Logger
@@ -146,7 +147,7 @@ class Threads:
     def _keep(
         self, name: str, target: Callable[[], None], stopping: threading.Event
     ) -> None:
-        pause = _FIRST_PAUSE_SECONDS
+        pauses = Pauses(_FIRST_PAUSE_SECONDS, _LAST_PAUSE_SECONDS)
         while True:
             began = self._monotonic()
             try:
@@ -155,7 +156,8 @@ class Threads:
                 if is_own_stop(error, stopping):
                     return
                 if self._monotonic() - began >= _SOUND_AFTER_SECONDS:
-                    pause = _FIRST_PAUSE_SECONDS
+                    pauses.reset()
+                pause = pauses.next()
                 revived = self.fell(name, error, starts_again_in=pause)
             else:
                 return
@@ -164,7 +166,6 @@ class Threads:
                     return
             finally:
                 revived()
-            pause = min(2 * pause, _LAST_PAUSE_SECONDS)
 
     def _record(self, name: str, error: BaseException) -> None:
         with self._lock:

@@ -6,6 +6,7 @@ Rules: RF-1, RF-2, RF-7, RF-11.
 from collections.abc import Callable
 from enum import Enum
 
+from asoreconcile.base.backoff import Pauses
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.kube.errors import (
     ApiError,
@@ -98,17 +99,15 @@ class WatchBackoff:
 
     def __init__(self, uniform: Callable[[float, float], float], *, now: float) -> None:
         self._uniform = uniform
-        self._delay = _FIRST_DELAY_SECONDS
+        self._pauses = Pauses(_FIRST_DELAY_SECONDS, _LAST_DELAY_SECONDS)
         self._last = now
 
     def seconds(self, error: Exception, *, now: float) -> float:
         """Seconds to wait; not less than the server asked for."""
         asked = error.retry_after_seconds if isinstance(error, ApiError) else None
         if now - self._last > _RESET_AFTER_SECONDS:
-            self._delay = _FIRST_DELAY_SECONDS
-        pause = max(asked or 0.0, self._delay * self._uniform(1.0, 2.0))
-        self._delay = min(self._delay * 2, _LAST_DELAY_SECONDS)
-        return pause
+            self._pauses.reset()
+        return max(asked or 0.0, self._pauses.next() * self._uniform(1.0, 2.0))
 
     def wait_ended(self, *, now: float) -> None:
         """Record the end of the pause: the calm time counts from here."""

@@ -14,6 +14,7 @@ from contextlib import suppress
 from enum import Enum, auto
 from functools import partial
 
+from asoreconcile.base.backoff import Pauses
 from asoreconcile.base.clock import Clock, Timer
 from asoreconcile.base.coroutines import Coroutine
 from asoreconcile.base.errors import StoppedError, is_own_stop
@@ -239,7 +240,7 @@ class WatchTask:
         self._over = threading.Event()
         # Used only by the thread that runs it.
         self._steps: Coroutine[None] | None = None
-        self._crash_pause = _FIRST_PAUSE_SECONDS
+        self._crash_pauses = Pauses(_FIRST_PAUSE_SECONDS, _LAST_PAUSE_SECONDS)
         self._revived: Callable[[], None] | None = None
 
     def begin(self) -> None:
@@ -314,10 +315,9 @@ class WatchTask:
 
     def _crashed(self, error: BaseException) -> float:
         """Handle a crash; returns the seconds until the steps are made again."""
-        pause = self._crash_pause
+        pause = self._crash_pauses.next()
         self._steps = None
         self._revived = self._threads.fell(self.name, error, starts_again_in=pause)
-        self._crash_pause = min(2 * pause, _LAST_PAUSE_SECONDS)
         return pause
 
     def _wait(self, pause: float | None) -> None:

@@ -149,3 +149,19 @@ class ScalePaths:
         if self.selector:
             made["labelSelectorPath"] = self.selector
         return made
+
+
+@attrs.frozen(kw_only=True)
+class CrdOptions:
+    """The CRD options besides the schema (`resource`)."""
+
+    singular: str = ""
+    short_names: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    columns: Sequence[PrinterColumn] = ()
+    scale: ScalePaths | None = None
+    rules: Sequence[Rule] = ()
+    selectable: Sequence[str] = ()
+    storage: bool = False
+    served: bool = True
+    deprecated: str = ""

@@ -15,10 +15,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import attrs
-
 from asoreconcile.kube.resources import ApiResource
-from asoreconcile.resources.annotations import PrinterColumn, Rule, ScalePaths
+from asoreconcile.resources.annotations import (
+    CrdOptions,
+    PrinterColumn,
+    Rule,
+    ScalePaths,
+)
 from asoreconcile.resources.class_fields import (
     ResourceError,
     fields_of,
@@ -34,22 +37,6 @@ _API_VERSION = re.compile(r"(?:([a-z0-9]([-a-z0-9]*[a-z0-9])?\.?)+/)?v[a-z0-9]+"
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 
 C = TypeVar("C")
-
-
-@attrs.frozen(kw_only=True)
-class CrdOptions:
-    """The CRD options besides the schema (`resource`)."""
-
-    singular: str = ""
-    short_names: Sequence[str] = ()
-    categories: Sequence[str] = ()
-    columns: Sequence[PrinterColumn] = ()
-    scale: ScalePaths | None = None
-    rules: Sequence[Rule] = ()
-    selectable: Sequence[str] = ()
-    storage: bool = False
-    served: bool = True
-    deprecated: str = ""
 
 
 def resource(

@@ -12,8 +12,8 @@ from asoreconcile.base.objects import JsonObject, copy_json
 from asoreconcile.kube.resources import ApiResource
 
 if TYPE_CHECKING:
+    from asoreconcile.resources.annotations import CrdOptions
     from asoreconcile.resources.codec import Codec
-    from asoreconcile.resources.declaration import CrdOptions
     from asoreconcile.resources.metadata import ObjectMeta
 
 C = TypeVar("C")

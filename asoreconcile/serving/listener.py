@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from asoreconcile.base.backoff import Pauses
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.log import Logger
 from asoreconcile.serving.connection_handler import (
@@ -157,7 +158,7 @@ class _Server(socketserver.ThreadingTCPServer):
         What a machine is short of for a while (descriptors, memory, threads) makes it
         pause, and go on.
         """
-        pause = 0.0
+        pauses, is_failing = Pauses(_FIRST_PAUSE_SECONDS, _LAST_PAUSE_SECONDS), False
         while not self._closed.is_set():
             try:
                 self._accept_one()
@@ -168,14 +169,15 @@ class _Server(socketserver.ThreadingTCPServer):
                     _log.exception("Listener is gone", address=self.server_address)
                     self.lost = f"{type(error).__name__}: {error}"
                     return
-                if not pause:
+                if not is_failing:
                     _log.warning("Connection not accepted", error=repr(error))
-                pause = min(max(2 * pause, _FIRST_PAUSE_SECONDS), _LAST_PAUSE_SECONDS)
+                is_failing = True
                 # Its descriptor and thread may be what is missing.
                 self._limiter.drop()
-                self._closed.wait(pause)
+                self._closed.wait(pauses.next())
             else:
-                pause = 0.0
+                is_failing = False
+                pauses.reset()
 
     def _accept_one(self) -> None:
         """Accept one connection, and close it again if it cannot be served.

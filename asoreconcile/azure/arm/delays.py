@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from asoreconcile.azure.arm.response import parsed_date
+from asoreconcile.base.backoff import exponential
 
 # A shorter delay only causes load; a longer one would miss the end of an operation
 # whose server has overestimated its time.
@@ -88,7 +89,7 @@ def next_poll_delay(
 
 def own_delay(polls: int) -> float:
     """Return 1, 2, 4, .. 30 s, depending on the number of polls made. Rule: L17."""
-    return min(2.0 ** min(max(polls, 0), 10), _MAX_OWN_DELAY_SECONDS)
+    return exponential(1.0, max(polls, 0), _MAX_OWN_DELAY_SECONDS)
 
 
 def stretched(

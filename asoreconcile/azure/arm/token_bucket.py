@@ -10,6 +10,8 @@ from collections import deque
 
 import attrs
 
+from asoreconcile.base.backoff import exponential
+
 # T8: below the refill rate, or the slightest delay of a clock makes a 429.
 _PACE = 0.95
 _PACE_AFTER_REFUSAL = 0.8
@@ -105,8 +107,8 @@ class ArmTokenBucket:
         if now >= self.opens:
             # Refused again though it was waited for: others take of the same bucket.
             first = _FIRST_PAUSE_SECONDS if retry_after_seconds is None else stated
-            doubled = first * 2.0 ** min(self.pauses, 10)
-            stated = max(stated, min(doubled, _LONGEST_PAUSE_SECONDS))
+            pause = exponential(first, self.pauses, _LONGEST_PAUSE_SECONDS)
+            stated = max(stated, pause)
             self.pauses += 1
         self.opens = max(self.opens, now + min(stated, _MAX_PAUSE_SECONDS))
         self.level, self.read_at = 1.0, self.opens

@@ -4,6 +4,7 @@ from collections.abc import Hashable
 
 import attrs
 
+from asoreconcile.base.backoff import exponential
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.lru import LruCache
 
@@ -17,7 +18,7 @@ class _Reached:
     """A limit that was reached, and the time until which the expression is refused."""
 
     why: str
-    pause_seconds: float
+    times: int
     until: float
 
 
@@ -42,11 +43,10 @@ class Limits:
     def reached(self, key: Hashable, why: str) -> None:
         """Refuse `key` from now on: for 10 s at first, then twice as long each time."""
         known = self._reached.get(key)
-        pause = _FIRST_PAUSE_SECONDS
-        if known is not None:
-            pause = min(known.pause_seconds * 2, _LAST_PAUSE_SECONDS)
+        times = known.times if known else 0
+        pause = exponential(_FIRST_PAUSE_SECONDS, times, _LAST_PAUSE_SECONDS)
         until = self._clock.monotonic() + pause
-        self._reached.put(key, _Reached(why, pause, until))
+        self._reached.put(key, _Reached(why, times + 1, until))
 
     def kept(self, key: Hashable) -> None:
         """Record that an expression stayed within its limits."""
