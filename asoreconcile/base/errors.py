@@ -12,13 +12,26 @@ retry; no code matches message texts.
 
 import math
 import threading
-from typing import TypeVar
+from typing import Any, TypeVar
 
 E = TypeVar("E", bound=BaseException)
 
 
 class AsoreconcileError(Exception):
-    """Base class of all errors that this project raises on purpose."""
+    """Base class of all errors that this project raises on purpose.
+
+    Its subclasses can be copied and pickled, whatever their constructors require.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to make the error again, without its constructor."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(cls: type[E], arguments: tuple[Any, ...], state: dict[str, Any]) -> E:
+    made = cls.__new__(cls, *arguments)
+    made.__dict__.update(state)
+    return made
 
 
 class TerminalError(AsoreconcileError):
@@ -72,6 +85,8 @@ def check_number(
     """
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise TypeError(f"{name} is {value!r:.80}: give a number")
+    if math.isnan(value):
+        raise ValueError(f"{name} is not a number: give one")
     if not (value > least if above else value >= least):
         wanted = f"more than {least:g}" if above else f"{least:g} or more"
         raise ValueError(f"{name} is {value!r:.80}: give {wanted}")

@@ -190,9 +190,9 @@ class Informer:
         """The keys, sorted; including objects we wrote that the watch has not delivered
         yet.
         """
-        if namespace is not None:
+        if namespace:
             self._check_watched(namespace)
-        return self._indexer.keys(namespace)
+        return self._indexer.keys(namespace or None)
 
     def list(
         self,
@@ -298,7 +298,7 @@ class Informer:
             keys = self.keys(namespace)
         else:
             keys = self._indexer.by_index(*index)
-            if namespace is not None:
+            if namespace:
                 keys = [key for key in keys if key.namespace == namespace]
         entries = (self._indexer.entry(key) for key in keys)
         return (entry for entry in entries if entry is not None)

@@ -51,10 +51,18 @@ class TypedWrites(Writes):
         dry_run: bool = False,
     ) -> T: ...
     def create(self, resource: Any, obj: Any, **options: Any) -> Any:
-        """Create an object in the namespace it names. As `Writes.create`."""
+        """Create an object in the namespace it names. As `Writes.create`.
+
+        Raises ValueError for a typed object of a namespaced kind without a namespace.
+        """
         if not isinstance(resource, type):
             return super().create(resource, obj, **options)
         kind: TypedKind[Any] = kind_of(resource)
+        if kind.resource.namespaced and not obj.metadata.namespace:
+            raise ValueError(
+                f"{resource.__name__} {obj.metadata.name} has no namespace, and its "
+                "kind is namespaced: set metadata.namespace"
+            )
         return kind.decode(super().create(kind.resource, kind.encode(obj), **options))
 
     @overload

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Self
 
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.errors import check_is, check_seconds
+from asoreconcile.base.errors import check_is, check_number
 from asoreconcile.base.fencing import Fence
 from asoreconcile.base.signatures import check_takes
 from asoreconcile.base.tracing import Tracing
@@ -93,7 +93,7 @@ class Application(ControllerRegistrar):
             raise ValueError(
                 "an application needs a name: requests and events carry it"
             )
-        check_seconds("grace_seconds", grace_seconds)
+        check_number("grace_seconds", grace_seconds, least=0)
         if client is not None:
             check_is("client", client, ClientOptions)
         if cache is not None:

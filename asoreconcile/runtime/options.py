@@ -12,7 +12,7 @@ import attrs
 
 from asoreconcile.base.backoff import RateLimiter, TokenBucket
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.errors import check_is, check_number, check_seconds
+from asoreconcile.base.errors import check_is, check_number
 from asoreconcile.base.fencing import Fence
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.base.signatures import check_takes
@@ -31,10 +31,10 @@ class ClientOptions:
     """How `Application.client` sends requests to the API server. Rules: CL-4, CL-6.
 
     user_agent: "" is the application's name and the library's version.
-    qps: requests per second after a burst of `burst`; None sets no limit and relies on
-    the server's priority and fairness. read_seconds: the longest a call may take,
-    including its retries; for a watch, until its response begins. max_retries: how
-    often one call is retried when the server asks for it.
+    qps: requests per second after a burst of `burst`; None and -1 set no limit and
+    rely on the server's priority and fairness. read_seconds: the longest a call may
+    take, including its retries; for a watch, until its response begins. max_retries:
+    how often one call is retried when the server asks for it.
     field_manager, field_validation, dry_run: see `KubeClient.with_defaults`; for all
     writes of the application except its lease.
 
@@ -51,11 +51,16 @@ class ClientOptions:
     dry_run: bool = False
 
     def __attrs_post_init__(self) -> None:
-        check_seconds("read_seconds", self.read_seconds)
+        check_number("read_seconds", self.read_seconds, least=0, above=True)
         check_number("max_retries", self.max_retries, least=0)
-        if self.qps is not None:
-            check_number("qps", self.qps, least=0, above=True)
+        if self._rate is not None:
+            check_number("qps", self._rate, least=0, above=True)
             check_number("burst", self.burst, least=1)
+
+    @property
+    def _rate(self) -> float | None:
+        """The limit; -1 sets none, as in client-go."""
+        return None if self.qps == -1 else self.qps
 
     def user_agent_of(self, name: str) -> str:
         """The user agent of an application of that name."""
@@ -72,8 +77,8 @@ class ClientOptions:
     ) -> TypedClient:
         """Create a client; the arguments are those of `KubeClient`."""
         bucket = None
-        if self.qps is not None:
-            bucket = TokenBucket(self.qps, self.burst, clock=clock)
+        if self._rate is not None:
+            bucket = TokenBucket(self._rate, self.burst, clock=clock)
         return TypedClient(
             cluster,
             user_agent=user_agent,
@@ -126,15 +131,15 @@ class ControllerOptions:
             message = "max_concurrent_reconciles is {!r:.80}: give 1 or more threads"
             raise ValueError(message.format(most))
         if self.deadline_seconds is not None:
-            check_seconds("deadline_seconds", self.deadline_seconds)
+            check_number("deadline_seconds", self.deadline_seconds, least=0, above=True)
         if self.limiter is not None:
             _check_limiter(self.limiter)
         if self.fairness is not None:
             check_takes(self.fairness, "key", what="group of a key")
         if self.throttle is not None:
             check_is("throttle", self.throttle, Throttle)
-        check_seconds("sync_timeout_seconds", self.sync_timeout_seconds)
-        check_seconds("idle_seconds", self.idle_seconds)
+        check_number("sync_timeout_seconds", self.sync_timeout_seconds, least=0)
+        check_number("idle_seconds", self.idle_seconds, least=0)
 
 
 def _check_limiter(limiter: Any) -> None:

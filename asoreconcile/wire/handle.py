@@ -72,6 +72,8 @@ class CurlHandle:
         self.generation: object = None  # of its connection; the pool's to compare
         self.reference = weakref.ref(self)
         """The pool's, to find it while somebody uses it."""
+        self.is_kept = False
+        """Whether the pool has kept it after a request: its connection may be old."""
         self._destination = destination
         self._socket_options = socket_options
         self._before_connecting = before_connecting

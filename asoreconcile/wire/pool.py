@@ -129,9 +129,10 @@ class HandlePool:
         """A transfer at its end, or that has its head where that is enough, and the
         handle that goes on with it: None at its end, or where it broke after its head.
         """
+        is_fresh = False
         while True:
             transfer = Transfer(request, fence=self._fence, max_bytes=max_bytes)
-            handle = self._taken()
+            handle = self._taken(fresh=is_fresh)
             try:
                 handle.start(transfer, call=call, patience=patience)
                 while handle.turn():
@@ -141,6 +142,17 @@ class HandlePool:
                 self._dropped(handle)
             except WireError as error:
                 self._dropped(handle)
+                # The server has just closed a connection that was kept: a read is sent
+                # again, over one that is not.
+                if (
+                    error.is_lost
+                    and handle.is_kept
+                    and request.is_read
+                    and not transfer.has_head
+                    and not call.is_cut
+                ):
+                    is_fresh = True
+                    continue
                 if not (only_head and transfer.has_head):
                     raise
                 return transfer, None, error
@@ -183,7 +195,8 @@ class HandlePool:
     def _now(self) -> tuple[int, object]:
         return self._renewals, self._generation()
 
-    def _taken(self) -> CurlHandle:
+    def _taken(self, *, fresh: bool = False) -> CurlHandle:
+        """fresh: take a new one."""
         # Two processes that write to one connection break it for both, and a lock that
         # another thread held at the fork is never given back here.
         check_process(self._made_in)
@@ -193,7 +206,7 @@ class HandlePool:
         with self._lock:
             if self._is_closed:
                 raise closed()
-            while self._idle and found is None:
+            while self._idle and found is None and not fresh:
                 handle, _ = self._idle.pop()
                 if handle.generation == current:
                     found = handle
@@ -246,6 +259,7 @@ class HandlePool:
             if self._is_closed:
                 old.append(handle)
             else:
+                handle.is_kept = True
                 self._idle.append((handle, now))
                 old += self._outworn(now)
         for one in old:

@@ -359,6 +359,11 @@ def test_the_server_takes_each_form_of_a_schema(app: Application, namespace: str
     remove(app, Everything)
 
 
+def test_a_create_without_a_namespace_says_so(websites: Application):
+    with pytest.raises(ValueError, match="Website shop has no namespace"):
+        websites.client.create(Website, shop(""))
+
+
 def test_an_object_that_the_class_cannot_hold_is_named(
     websites: Application, namespace: str
 ):

@@ -425,6 +425,7 @@ def test_in10_an_object_that_cannot_be_read_is_told_so_and_holds_up_no_other(
         ({"health_address": 8080}, ListenError, "write host:port or :port"),
         ({"metrics_address": 0}, ListenError, "write host:port or :port"),
         ({"grace_seconds": timedelta(seconds=30)}, TypeError, "grace_seconds is"),
+        ({"grace_seconds": -1}, ValueError, "grace_seconds is -1: give 0 or more"),
         ({"grace_seconds": float("nan")}, ValueError, "grace_seconds is not a number"),
     ],
 )
@@ -465,3 +466,17 @@ def test_mg6_signals_are_for_the_main_thread_and_the_message_says_what_to_do(
     # Nothing had begun.
     with app.running():
         app.wait_until_ready()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"qps": 0}, {"qps": -2}, {"read_seconds": -1}, {"read_seconds": 0}],
+)
+def test_client_limits_below_zero_are_refused(options):
+    with pytest.raises(ValueError, match="give more than 0"):
+        ClientOptions(**options)
+
+
+@pytest.mark.parametrize("qps", [None, -1, -1.0])
+def test_a_rate_of_minus_one_is_no_limit(qps):
+    assert ClientOptions(qps=qps)._rate is None

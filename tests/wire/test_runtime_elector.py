@@ -369,11 +369,23 @@ def test_le5_who_finds_another_holder_stops_at_once(candidate, client, caplog):
     assert holder_of(client.get(LEASES, KEY)) == "thief"
 
 
-def test_le5_a_lease_that_was_deleted_is_not_made_again(candidate, client):
+def test_le3_a_lease_that_was_deleted_is_made_again_by_its_holder(candidate, client):
     one = candidate("one").lead()
+    before = client.get(LEASES, KEY)["spec"]
+    standby = candidate("two").start()
+    until(lambda: standby.elector._observed.holder == "one")
     client.delete(LEASES, KEY)
-    one.lost.get(timeout=20)
-    assert client.list_page(Selection(LEASES, "default")).items == []
+    until(lambda: holder_of(lease_or_none(client)) == "one")
+    one.elector.check()
+    kept = ("acquireTime", "leaseTransitions")
+    made = client.get(LEASES, KEY)["spec"]
+    assert [made[name] for name in kept] == [before[name] for name in kept]
+    assert one.lost.empty()
+
+
+def lease_or_none(client):
+    found = client.list_page(Selection(LEASES, "default")).items
+    return found[0] if found else None
 
 
 def test_le5_a_client_sends_no_write_once_the_time_is_over(candidate, config, cluster):

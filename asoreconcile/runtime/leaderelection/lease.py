@@ -82,10 +82,19 @@ class LeaderElectionOptions:
 
 @attrs.frozen
 class LeaseObservation:
-    """A lease, None if there is none, and when a change of it was last observed."""
+    """A lease, None if there is none, and when a change of it was last observed.
+
+    deleted: the lease as it was last seen, if it was deleted while a process held it.
+    """
 
     lease: JsonObject | None
     since: float
+    deleted: JsonObject | None = None
+
+    @property
+    def holder(self) -> str:
+        """The identity of the holder, or "". A deletion takes nothing from it."""
+        return holder_of(self.lease or self.deleted)
 
 
 @attrs.frozen
@@ -109,7 +118,12 @@ class Follow:
 def seen(
     before: LeaseObservation | None, lease: JsonObject | None, *, now: float
 ) -> LeaseObservation:
-    """The observation after a read of the lease. Rule: LE-4."""
+    """The observation after a read of the lease. Rules: LE-4, LE-10."""
+    if lease is None and before is not None:
+        if before.lease is None:
+            return before
+        # As if it were renewed now: its holder may not know of the deletion, and leads.
+        return LeaseObservation(None, now, before.lease if before.holder else None)
     same = (
         before is not None
         and before.lease is not None
@@ -149,18 +163,37 @@ def decide(
     timing: LeaseTiming,
 ) -> WriteLease | Follow:
     """What to do about a lease: take it, renew it, or leave it alone. Rule: LE-3."""
-    lease = known.lease
-    if lease is None:
-        return WriteLease(_new(key, identity, wall, timing), create=True)
-    holder = holder_of(lease)
-    # Taken by an earlier try whose response was lost.
+    lease, holder = known.lease, known.holder
+    # Taken by an earlier try whose response was lost, or deleted since.
     if holder == identity:
-        return WriteLease(renewed(lease, identity, wall=wall, timing=timing))
-    until = known.since + _duration_seconds(lease, timing)
+        return renewal(known, key, identity, wall=wall, timing=timing)
+    until = known.since + _duration_seconds(lease or known.deleted or {}, timing)
     if holder and now < until:
         return Follow(holder, until)
+    if lease is None:
+        return WriteLease(_new(key, identity, wall, timing), create=True)
     transitions = int(spec(lease).get("leaseTransitions") or 0) + 1
     return WriteLease(_with(lease, _record(identity, wall, timing, transitions)))
+
+
+def renewal(
+    known: LeaseObservation,
+    key: ObjectKey,
+    identity: str,
+    *,
+    wall: datetime,
+    timing: LeaseTiming,
+) -> WriteLease:
+    """The holder's next write: it renews the lease, or makes a deleted one again with
+    its history. Rule: LE-3.
+    """
+    if known.lease is not None:
+        return WriteLease(renewed(known.lease, identity, wall=wall, timing=timing))
+    made = _new(key, identity, wall, timing)
+    kept = spec(known.deleted or {})
+    for name in ("acquireTime", "leaseTransitions"):
+        made["spec"][name] = kept.get(name, made["spec"][name])
+    return WriteLease(made, create=True)
 
 
 def renewed(

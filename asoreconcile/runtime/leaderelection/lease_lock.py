@@ -10,7 +10,7 @@ from typing import Protocol
 
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import JsonObject, ObjectKey
-from asoreconcile.kube.errors import ConflictError, NotFoundError
+from asoreconcile.kube.errors import AlreadyExistsError, ConflictError, NotFoundError
 from asoreconcile.kube.resources import LEASES, ApiResource
 from asoreconcile.runtime.leaderelection.fence import LeaseFence
 from asoreconcile.runtime.leaderelection.lease import (
@@ -19,9 +19,8 @@ from asoreconcile.runtime.leaderelection.lease import (
     LeaseTiming,
     WriteLease,
     decide,
-    holder_of,
     released,
-    renewed,
+    renewal,
     renewed_at,
     seen,
 )
@@ -43,7 +42,7 @@ class ObservedLease:
     @property
     def holder(self) -> str:
         """The identity of the holder, or ""."""
-        return holder_of(self._known.lease)
+        return self._known.holder
 
     @property
     def is_ours(self) -> bool:
@@ -68,10 +67,12 @@ class ObservedLease:
 
     def renewal(self) -> WriteLease:
         """The next renewal."""
-        lease = self._known.lease or {}
-        wall = self._clock.now()
-        return WriteLease(
-            renewed(lease, self._identity, wall=wall, timing=self._timing)
+        return renewal(
+            self._known,
+            self.key,
+            self._identity,
+            wall=self._clock.now(),
+            timing=self._timing,
         )
 
     def release(self) -> JsonObject | None:
@@ -138,8 +139,9 @@ class LeaseLock:
             return False
         try:
             self._write(self._observed.renewal())
-        except ConflictError:
-            # Another process wrote it, or we did and the response was lost.
+        except (ConflictError, NotFoundError, AlreadyExistsError):
+            # Another process wrote or deleted it, or we wrote it and the response was
+            # lost.
             if not self._is_still_ours():
                 return False
             self._write(self._observed.renewal())

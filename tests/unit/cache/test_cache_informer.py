@@ -340,3 +340,9 @@ def test_an_informer_that_two_threads_start_reads_once():
         thread.join(20)
     informer.start()
     assert runner.started == ["watch configmaps"]
+
+
+def test_no_namespace_is_all_of_them(run):
+    informer, *_ = run(Page([config_map("a", 1)], "2"))
+    assert informer.keys("") == informer.keys(None) == informer.keys("n") != []
+    assert informer.list("") == informer.list()

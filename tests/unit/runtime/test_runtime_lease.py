@@ -161,8 +161,31 @@ def test_le4_time_runs_from_the_last_change_that_was_seen():
     same = seen(first, {**lease(), "metadata": {"resourceVersion": "8"}}, now=20)
     changed = seen(same, lease(renewed="2026-03-01T11:00:02.000000Z"), now=30)
     gone = seen(changed, None, now=40)
-    assert [known.since for known in (first, same, changed, gone)] == [10, 10, 30, 40]
+    later = seen(gone, None, now=50)
+    sinces = [known.since for known in (first, same, changed, gone, later)]
+    assert sinces == [10, 10, 30, 40, 40]
     assert same.lease["metadata"]["resourceVersion"] == "8"
+
+
+def test_le10_a_standby_counts_a_deletion_as_a_renewal():
+    gone = seen(LeaseObservation(lease(leaseDurationSeconds=15), 10), None, now=40)
+    assert decided(gone, now=54.9) == Follow("other", 55)
+    made = decided(gone, now=55)
+    assert (made.create, made.lease["spec"]["holderIdentity"]) == (True, "me")
+
+
+def test_le10_a_released_lease_that_is_deleted_is_free():
+    gone = seen(LeaseObservation(lease(""), 10), None, now=40)
+    assert decided(gone, now=40).create
+
+
+def test_le3_a_deleted_lease_is_made_again_by_its_holder():
+    mine = lease("me", leaseTransitions=7, acquireTime="2026-01-01T00:00:00.000000Z")
+    made = decided(seen(LeaseObservation(mine, 10), None, now=11), now=12)
+    assert made.create
+    assert made.lease["spec"]["leaseTransitions"] == 7
+    assert made.lease["spec"]["acquireTime"] == "2026-01-01T00:00:00.000000Z"
+    assert "resourceVersion" not in made.lease["metadata"]
 
 
 def test_le6_only_the_holder_gives_a_lease_back():

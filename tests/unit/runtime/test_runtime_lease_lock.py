@@ -6,7 +6,12 @@ import pytest
 from scriptedapi import Script
 
 from asoreconcile.base.objects import ObjectKey, copy_json, resource_version
-from asoreconcile.kube.errors import ConflictError, NotFoundError, TransportError
+from asoreconcile.kube.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    NotFoundError,
+    TransportError,
+)
 from asoreconcile.runtime.leaderelection.elector import LeaseElector
 from asoreconcile.runtime.leaderelection.fence import LeaseFence
 from asoreconcile.runtime.leaderelection.lease import (
@@ -42,6 +47,8 @@ class Leases(Script):
 
     def replace(self, resource, obj):
         self.before()
+        if self.lease is None:
+            raise NotFoundError("no lease", status=404)
         if resource_version(obj) != resource_version(self.lease):
             raise ConflictError("changed since", status=409)
         return self._keep(obj)
@@ -164,6 +171,25 @@ def test_le5_an_answer_that_was_lost_is_looked_up(lock, leases):
     with pytest.raises(TransportError):
         lock.renew()
     leases.write_as("other")
+    assert not lock.renew()
+    assert holder_of(leases.lease) == "other"
+
+
+def test_le3_a_deleted_lease_is_made_again_unless_another_was_faster(lock, leases):
+    assert lock.take() is None
+    other = copy_json(leases.lease)
+    leases.lease = None
+    assert lock.renew()
+    assert holder_of(leases.lease) == "me"
+    leases.lease = None
+
+    def faster():
+        leases.before = lambda: None
+        leases.lease = copy_json(other)
+        leases.write_as("other")
+        raise AlreadyExistsError("there is one", status=409)
+
+    leases.before = faster
     assert not lock.renew()
     assert holder_of(leases.lease) == "other"
 
