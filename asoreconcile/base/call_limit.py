@@ -103,8 +103,8 @@ class Call:
         return max(min(left, seconds), _GRAIN_SECONDS)
 
     def covers(self, seconds: float | None, *, is_read: bool) -> bool:
-        """Whether an inner limit would end no sooner, and be cancelled by the same
-        stop.
+        """Return whether an inner limit would end no sooner, and be cancelled by the
+        same stop.
         """
         left = self.left
         is_shorter = left is None or seconds is None or left <= seconds

@@ -208,7 +208,7 @@ _NEST = _Nest()
 
 
 def _is_deep(value: Any) -> bool:
-    """Whether the value has more plain levels than orjson writes."""
+    """Return whether the value has more plain levels than orjson writes."""
     level = [value]
     for _ in range(_ORJSON_WRITES):
         level = [inner for outer in level for inner in _containers(outer)]

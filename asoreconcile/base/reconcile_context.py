@@ -70,7 +70,7 @@ class Context:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether a stop was requested and must be obeyed at once."""
+        """Return whether a stop was requested and must be obeyed at once."""
         return self.heeds_stop and self._is_stopped
 
     @property
@@ -94,7 +94,7 @@ class Context:
 
     @property
     def is_over(self) -> bool:
-        """Whether `check` raises."""
+        """Return whether `check` raises."""
         return self.is_stopping or self.seconds_left == 0
 
     def check(self) -> None:

@@ -53,7 +53,7 @@ def hints_of(function: Any) -> tuple[Any, Any]:
 
 
 def is_of_other(hint: Any, cls: type) -> bool:
-    """Whether an annotation is a class unrelated to `cls`. Pure."""
+    """Return whether an annotation is a class unrelated to `cls`. Pure."""
     if (
         hint is Any
         or not isinstance(hint, type)
@@ -64,8 +64,8 @@ def is_of_other(hint: Any, cls: type) -> bool:
 
 
 def answers_only(hint: Any, *classes: type) -> bool:
-    """Whether an annotated return type is None or of these classes; True if unknown.
-    Pure.
+    """Return whether an annotated return type is None or of these classes; True if
+    unknown. Pure.
     """
     if get_origin(hint) in (Union, types.UnionType):
         return all(answers_only(one, *classes) for one in get_args(hint))

@@ -139,7 +139,7 @@ class CachedClient(Writes):
 
 
 def _is_live(write: Write, answer: JsonObject) -> bool:
-    """Whether the object in a write's response still exists.
+    """Return whether the object in a write's response still exists.
 
     The response of a deletion may be the object's last state (Services,
     PersistentVolumeClaims). It still exists only if finalizers or a grace period hold

@@ -161,8 +161,8 @@ class Entry:
             return made
 
     def has_annotations_of(self, other: "Entry") -> bool:
-        """Whether both have the same annotations, as after most changes; builds no
-        mapping.
+        """Return whether both have the same annotations, as after most changes; builds
+        no mapping.
         """
         return self.row[8] == other.row[8] or self.annotations == other.annotations
 

@@ -56,7 +56,7 @@ class Indexer:
         self._store.add_index(name, function)
 
     def is_new(self, namespace: str, version: str) -> bool:
-        """Whether `record` may need a write's response of that version."""
+        """Return whether `record` may need a write's response of that version."""
         return self._mutations.is_new(namespace, version)
 
     def record(self, answer: Entry) -> None:

@@ -135,8 +135,8 @@ class Informer:
         return registration
 
     def has_synced(self) -> bool:
-        """Whether the initial list is in the cache and handlers have been called for
-        it.
+        """Return whether the initial list is in the cache and handlers have been called
+        for it.
         """
         # Once true it stays true; reads of objects of other kinds ask often.
         if not self._has_synced:

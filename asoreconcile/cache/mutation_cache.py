@@ -63,8 +63,8 @@ class MutationCache:
                 self._answers[key] = number, answer
 
     def is_new(self, namespace: str, resource_version: str) -> bool:
-        """Whether a write's response may be newer than the cache. Takes no lock: it
-        saves making an entry that `record` would drop.
+        """Return whether a write's response may be newer than the cache. Takes no lock:
+        it saves making an entry that `record` would drop.
         """
         return version_number(resource_version) > self._floor(namespace)
 
@@ -156,7 +156,7 @@ class MutationCache:
         return hidden
 
     def _hides(self, key: ObjectKey, uid: str, seen: int) -> bool:
-        """Whether the cache may still hold, or get, the deleted object."""
+        """Return whether the cache may still hold, or get, the deleted object."""
         if seen == _UNSEEN:
             return uid not in self._observed_deletions
         if seen > self._floor(key.namespace):

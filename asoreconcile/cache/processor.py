@@ -36,7 +36,9 @@ class Registration:
     timer: Timer | None = None
 
     def has_synced(self) -> bool:
-        """Whether the handler has returned from every event of the initial list."""
+        """Return whether the handler has returned from every event of the
+        initial list.
+        """
         # It is called before the next event is read.
         return self._synced()
 

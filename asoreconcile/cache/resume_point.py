@@ -45,7 +45,7 @@ class ResumePoint:
 
 
 def is_before(version: str, other: str) -> bool:
-    """Whether a version is older: an overtaken bookmark must not move back."""
+    """Return whether a version is older: an overtaken bookmark must not move back."""
     if not (version.isdecimal() and other.isdecimal()):
         return False
     # Numbers with equally many digits compare as text. Every event comes through here.

@@ -134,7 +134,7 @@ class WatchScope:
         return self.selection.namespace
 
     def covers(self, namespace: str) -> bool:
-        """Whether this watch delivers the objects of a namespace."""
+        """Return whether this watch delivers the objects of a namespace."""
         if self.namespace is None:
             return namespace not in self.others
         return namespace == self.namespace

@@ -52,7 +52,7 @@ class Unreadable:
         return f"This object cannot be read, and is left alone until it can: {self.why}"
 
     def is_news_after(self, before: "Unreadable | None") -> bool:
-        """Whether this must be reported; a change of only the status is not."""
+        """Return whether this must be reported; a change of only the status is not."""
         return (
             before is None
             or self.why != before.why
@@ -86,7 +86,7 @@ def known_of(obj: JsonObject, resource: ApiResource) -> JsonObject:
 
 
 def _is_json(value: JsonObject) -> bool:
-    """Whether it can be serialized for an event or a condition (`NoNumber`)."""
+    """Return whether it can be serialized for an event or a condition (`NoNumber`)."""
     try:
         jsontext.dumps(value)
     except TypeError:

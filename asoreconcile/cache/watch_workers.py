@@ -116,7 +116,7 @@ class WatchWorkers:
             self._has_timers = True
 
     def _lack(self) -> bool:
-        """Whether more tasks are due than threads are idle. The caller holds the
+        """Return whether more tasks are due than threads are idle. The caller holds the
         lock.
         """
         return len(self._due) > self._idle + self._starting

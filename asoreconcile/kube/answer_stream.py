@@ -51,8 +51,8 @@ class Stream:
         return self._answer.headers()
 
     def is_answered(self) -> bool:
-        """Whether the response head has arrived. Raises TransportError if it never
-        will.
+        """Return whether the response head has arrived. Raises TransportError if it
+        never will.
         """
         if isinstance(self._answer, WireStream):
             return True

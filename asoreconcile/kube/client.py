@@ -132,7 +132,7 @@ class KubeClient(Writes):
 
     @property
     def is_dry_run(self) -> bool:
-        """Whether all writes of this client are dry runs."""
+        """Return whether all writes of this client are dry runs."""
         return self._defaults.dry_run
 
     def send(self, write: Write) -> JsonObject:
@@ -348,7 +348,7 @@ def _check_named(answer: JsonObject, key: ObjectKey) -> None:
 
 
 def _are_segments(key: ObjectKey) -> bool:
-    """Whether both are valid path segments, or empty."""
+    """Return whether both are valid path segments, or empty."""
     for name in (key.namespace, key.name):
         if "/" in name or "%" in name or name in (".", ".."):
             return False

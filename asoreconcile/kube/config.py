@@ -65,7 +65,7 @@ def in_cluster(
 
 
 def _in_cluster(service_account: Path) -> bool:
-    """Whether there is a service account: a pod may have a kubeconfig instead.
+    """Return whether there is a service account: a pod may have a kubeconfig instead.
 
     Existing but broken files are an error, not a reason to try the next source.
     """

@@ -153,15 +153,15 @@ def api_error(
 
 
 def is_another_object(error: ApiError) -> bool:
-    """Whether a patch was refused for its `metadata.uid`: the name now belongs to
-    another object. The API server reports a change of an immutable field, not a
+    """Return whether a patch was refused for its `metadata.uid`: the name now belongs
+    to another object. The API server reports a change of an immutable field, not a
     conflict.
     """
     return any(cause.get("field") == "metadata.uid" for cause in error.causes)
 
 
 def is_too_large(error: ApiError) -> bool:
-    """Whether the object or the request is too large to store.
+    """Return whether the object or the request is too large to store.
 
     The API server has a status for its own limit, but reports etcd's only as a 500 with
     a text.
@@ -172,7 +172,7 @@ def is_too_large(error: ApiError) -> bool:
 
 
 def is_resource_version_too_large(error: ApiError) -> bool:
-    """Whether a server refused a resource version that it has not reached yet.
+    """Return whether a server refused a resource version that it has not reached yet.
 
     Replicas lag behind each other. Rule: RF-2.
     """

@@ -87,7 +87,7 @@ class _Flow:
     messages: dict[str, None] = attrs.field(factory=dict)
 
     def is_one_of_many(self, message: str, idle_seconds: float) -> bool:
-        """Whether ten or more different messages came in a short time.
+        """Return whether ten or more different messages came in a short time.
 
         Otherwise retries with a new request id each would each make an event.
         """

@@ -37,15 +37,15 @@ def remove_finalizer(obj: JsonObject, name: str) -> bool:
 
 
 def is_held(obj: JsonObject) -> bool:
-    """Whether finalizers or a grace period keep an object after its deletion."""
+    """Return whether finalizers or a grace period keep an object after its deletion."""
     if finalizers(obj) or spec(obj).get("finalizers"):  # the latter of a namespace
         return True
     return is_deleting(obj) and bool(metadata(obj).get("deletionGracePeriodSeconds"))
 
 
 def has_ended(answer: JsonObject) -> bool:
-    """Whether the response of a write shows the object's end: deletion was requested,
-    and nothing holds the object any more.
+    """Return whether the response of a write shows the object's end: deletion was
+    requested, and nothing holds the object any more.
 
     The server deletes the object with that write, and returns an earlier resource
     version.

@@ -99,7 +99,7 @@ def controller_of(obj: JsonObject) -> JsonObject | None:
 
 
 def is_controlled_by(obj: JsonObject, owner: JsonObject) -> bool:
-    """Whether an owner is the object's controller. Compares uids, as names are
+    """Return whether an owner is the object's controller. Compares uids, as names are
     reused.
     """
     manager = controller_of(obj)
@@ -107,7 +107,7 @@ def is_controlled_by(obj: JsonObject, owner: JsonObject) -> bool:
 
 
 def _same(one: JsonObject, other: JsonObject) -> bool:
-    """Whether two references name one object; the version does not matter."""
+    """Return whether two references name one object; the version does not matter."""
     # Not by uid: the old reference to a recreated owner must be replaced.
     return all(
         (

@@ -55,7 +55,7 @@ class _Pair:
 
 
 def _are_objects(old: Any, new: Any) -> bool:
-    """Whether there may be a difference inside of two objects."""
+    """Return whether there may be a difference inside of two objects."""
     if isinstance(old, DeepJson) or isinstance(new, DeepJson):
         return old != new and all(isinstance(_opened(v), dict) for v in (old, new))
     return isinstance(old, dict) and isinstance(new, dict)

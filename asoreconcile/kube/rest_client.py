@@ -317,8 +317,8 @@ class RestClient:
             reconcile_context.check()
 
     def _wait(self, method: str, seconds: float) -> bool:
-        """Whether the client closed meanwhile, or a stop came; a write, which may tell
-        of what was done, goes on if that is before the stop's end.
+        """Return whether the client closed meanwhile, or a stop came; a write, which
+        may tell of what was done, goes on if that is before the stop's end.
         """
         context = reconcile_context.current()
         stop = context.stop if context else None

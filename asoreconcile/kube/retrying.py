@@ -23,7 +23,7 @@ _LOST_AGAIN_SECONDS = 1.0
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether a failure may be transient: no response, throttling, or a 5xx.
+    """Return whether a failure may be transient: no response, throttling, or a 5xx.
 
     Other error responses, and a missing credential, need a person.
     """

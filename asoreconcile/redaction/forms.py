@@ -57,7 +57,9 @@ class Pattern:
         return max(1, self.floor - GRAM + 1)
 
     def counts(self, begin: int, end: int) -> bool:
-        """Whether text[begin:end] is enough of the secret to give something away."""
+        """Return whether text[begin:end] is enough of the secret to give something
+        away.
+        """
         length = end - begin
         if length == len(self.text):
             return True

@@ -63,7 +63,7 @@ class ClassField:
 
 
 def is_field_class(kind: object) -> bool:
-    """Whether a class is of attrs, dataclasses or pydantic."""
+    """Return whether a class is of attrs, dataclasses or pydantic."""
     return isinstance(kind, type) and (
         attrs.has(kind) or dataclasses.is_dataclass(kind) or _is_model(kind)
     )

@@ -83,5 +83,5 @@ class TypedInformer(Generic[T]):
         return self.untyped.by_index(name, value)
 
     def has_synced(self) -> bool:
-        """Whether the initial list is in the cache."""
+        """Return whether the initial list is in the cache."""
         return self.untyped.has_synced()

@@ -99,7 +99,7 @@ class TypedKind(Generic[C]):
 
     @property
     def has_status(self) -> bool:
-        """Whether the class has a status, and so the subresource."""
+        """Return whether the class has a status, and so the subresource."""
         from asoreconcile.resources.class_fields import fields_of
 
         return any(one.json_name == "status" for one in fields_of(self.cls))

@@ -235,8 +235,8 @@ def _expected(answer: Any, answers: tuple[type, ...]) -> Any:
 
 
 def _takes_two(function: Any) -> bool:
-    """Whether it cannot be called with the object alone: a parameter with a default of
-    its own is not meant for the old one.
+    """Return whether it cannot be called with the object alone: a parameter with a
+    default of its own is not meant for the old one.
     """
     try:
         inspect.signature(function).bind(None)

@@ -327,7 +327,9 @@ class Application(ControllerRegistrar):
 
     @property
     def leads(self) -> bool:
-        """Whether this process leads now; always True without leader election."""
+        """Return whether this process leads now; always True without leader
+        election.
+        """
         return self._elector is None or self._elector.leads
 
     @property

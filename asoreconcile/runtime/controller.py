@@ -178,7 +178,7 @@ class Controller:
 
     @property
     def has_synced(self) -> bool:
-        """Whether all sources have synced, so that reconciles may run."""
+        """Return whether all sources have synced, so that reconciles may run."""
         return self._cache_sync.is_open
 
     def check_synced(self) -> bool:

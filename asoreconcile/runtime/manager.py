@@ -257,7 +257,7 @@ class Manager:
         return True
 
     def _has_to_wait(self, group: RunnableGroup, service: Runnable) -> bool:
-        """Whether the service waits for cache sync."""
+        """Return whether the service waits for cache sync."""
         early = id(service) in self._early
         return not early and self._cache_sync_gate.hold(group, service)
 

@@ -39,7 +39,9 @@ class HandlerRegistration(Protocol):
     """A handler that was added to a source."""
 
     def has_synced(self) -> bool:
-        """Whether the handler has returned from every event of the initial list."""
+        """Return whether the handler has returned from every event of the
+        initial list.
+        """
 
     def remove(self) -> None:
         """Remove the handler: no more events are delivered to it."""
@@ -57,7 +59,7 @@ class Source(Protocol):
         """
 
     def has_synced(self) -> bool:
-        """Whether the initial list is in the cache."""
+        """Return whether the initial list is in the cache."""
 
 
 @attrs.frozen

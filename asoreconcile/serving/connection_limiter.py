@@ -103,7 +103,7 @@ class ConnectionLimiter:
 
     @property
     def closing(self) -> bool:
-        """Whether each connection closes after its response."""
+        """Return whether each connection closes after its response."""
         return self._closing
 
     def close(self, timeout_seconds: float) -> int:

@@ -85,7 +85,7 @@ class Address:
     url: str = ""
 
     def is_named_by(self, config: JsonObject) -> bool:
-        """Whether a `clientConfig` refers to this server. Pure."""
+        """Return whether a `clientConfig` refers to this server. Pure."""
         service, url = config.get("service"), config.get("url")
         if self.url:
             return isinstance(url, str) and _origin(url) == _origin(self.url)

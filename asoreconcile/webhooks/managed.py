@@ -301,7 +301,7 @@ class _Found:
     error: str = ""
 
     def holds(self, target: WebhookTarget, authorities: bytes) -> bool:
-        """Whether the result is still valid."""
+        """Return whether the result is still valid."""
         return (
             self.trust is not Trust.PENDING
             and self.authorities == authorities

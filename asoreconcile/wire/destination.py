@@ -83,7 +83,7 @@ class Destination:
 
     @property
     def is_secure(self) -> bool:
-        """Whether it uses TLS and checks the server's certificate."""
+        """Return whether it uses TLS and checks the server's certificate."""
         return self.scheme == "https"
 
     @property

@@ -265,7 +265,7 @@ class CurlHandle:
         self._body_until = None if seconds is None else now + seconds
 
     def _is_sending(self) -> bool:
-        """Whether libcurl waits until the peer accepts more data."""
+        """Return whether libcurl waits until the peer accepts more data."""
         for what in self._wanted.values():
             if what in (pycurl.POLL_OUT, pycurl.POLL_INOUT):
                 return True

@@ -71,7 +71,7 @@ class LoopGroup:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has no stream."""
+        """Return whether it has no stream."""
         return not self.streams and not self._held
 
     def add(self, stream: LoopStream) -> None:
@@ -123,7 +123,7 @@ class LoopGroup:
         self._release_at = now + _LONGEST_HOLD_SECONDS
 
     def _is_asked(self) -> bool:
-        """Whether a request waits for that first response."""
+        """Return whether a request waits for that first response."""
         self._asked = [stream for stream in self._asked if not stream.is_ended]
         return bool(self._asked)
 

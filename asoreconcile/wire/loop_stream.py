@@ -84,7 +84,7 @@ class LoopStream(Transfer):
         self._body_until: float | None = None
 
     def is_answered(self) -> bool:
-        """Whether status and headers have arrived.
+        """Return whether status and headers have arrived.
 
         Raises WireError if they never will; StoppedError once the loop is closed.
         """

@@ -14,8 +14,8 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 @lru_cache(maxsize=256)
 def is_token(text: str) -> bool:
-    """Whether it is valid as a method or header name (RFC 9110). A client uses few:
-    results are cached.
+    """Return whether it is valid as a method or header name (RFC 9110). A client uses
+    few: results are cached.
     """
     return _TOKEN.fullmatch(text) is not None
 
@@ -51,7 +51,7 @@ class WireRequest:
 
     @property
     def is_read(self) -> bool:
-        """Whether it is a read, which may be sent again."""
+        """Return whether it is a read, which may be sent again."""
         return self.method in READS
 
     def lines(self) -> list[bytes]:

@@ -61,7 +61,9 @@ class Transfer:
 
     @property
     def has_length(self) -> bool:
-        """Whether the answer says where it ends; else the connection's end is its."""
+        """Return whether the answer says where it ends; else the connection's end is
+        its.
+        """
         names = self.headers().keys()
         return not names.isdisjoint({"content-length", "transfer-encoding"})
 

@@ -162,7 +162,7 @@ class TokenCache:
         return self._fetch("")
 
     def _is_good(self, given: _Given, margin_seconds: float) -> bool:
-        """Whether the token is valid for so long, or was just issued."""
+        """Return whether the token is valid for so long, or was just issued."""
         return (
             _left(given.token) >= margin_seconds
             or self._clock.monotonic() - given.at < _NEW_SECONDS

@@ -78,8 +78,8 @@ class _Collection:
     entries: dict[str, bytes] = attrs.field(factory=dict)
 
     def is_worth_it(self) -> bool:
-        """Whether enough resources are requested to justify a list, or the last list
-        saved enough.
+        """Return whether enough resources are requested to justify a list, or the last
+        list saved enough.
         """
         if self.started is not None:
             return self.paid >= _READS_A_PAGE * self.pages
@@ -176,7 +176,7 @@ class CollectionReads:
         )
 
     def _is_wanted(self, key: _Key, group: str) -> bool:
-        """Whether to read a list now; counts requests while there is none."""
+        """Return whether to read a list now; counts requests while there is none."""
         now = self._clock.monotonic()
         with self._lock:
             known = self._collections.setdefault(key, _Collection(since=now))

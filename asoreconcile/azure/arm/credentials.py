@@ -135,7 +135,7 @@ def _is_unreadable(error: "AzureError") -> bool:
 
 
 def _is_misread(error: BaseException | None) -> bool:
-    """Whether an error comes from parsing an answer."""
+    """Return whether an error comes from parsing an answer."""
     return isinstance(error, _UNREADABLE) or (
         isinstance(error, ValueError) and str(error).startswith(_NO_NUMBER)
     )
@@ -177,7 +177,7 @@ class CloudConfig:
 
     @property
     def is_listed_authority(self) -> bool:
-        """Whether Microsoft's instance discovery knows the authority."""
+        """Return whether Microsoft's instance discovery knows the authority."""
         return (urlsplit(self.authority_host).hostname or "") in _LISTED_AUTHORITIES
 
 

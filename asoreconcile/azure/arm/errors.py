@@ -100,27 +100,27 @@ class ArmError(AsoreconcileError):
 
     @property
     def is_not_found(self) -> bool:
-        """Whether Azure said that the resource does not exist (404); false for a
+        """Return whether Azure said that the resource does not exist (404); false for a
         proxy's page.
         """
         return self.status == 404 and not self.is_foreign
 
     @property
     def is_busy_object(self) -> bool:
-        """Whether this resource is busy and others are not (E6, T5)."""
+        """Return whether this resource is busy and others are not (E6, T5)."""
         return not _BUSY.isdisjoint((self.code, *self.codes))
 
     @property
     def is_throttled(self) -> bool:
-        """Whether the caller sent too many requests: hold back its other requests too
-        (T5).
+        """Return whether the caller sent too many requests: hold back its other
+        requests too (T5).
         """
         return self.status == 429 and not self.is_busy_object
 
     @property
     def is_transient(self) -> bool:
-        """Whether the failure says nothing about the resource: retry the same request
-        (L15).
+        """Return whether the failure says nothing about the resource: retry the same
+        request (L15).
         """
         return is_transient_status(self.status)
 

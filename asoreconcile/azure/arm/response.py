@@ -71,7 +71,7 @@ class ArmResponse:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether the response is from something between Azure and us, such as a
+        """Return whether the response is from something between Azure and us, such as a
         proxy's page.
 
         Such a response says nothing about the resource. ARM marks its responses with

@@ -64,12 +64,12 @@ class Field:
 
     @property
     def is_secret(self) -> bool:
-        """Whether the field's value is in a Secret."""
+        """Return whether the field's value is in a Secret."""
         return self.conversion in ("secret", "secret-map")
 
     @property
     def takes_inputs(self) -> bool:
-        """Whether a value of the field needs a lookup: references, Secrets,
+        """Return whether a value of the field needs a lookup: references, Secrets,
         ConfigMaps.
         """
         if self.table is not None:

@@ -62,7 +62,7 @@ class Facts:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether a new group may exist that reads do not show yet."""
+        """Return whether a new group may exist that reads do not show yet."""
         return self.tried_seconds is not None and self.tried_seconds < VISIBLE_SECONDS
 
 

@@ -40,7 +40,7 @@ class WantedGroup:
 
     @property
     def is_unified(self) -> bool:
-        """Whether the group is created as a Microsoft 365 group."""
+        """Return whether the group is created as a Microsoft 365 group."""
         return _UNIFIED.get(self.membership, False)
 
 

@@ -226,12 +226,14 @@ class ReconcileContext:
 
     @property
     def has_read(self) -> bool:
-        """Whether `raw_get` already has its result. Makes no request."""
+        """Return whether `raw_get` already has its result. Makes no request."""
         return not isinstance(self._raw, _Unread)
 
     @property
     def is_known_absent(self) -> bool:
-        """Whether a read of this reconcile found no resource. Makes no request."""
+        """Return whether a read of this reconcile found no resource. Makes
+        no request.
+        """
         return self._raw is None and bool(self.arm_id)
 
     def read_anew(self) -> None:

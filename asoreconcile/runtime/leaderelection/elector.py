@@ -156,7 +156,7 @@ class LeaseElector:
 
     @property
     def leads(self) -> bool:
-        """Whether this process holds the lease now, by its own clock."""
+        """Return whether this process holds the lease now, by its own clock."""
         return self._fence.holds
 
     @property

@@ -51,7 +51,7 @@ class LeaseFence:
 
     @property
     def holds(self) -> bool:
-        """Whether this process may write now."""
+        """Return whether this process may write now."""
         return self._until is not None and not self._ended and not self._is_over()
 
     @property

@@ -75,7 +75,7 @@ def after_failure(facts: FailureFacts) -> tuple[tuple[EmitEvent, ...], Requeue]:
 
 
 def has_no_way_in(error: ConditionError) -> bool:
-    """Whether Azure refused the credential: the event then names it."""
+    """Return whether Azure refused the credential: the event then names it."""
     fault = in_chain(error, ArmError)
     return fault is not None and fault.status in _NOT_LET_IN
 

@@ -112,7 +112,7 @@ def manifest(
 
 
 def is_owned(target: JsonObject, owner: JsonObject) -> bool:
-    """Whether an object carries the owner's uid in its ownerReferences."""
+    """Return whether an object carries the owner's uid in its ownerReferences."""
     # Not by name: the garbage collector deletes what an earlier owner of that name
     # left.
     uid = uid_of(owner)
@@ -120,7 +120,7 @@ def is_owned(target: JsonObject, owner: JsonObject) -> bool:
 
 
 def holds(present: JsonObject, wanted: JsonObject) -> bool:
-    """Whether the object already has exactly the data that we would write."""
+    """Return whether the object already has exactly the data that we would write."""
     return (
         (present.get("data") or {}) == wanted["data"]
         and labels(wanted).items() <= labels(present).items()
@@ -151,7 +151,7 @@ def invalid(
 
 
 def is_current(present: JsonObject, owner: JsonObject, version: str) -> bool:
-    """Whether a target is the owner's, and at the recorded version."""
+    """Return whether a target is the owner's, and at the recorded version."""
     return resource_version(present) == version and is_owned(present, owner)
 
 

@@ -134,7 +134,7 @@ def proof_of(obj: JsonObject, claimed: str) -> Proof:
 
 
 def is_confirmed(obj: JsonObject, claimed: str) -> bool:
-    """Whether the status names the id that the annotation claims."""
+    """Return whether the status names the id that the annotation claims."""
     seen = status(obj).get("id")
     return bool(claimed and isinstance(seen, str) and seen and ids.same(seen, claimed))
 
@@ -148,7 +148,7 @@ def name_of_other(version: KindVersion, obj: JsonObject, claimed: str) -> str:
 
 
 def is_from_config(obj: JsonObject) -> bool:
-    """Whether the Azure name came from a ConfigMap at the claim."""
+    """Return whether the Azure name came from a ConfigMap at the claim."""
     stated = spec(obj)
     return bool(stated.get("azureNameFromConfig")) and not stated.get("azureName")
 

@@ -49,5 +49,5 @@ def label_value(text: str) -> str:
 
 
 def is_operators_own(name: str) -> bool:
-    """Whether a label or annotation is one that operators write."""
+    """Return whether a label or annotation is one that operators write."""
     return name.startswith((_PREFIX, OWN_PREFIX))

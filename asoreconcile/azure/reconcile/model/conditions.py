@@ -112,7 +112,7 @@ def find_ready(conditions: Sequence[JsonObject] | None) -> JsonObject | None:
 
 
 def is_ready(obj: JsonObject) -> bool:
-    """Whether an object's Ready condition is True, at whatever generation."""
+    """Return whether an object's Ready condition is True, at whatever generation."""
     status = obj.get("status")
     if not isinstance(status, dict):
         return False

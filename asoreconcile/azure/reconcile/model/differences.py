@@ -81,7 +81,7 @@ class _Walk:
     roughly: bool = False
 
     def is_free(self, path: str) -> bool:
-        """Whether the names in the map at a path are its author's."""
+        """Return whether the names in the map at a path are its author's."""
         return path.rpartition("/")[2].casefold() in _FREE_MAPS or (
             bool(self.free_maps) and _ELEMENT.sub("", path).casefold() in self.free_maps
         )

@@ -58,8 +58,8 @@ class DriftBaseline:
         return jsontext.dumps(content, sort_keys=True).decode()
 
     def is_unconfirmed(self, mark: str) -> bool:
-        """Whether the difference remained after the PUT, and no PUT was sent for it
-        since.
+        """Return whether the difference remained after the PUT, and no PUT was sent for
+        it since.
         """
         return _UNCONFIRMED + mark in self.known
 

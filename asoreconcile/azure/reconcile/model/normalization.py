@@ -23,8 +23,8 @@ _PROVIDERS = "/providers/"
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a value means the same as its absence: null, "", 0, false, and lists and
-    objects of only such values.
+    """Return whether a value means the same as its absence: null, "", 0, false, and
+    lists and objects of only such values.
     """
     if isinstance(value, dict):
         return all(is_empty(v) for v in value.values())
@@ -32,7 +32,7 @@ def is_empty(value: Any) -> bool:
 
 
 def is_same(want: Any, have: Any) -> bool:
-    """Whether two scalars mean the same."""
+    """Return whether two scalars mean the same."""
     if want == have and isinstance(want, bool) == isinstance(have, bool):
         return True
     mine, theirs = plain(want), plain(have)

@@ -41,7 +41,9 @@ class Objects(Protocol):
         """A private copy of an object, or None."""
 
     def is_installed(self, group_kind: GroupKind) -> bool:
-        """Whether the kind's CRD is installed, so that its objects can be found."""
+        """Return whether the kind's CRD is installed, so that its objects
+        can be found.
+        """
 
 
 @attrs.frozen

@@ -15,12 +15,12 @@ class Policy(Enum):
 
     @property
     def writes(self) -> bool:
-        """Whether the operator may PUT the resource."""
+        """Return whether the operator may PUT the resource."""
         return self is not Policy.SKIP
 
     @property
     def deletes(self) -> bool:
-        """Whether the operator may delete the resource."""
+        """Return whether the operator may delete the resource."""
         return self is Policy.MANAGE
 
 
@@ -54,7 +54,7 @@ def policy_of(
 def concerns(
     before: Mapping[str, str], after: Mapping[str, str], *, deleting: bool
 ) -> bool:
-    """Whether a change of a policy annotation is a reason for a reconcile.
+    """Return whether a change of a policy annotation is a reason for a reconcile.
 
     A change to or from `skip` is one (R6.1, R6.3), and to or from an unknown value,
     which is reported. For an object that is being deleted any change is: it may have

@@ -53,7 +53,7 @@ def snapshot(
 
 
 def is_comparable(one: str, other: str) -> bool:
-    """Whether two snapshots were made by the same algorithm; False with ""."""
+    """Return whether two snapshots were made by the same algorithm; False with ""."""
     return bool(one) and one.partition(".")[0] == other.partition(".")[0]
 
 

@@ -42,7 +42,7 @@ class ReadOnlyArm:
         return self.reads.get(arm_id, api_version)
 
     def head(self, arm_id: str, api_version: str, /) -> bool:
-        """Whether the resource is there; waits as `get` does."""
+        """Return whether the resource is there; waits as `get` does."""
         return self.reads.head(arm_id, api_version)
 
     def list(

@@ -115,7 +115,7 @@ class Link:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether it does not keep the object from being Ready."""
+        """Return whether it does not keep the object from being Ready."""
         return self.state in ("Ready", "there", "by its ARM id")
 
 

@@ -31,7 +31,7 @@ class ReadClient(Protocol):
         """The resource's body. Blocking; raises ArmError, ArmTransportError."""
 
     def head(self, arm_id: str, api_version: str) -> bool:
-        """Whether there is such a resource. As `get`."""
+        """Return whether there is such a resource. As `get`."""
 
     def list(
         self, path: str, api_version: str, *, query: Mapping[str, str] | None = None
@@ -74,7 +74,7 @@ class PatientReads:
         )
 
     def head(self, arm_id: str, api_version: str) -> bool:
-        """Whether there is such a resource. Raises as `get`."""
+        """Return whether there is such a resource. Raises as `get`."""
         return self._patiently(lambda: self._client.head(arm_id, api_version))
 
     def _patiently(self, read: Callable[[], T]) -> T:

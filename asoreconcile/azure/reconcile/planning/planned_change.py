@@ -173,7 +173,9 @@ def _change(found: Difference, secrets: frozenset[str]) -> FieldChange:
 
 
 def _never_shown(version: KindVersion, found: Difference) -> bool:
-    """Whether the kind's status, the schema of Azure's answers, lacks the field."""
+    """Return whether the kind's status, the schema of Azure's answers,
+    lacks the field.
+    """
     body = found.want
     # From the inside out: each step wraps the value in its container.
     for match in reversed([*_STEP.finditer(found.path)]):

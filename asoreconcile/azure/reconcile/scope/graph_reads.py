@@ -12,7 +12,7 @@ _MOST_POOR_ROWS = 16
 
 
 def is_new_enough(period_seconds: float, max_age_seconds: float) -> bool:
-    """Whether a query can be newer than a GET of one period ago. Pure.
+    """Return whether a query can be newer than a GET of one period ago. Pure.
 
     max_age_seconds: how old the query's answer may be by then.
     """

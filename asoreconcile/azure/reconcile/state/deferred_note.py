@@ -41,14 +41,16 @@ class DeferredNote:
     due: float | None = None
 
     def is_awaited(self, obj: JsonObject) -> bool:
-        """Whether the note must still be written: no other one was written since, and
-        the object is not being deleted.
+        """Return whether the note must still be written: no other one was written
+        since, and the object is not being deleted.
         """
         before = annotations(obj).get(OBSERVED) or ""
         return before == self.replaces and not is_deleting(obj)
 
     def is_all(self, obj: JsonObject, *, priority: int) -> bool:
-        """Whether a reconcile is for the note alone. priority: of the reconcile."""
+        """Return whether a reconcile is for the note alone. priority: of
+        the reconcile.
+        """
         return priority <= NOTE_PRIORITY and generation(obj) == self.generation
 
 

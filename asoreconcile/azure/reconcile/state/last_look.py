@@ -35,14 +35,14 @@ class LastLook:
         return cls(at, digest_of(body), crc32(arm_id.encode()) % _LISTED_IN_A_ROW)
 
     def is_listable(self, now: float, period_seconds: float) -> bool:
-        """Whether the next read may use a list: it is a periodic sync, and not the one
-        in many that must use a GET.
+        """Return whether the next read may use a list: it is a periodic sync, and not
+        the one in many that must use a GET.
         """
         is_due = now - self.at >= _OF_THE_PERIOD * period_seconds
         return is_due and self.listed < _LISTED_IN_A_ROW
 
     def agrees(self, body: JsonObject) -> bool:
-        """Whether a body equals the last GET's."""
+        """Return whether a body equals the last GET's."""
         return digest_of(body) == self.digest
 
     def confirmed(self, at: float, *, weight: int = 1) -> "LastLook":

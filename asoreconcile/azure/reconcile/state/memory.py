@@ -165,8 +165,8 @@ class ObjectMemories:
             self._by_key.pop(key, None)
 
     def has_used(self, key: ObjectKey, content: str) -> bool:
-        """Whether the object's last or running reconcile used this content of its
-        credential's Secret. If not, a reconcile is due.
+        """Return whether the object's last or running reconcile used this content of
+        its credential's Secret. If not, a reconcile is due.
         """
         with self._lock:
             memory = self._by_key.get(key)

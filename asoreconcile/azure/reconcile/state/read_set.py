@@ -54,7 +54,9 @@ class ReadSet:
         self._read.setdefault(node, version)
 
     def include(self, node: ObjectReference, version: int) -> bool:
-        """Whether the reconcile read an object at that version or a newer one."""
+        """Return whether the reconcile read an object at that version or a
+        newer one.
+        """
         return 0 < version <= self._read.get(node, 0)
 
 
@@ -74,7 +76,7 @@ class TrackingReader:
         return found
 
     def is_installed(self, group_kind: GroupKind) -> bool:
-        """Whether the kind runs here.
+        """Return whether the kind runs here.
 
         Not recorded: kinds that start wake their objects.
         """

@@ -114,7 +114,7 @@ def _compare_member(
 
 
 def _is_same_text(theirs: str, ours: str, at: _Path) -> bool:
-    """Whether two texts are equal, allowing for Resource Graph's spelling."""
+    """Return whether two texts are equal, allowing for Resource Graph's spelling."""
     if len(at) == 1 and at[0] == "location":
         return _region(theirs) == _region(ours)
     is_id = ours[:15].lower() == "/subscriptions/"

@@ -60,7 +60,7 @@ def seconds_until_missed_sync(
 
 
 def is_put_due(uid: str, *, last_put: float, period_seconds: float, now: float) -> bool:
-    """Whether the last PUT is so old that another one is due.
+    """Return whether the last PUT is so old that another one is due.
 
     Objects that were PUT together become due over a quarter of the period.
     """

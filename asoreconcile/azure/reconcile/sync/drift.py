@@ -117,7 +117,7 @@ def at_sync(facts: SyncFacts, put: Put) -> Decision:
 
 
 def is_moving(have: JsonObject) -> bool:
-    """Whether a resource is in transition, so that it cannot be compared."""
+    """Return whether a resource is in transition, so that it cannot be compared."""
     state = str(dig(have, "properties.provisioningState") or "").lower()
     return state in _MOVING or (state.endswith("ing") and state not in _RESTING)
 

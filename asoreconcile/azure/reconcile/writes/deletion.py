@@ -121,7 +121,7 @@ def why_left(facts: DeleteFacts) -> str:
 
 
 def is_of_type(arm_id: str, arm_type: str) -> bool:
-    """Whether an id from an annotation is of this type. Pure."""
+    """Return whether an id from an annotation is of this type. Pure."""
     try:
         found = ids.parse_stated(arm_id).type
     except ids.ArmIdError:
@@ -184,7 +184,7 @@ def delete_resource(request: DeleteRequest) -> DeleteResult:
 
 
 def is_absent(ctx: ReconcileContext) -> bool:
-    """Whether Azure says that the resource does not exist; False if in doubt."""
+    """Return whether Azure says that the resource does not exist; False if in doubt."""
     try:
         if "Get" not in ctx.version.operations:
             return not ctx.arm.head(ctx.arm_id, ctx.version.api_version)

@@ -48,14 +48,14 @@ _SAY_201_FOR_NEW = frozenset(
 
 
 def was_there(status: JsonObject) -> bool:
-    """Whether the status has ever come from Azure: conditions alone are ours."""
+    """Return whether the status has ever come from Azure: conditions alone are ours."""
     return any(name != "conditions" for name in status)
 
 
 def is_recreated(
     before: JsonObject, *, arm_type: str, is_absent: bool, created: bool
 ) -> bool:
-    """Whether an accepted PUT has recreated a resource that existed before.
+    """Return whether an accepted PUT has recreated a resource that existed before.
 
     before: the object's status from before the PUT. is_absent: a read before the PUT
     found nothing. created: the PUT was answered 201.
@@ -67,7 +67,7 @@ def is_recreated(
 
 
 def is_another(before: JsonObject, after: JsonObject) -> bool:
-    """Whether two statuses are of two successive resources with the same id."""
+    """Return whether two statuses are of two successive resources with the same id."""
     for path in _NAMES:
         old, new = dig(before, path), dig(after, path)
         if old and new:

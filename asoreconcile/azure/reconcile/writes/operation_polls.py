@@ -235,8 +235,8 @@ def _running(facts: PolledOperation, running: Pending) -> Decision:
 
 
 def _is_news(stored: Token, polled: Token) -> bool:
-    """Whether the newer token must be stored: with it, another process would poll
-    differently.
+    """Return whether the newer token must be stored: with it, another process would
+    poll differently.
 
     A new status word alone makes no difference, except that it can say that a resource
     which is its own monitor has been seen (L7). A new signature makes none: Azure

@@ -310,6 +310,6 @@ def _unreadable(path: str, arm_ids: Sequence[ArmId | None]) -> ImportOutcome | N
 
 
 def _is_in_group(arm_id: ArmId, group_id: str, version: KindVersion) -> bool:
-    """Whether an entry is what its list says of it."""
+    """Return whether an entry is what its list says of it."""
     is_inside = ids.key(arm_id.text).startswith(f"{ids.key(group_id)}/")
     return is_inside and arm_id.type.lower() == version.arm_type.lower()

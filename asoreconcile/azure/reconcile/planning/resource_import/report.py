@@ -74,7 +74,7 @@ class ImportReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing failed and nobody stopped it."""
+        """Return whether nothing failed and nobody stopped it."""
         return not self.was_stopped and all(
             outcome.status != "failed" for outcome in self.outcomes
         )
