@@ -4,6 +4,7 @@ Pure. The server stores both as one. They differ in field names, and in which fi
 change later.
 """
 
+import re
 from datetime import datetime
 from typing import Protocol
 
@@ -11,8 +12,12 @@ from asoreconcile.base.objects import JsonObject, resource_version
 from asoreconcile.kube.event_correlator import EventRecord, Series
 from asoreconcile.kube.resources import EVENTS, ApiResource
 
-# The API server refuses longer ones, and the event would be lost.
+# In bytes. The API server refuses longer ones, and the event would be lost.
 _MAX_MESSAGE = 1024
+_MAX_WORD = 128
+_MAX_NAME = 63
+_DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 EVENT_SERIES = ApiResource("events.k8s.io", "v1", "events", "Event")
 
@@ -44,7 +49,7 @@ class CoreEventEncoding:
             "metadata": _metadata(record, series),
             "involvedObject": _reference(record),
             "type": record.type,
-            "reason": record.reason,
+            "reason": cut(record.reason, _MAX_WORD),
             "message": cut(series.message),
             "source": {"component": record.source},
             "reportingComponent": record.source,
@@ -79,11 +84,11 @@ class EventsV1Encoding:
             "metadata": _metadata(record, series),
             # Required here; core/v1's two times are refused.
             "eventTime": _precise(series.first),
-            "reportingController": record.source,
-            "reportingInstance": self._instance,
-            # The server refuses an event with an empty one.
-            "action": record.action or record.reason,
-            "reason": record.reason,
+            # The server refuses an event if one of these four is empty.
+            "reportingController": _component(record.source),
+            "reportingInstance": cut(self._instance, _MAX_WORD) or "unknown",
+            "action": cut(record.action or record.reason, _MAX_WORD) or "Unknown",
+            "reason": cut(record.reason, _MAX_WORD) or "Unknown",
             "regarding": _reference(record),
             "note": cut(series.message),
             "type": record.type,
@@ -107,14 +112,21 @@ def namespace_of(record: EventRecord) -> str:
     return record.key.namespace or "default"
 
 
-def cut(message: str) -> str:
-    """Truncate a message: the API refuses more than 1,024 characters, and unpaired
-    surrogates.
+def cut(text: str, most: int = _MAX_MESSAGE) -> str:
+    """Truncate a text to a number of bytes, between two characters; unpaired surrogates
+    are replaced, as the API refuses them.
     """
-    message = message.encode("utf-8", "replace").decode()
-    if len(message) <= _MAX_MESSAGE:
-        return message
-    return message[: _MAX_MESSAGE - 3] + "..."
+    content = text.encode("utf-8", "replace")
+    if len(content) <= most:
+        return content.decode()
+    return content[: most - 3].decode("utf-8", "ignore") + "..."
+
+
+def _component(name: str) -> str:
+    """Make a qualified name of an application's name: the API refuses any other."""
+    prefix, slash, last = name.rpartition("/")
+    word = _NO_NAME.sub("-", last)[:_MAX_NAME].strip("-._") or "controller"
+    return f"{prefix}{slash}{word}" if _DOMAIN.fullmatch(prefix) else word
 
 
 def _metadata(record: EventRecord, series: Series) -> JsonObject:

@@ -133,6 +133,23 @@ def test_cluster_scoped_objects_have_their_events_in_default(client, recorder):
     assert event["involvedObject"]["name"] == "apart"
 
 
+@pytest.mark.parametrize("api", ["v1", "events.k8s.io/v1"])
+@pytest.mark.parametrize("source", ["mirror", "My App_ é", "example.com/x", "-", ""])
+@pytest.mark.parametrize(
+    "text", ["ß" * 900, "\U0001f600" * 400, "\ud800", "", "a" * 2000]
+)
+def test_no_event_is_lost_for_its_text(client, clock, obj, api, source, text):
+    """The limits of events.k8s.io/v1 count bytes."""
+    recorder = EventRecorder(client, source, clock=clock, api=api, instance=text)
+    recorder.start()
+    recorder.event(obj, "Warning", text, text, action=text)
+    assert recorder.flush(10)
+    recorder.stop(10)
+    (event,) = events(client)
+    assert len(event["message"].encode()) <= 1024
+    assert len(event["reason"].encode()) <= 128
+
+
 def test_long_messages_are_cut_to_what_the_api_takes(client, recorder, obj):
     for number in range(11):
         recorder.event(obj, "Normal", "Long", f"{number}" + "x" * 5000)
