@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from asoreconcile.base import call_limit
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
 from asoreconcile.base.single_flight import PatienceError, SingleFlight
@@ -90,12 +91,17 @@ class ExecAuthenticator:
             raise failure.with_traceback(None)
         if just_now:
             return
+        call = call_limit.current()
+        # A request waits no longer for its credential than for everything else.
+        seconds = _PATIENCE_SECONDS
+        if call is not None and call.left is not None:
+            seconds = min(seconds, call.left)
         try:
-            self._flights.do(_RENEWAL, self._renewal, at_most_seconds=_PATIENCE_SECONDS)
+            self._flights.do(_RENEWAL, self._renewal, at_most_seconds=seconds)
         except PatienceError:
             raise KubeCredentialError(
-                f"the credential plug-in did not end in {_PATIENCE_SECONDS:g} s: run "
-                "it by hand to see what it waits for"
+                f"the credential plug-in did not end in {seconds:.3g} s: run it by "
+                "hand to see why"
             ) from None
 
     def _renew_meanwhile(self) -> None:

@@ -113,11 +113,12 @@ class Transport:
         deadline shortens it: raises DeadlineError, with nothing sent, if no time is
         left, and StoppedError if a stop cancelled it or the transport is closed.
         """
-        request, _ = self._request(method, target, headers, body)
         if call is not None:
+            request, _ = self._request(method, target, headers, body)
             answer = self._exchange(request, call)
         else:
             with limited(self._read_seconds, is_read=method == "GET") as own:
+                request, _ = self._request(method, target, headers, body)
                 answer = self._exchange(request, own)
         check_plain(f"{method} {self.host}", answer.headers)
         return answer
@@ -147,8 +148,8 @@ class Transport:
         whole_seconds: for the whole response; None without a limit.
         """
         head_seconds = self._head_seconds(read_seconds, whole_seconds)
-        request, asked_as = self._request("GET", target, headers, None)
         with limited(head_seconds, is_read=True, outlives=True) as call:
+            request, asked_as = self._request("GET", target, headers, None)
             try:
                 opened = self._pool.stream(
                     request,

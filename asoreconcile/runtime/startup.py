@@ -1,4 +1,4 @@
-"""Start-up steps: run in order, on the caller's thread, before the process starts
+"""Start-up steps: run in order, while the caller waits, before the process starts
 anything.
 
 While a cluster is being set up, its API server may start together with our pod. So
@@ -6,14 +6,20 @@ failing steps are retried for a while.
 """
 
 from collections.abc import Callable
+from contextvars import copy_context
+from functools import partial
 from threading import Event
 
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import StoppedError, is_own_stop
+from asoreconcile.base.log import Logger
 from asoreconcile.base.retry import retry
 from asoreconcile.base.stop_signal import StopSignal
 from asoreconcile.kube.retrying import START_UP, is_passing
+from asoreconcile.runtime.worker_pool import start_daemon
+
+_log = Logger(__name__)
 
 
 class StartUp:
@@ -42,7 +48,7 @@ class StartUp:
                     if self._stopping.is_set():
                         return
                     retry(
-                        step,
+                        partial(self._bounded, name, step),
                         backoff=START_UP,
                         when=is_passing,
                         clock=self._clock,
@@ -55,8 +61,41 @@ class StartUp:
             if not is_own_stop(error, self._stopping, self._stop):
                 raise
 
+    def _bounded(self, name: str, step: Callable[[], object]) -> None:
+        """Run a step, and leave it behind if it blocks until the end of a stop's grace.
+
+        It runs on a thread of its own, in this thread's context: nothing else can end a
+        wait for anything but the API server. Raises what the step raises.
+        """
+        raised: list[BaseException] = []
+        ended, left = Event(), Event()
+
+        def run() -> None:
+            try:
+                step()
+            except BaseException as error:  # noqa: BLE001 - raised below
+                raised.append(error)
+            finally:
+                ended.set()
+                left.set()
+
+        def leave() -> None:
+            end = self._stop.deadline
+            self._clock.call_at(
+                self._clock.monotonic() if end is None else end, left.set
+            )
+
+        start_daemon(name, partial(copy_context().run, run))
+        with self._stop.calling(leave):
+            left.wait()
+        if not ended.is_set():
+            _log.error("Step does not end", step=name)
+            raise StoppedError(f"{name} did not end within the grace")
+        if raised:
+            raise raised[0]
+
     def stop(self, grace_seconds: float) -> None:
-        """Cancel a step's API requests: reads at once, writes within seconds. Any
-        thread; does not wait.
+        """Cancel a step's API requests, reads at once and writes within seconds; a step
+        that still runs after grace_seconds is left behind. Any thread; does not wait.
         """
         self._stop.stop(self._clock.monotonic() + grace_seconds)

@@ -14,6 +14,7 @@ import yaml
 from applications import until
 from test_kube_certificates import asking_for_certificates, client_pair
 
+from asoreconcile.base.call_limit import limited
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import KubeConfigError
 from asoreconcile.kube.config import load
@@ -238,6 +239,15 @@ def test_cl9_all_who_have_none_share_one_run(runs, clock):
         thread.join(20)
     assert got == ["Bearer t2"] * 8
     assert runs.count == 2
+
+
+def test_cl9_a_call_waits_for_a_plugin_no_longer_than_its_own_limit(runs, clock):
+    credential = ExecAuthenticator(runs, clock=clock)
+    runs.go.clear()
+    clock.advance(601)
+    late = pytest.raises(KubeCredentialError, match=r"did not end in 0\.0\d* s")
+    with limited(0.05, is_read=True), late:
+        credential.authorization()
 
 
 def test_cl9_a_failure_is_told_and_tried_again_later(runs, clock):

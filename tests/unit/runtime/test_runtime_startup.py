@@ -10,6 +10,7 @@ from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import ForbiddenError, TransportError
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.startup import StartUp
+from asoreconcile.testing.clock import FakeClock
 
 NOWHERE = ClusterConfig("http://127.0.0.1:1", None, authorization=lambda: "")
 
@@ -113,3 +114,27 @@ def test_th9_a_stop_cuts_short_what_a_step_asks():
     app.before_start("never", lambda: reached.append("another step"))
     assert app.run(signals=False) == 0
     assert reached == []
+
+
+def test_a_step_that_blocks_is_left_behind_after_the_grace(caplog):
+    clock, release, begun = FakeClock(), threading.Event(), threading.Event()
+    stopping = threading.Event()
+    startup = StartUp(clock, stopping)
+
+    def block():
+        begun.set()
+        release.wait(30)
+
+    startup.add("block", block)
+    running = threading.Thread(target=startup.run)
+    running.start()
+    assert begun.wait(10)
+    stopping.set()
+    startup.stop(7.0)
+    running.join(0.05)
+    assert running.is_alive(), "it has its grace"
+    clock.advance(7.0)
+    running.join(10)
+    assert not running.is_alive()
+    assert "Step does not end" in caplog.text
+    release.set()
