@@ -214,6 +214,9 @@ class Copy:
         # The copy comes before the installed package; this file is a plugin.
         paths = os.pathsep.join((str(self.root), str(Path(__file__).parent)))
         environment = {**os.environ, "PYTHONPATH": paths}
+        # Each mutant is a process: all but its own file is compiled once.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        environment["PYTHONPYCACHEPREFIX"] = str(self.root.parent / "pycache")
         data = ROOT.parent / "shared" / "data"
         if data.exists():
             environment.setdefault("ASORECONCILE_DATA", str(data))
