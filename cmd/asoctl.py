@@ -1,4 +1,6 @@
-"""The `asoctl` command, which is `kubectl aso` too: manifests, Azure and a cluster."""
+"""The `asoctl` command, also `kubectl aso`: commands for manifests, Azure and a
+cluster.
+"""
 
 import click
 

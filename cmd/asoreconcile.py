@@ -1,4 +1,4 @@
-"""The `asoreconcile` command: one group, its subcommands loaded when called for."""
+"""The `asoreconcile` command: one group, whose subcommands are loaded on use."""
 
 import click
 

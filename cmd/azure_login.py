@@ -1,4 +1,4 @@
-"""Who a command signs in to Azure as: the operator's settings, else the Azure CLI."""
+"""Sign a command in to Azure: with the operator's settings, else with the Azure CLI."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ _OF_A_POD = {"POD_NAMESPACE": "asoctl"}
 def signed_in_client(
     environment: Mapping[str, str] = os.environ, *, connections: int = 8
 ) -> Iterator[ArmClient]:
-    """A client of ARM: see `signed_in`."""
+    """Return a client of ARM; see `signed_in`."""
     with signed_in(environment, connections=connections) as connection:
         yield connection.client
 
@@ -40,10 +40,11 @@ def signed_in_client(
 def signed_in(
     environment: Mapping[str, str] = os.environ, *, connections: int = 8
 ) -> Iterator[Connection]:
-    """Clients of ARM and of Microsoft Graph that write nothing by themselves, closed at
-    the end. Each signs in with its first request.
+    """Return clients of ARM and Microsoft Graph, which are closed at the end of the
+    block.
 
-    Raises click.UsageError for settings that cannot be used.
+    They write nothing by themselves, and sign in with their first request. Raises
+    click.UsageError for settings that cannot be used.
     """
     source, settings = credential_source(environment), _settings(environment)
     factory = ArmClientFactory(
@@ -61,10 +62,10 @@ def signed_in(
 
 
 def credential_source(environment: Mapping[str, str]) -> CredentialSource:
-    """The settings' global credential where they name one; else the Azure CLI's.
+    """Return the settings' global credential if there is one, else the Azure CLI's.
 
-    A machine's managed identity is not taken: on a person's machine there is none, and
-    to find that out takes long. Raises click.UsageError.
+    A machine's managed identity is not used: a person's machine has none, and finding
+    that out takes long. Raises click.UsageError.
     """
     settings = _settings(environment)
     if settings.credential is not None and any(map(environment.get, _SIGN_INS)):

@@ -1,4 +1,6 @@
-"""`asoreconcile kinds list | head -1` is no failure: the reader has seen enough."""
+"""End a command normally if its reader stops, as in `asoreconcile kinds list | head
+-1`.
+"""
 
 import os
 import sys
@@ -8,10 +10,12 @@ import click
 
 
 class QuietGroup(click.Group):
-    """Ends a command with exit code 0 once nobody reads its output."""
+    """A group of commands that ends with exit code 0 if its output is no longer
+    read.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; exits with 0 where its output is read no further."""
+        """Run the command; exit with 0 if its output is no longer read."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -20,5 +24,5 @@ class QuietGroup(click.Group):
 
 
 def drop_output() -> None:
-    """Nobody reads our output any more: what is left in the buffer goes nowhere."""
+    """Discard the buffered output, because the reader has gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""`asoctl clean crds`: old storage versions cleaned out of a cluster's CRDs."""
+"""`asoctl clean crds`: remove old storage versions from a cluster's CRDs."""
 
 import sys
 from datetime import UTC, datetime

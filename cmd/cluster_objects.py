@@ -1,4 +1,4 @@
-"""The Azure objects of a cluster, and what is beside them, read once."""
+"""Read the Azure objects of a cluster and the objects that they may refer to."""
 
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.discovery import discover
@@ -11,11 +11,10 @@ from asoreconcile.kube.selection import Selection
 
 
 def azure_objects(kubeconfig: str | None = None) -> list[JsonObject]:
-    """All objects of our kinds, at the version that the cluster prefers.
+    """Return all objects of our kinds, at the version that the cluster prefers.
 
-    With them their Namespaces and the ConfigMaps there, which they may name, but no
-    Secret.
-    Blocking. Raises KubeConfigError, ApiError, TransportError.
+    Their Namespaces, and the ConfigMaps there, which they may refer to, are included;
+    Secrets are not. Blocking. Raises KubeConfigError, ApiError, TransportError.
     """
     client = KubeClient(load(kubeconfig), user_agent="asoctl")
     try:
@@ -33,7 +32,7 @@ def azure_objects(kubeconfig: str | None = None) -> list[JsonObject]:
 
 
 def secret_in_cluster(key: ObjectKey, kubeconfig: str | None = None) -> JsonObject:
-    """One Secret. Blocking. Raises as `azure_objects`."""
+    """Return one Secret. Blocking. Raises the errors of `azure_objects`."""
     client = KubeClient(load(kubeconfig), user_agent="asoctl")
     try:
         return client.get(SECRETS, key)

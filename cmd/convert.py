@@ -1,4 +1,4 @@
-"""`asoctl convert`: manifests of one version of their kinds as those of another."""
+"""`asoctl convert`: convert manifests to another version of their kinds."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ _NEWEST = "newest"
 
 
 class _UnknownFieldsError(AsoreconcileError):
-    """Fields that the manifest's own version does not have."""
+    """A manifest has fields that its own version does not have."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -98,8 +98,10 @@ def _one(catalogue: Catalogue, manifest: Manifest, to: str) -> JsonObject:
 
 
 def _check_fields(kind: Kind, obj: JsonObject) -> None:
-    """A field that its own version does not have would be kept in the annotation too,
-    where nobody sees the mistake. Raises _UnknownFieldsError.
+    """Raise _UnknownFieldsError for fields that the manifest's own version does not
+    have.
+
+    Otherwise the annotation would keep such a field, and hide the mistake.
     """
     try:
         source = kind.version(gvk_of(obj).version)

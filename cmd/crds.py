@@ -1,4 +1,4 @@
-"""`asoreconcile crds`: CustomResourceDefinitions of the classes of a module."""
+"""`asoreconcile crds`: print CustomResourceDefinitions of a module's classes."""
 
 import importlib
 import importlib.util
@@ -73,7 +73,7 @@ def crds(
 
 
 def _module(name: str) -> ModuleType:
-    """A module by its name, looked for here first, or a file."""
+    """Return a module by its name, searched here first, or from a file."""
     try:
         if not name.endswith(".py"):
             sys.path.insert(0, str(Path.cwd()))

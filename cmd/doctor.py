@@ -1,4 +1,4 @@
-"""`asoctl doctor`: what is wrong with an installation, and how to mend it."""
+"""`asoctl doctor`: diagnose an installation, and advise repairs."""
 
 import os
 import sys
@@ -121,7 +121,7 @@ def _wanted(names: Sequence[str]) -> Callable[[Finding], bool]:
 
 
 def _mended(client: KubeClient, finding: Finding, output: str, *, dry: bool) -> bool:
-    """Say what is about to be done, and do it; whether it was."""
+    """Announce a repair and make it; return whether it succeeded."""
     would = "would " if dry else ""
     _say(f"{finding.fix}: {would}{fixes.described(finding)}", output)
     if dry:

@@ -1,4 +1,4 @@
-"""`asoctl explain`: why an object of the cluster is as it is."""
+"""`asoctl explain`: explain the state of an object in the cluster."""
 
 import sys
 from collections.abc import Collection, Sequence
@@ -82,7 +82,7 @@ def explain(*, name: str, paths: Sequence[str], namespace: str, output: str) -> 
 
 
 def _explained(cluster: "_Cluster", kind: Kind, key: ObjectKey) -> Explanation | None:
-    """None for an object that is not there, which is said."""
+    """Return None after a message if the object does not exist."""
     obj = cluster.get(kind.group_kind, key)
     if obj is None:
         near = hint(key.name, cluster.names(kind, key.namespace))
@@ -103,7 +103,9 @@ def _print(found: Sequence[Explanation], output: str) -> None:
 
 
 def _in_manifests(paths: Sequence[str], namespace: str) -> list[tuple[Kind, ObjectKey]]:
-    """The Azure objects of manifests. Raises ManifestError, NotInCatalogueError."""
+    """Return the Azure objects of manifests. Raises ManifestError,
+    NotInCatalogueError.
+    """
     found = []
     for manifest in read_manifests(paths):
         group_kind, key = gvk_of(manifest.obj).group_kind, key_of(manifest.obj)
@@ -116,7 +118,9 @@ def _in_manifests(paths: Sequence[str], namespace: str) -> list[tuple[Kind, Obje
 
 
 def _named(text: str) -> tuple[Kind, str]:
-    """A kind by its name, its plural or with its group, in any case; and the rest."""
+    """Return the kind for a name, a plural or a group with a kind, and the rest of the
+    text.
+    """
     wanted, slash, name = text.partition("/")
     if not slash or not wanted or not name:
         raise click.UsageError(f"{text!r}: write KIND/NAME, such as VirtualNetwork/net")
@@ -151,7 +155,7 @@ def _kinds(name: str) -> list[Kind]:
 
 
 class _Cluster:
-    """`explanation.ClusterView` over a client."""
+    """`explanation.ClusterView` that reads with a client."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""`asoctl export`: the Azure objects of a cluster, or an operator's manifests."""
+"""`asoctl export`: print the Azure objects of a cluster, or an operator's manifests."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`asoctl export template`: an operator's manifests with the kinds that are wanted."""
+"""`asoctl export template`: print an operator's manifests with chosen kinds."""
 
 import re
 from collections.abc import Sequence
@@ -71,9 +71,9 @@ def template(*, source: str, version: str, patterns: Sequence[str], raw: bool) -
 
 
 def with_pattern(text: str, pattern: str) -> str:
-    """The manifests with the first argument `--crd-pattern=` replaced.
+    """Return the manifests with the first argument `--crd-pattern=` replaced.
 
-    Raises click.ClickException where there is none.
+    Raises click.ClickException if there is none.
     """
     argument = f"--crd-pattern={pattern}"
     if not _PLAIN.fullmatch(pattern):

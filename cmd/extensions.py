@@ -1,4 +1,4 @@
-"""`asoreconcile extensions`: which special cases act on which kind, in what order."""
+"""`asoreconcile extensions`: show the extensions of each kind, in their order."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""`asoctl import azure-resource`: resources that are in Azure, as manifests."""
+"""`asoctl import azure-resource`: print existing Azure resources as manifests."""
 
 import os
 import re
@@ -171,7 +171,7 @@ def azure_resource(
 
 
 def _imported(arm_ids: Sequence[str], options: ImportOptions) -> ImportedResources:
-    """Import, until the end or the first Ctrl-C."""
+    """Import until the end or the first Ctrl-C."""
     with (
         signed_in_client(os.environ, connections=options.workers) as client,
         progress() as reporter,
@@ -190,7 +190,7 @@ def _imported(arm_ids: Sequence[str], options: ImportOptions) -> ImportedResourc
 
 @contextmanager
 def _stopped_by_signals(importer: ResourceImporter) -> Iterator[None]:
-    """The first Ctrl-C ends the import; a second one ends the program."""
+    """Make the first Ctrl-C end the import, and a second one the program."""
     before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
 
     def stop(number: int, _frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""`asoreconcile kinds`: look into the catalogue, and print CRDs from it."""
+"""`asoreconcile kinds`: show the catalogue, and print CRDs from it."""
 
 import sys
 from base64 import b64encode
@@ -17,8 +17,10 @@ from asoreconcile.azure.catalogue.kinds import (
     UnknownVersionError,
 )
 from asoreconcile.azure.catalogue.patterns import match
-from asoreconcile.azure.catalogue.webhook_manifests import webhook_configurations
-from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.catalogue.webhook_manifests import (
+    WebhookClient,
+    webhook_configurations,
+)
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.azure.controllers.catalogue import builtin
@@ -241,7 +243,7 @@ def _kind(name: str) -> Kind:
 
 
 def _asked(kind: Kind, versions: Sequence[str]) -> tuple[str, ...]:
-    """Those that the kind has of the versions asked for; it must have one of them."""
+    """Return the requested versions that the kind has; it must have one of them."""
     names = tuple(dict.fromkeys(v for v in versions if v in kind.versions))
     if versions and not names:
         _version(kind, versions[0])

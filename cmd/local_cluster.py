@@ -1,6 +1,6 @@
-"""The system on one machine: API server, ARM simulator and manager as processes.
+"""Run the system on one machine: API server, ARM simulator and manager as processes.
 
-What `asoreconcile sandbox` shows, and what end-to-end tests and measurements run on.
+Used by `asoreconcile sandbox`, end-to-end tests and measurements.
 """
 
 import secrets
@@ -30,8 +30,10 @@ _NAMESPACE = "azureserviceoperator-system"
 
 @attrs.frozen
 class AzureOptions:
-    """How the simulated Azure behaves. latency, lro: seconds. throttle: by Azure's
-    published token buckets.
+    """The behaviour of the simulated Azure.
+
+    latency, lro: seconds.
+    throttle: whether to apply Azure's published token buckets.
     """
 
     latency: float = 0.0
@@ -58,7 +60,7 @@ class LocalCluster:
         self._pools: dict[str, PoolManager] = {}
 
     def launch(self) -> None:
-        """Start the servers and do not wait for them; `close` ends them."""
+        """Start the servers without waiting for them; `close` ends them."""
         options = self._azure_options
         self._start(
             *("testserver", "kube", "--kubeconfig-out", str(self.kubeconfig)),
@@ -96,7 +98,7 @@ class LocalCluster:
     def start_manager(
         self, *arguments: str, environment: Mapping[str, str] | None = None
     ) -> ChildProcess:
-        """Start a manager against both servers; it is not waited for."""
+        """Start a manager for both servers without waiting for it."""
         return self._start(
             "manager",
             *arguments,
@@ -110,16 +112,18 @@ class LocalCluster:
         )
 
     def check(self) -> None:
-        """Raises ChildError if any process has ended."""
+        """Raise ChildError if any process has ended."""
         for child in self._children:
             child.check()
 
     def azure(self, what: str) -> JsonObject:
-        """A control answer of the simulator: `counts`, `journal`, `resources`."""
+        """Return a control answer of the simulator: `counts`, `journal`,
+        `resources`.
+        """
         return self._asked(self._azure_url, what)
 
     def kube(self, what: str) -> JsonObject:
-        """A control answer of the API server: `counts`, `journal`, `objects`."""
+        """Return a control answer of the API server: `counts`, `journal`, `objects`."""
         return self._asked(self._kube_url, what)
 
     def close(self) -> None:
@@ -197,7 +201,7 @@ def _given(option: str, value: Any) -> tuple[str, ...]:
 
 
 def _authority_of(config: "ClusterConfig") -> str:
-    """The PEM that the cluster's kubeconfig has in itself."""
+    """Return the PEM in the cluster's kubeconfig."""
     authorities = config.trust().authorities if config.trust else None
     if not isinstance(authorities, bytes):
         raise TypeError("the kubeconfig has no authority in itself")

@@ -1,4 +1,4 @@
-"""`asoreconcile manager`: the operator, against any cluster and any Azure."""
+"""`asoreconcile manager`: run the operator, with any cluster and any Azure."""
 
 import gc
 import logging
@@ -307,7 +307,9 @@ def manager(
 
 @contextmanager
 def _ending_when_asked() -> Iterator[None]:
-    """SIGTERM ends it with 0: nothing has been started that must be stopped."""
+    """Make SIGTERM end the process with 0: nothing has been started that must be
+    stopped.
+    """
 
     def end(_number: int, _frame: FrameType | None) -> None:
         sys.exit(0)
@@ -322,7 +324,9 @@ def _ending_when_asked() -> Iterator[None]:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without looks for garbage while next to none is made: a fifth of an import."""
+    """Switch the garbage collector off while modules are imported, which saves
+    a fifth.
+    """
     before = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Where imported manifests go: standard output, a file, or a folder of files."""
+"""Write imported manifests to standard output, a file, or a folder of files."""
 
 import tempfile
 from collections.abc import Sequence
@@ -14,7 +14,9 @@ from asoreconcile.azure.reconcile.planning.resource_import.manifests import (
 
 
 class ManifestOutput:
-    """file, folder: one of them, or neither for standard output, which `-` is too."""
+    """The output. file, folder: one of them, or neither for standard output, as with
+    `-`.
+    """
 
     def __init__(
         self, file: Path | None, folder: Path | None, *, overwrite: bool
@@ -24,7 +26,9 @@ class ManifestOutput:
         self._overwrite = overwrite
 
     def check(self) -> None:
-        """Before anything is read, which may take minutes. Raises click.UsageError."""
+        """Check the output before reading, which may take minutes. Raises
+        click.UsageError.
+        """
         if self._overwrite:
             return
         if self._file is not None and self._file.exists():
@@ -36,8 +40,9 @@ class ManifestOutput:
             )
 
     def write(self, manifests: Sequence[ImportedManifest]) -> None:
-        """Raises click.ClickException; a file is written whole or not at all, and what
-        is written stays.
+        """Write the manifests. Raises click.ClickException.
+
+        A file is written completely or not at all; files that were written stay.
         """
         try:
             if self._folder is not None:
@@ -104,6 +109,8 @@ def _text(manifests: Sequence[ImportedManifest]) -> str:
 
 
 def _document(manifest: ImportedManifest) -> str:
-    """A YAML document; what Azure did not show is said in comments above it."""
+    """Return a YAML document; fields that Azure did not show are named in comments
+    above it.
+    """
     comments = "".join(f"# {one}\n" for one in manifest.left_out)
     return yaml_text([manifest.obj]).replace("---\n", f"---\n{comments}", 1)

@@ -16,7 +16,7 @@ from asoreconcile.azure.catalogue.kinds import (
 )
 from asoreconcile.azure.catalogue.manifests import Manifest, read_manifests
 from asoreconcile.azure.catalogue.validation import name_problems, problems
-from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers import crds
 from asoreconcile.azure.controllers.kind_registry import resource_of
 from asoreconcile.azure.reconcile.model.conditions import find_ready

@@ -1,4 +1,4 @@
-"""Ending with the process that started us, even if that one was killed."""
+"""End this process together with its parent, even if the parent was killed."""
 
 import os
 import sys
@@ -9,10 +9,10 @@ from asoreconcile.base.threads import start_thread
 
 
 def on_stdin_end(stop: Callable[[], None]) -> None:
-    """Call `stop`, on a thread of its own, once stdin has ended. Does not block.
+    """Call `stop` on a thread of its own once stdin has ended. Does not block.
 
-    A parent keeps the other end of the pipe: when it dies, however it dies, the pipe
-    closes. Raises NoThreadError where the machine starts none.
+    A parent keeps the other end of the pipe: when the parent dies, the pipe closes.
+    Raises NoThreadError if the machine cannot start a thread.
     """
 
     def watch() -> None:

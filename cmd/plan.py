@@ -1,8 +1,8 @@
-"""`asoctl plan`: what applying manifests would change in Azure."""
+"""`asoctl plan`: show the changes that manifests would make in Azure."""
 
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -13,27 +13,73 @@ from asoreconcile.azure.catalogue.manifests import (
     ManifestError,
     read_manifests,
 )
-from asoreconcile.azure.catalogue.resolution import Resolution
+from asoreconcile.azure.catalogue.resolution import Resolution, ResolutionError
+from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.azure_login import signed_in
-from asoreconcile.azure.cmd.cluster_objects import azure_objects
+from asoreconcile.azure.cmd.cluster_objects import azure_objects, secret_in_cluster
 from asoreconcile.azure.cmd.import_progress import LONG_SECONDS
-from asoreconcile.azure.cmd.plan_sources import plan_sources
-from asoreconcile.azure.cmd.resolve_file import answers_in
+from asoreconcile.azure.cmd.sharedoptions import answers_in
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.external_rendering import outside_plans
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.reconcile.planning.change_plan import Planner
+from asoreconcile.azure.reconcile.planning.dry_run import ManifestObjects
 from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads
 from asoreconcile.azure.reconcile.planning.planned_change import (
     FieldChange,
     PlannedChange,
 )
+from asoreconcile.azure.sql_users.planning import PlanSources
 from asoreconcile.base import jsontext
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.base.objects import JsonObject, gvk_of, metadata
+from asoreconcile.base.objects import JsonObject, ObjectKey, gvk_of, metadata, status
+
+
+def plan_sources(
+    objects: Iterable[JsonObject],
+    resolution: Resolution,
+    reads: PatientReads,
+    token: Callable[[str], str],
+    *,
+    in_cluster: bool,
+) -> PlanSources:
+    """Return the lookups for the objects of a call.
+
+    reads: reads the status from Azure if a manifest lacks it.
+    in_cluster: if true, Secrets that are not among the objects are read from the
+    cluster.
+    """
+    view = ManifestObjects(builtin(), objects)
+
+    def status_in_azure(obj: JsonObject) -> JsonObject:
+        if stated := status(obj):
+            return stated
+        version = builtin().version(gvk_of(obj))
+        arm_id = resolution.arm_id_of(version, obj)
+        return status_of(version, reads.get(arm_id, version.api_version))
+
+    def secret(reference: JsonObject, namespace: str) -> str:
+        try:
+            return resolution.secret(reference, namespace)
+        except ResolutionError:
+            if not in_cluster:
+                raise
+        key = ObjectKey(namespace, str(reference.get("name") or ""))
+        there = Resolution(builtin(), [secret_in_cluster(key)])
+        return there.secret(reference, namespace)
+
+    return PlanSources(
+        catalogue=builtin(),
+        owner=view.owner_of,
+        find=view.get,
+        status=status_in_azure,
+        secret=secret,
+        token=token,
+    )
+
 
 _CHANGES, _ERRORS = 2, 1
 _MAX_TEXT = 100
@@ -136,7 +182,9 @@ def _say_wait(seconds: float, why: str) -> None:
 
 
 def _objects(manifests: Iterable[Manifest]) -> list[JsonObject]:
-    """As kubectl would apply them: to the namespace `default` where they name none."""
+    """Return the objects as kubectl would apply them: by default to the namespace
+    `default`.
+    """
     return [
         manifest.obj if manifest.obj.get("kind") == "Namespace" else _placed(manifest)
         for manifest in manifests

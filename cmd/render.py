@@ -1,4 +1,6 @@
-"""`asoctl render`: what manifests mean to Azure, without Azure or a cluster."""
+"""`asoctl render`: print the requests that manifests become, without Azure or a
+cluster.
+"""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -17,7 +19,7 @@ from asoreconcile.azure.catalogue.render import (
 )
 from asoreconcile.azure.catalogue.render import render as rendered
 from asoreconcile.azure.cmd import sharedoptions
-from asoreconcile.azure.cmd.resolve_file import answers_in
+from asoreconcile.azure.cmd.sharedoptions import answers_in
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.external_rendering import DESCRIBED
@@ -99,9 +101,9 @@ def render(
 
 
 def expression_problems(version: KindVersion, obj: JsonObject) -> Sequence[Problem]:
-    """What is wrong with the expressions of an object, as the operator checks them.
+    """Return the problems of an object's expressions, checked as the operator does.
 
-    Raises EngineMissingError, EngineBusyError where there are some.
+    Raises EngineMissingError, EngineBusyError if there are expressions.
     """
     return ExportExpressions(shared(), version, obj).problems()
 

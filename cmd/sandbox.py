@@ -1,4 +1,4 @@
-"""`asoreconcile sandbox`: the whole system on this machine, to play with."""
+"""`asoreconcile sandbox`: run the whole system on this machine."""
 
 import signal
 import sys

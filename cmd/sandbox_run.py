@@ -1,23 +1,141 @@
-"""A sandbox from its first object to its last: apply, look on, install more kinds."""
+"""Run a sandbox: apply manifests, show their state, install further kinds."""
 
 import errno
+import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import attrs
 import click
 
 import asoreconcile
-from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.cmd.broken_pipe import drop_output
 from asoreconcile.azure.cmd.local_cluster import LocalCluster
 from asoreconcile.azure.cmd.manifests import AppliedManifests, Row, read
-from asoreconcile.azure.cmd.more_kinds import MoreKinds
 from asoreconcile.azure.cmd.status_view import view
+from asoreconcile.azure.cmd.subprocesses import ChildError
 from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.webhooks import WebhookOptions
 from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.testing.throwaway_certificates import certificate_authority
+
+_HOST = "127.0.0.1"
+_STEP_SECONDS = 0.05
+
+
+@attrs.frozen
+class ConversionEndpoint:
+    """A free port, and a folder with a certificate for it."""
+
+    port: int
+    folder: Path
+
+    @classmethod
+    def make(cls, folder: Path) -> "ConversionEndpoint":
+        """Choose a port, and write a certificate to a new folder."""
+        folder.mkdir()
+        authority = certificate_authority()
+        certificate, key = authority.issue([_HOST])
+        (folder / "tls.crt").write_bytes(certificate)
+        (folder / "tls.key").write_bytes(key)
+        (folder / "ca.crt").write_bytes(authority.pem)
+        with socket.socket() as probe:
+            probe.bind((_HOST, 0))
+            return cls(probe.getsockname()[1], folder)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments that make a manager listen here."""
+        return f"--webhook-port={self.port}", f"--webhook-cert-dir={self.folder}"
+
+    @property
+    def client(self) -> WebhookClient:
+        """The address of the webhook for CRDs."""
+        url = f"https://{_HOST}:{self.port}"
+        return WebhookOptions(cert_dir=self.folder, url=url).client()
+
+    def wait(self, check: Callable[[], None], timeout_seconds: float) -> None:
+        """Block until the port is open. check: raises if that will never happen.
+
+        Raises ChildError if the time is over.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        while True:
+            check()
+            try:
+                socket.create_connection((_HOST, self.port), timeout=1.0).close()
+            except OSError:
+                if time.monotonic() > deadline:
+                    message = f"no webhook within {timeout_seconds:g} s"
+                    raise ChildError(message) from None
+                time.sleep(_STEP_SECONDS)
+            else:
+                return
+
+
+class MoreKinds:
+    """Installs all other kinds of the catalogue on a thread, once `begin` is called."""
+
+    def __init__(
+        self,
+        manifests: AppliedManifests,
+        cluster: LocalCluster,
+        stop: threading.Event,
+        *,
+        conversion: WebhookClient | None,
+    ) -> None:
+        """stop: ends the installation.
+        conversion: the conversion webhook.
+        """
+        self._manifests = manifests
+        self._cluster = cluster
+        self._stop = stop
+        self._conversion = conversion
+        self._installed = 0
+        self._error: AsoreconcileError | None = None
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Start; later calls do nothing."""
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._install_all, name="more kinds", daemon=True
+            )
+            self._thread.start()
+
+    def wait(self) -> None:
+        """Block until the thread has ended, if it was started; the caller stops it."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def progress(self) -> str:
+        """Return the progress as text; "" before it begins. Raises the error that
+        stopped it.
+        """
+        if self._error is not None:
+            raise self._error
+        if self._thread is None:
+            return ""
+        if self._thread.is_alive():
+            return "installing the other kinds"
+        return f"all {self._installed + self._manifests.kind_count} kinds are served"
+
+    def _install_all(self) -> None:
+        try:
+            for version in self._manifests.other_kinds.values():
+                if self._stop.is_set():
+                    return
+                self._manifests.install_kind(
+                    self._cluster.client, version, conversion=self._conversion
+                )
+                self._installed += 1
+        except AsoreconcileError as error:
+            self._error = error
+
 
 _SAMPLES = Path(asoreconcile.__file__).parent / "azure" / "samples"
 # Often enough to look alive; each look is a few requests to servers of this machine.
@@ -30,7 +148,7 @@ _NOBODY_LOOKS = (errno.EPIPE, errno.EIO)
 
 
 class SandboxRun:
-    """Some manifests, and the cluster they are applied to."""
+    """Some manifests, and the cluster that they are applied to."""
 
     def __init__(
         self,
@@ -40,9 +158,10 @@ class SandboxRun:
         *,
         all_versions: bool,
     ) -> None:
-        """files: none means the samples. Raises UsageError for what cannot be applied.
-
+        """files: if empty, the samples.
         stop: ends the run, once it is set.
+
+        Raises UsageError for manifests that cannot be applied.
         """
         self._cluster = cluster
         self._stop = stop
@@ -52,8 +171,8 @@ class SandboxRun:
     def until_done(self, limit_seconds: float | None) -> list[Row]:
         """Apply and show until stopped, or with a limit until all is Ready.
 
-        Returns what is not Ready when the limit is over. Blocking. Raises ChildError,
-        ApiError.
+        Returns the objects that are not Ready when the limit is over. Blocking. Raises
+        ChildError, ApiError.
         """
         with self._cluster:
             # The kinds first: what has no CRD yet could not be applied.
@@ -77,13 +196,15 @@ class SandboxRun:
                 more.wait()
 
     def _run_kinds(self) -> WebhookClient | None:
-        """Have the manifests' kinds served and run; returns who converts, if any."""
+        """Install and run the manifests' kinds; return the conversion webhook,
+        if any.
+        """
         cluster = self._cluster
         if not self._converts:
             cluster.start_manager()
             self._manifests.install_kinds(cluster.client)
             return None
-        from asoreconcile.azure.cmd.conversion_endpoint import ConversionEndpoint
+        from asoreconcile.azure.cmd.sandbox_run import ConversionEndpoint
 
         endpoint = ConversionEndpoint.make(cluster.folder / "webhooks")
         cluster.start_manager(*endpoint.arguments)

@@ -1,16 +1,38 @@
-"""Options that several commands have, said once, and flags in the form of Go's."""
+"""Options that several commands share, and flags in the form that Go programs use."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import yaml
+
+from asoreconcile.azure.catalogue.manifests import load_yaml
+from asoreconcile.azure.catalogue.resolution import Answers, ResolutionError, answers_of
+
+
+def answers_in(path: Path | None) -> Answers | None:
+    """Return the answers in a file; end the program with a message if the file is
+    wrong.
+    """
+    if path is None:
+        return None
+    try:
+        return answers_of(load_yaml(path.read_text(encoding="utf-8")) or {})
+    except ResolutionError as error:
+        problem = f"{path}: {error}"
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        problem = f"{path}: cannot be read: {error}"
+    click.echo(problem, err=True)
+    sys.exit(1)
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def manifest_files(*, required: bool = True) -> Callable[[F], F]:
-    """The option `-f FILE...`, which a command gets as `paths`."""
+    """Add the option `-f FILE...`, which a command gets as `paths`."""
     return click.option(
         "-f",
         "--filename",
@@ -63,11 +85,12 @@ until_stdin_closes = click.option("--until-stdin-closes", is_flag=True, hidden=T
 def switch(
     name: str, *, text: str, default: bool | None = False, effect: bool = True
 ) -> Callable[[F], F]:
-    """A flag as Azure Service Operator's Deployments write it, not as click has them:
-    on as `--name`, and takes `--name=true` and `--name=false`.
+    """Add a flag in the form that Azure Service Operator's Deployments use: `--name`
+    turns it on, and `--name=true` and `--name=false` are accepted.
 
-    text: its help. default: None tells whether it was given. effect: False for what is
-    only taken, and given to nobody.
+    text: its help.
+    default: None tells whether it was given.
+    effect: if false, the flag is accepted and ignored.
     """
     return click.option(
         name,

@@ -1,6 +1,6 @@
-"""Where the installed commands begin: what is missing is said in one line.
+"""The entry points of the installed commands: report a missing extra in one line.
 
-Needs nothing but the library itself, so that a command can say what it needs.
+The module needs only the library itself, so that a command can name what it needs.
 """
 
 import sys
@@ -9,12 +9,12 @@ from asoreconcile.base import extras
 
 
 def asoctl() -> None:
-    """Run `asoctl`; exits with 1 where an extra that it needs is not installed."""
+    """Run `asoctl`; exit with 1 if an extra that it needs is not installed."""
     _run("asoctl")
 
 
 def asoreconcile() -> None:
-    """Run `asoreconcile`; exits with 1 where an extra that it needs is missing."""
+    """Run `asoreconcile`; exit with 1 if an extra that it needs is not installed."""
     _run("asoreconcile")
 
 

@@ -1,4 +1,4 @@
-"""Child processes that end with us: asked once, then made to."""
+"""Child processes that end with this process: terminated first, then killed."""
 
 import os
 import subprocess
@@ -16,14 +16,15 @@ _START = "from asoreconcile.azure.cmd.asoreconcile import main; main()"
 
 
 class ChildError(AsoreconcileError):
-    """A child process that ended unbidden; the text has its last words."""
+    """A child process ended unexpectedly; the text has its last output."""
 
 
 class ChildProcess:
     """One `asoreconcile` subcommand as a process.
 
-    It has a session of its own, so that Ctrl-C reaches us alone and we end things in
-    order, and a pipe as stdin, so that it ends even if we are killed.
+    It has a session of its own, so that Ctrl-C reaches only the parent, which ends its
+    children in order. Its stdin is a pipe, so that it ends even if the parent is
+    killed.
     """
 
     def __init__(
@@ -48,11 +49,11 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """The process id; it stays after the end, when it may be another process's."""
+        """The process id; after the end it may belong to another process."""
         return self._process.pid
 
     def check(self) -> None:
-        """Raises ChildError if it has ended."""
+        """Raise ChildError if the process has ended."""
         code = self._process.poll()
         if code is not None:
             lines = self._log_path.read_text(errors="replace").splitlines()
@@ -71,18 +72,20 @@ class ChildProcess:
             time.sleep(_STEP_SECONDS)
 
     def kill(self) -> None:
-        """End it without a chance to do anything more (SIGKILL). Does not wait."""
+        """Kill the process (SIGKILL). Does not wait."""
         self._process.kill()
 
     def ask_to_end(self) -> None:
-        """Ask it to end (SIGTERM), once. Does not wait."""
+        """Terminate the process (SIGTERM), once. Does not wait."""
         # Once: a second SIGTERM ends a manager without its grace.
         if not self._asked and self._process.poll() is None:
             self._process.terminate()
         self._asked = True
 
     def end(self, grace_seconds: float = _GRACE_SECONDS) -> int:
-        """Ask it to end, and kill it if it does not. Blocks; returns the exit code."""
+        """Terminate the process, and kill it if it does not end. Blocks; returns the
+        exit code.
+        """
         self.ask_to_end()
         try:
             self._process.wait(grace_seconds)

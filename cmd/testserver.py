@@ -1,4 +1,6 @@
-"""`asoreconcile testserver`: the two servers alone, for anyone's tests."""
+"""`asoreconcile testserver`: run one of the two test servers, for tests in any
+language.
+"""
 
 import signal
 import sys
@@ -27,7 +29,7 @@ def testserver() -> None:
 
 
 class _KubeCommand(click.Command):
-    """Lists the faults under its options."""
+    """A command that lists the faults below its options."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from asoreconcile.testing.kube.controls.scripted import HELP
@@ -143,7 +145,7 @@ def _service(stated: str) -> tuple[str, str]:
 
 
 class _ArmCommand(click.Command):
-    """Lists the styles and faults under its options."""
+    """A command that lists the styles and faults below its options."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from asoreconcile.testing.arm.named_styles import NAMED
@@ -317,7 +319,7 @@ def _serve(server: AbstractContextManager[Any], *, until_stdin_closes: bool) -> 
 
 
 def _write_private(path: str, text: str) -> None:
-    """Write a file that holds secrets: its owner alone may read it."""
+    """Write a file with secrets, readable only by its owner."""
     target = Path(path)
     target.unlink(missing_ok=True)
     target.touch(mode=0o600)

@@ -1,4 +1,4 @@
-"""`asoctl version`: which build this is."""
+"""`asoctl version`: show the build."""
 
 import platform
 

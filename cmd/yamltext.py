@@ -1,4 +1,4 @@
-"""YAML text for a person and for kubectl."""
+"""Write YAML for people and for kubectl."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,14 +14,16 @@ except ImportError:  # PyYAML built without libyaml: slower, same text
 
 
 class _Dumper(_BaseDumper):
-    """Without anchors: shared parts of a schema are written out where they stand."""
+    """A dumper without anchors: shared parts of a schema are written each time."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 -- PyYAML's signature
         return True
 
 
 def yaml_text(documents: Iterable[JsonObject]) -> str:
-    """The documents, each after a `---` line, members in the order they have."""
+    """Return the documents, each after a `---` line, with members in their
+    given order.
+    """
     return "".join(
         "---\n"
         + yaml.dump(

@@ -1,7 +1,7 @@
-"""Validates and completes Azure objects before they are stored.
+"""Validate and complete Azure objects before they are stored.
 
-The functions are the reconciler's, but here the author still sees the answer. For
-`webhooks.server.WebhookServer`: one function each for all kinds, under any path.
+The functions are the reconciler's, but here the author still sees the result. They
+serve `webhooks.server.WebhookServer`: one function each for all kinds, under any path.
 """
 
 from collections.abc import Callable
@@ -39,15 +39,15 @@ class Admission:
     """Checks writes by the rules of a catalogue's kinds. Safe from any thread."""
 
     def __init__(self, catalogue: Catalogue, *checks: AdmissionCheck) -> None:
-        """checks: what else is wrong with an object, such as its expressions."""
+        """checks: further checks of an object, such as of its expressions."""
         self._catalogue = catalogue
         self._checks: tuple[AdmissionCheck, ...] = (rule_problems, *checks)
 
     def validate(self, request: AdmissionRequest) -> Allowed | Denied:
-        """Whether a write is allowed; reports all problems at once.
+        """Return whether a write is allowed; reports all problems at once.
 
-        A write that does not change the spec is always allowed, and so is one of an
-        object in deletion: an object that breaks a rule newer than itself must stay
+        A write that does not change the spec is always allowed, and so is a write of an
+        object that is being deleted: an object that violates a newer rule must stay
         manageable. Dropped fields cause a warning. Rules: R10.1, R10.2.
         """
         obj, old = request.obj, request.old
@@ -75,7 +75,7 @@ class Admission:
         return Denied(message, code=422, reason="Invalid", warnings=warnings)
 
     def mutate(self, request: AdmissionRequest) -> JsonObject | Denied:
-        """The object with its defaults. Rules: R10.1, R10.3, R10.4."""
+        """Return the object with its defaults. Rules: R10.1, R10.3, R10.4."""
         obj = request.obj or {}
         version = self._version(request.gvk)
         if version is None or request.subresource or is_deleting(obj):
@@ -83,7 +83,7 @@ class Admission:
         return with_defaults(version, obj, claimed_name=_claimed_name(obj, request.old))
 
     def _version(self, gvk: GroupVersionKind) -> KindVersion | None:
-        """None for kinds that are not ours, and for stored forms, which only operators
+        """Return None for kinds of others, and for stored forms, which only operators
         write.
         """
         try:
@@ -94,7 +94,7 @@ class Admission:
 
 
 def _is_claimed(version: KindVersion, obj: JsonObject) -> bool:
-    """Whether something outside the cluster already has the object's name."""
+    """Return whether a resource outside the cluster already has the object's name."""
     if version.is_arm:
         return bool(annotations(obj).get(RESOURCE_ID))
     return is_fixed_user(version.group_kind) and FINALIZER in finalizers(obj)

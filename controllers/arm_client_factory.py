@@ -1,5 +1,6 @@
-"""Clients of ARM and of Microsoft Graph: one a credential, over one pool of connections
-an endpoint.
+"""Create clients of ARM and Microsoft Graph: one per credential.
+
+All clients of one endpoint share a pool of connections.
 """
 
 import threading
@@ -31,11 +32,10 @@ from asoreconcile.base.fencing import Fence
 
 @attrs.frozen
 class _Principal:
-    """The parts that all clients of one principal at an endpoint share, whatever
-    Secrets name it.
+    """The parts that all clients of one principal at an endpoint share.
 
-    ARM limits each principal separately (T2), and a principal requests a registration
-    once (PR4).
+    Several Secrets may name one principal. ARM limits each principal separately (T2),
+    and a principal requests a registration once (PR4).
     """
 
     budget: Budget
@@ -43,10 +43,11 @@ class _Principal:
 
 
 class ArmClientFactory:
-    """`controllers.credential_resolver.Connect`: makes connections, sends nothing.
+    """`controllers.credential_resolver.Connect`: creates connections, sends nothing.
+    Thread-safe.
 
-    Thread-safe. A connection that is dropped leaves nothing open behind: its pool
-    belongs to all credentials of the endpoint, and so does the one they sign in by.
+    A dropped connection leaves nothing open: the pools belong to all credentials of an
+    endpoint or authority.
     """
 
     def __init__(
@@ -61,10 +62,10 @@ class ArmClientFactory:
         graph_endpoint: str = "",
     ) -> None:
         """connections: the maximum kept open to one endpoint; use the number of
-        workers, or each further worker needs a handshake for each request (T10).
-        before_write: see `ArmTransport`. read_only: clients never ask for a provider's
-        registration, which a read may bring about otherwise. graph_endpoint: the
-        operator's setting.
+        workers, else each further worker needs a handshake for each request (T10).
+        before_write: see `ArmTransport`.
+        read_only: if true, clients never request a provider's registration.
+        graph_endpoint: the operator's setting.
         """
         self._clock = clock
         self._metrics = metrics
@@ -80,9 +81,11 @@ class ArmClientFactory:
     def __call__(
         self, source: CredentialSource, name: str, *, entra_app_id: str = ""
     ) -> Connection:
-        """name: `namespace/name` of the credential's Secret. entra_app_id: of the
-        application that asks Graph in place of the credential's own; it shows the same
-        proof (a federated token, a certificate or a secret).
+        """Return the connection of a credential.
+
+        name: `namespace/name` of the credential's Secret.
+        entra_app_id: the application that calls Graph instead of the credential's own;
+        it signs in with the same proof (a federated token, a certificate or a secret).
 
         Raises CredentialError for a malformed credential.
         """
@@ -124,7 +127,7 @@ class ArmClientFactory:
         )
 
     def close(self) -> None:
-        """Close all connections; no client can be used after it."""
+        """Close all connections; no client can be used afterwards."""
         with self._lock:
             transports, self._transports = self._transports, {}
         for transport in transports.values():

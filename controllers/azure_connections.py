@@ -1,8 +1,8 @@
-"""The process's connections to Azure: made when an object first needs one.
+"""The process's connections to Azure, created when an object first needs one.
 
 The modules that reconcile are loaded with the first object, not at the start: a replica
-that is not the leader, and one for webhooks, never need them (half of all modules). The
-connections are closed at the application's end.
+that does not lead, and one for webhooks, never need them (half of all modules). The
+connections are closed when the application ends.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ class AzureConnections:
     def __init__(
         self, app: Application, settings: Settings, *, seen: Callable[[GroupKind], str]
     ) -> None:
-        """seen: as of a `CredentialResolver`."""
+        """seen: see `CredentialResolver`."""
         self._app = app
         self._settings = settings
         # Created at once, unlike the factory: otherwise the metric family would be

@@ -1,8 +1,7 @@
-"""The reconciling part of the operator: kinds, credentials, and watches that wake
-objects.
+"""Register the reconciling parts: kinds, credentials, and watches between objects.
 
-Each part registers with the application; the CRD watcher starts and stops kinds through
-`lifecycle`. Nothing here decides about a resource.
+The CRD watcher starts and stops kinds through `lifecycle`. This module decides nothing
+about a resource.
 """
 
 from collections.abc import Mapping
@@ -40,8 +39,12 @@ def azure_controllers(
     webhooks: Webhooks | None,
     expressions: Expressions,
 ) -> Lifecycle:
-    """extension_names: of the sets to load beside those of the settings. kinds: is
-    filled. Raises AsoreconcileError for a credential or a set that cannot be used.
+    """Register the parts, and return the kinds' lifecycle.
+
+    extension_names: extension sets to load in addition to those of the settings.
+    kinds: the registry, which is filled here.
+
+    Raises AsoreconcileError for a credential or an extension set that cannot be used.
     """
     waiting = Waiting()
     mapping = EventMapping(kinds, DependencyIndex(), waiting)

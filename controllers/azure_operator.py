@@ -1,13 +1,15 @@
-"""Builds the operator from its settings, and runs it.
+"""Build the operator from its settings, and run it.
 
-An `Application` has the clients, caches, checks, endpoints and the leader election, and
+An `Application` provides clients, caches, checks, endpoints and leader election, and
 starts and stops everything. The parts register with it: the installation of CRDs,
 webhooks, the watcher that starts and stops kinds as CRDs come and go, and, if this
-process reconciles, the kinds' controllers. Nothing here decides about a resource.
+process reconciles, the kinds' controllers.
 """
 
+from collections.abc import Callable, Iterable, Mapping
+
+from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.reserved import SERVING_SECRET
-from asoreconcile.azure.controllers.answered_kinds import AnsweredKinds
 from asoreconcile.azure.controllers.azure_controllers import azure_controllers
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.conversion_probe import ConversionProbe
@@ -23,7 +25,7 @@ from asoreconcile.azure.expressions.api import shared as shared_expressions
 from asoreconcile.azure.expressions.metrics import ExpressionMetrics
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
-from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.objects import GroupKind, ObjectKey
 from asoreconcile.base.version import __version__
 from asoreconcile.cache.scope import CacheOptions
 from asoreconcile.cache.unreadable import Unreadable, unreadable_events
@@ -34,14 +36,55 @@ from asoreconcile.runtime.options import ClientOptions
 _log = Logger(__name__)
 
 
+class AnsweredKinds:
+    """The kinds for which webhooks are served in a process that reconciles none.
+
+    This is for AZURE_OPERATOR_MODE=webhooks: other processes reconcile the objects,
+    this one only serves reviews. It lists and watches no objects. An implementation of
+    `controllers.crd_watcher.Kinds`; one thread calls it.
+    """
+
+    def __init__(self, admit: Callable[[GroupKind], None]) -> None:
+        """admit: serves a kind's reviews; called again if its version changes."""
+        self._admit = admit
+        self._versions: Mapping[GroupKind, KindVersion] = {}
+        self.on_failure: Callable[[], None] = lambda: None
+        """Never called: nothing here can fail."""
+
+    def versions(self) -> Mapping[GroupKind, KindVersion]:
+        """Return the version of each kind, as set last."""
+        return self._versions
+
+    def begin(self, versions: Iterable[KindVersion]) -> Mapping[GroupKind, str]:
+        """Serve these kinds; none of them can fail to start."""
+        started = {version.group_kind: version for version in versions}
+        for version in started.values():
+            self._admit(version.group_kind)
+            _log.info("Answering for kind", kind=str(version.gvk))
+        self._versions = {**self._versions, **started}
+        return {}
+
+    def end(self, group_kind: GroupKind) -> None:
+        """Remove a kind. Its paths stay, because there are no reviews of a removed
+        kind.
+        """
+        self._versions = {
+            known: version
+            for known, version in self._versions.items()
+            if known != group_kind
+        }
+
+
 class AzureOperator:
-    """One operator process: made, run once on the main thread, stopped from any."""
+    """One operator process: created, run once on the main thread, stopped from any."""
 
     def __init__(
         self, settings: Settings, options: Options, *, clock: Clock | None = None
     ) -> None:
-        """Sends no request. Raises an AsoreconcileError for unusable settings: no
-        cluster is configured, a wrong address, certificate, credential or extension.
+        """Sends no request.
+
+        Raises an AsoreconcileError for unusable settings: no cluster is configured, or
+        an address, certificate, credential or extension is wrong.
         """
         self._settings = settings
         self._options = options
@@ -68,16 +111,16 @@ class AzureOperator:
             keeper.setup_with(app, crds, self._definitions)
 
     def run(self) -> int:
-        """Install CRDs, run until stopped; returns the exit code. Blocking.
+        """Install CRDs, run until stopped, and return the exit code. Blocking.
 
-        Of several processes the leader installs CRDs and reconciles (LE-5). Raises
-        AsoreconcileError when it cannot start: the cluster does not answer, a pattern
-        matches nothing.
+        If there are several processes, the leader installs CRDs and reconciles (LE-5).
+        Raises AsoreconcileError if the process cannot start: the cluster does not
+        respond, or a pattern matches nothing.
         """
         return self._app.run()
 
     def stop(self) -> None:
-        """Ask `run` to end. Callable from any thread; does not block."""
+        """Make `run` end. May be called from any thread; does not block."""
         self._app.stop()
 
     def _make_application(self, clock: Clock | None) -> Application:
@@ -143,7 +186,7 @@ class AzureOperator:
         _log.info("Starting", version=__version__, kinds=kinds)
 
     def _report_unreadable(self, found: Unreadable) -> None:
-        """Record the event as the kind's own controller, or as the operator."""
+        """Report through the kind's own controller, else record an event."""
         kind = self._kinds.running().get(found.resource.group_kind)
         if kind is None:
             unreadable_events(self._app.recorder)(found)

@@ -1,4 +1,4 @@
-"""The kinds this project ships: `controllers/kinds/`, as a catalogue."""
+"""The catalogue of the kinds that this project ships in `controllers/kinds/`."""
 
 from functools import cache
 from importlib.resources import files
@@ -9,5 +9,5 @@ from asoreconcile.azure.catalogue.kinds import Catalogue
 
 @cache
 def builtin() -> Catalogue:
-    """The catalogue of all kinds that come with the project; one per process."""
+    """Return the catalogue of all kinds of the project; one per process."""
     return Catalogue([KindFolder(files("asoreconcile.azure.controllers") / "kinds")])

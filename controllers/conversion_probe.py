@@ -48,7 +48,7 @@ class ProbeReader(Protocol):
 
 
 class ConversionProbe:
-    """`runtime.reconciler.Reconciler` over one key, `PROBE`, and a readiness check."""
+    """`runtime.reconciler.Reconciler` for one key, `PROBE`, and a readiness check."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class ConversionProbe:
         clock: Clock,
         degraded_after_seconds: float = DEGRADED_AFTER_SECONDS,
     ) -> None:
-        """running: the kinds that run (`KindRegistry.running`)."""
+        """running: returns the running kinds (`KindRegistry.running`)."""
         self._client = client
         self._running = running
         self._clock = clock
@@ -69,7 +69,7 @@ class ConversionProbe:
         self._result = CheckResult(ok=False, details=("not asked yet",))
 
     def setup_with(self, app: Application) -> None:
-        """Have an application probe on each replica, and wait for it to be ready."""
+        """Register the probe on each replica, as a condition of readiness."""
         builder = app.reconcile(
             None,
             self,
@@ -85,8 +85,9 @@ class ConversionProbe:
         return attrs.evolve(result, ok=result.ok or degraded)
 
     def reconcile(self, request: Request) -> Result:
-        """Probe, until one conversion was answered, or there is none to test. Blocks
-        for a request at most.
+        """Probe until a conversion was answered, or there is none to test.
+
+        Blocks for one request at most.
         """
         if self._is_over():
             return Result()
@@ -108,7 +109,7 @@ class ConversionProbe:
         return False
 
     def _ask(self, kind: RunningKind, key: ObjectKey) -> bool:
-        """Whether the conversion was answered; blocks for a request."""
+        """Return whether the conversion was answered; blocks for a request."""
         version = kind.version.gvk.version
         resource = attrs.evolve(resource_of(kind.version), version=version)
         what = f"{kind.version.group_kind} at {version}"

@@ -1,7 +1,7 @@
-"""Removes old storage versions from a cluster's CRDs, by hand: `asoctl clean crds`.
+"""Remove old storage versions from a cluster's CRDs, for `asoctl clean crds`.
 
-A running operator does this by itself (`stored_versions`). The command is for clusters
-without one, and for CRDs that no operator manages any more.
+A running operator does this automatically (`stored_versions`). The command is for
+clusters without an operator, and for CRDs that no operator manages any more.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,8 +42,12 @@ class CrdCleanupError(AsoreconcileError):
 
 @attrs.frozen
 class CleanedCrd:
-    """stored: the version that objects are in. dropped: those that were listed beside
-    it, or would be. objects: written anew, or to be written. trouble: why not.
+    """The result for one CRD.
+
+    stored: the version that objects are stored in.
+    dropped: the other versions that were removed from the list, or would be.
+    objects: number of objects that were rewritten, or would be.
+    problem: the reason if nothing was done.
     """
 
     name: str
@@ -56,8 +60,9 @@ class CleanedCrd:
 def operators_crds(
     definitions: Sequence[JsonObject], catalogue: Catalogue
 ) -> list[JsonObject]:
-    """The CRDs that an operator for Azure installed, by their labels, and those of our
-    kinds without labels. Pure.
+    """Return the CRDs that an operator for Azure installed. Pure.
+
+    They are found by their labels; CRDs of our kinds without labels are included.
     """
     kinds = {kind.group_kind for kind in catalogue.kinds()}
     return [
@@ -76,10 +81,11 @@ def _is_labelled(definition: JsonObject) -> bool:
 def cleaned_crds(
     client: KubeClient, catalogue: Catalogue, *, now: datetime, dry_run: bool
 ) -> Iterator[CleanedCrd]:
-    """One after the other, as they are done. Blocking; writes nothing in a dry run.
+    """Clean one CRD after the other, and yield each result. Blocking.
 
-    Raises CrdCleanupError, before anything is written, where there is no CRD or one
-    still stores an alpha or beta version; ApiError, TransportError for the CRDs' list.
+    A dry run writes nothing. Raises CrdCleanupError, before anything is written, if
+    there is no CRD or one still stores an alpha or beta version; raises ApiError and
+    TransportError for the list of CRDs.
     """
     found = operators_crds([*client.list_all(CUSTOM_RESOURCE_DEFINITIONS)], catalogue)
     if not found:
@@ -103,7 +109,7 @@ def cleaned_crds(
 def cleaned_crd(
     client: KubeClient, definition: JsonObject, *, now: datetime, dry_run: bool
 ) -> CleanedCrd:
-    """One CRD, as it was read just now. Blocking; raises TransportError."""
+    """Clean one CRD that was read just now. Blocking; raises TransportError."""
     stored, listed = stored_version(definition), listed_versions(definition)
     old = tuple(name for name in listed if name != stored)
     done = CleanedCrd(key_of(definition).name, stored, old)
@@ -137,7 +143,9 @@ def cleaned_crd(
 
 
 def _seconds_since_change(definition: JsonObject, now: datetime) -> float:
-    """Since somebody last wrote its metadata or spec; endless where nobody noted it."""
+    """Return the time since the last write of metadata or spec; infinite if not
+    recorded.
+    """
     times = [
         datetime.fromisoformat(str(entry["time"]))
         for entry in metadata(definition).get("managedFields") or ()

@@ -1,4 +1,4 @@
-"""Whether one CRD accepts and keeps everything that another one does. Pure.
+"""Check whether one CRD accepts and keeps everything that another one does. Pure.
 
 Only then may it replace the other: a field that its schema lacks would be pruned from
 existing objects, and a version that it does not serve could not be read.
@@ -7,7 +7,7 @@ existing objects, and a version that it does not serve could not be read.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from asoreconcile.azure.catalogue.operator_parts import without_root
+from asoreconcile.azure.catalogue.crd import without_root
 from asoreconcile.base.objects import JsonObject
 
 _PRESERVES = "x-kubernetes-preserve-unknown-fields"
@@ -17,22 +17,22 @@ _CEILINGS = ("maximum", "maxLength", "maxItems", "maxProperties")
 
 
 def versions(definition: JsonObject) -> Mapping[str, JsonObject]:
-    """The served versions of a CRD by name."""
+    """Return the served versions of a CRD by name."""
     listed = definition["spec"]["versions"]
     return {version["name"]: version for version in listed if version.get("served")}
 
 
 def stored_version(definition: JsonObject) -> str:
-    """The name of the version that objects are stored in."""
+    """Return the name of the version that objects are stored in."""
     listed = definition["spec"]["versions"]
     return next(str(one["name"]) for one in listed if one.get("storage"))
 
 
 def missing(definition: JsonObject, other: JsonObject) -> str:
-    """The first thing that the other CRD has and this one lacks; "" if this one covers
-    it.
+    """Return the first thing that the other CRD has and this one lacks; "" if there is
+    none.
 
-    Descriptions and rules (CEL) are not compared: they keep no field out.
+    Descriptions and rules (CEL) are not compared: they do not remove fields.
     """
     own = versions(definition)
     for name, version in versions(other).items():
@@ -50,7 +50,7 @@ def _schema(version: JsonObject) -> JsonObject:
 
 
 def _missing(own: JsonObject, other: JsonObject, path: str) -> Iterator[str]:
-    """Paths that `other` accepts or keeps, and `own` does not."""
+    """Yield the paths that `other` accepts or keeps, and `own` does not."""
     if own is other or (own.get(_PRESERVES) and "type" not in own):
         return
     if own.get("type") != other.get("type"):
@@ -78,7 +78,7 @@ def _missing(own: JsonObject, other: JsonObject, path: str) -> Iterator[str]:
 
 
 def _refused(own: JsonObject, other: JsonObject, path: str) -> Iterator[str]:
-    """The constraints of `own` that `other` does not have."""
+    """Yield the constraints of `own` that `other` does not have."""
     required = set(own.get("required") or ()) - set(other.get("required") or ())
     if required:
         yield f"{path}: objects without {min(required)}"

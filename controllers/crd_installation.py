@@ -1,4 +1,4 @@
-"""The CRDs that the command line asks for, and their installation at the start."""
+"""Install the CRDs that the command line requests, at the start."""
 
 import threading
 
@@ -28,8 +28,9 @@ class CrdInstallation:
         self._matched = match(pattern, self._run_kinds) if pattern else None
 
     def setup_with(self, app: Application) -> None:
-        """Register it to run before everything that needs the CRDs; of several replicas
-        only the leader runs it (LE-5).
+        """Register it to run before everything that needs the CRDs.
+
+        If there are several replicas, only the leader runs it (LE-5).
         """
         if self._options.leader_election is None:
             app.before_start("install CRDs", self.run)
@@ -38,7 +39,7 @@ class CrdInstallation:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds whose CRDs must exist; none if none are installed."""
+        """The kinds whose CRDs must exist; empty if no CRDs are installed."""
         return tuple(self._matched.kinds) if self._matched is not None else ()
 
     def run(self) -> None:

@@ -1,4 +1,4 @@
-"""Labels that the user wants on the CRDs that we install (`--crd-labels`)."""
+"""The user's labels for the CRDs that the operator installs (`--crd-labels`)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,10 +15,11 @@ _RESERVED_PREFIX = "serviceoperator.azure.com/"
 
 
 def crd_labels(text: str) -> Mapping[str, str]:
-    """The labels of `key=value` pairs, parted by commas or semicolons.
+    """Parse `key=value` pairs separated by commas or semicolons. Pure.
 
-    "" has none, and empty items drop out. Pure. Raises ValueError that names every
-    mistake: what is no pair or no label, a key twice, and the operator's own keys.
+    "" has no labels, and empty items are ignored. Raises ValueError that names every
+    mistake: an item that is not a pair or not a label, a repeated key, and the
+    operator's own keys.
     """
     labels: dict[str, str] = {}
     problems: list[str] = []

@@ -14,7 +14,7 @@ import attrs
 from asoreconcile.azure.catalogue.conversion import STORED_SUFFIX, stored_name
 from asoreconcile.azure.catalogue.crd import crd
 from asoreconcile.azure.catalogue.kinds import Kind, version_order
-from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers.crd_coverage import missing, stored_version
 from asoreconcile.azure.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
 from asoreconcile.base import jsontext
@@ -32,8 +32,10 @@ _BUILD = re.compile(r"asoreconcile-(\d+(?:\.\d+)*)")
 
 @attrs.frozen
 class CrdPlan:
-    """desired: the whole CRD as it should be; None leaves it as it is. why: what keeps
-    it from being brought up to date; "" where nothing is to be done.
+    """The decision about an existing CRD.
+
+    desired: the whole CRD as it should be; None leaves it unchanged.
+    why: the reason for which it cannot be updated; "" if there is nothing to do.
     """
 
     desired: JsonObject | None = None
@@ -42,13 +44,14 @@ class CrdPlan:
 
 @attrs.frozen
 class DesiredCrds:
-    """What CRDs are to be like.
+    """The desired properties of all CRDs.
 
-    conversion: the conversion webhook; with it all versions are served. labels: the
-    user's. build: this program and its version, `asoreconcile-1.2.3`. authority: the
-    certificate from which cert-manager takes the caBundle, `namespace/certificate`; ""
-    does not set it.
-    rules: whether the API server runs CEL.
+    conversion: the conversion webhook; with it all versions are served.
+    labels: the user's labels.
+    build: this program and its version, `asoreconcile-1.2.3`.
+    authority: the certificate from which cert-manager takes the caBundle,
+    `namespace/certificate`; "" does not set it.
+    rules: whether the API server supports CEL.
     """
 
     build: str
@@ -65,11 +68,12 @@ class DesiredCrds:
         storage: str = "",
         complete: bool = False,
     ) -> JsonObject:
-        """A kind's CRD as we install it, with the hash of its spec.
+        """Return a kind's CRD as the operator installs it, with the hash of its spec.
 
-        versions: the ones to serve; by default the newest, or all where somebody
-        converts. storage: the stored form of another version than the kind's own, to
-        stay with. complete: as `crd` has it, to compare and not to install.
+        versions: the versions to serve; by default the newest, or all if there is a
+        webhook.
+        storage: the stored form of another version than the kind's own, to keep.
+        complete: see `crd`; for comparisons, not to install.
         """
         if not versions and self.conversion is not None:
             versions = tuple(kind.versions)
@@ -95,8 +99,10 @@ class DesiredCrds:
         return {**document, "metadata": meta}
 
     def is_met_by(self, existing: JsonObject, document: JsonObject) -> bool:
-        """Whether the one that is there, by its metadata, is what `manifest` made: by
-        this build, and written by nobody else since who leaves a mark.
+        """Return whether an existing CRD, by its metadata, is the result of `manifest`.
+
+        It must be of this build, and unchanged since by every writer that updates the
+        marks.
         """
         return _holds(labels(existing), labels(document)) and _holds(
             annotations(existing), annotations(document)
@@ -104,7 +110,7 @@ class DesiredCrds:
 
 
 def plan(kind: Kind, live: JsonObject, wanted: DesiredCrds) -> CrdPlan:
-    """What to do with the CRD that is there."""
+    """Return the decision about an existing CRD."""
     build = labels(live).get(VERSION_LABEL, "")
     # During a rollout two versions run: the older one must not take back what the newer
     # one has installed.
@@ -144,7 +150,7 @@ def _adds(
     live: JsonObject,
     wanted: DesiredCrds,
 ) -> bool:
-    """Whether ours has something that the one that is there lacks."""
+    """Return whether our CRD has something that the existing one lacks."""
     if SPEC_HASH in annotations(live) and _BUILD.fullmatch(
         labels(live).get(VERSION_LABEL, "")
     ):
@@ -169,11 +175,11 @@ def _adds(
 
 
 def _kept_storage(kind: Kind, live: JsonObject) -> str:
-    """The older stored form that objects stay in; "" is the kind's own.
+    """Return the older stored form that objects stay in; "" is the kind's own.
 
     A release of Azure Service Operator cannot read a form that it does not know, nor
-    put its CRD back once objects are stored so: where it chose the form we keep it,
-    until somebody takes the note away.
+    restore its CRD once objects are stored so. If it chose the form, the form is kept
+    until a person removes the annotation.
     """
     stored = stored_version(live)
     if not stored.endswith(STORED_SUFFIX) or stored == stored_name(kind):
@@ -183,7 +189,7 @@ def _kept_storage(kind: Kind, live: JsonObject) -> str:
 
 
 def _onto(live: JsonObject, document: JsonObject) -> JsonObject:
-    """Ours in the place of the one that is there: metadata of others stays."""
+    """Return our CRD in the place of the existing one; metadata of others stays."""
     meta, own = live["metadata"], document["metadata"]
     spec = {**live["spec"], **document["spec"]}
     spec["names"] = {**live["spec"]["names"], **document["spec"]["names"]}
@@ -207,7 +213,9 @@ def _onto(live: JsonObject, document: JsonObject) -> JsonObject:
 
 
 def called(definition: JsonObject) -> tuple[str, ...]:
-    """Where the API server asks for conversions; nothing where it does not ask."""
+    """Return the address at which the API server calls the conversion webhook, or ""
+    parts.
+    """
     config = dig(definition, "spec.conversion.webhook.clientConfig") or {}
     service = config.get("service") or {}
     members = ("namespace", "name", "path")
@@ -219,7 +227,9 @@ def called(definition: JsonObject) -> tuple[str, ...]:
 
 
 def _distrusts(live: JsonObject, document: JsonObject) -> bool:
-    """Whether it has another authority than our file, and nobody who sees to it."""
+    """Return whether the CRD has another CA than our file, and cert-manager does not
+    set it.
+    """
     path = "spec.conversion.webhook.clientConfig.caBundle"
     bundle = dig(document, path)
     return (
@@ -230,12 +240,14 @@ def _distrusts(live: JsonObject, document: JsonObject) -> bool:
 
 
 def is_build(label: str) -> bool:
-    """Whether a CRD's version label is one of this program's."""
+    """Return whether a CRD's version label is one of this program's."""
     return _BUILD.fullmatch(label) is not None
 
 
 def is_newer_build(other: str, own: str) -> bool:
-    """Whether a build of this program is newer than another; no for what is none."""
+    """Return whether a build of this program is newer than another; false for other
+    labels.
+    """
     one, two = _BUILD.fullmatch(other), _BUILD.fullmatch(own)
     if one is None or two is None:
         return False

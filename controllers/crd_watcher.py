@@ -1,8 +1,8 @@
-"""Starts and stops kinds as their CRDs come and go, while the process runs.
+"""Start and stop kinds as their CRDs come and go, while the process runs.
 
-A controller on one key: all kinds at once. A CRD of ours changed; discovery says what
-is served now; the running kinds are brought in line. A kind that fails to start is
-tried again; the others run. Where the cluster cannot be asked, all is tried again.
+A controller with one key for all kinds: after a CRD of ours has changed, discovery
+returns the served kinds, and the running kinds are adjusted. A kind that fails to start
+is retried, and the others run. If the cluster does not respond, everything is retried.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +15,7 @@ from asoreconcile.azure.controllers.discovery import (
     DiscoveryReader,
     discover,
 )
-from asoreconcile.azure.controllers.kind_metrics import FailedKindMetrics
+from asoreconcile.azure.controllers.kind_metrics import KindGauge
 from asoreconcile.base.backoff import ItemExponential
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
@@ -45,23 +45,23 @@ _LAST_RETRY_SECONDS = 30.0
 class Kinds(Protocol):
     """Starts and stops kinds (`controllers.lifecycle.Lifecycle`).
 
-    on_failure: called when a kind that was begun had to be taken out again.
+    on_failure: called if a kind that was started had to be removed again.
     """
 
     on_failure: Callable[[], None]
 
     def versions(self) -> Mapping[GroupKind, KindVersion]:
-        """The kinds that run, at the version they run at."""
+        """Return the running kinds, and the version of each."""
 
     def begin(self, versions: Iterable[KindVersion]) -> Mapping[GroupKind, str]:
-        """Start kinds; returns those that could not be started, and why."""
+        """Start kinds; return those that could not be started, and why."""
 
     def end(self, group_kind: GroupKind) -> None:
         """Stop a kind. Running reconciles may continue to their end."""
 
 
 class CrdWatcher:
-    """`runtime.reconciler.Reconciler` over one key, `ALL_KINDS`."""
+    """`runtime.reconciler.Reconciler` for one key, `ALL_KINDS`."""
 
     def __init__(
         self,
@@ -73,9 +73,9 @@ class CrdWatcher:
         clock: Clock,
         converts: bool = False,
     ) -> None:
-        """crds: those of our kinds that are there (`Definitions.versions`).
-        converts: whether this process, or another one of the cluster that it works
-        beside, answers conversion reviews.
+        """crds: returns the existing CRDs of our kinds (`Definitions.versions`).
+        converts: whether this process, or another one of the cluster, serves conversion
+        reviews.
         """
         self._client = client
         self._catalogue = catalogue
@@ -95,8 +95,9 @@ class CrdWatcher:
     def setup_with(
         self, app: Application, crds: Informer, definitions: Definitions
     ) -> None:
-        """Have an application run it on each replica, and once before anything else:
-        what is wrong with the kinds ends the start, and readiness counts all of them.
+        """Register to run on each replica, and once before everything else.
+
+        Problems with the kinds then end the start, and readiness counts all kinds.
         """
         app.before_start("discover kinds", self.sync)
         builder = app.reconcile(
@@ -106,17 +107,23 @@ class CrdWatcher:
             crds, map_to(lambda _: (ALL_KINDS,)), when=concerns(definitions.is_ours)
         )
         app.readyz.add("kinds", self.readiness)
-        app.registry.register(FailedKindMetrics(lambda: self.failed))
+        app.registry.register(
+            KindGauge(
+                "asoreconcile_kind_failed",
+                "1 for a kind that is served and could not be started",
+                lambda: dict.fromkeys(self.failed, 1.0),
+            )
+        )
         self._kinds.on_failure = lambda: builder.controller.enqueue(ALL_KINDS.key)
 
     @property
     def running(self) -> Mapping[GroupKind, KindVersion]:
-        """The kinds that run, at the version they run at."""
+        """The running kinds, and the version of each."""
         return self._kinds.versions()
 
     def reconcile(self, request: Request) -> Result:  # noqa: ARG002 - there is but one
-        """As `sync`; looks again by itself while discovery may lag, and while a kind
-        could not be started.
+        """Call `sync`; repeat while discovery may lag, and while a kind could not be
+        started.
         """
         # Read before the sync, so that changes during it count as new.
         crds = self._crds()
@@ -134,7 +141,7 @@ class CrdWatcher:
         """Read the served kinds, and start and stop kinds accordingly. Blocking.
 
         Kinds that could not be started are in `failed`; the others run. Raises
-        ApiError, TransportError when the cluster cannot be asked.
+        ApiError, TransportError if the cluster cannot be asked.
         """
         served = discover(self._client, self._catalogue, converts=self._converts)
         running = self._kinds.versions()
@@ -150,8 +157,8 @@ class CrdWatcher:
         self._report_refused(served)
 
     def readiness(self) -> CheckResult:
-        """A readiness check that never fails, but reports the kinds that cannot run,
-        and why.
+        """Report the kinds that cannot run, and why; this readiness check never
+        fails.
         """
         failed = [f"{kind}: did not start: {why}" for kind, why in self.failed.items()]
         refused = [f"{kind}: refused: {why}" for kind, why in self._refused.items()]
@@ -165,7 +172,7 @@ class CrdWatcher:
 
 
 def controller_options(clock: Clock) -> ControllerOptions:
-    """How the watcher works."""
+    """Return the options of the watcher's controller."""
     return ControllerOptions(
         limiter=ItemExponential(_FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS, clock=clock),
         throttle=Throttle(_LOOKS_A_SECOND, 1, clock=clock),

@@ -1,9 +1,9 @@
-"""CRDs in the cluster: installed where they are missing, and brought up to date.
+"""Install missing CRDs in the cluster, and update existing ones.
 
-It compares the hash of what it would write, so a start over an unchanged cluster writes
-nothing. `crd_plan` decides about existing CRDs, also about Azure Service Operator's.
-Each write is conditional on the resource version that was read: after a crash between
-two CRDs all of them work, and of two writers one reads again.
+The hash of the CRD to write is compared first, so a start over an unchanged cluster
+writes nothing. `crd_plan` decides about existing CRDs, also about Azure Service
+Operator's. Each write is conditional on the resource version that was read: after a
+crash between two CRDs all of them work, and of two writers one reads again.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 import attrs
 
 from asoreconcile.azure.catalogue.kinds import Kind
-from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
 from asoreconcile.azure.controllers.crd_plan import (
     INJECTED,
@@ -53,8 +53,10 @@ _log = Logger(__name__)
 
 @attrs.frozen
 class Installed:
-    """applied: how many were written. kept: those that are left as they are though
-    they are not what ours would be, by name, and why.
+    """The result of an installation.
+
+    applied: number of CRDs that were written.
+    kept: CRDs that are left unchanged although they differ from ours: name and reason.
     """
 
     applied: int
@@ -68,17 +70,18 @@ def manifest(
     conversion: WebhookClient | None = None,
     rules: bool = True,
 ) -> JsonObject:
-    """A kind's CRD as we install it, with the hash of its spec.
+    """Return a kind's CRD as the operator installs it, with the hash of its spec.
 
-    version: the one to serve, by default the newest. conversion: who converts; all
-    versions are served then. rules: whether the API server runs CEL.
+    version: the version to serve, by default the newest.
+    conversion: the conversion webhook; all versions are served then.
+    rules: whether the API server supports CEL.
     """
     versions = (version,) if version and conversion is None else ()
     return DesiredCrds(BUILD, conversion, rules=rules).manifest(kind, versions)
 
 
 class CrdInstaller:
-    """Installs CRDs, and brings those that are there up to date. For one thread."""
+    """Installs and updates CRDs. For one thread."""
 
     def __init__(
         self,
@@ -88,8 +91,9 @@ class CrdInstaller:
         crd_labels: Mapping[str, str] | None = None,
         is_stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        """conversion: who converts; None installs one version of each kind.
-        crd_labels: the user's. is_stopping: asked before each CRD.
+        """conversion: the conversion webhook; None installs one version of each kind.
+        crd_labels: the user's labels.
+        is_stopping: called before each CRD; if it returns true, the installation ends.
         """
         self._client = client
         self._wanted = DesiredCrds(BUILD, conversion, crd_labels or {})
@@ -99,13 +103,14 @@ class CrdInstaller:
     def install(
         self, kinds: Iterable[Kind], *, others: Iterable[Kind] = ()
     ) -> Installed:
-        """Install the CRDs of kinds that are missing; bring those there up to date.
+        """Install the missing CRDs of kinds, and update existing ones.
 
         others: kinds whose CRDs are only updated, and only if they exist, are Azure
-        Service Operator's or ours, and use our conversion. A CRD that serves a single
-        version, or that another operator converts, is not changed. An existing CRD that
-        ours cannot replace, or that may not be written, is left as it is. Ends early
-        for a stop. Blocking. Raises ApiError, TransportError.
+        Service Operator's or ours, and use our conversion webhook. A CRD with a single
+        version, or with another webhook, is not changed.
+
+        An existing CRD that ours cannot replace, or that may not be written, is left
+        unchanged. Ends early for a stop. Blocking. Raises ApiError, TransportError.
         """
         # Metadata alone: whole, those of Azure Service Operator are 50 MB.
         present = {
@@ -143,9 +148,11 @@ class CrdInstaller:
         return Installed(applied, kept)
 
     def _adopt_authority(self, present: Iterable[JsonObject]) -> None:
-        """Have cert-manager see to the caBundle of all where it sees to that of some.
+        """Let cert-manager set the caBundle of all CRDs if it already sets that of
+        some.
 
-        Only where it is our own Service's: the certificate is in its namespace.
+        Only if the certificate is that of our own Service: it is in the Service's
+        namespace.
         """
         conversion = self._wanted.conversion
         if conversion is None or not conversion.ca_bundle or not conversion.namespace:
@@ -158,7 +165,7 @@ class CrdInstaller:
             self._wanted = attrs.evolve(self._wanted, authority=ours[0])
 
     def _bring(self, name: str, kind: Kind, *, asked: bool) -> tuple[bool, str]:
-        """Whether a CRD was written; and what keeps it as it is."""
+        """Return whether a CRD was written, and the reason if it was left unchanged."""
         key = ObjectKey("", name)
         for _ in range(_TRIES):
             try:
@@ -184,7 +191,7 @@ class CrdInstaller:
         return False, "it is written by somebody else all the time"
 
     def _create(self, document: JsonObject) -> bool:
-        """False: somebody else created it first."""
+        """Create a CRD; return false if another process created it first."""
         _log.info("Installing CRD", crd=key_of(document).name)
         try:
             self._client.create(
@@ -195,7 +202,7 @@ class CrdInstaller:
         return True
 
     def _write(self, live: JsonObject, planned: CrdPlan) -> tuple[bool, str]:
-        """Raises ConflictError if it changed since it was read."""
+        """Update a CRD. Raises ConflictError if it changed since it was read."""
         change = merge_patch(live, planned.desired or live)
         if change is None:
             return False, ""

@@ -1,9 +1,9 @@
-"""Finds the credential of an object, and keeps a client for each credential.
+"""Find the credential of an object, and cache a client for each credential.
 
     annotation credential-from -> Secret aso-credential -> the operator's settings
 
-A client is kept for each Secret until the Secret's content changes. Only a hash of the
-content is kept; values stay in the client. Rules: R8.1-R8.6.
+A client is cached for each Secret until the Secret's content changes. Only a hash of
+the content is kept; values stay in the client. Rules: R8.1-R8.6.
 """
 
 import base64
@@ -52,7 +52,7 @@ _AZURE_GROUPS = ".azure.com"
 
 
 class Connect(Protocol):
-    """Makes clients of a credential (`controllers.arm_client_factory`)."""
+    """Creates the clients of a credential (`controllers.arm_client_factory`)."""
 
     def __call__(
         self, source: CredentialSource, name: str, *, entra_app_id: str = ""
@@ -73,12 +73,12 @@ class SecretHeaders(Protocol):
     """The Secrets in the cluster, without their data (`cache.informer.Informer`)."""
 
     def has_synced(self) -> bool:
-        """True once the cache holds the first list: only then does "absent" mean
-        absent.
+        """Return whether the cache holds the first list; before that, absence means
+        nothing.
         """
 
     def entry(self, key: ObjectKey) -> Entry | None:
-        """The Secret's metadata, or None if the cache has none."""
+        """Return the Secret's metadata, or None if the cache has no such Secret."""
 
 
 class GlobalConnection:
@@ -93,7 +93,7 @@ class GlobalConnection:
         tenant_id: str = "",
         graph: "Callable[[], GraphClient] | None" = None,
     ) -> None:
-        """client: None when the settings name no subscription."""
+        """client: None if the settings name no subscription."""
         from asoreconcile.azure.reconcile.scope.reconcile_scope import (
             Connection,
             no_graph,
@@ -112,9 +112,9 @@ class GlobalConnection:
         )
 
     def for_object(self, obj: JsonObject) -> "Connection":
-        """The only connection.
+        """Return the only connection.
 
-        Raises CredentialError, with the settings to add, without one.
+        Raises CredentialError, naming the settings to add, if there is none.
         """
         if self._connection is None:
             raise CredentialError(
@@ -137,7 +137,7 @@ class _Kept:
 
 
 class CredentialResolver:
-    """A `ConnectionResolver` over all scopes. Safe from any thread."""
+    """A `ConnectionResolver` for all scopes. Safe from any thread."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class CredentialResolver:
         seen: Callable[[GroupKind], str],
         clock: Clock,
     ) -> None:
-        """connect: makes the client of a Secret's credential; sends nothing.
+        """connect: creates the client of a Secret's credential; sends nothing.
         settings: the widest scope, for objects without a narrower one.
         seen: see `SharedReads`.
         """
@@ -166,12 +166,13 @@ class CredentialResolver:
         self._reads = SharedReads(self._read_now, seen=seen, clock=clock)
 
     def for_object(self, obj: JsonObject) -> "Connection":
-        """The connection for an object.
+        """Return the connection for an object.
 
         A Secret that one of our objects exports is not accepted: its author could
-        choose the identity of others. Raises CredentialError when the Secret that the
-        object names does not exist, or the one that applies is malformed. Blocks for
-        one read of the Secret when it changed or the object is new. Rules: R8.1 - R8.5.
+        choose the identity of others. Blocks for one read of the Secret if it changed
+        or the object is new.
+        Raises CredentialError if the Secret that the object names does not exist, or if
+        the Secret that applies is malformed. Rules: R8.1 - R8.5.
         """
         key, notes = credential_secret(obj), annotations(obj)
         named = CREDENTIAL_FROM in notes
@@ -196,7 +197,8 @@ class CredentialResolver:
             self._kept.pop(key, None)
 
     def digest(self, key: ObjectKey) -> str:
-        """A hash of a Secret's content now; "" when it does not exist. Blocking.
+        """Return a hash of a Secret's present content; "" if it does not exist.
+        Blocking.
 
         Later calls of `for_object` use this content, or a newer one.
         """
@@ -207,10 +209,11 @@ class CredentialResolver:
         return content_digest(secret.get("data") or {})
 
     def _known(self, key: ObjectKey, *, named: bool) -> "Connection | None":
-        """The cached Secret; None when it does not exist.
+        """Return the connection of the cached Secret; None if the Secret does not
+        exist.
 
         If the Secret must exist (named), or existed before, only the API server's
-        answer counts for that: the cache may be outdated.
+        response counts, because the cache may be outdated.
         """
         if self._headers.has_synced():
             header, kept = self._headers.entry(key), self._kept.get(key)
@@ -228,7 +231,9 @@ class CredentialResolver:
         return self._made(key, secret)
 
     def _made(self, key: ObjectKey, secret: JsonObject) -> "Connection":
-        """The connection for a Secret's content, made again only if that changed."""
+        """Return the connection for a Secret's content, created again only if that
+        changed.
+        """
         data = secret.get("data") or {}
         digest = content_digest(data)
         with self._lock:
@@ -275,9 +280,9 @@ class CredentialResolver:
 
 
 def credential_secret(obj: JsonObject) -> ObjectKey:
-    """The Secret that an object's annotation names, else its namespace's. Pure.
+    """Return the Secret that an object's annotation names, else its namespace's. Pure.
 
-    Raises CredentialError for an annotation that is no Secret's name. Rule: R8.2.
+    Raises CredentialError for an annotation that is not a Secret's name. Rule: R8.2.
     """
     namespace = key_of(obj).namespace
     name = annotations(obj).get(CREDENTIAL_FROM, NAMESPACE_SECRET)
@@ -290,7 +295,9 @@ def credential_secret(obj: JsonObject) -> ObjectKey:
 
 
 def is_export(secret: JsonObject) -> bool:
-    """Whether an object of an Azure kind owns a Secret, as it does all it exports."""
+    """Return whether an object of an Azure kind owns a Secret, as it owns all its
+    exports.
+    """
     groups = (
         str(reference.get("apiVersion") or "").rpartition("/")[0]
         for reference in owner_references(secret)
@@ -299,7 +306,7 @@ def is_export(secret: JsonObject) -> bool:
 
 
 def content_digest(data: Mapping[str, str]) -> str:
-    """A hash over keys and values, from which they cannot be recovered."""
+    """Return a hash of keys and values, from which they cannot be recovered."""
     content = repr(sorted(data.items())).encode()
     return hashlib.sha256(content).hexdigest()
 

@@ -1,15 +1,14 @@
-"""Which objects use a credential Secret; wakes them when its content changes.
+"""Find the objects that use a credential Secret, and wake them if its content changes.
 
 An object without a working credential continues once there is one. A Ready object shows
-at once if its new credential does not fit. The caches keep the index.
+at once if its new credential does not work. The caches keep the index.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET
-from asoreconcile.azure.controllers.kind_registry import RunningKind
-from asoreconcile.azure.controllers.rate_limiter import retries
+from asoreconcile.azure.controllers.kind_registry import RunningKind, failure_limiter
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
 from asoreconcile.azure.reconcile.model.conditions import is_ready
 from asoreconcile.base.log import Logger
@@ -32,21 +31,23 @@ class CredentialCache(Protocol):
     """The cache of Secrets' content (`credential_resolver.CredentialResolver`)."""
 
     def digest(self, key: ObjectKey) -> str:
-        """A hash of the Secret's content now; "" if there is none. Blocking."""
+        """Return a hash of the Secret's present content; "" if there is none.
+        Blocking.
+        """
 
     def forget(self, key: ObjectKey) -> None:
-        """Drop what was read of a Secret, so that the next use reads it again."""
+        """Drop the data of a Secret, so that the next use reads it again."""
 
 
 class KindsOfCredential(Protocol):
-    """The kinds that run now (`controllers.kind_registry.KindRegistry`)."""
+    """The running kinds (`controllers.kind_registry.KindRegistry`)."""
 
     def running(self) -> Mapping[GroupKind, RunningKind]:
-        """The running kinds by group and kind, as they are now."""
+        """Return the running kinds by group and kind."""
 
 
 class CredentialWatcher:
-    """`runtime.reconciler.Reconciler` over Secrets: one at a time."""
+    """`runtime.reconciler.Reconciler` for Secrets: one at a time."""
 
     def __init__(self, kept: CredentialCache, kinds: KindsOfCredential) -> None:
         self._kept = kept
@@ -60,15 +61,16 @@ class CredentialWatcher:
             self,
             name="credentials",
             when=is_change,
-            options=ControllerOptions(limiter=retries(app.clock)),
+            options=ControllerOptions(limiter=failure_limiter(app.clock)),
         )
 
     def reconcile(self, request: Request) -> Result:
-        """Wake the objects that use a Secret, unless they were woken for this content,
-        or use it already: a Secret is often applied together with them.
+        """Wake the objects that use a Secret.
 
-        Blocks for a read of the Secret if there is any user. Raises ApiError,
-        TransportError, CredentialError.
+        Objects that were woken for this content, or already use it, are left out: a
+        Secret is often applied together with them. Blocks for a read of the Secret if
+        there is any user.
+        Raises ApiError, TransportError, CredentialError.
         """
         users = list(self._users(request.key))
         if not users:
@@ -101,7 +103,7 @@ class CredentialWatcher:
 
 
 class NamedCredentials:
-    """Which Secrets objects name as their credential. Safe from any thread."""
+    """The Secrets that objects name as their credential. Safe from any thread."""
 
     def __init__(self, kinds: KindsOfCredential) -> None:
         self._kinds = kinds
@@ -118,7 +120,9 @@ def index_credentials(informer: Informer) -> None:
 
 
 def is_change(event: Event) -> bool:
-    """Whether a Secret may have changed: the start reconciles all objects anyway."""
+    """Return whether a Secret may have changed; the start reconciles all objects
+    anyway.
+    """
     match event:
         case Added(initial=initial):
             return not initial

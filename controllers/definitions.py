@@ -1,6 +1,6 @@
-"""The CRDs of our kinds that the cluster has, and their versions.
+"""The cluster's CRDs of our kinds, and their versions.
 
-Watched by metadata only: a CRD may have a megabyte.
+Only their metadata is watched: a CRD may have a megabyte.
 """
 
 from collections.abc import Collection
@@ -23,14 +23,14 @@ class Cached(Protocol):
     """Metadata of all CRDs (`cache.informer.Informer`)."""
 
     def has_synced(self) -> bool:
-        """True once the cache holds the first list."""
+        """Return whether the cache holds the first list."""
 
     def entry(self, key: ObjectKey) -> Entry | None:
-        """The CRD's metadata, or None if there is no such CRD."""
+        """Return the CRD's metadata, or None if there is no such CRD."""
 
 
 class Definitions:
-    """Safe from any thread; sends no request."""
+    """The cluster's CRDs of our kinds. Safe from any thread; sends no request."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Definitions:
         clock: Clock,
         degraded_after_seconds: float = DEGRADED_AFTER_SECONDS,
     ) -> None:
-        """installed: kinds whose CRDs this process, or the one that leads, installs."""
+        """installed: kinds whose CRDs this process, or the leader, installs."""
         self._cached = cached
         self._kinds = {_name(kind): kind for kind in catalogue.kinds()}
         self._installed = sorted(map(_name, installed))
@@ -49,7 +49,7 @@ class Definitions:
         self._degraded_at = clock.monotonic() + degraded_after_seconds
 
     def versions(self) -> dict[str, str]:
-        """The existing CRDs: name -> resource version."""
+        """Return the existing CRDs: name -> resource version."""
         found = {}
         for name in self._kinds:
             entry = self._cached.entry(ObjectKey("", name))
@@ -58,27 +58,28 @@ class Definitions:
         return found
 
     def targets(self) -> list[WebhookTarget]:
-        """The conversion webhooks of the existing CRDs."""
+        """Return the conversion webhooks of the existing CRDs."""
         return [
             WebhookTarget.crd(name, version=version)
             for name, version in self.versions().items()
         ]
 
     def is_ours(self, crd: Entry) -> bool:
-        """Whether it is one of our kinds', whoever installed it."""
+        """Return whether the CRD is of one of our kinds, whoever installed it."""
         return crd.key.name in self._kinds
 
     def is_of_operators(self, crd: Entry) -> bool:
-        """Whether it is one of our kinds', installed by this operator or by Azure
-        Service Operator.
+        """Return whether the CRD is of one of our kinds, and labelled as an operator's.
+
+        The operator is this one or Azure Service Operator.
         """
         ours = crd.labels.get(NAME_LABEL) == OPERATORS_NAME
         return ours and self.is_ours(crd)
 
     def ready(self) -> CheckResult:
-        """A readiness check: whether the CRDs to install exist.
+        """Check that the CRDs to install exist; a readiness check.
 
-        After a time missing ones are only reported, and no longer fail readiness.
+        After some time missing CRDs are only reported, and no longer fail readiness.
         """
         # One missing permission must not keep the webhooks of all other kinds down for
         # good.

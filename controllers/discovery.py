@@ -1,4 +1,4 @@
-"""Which of our kinds the cluster serves, and at which version, from its discovery.
+"""Find the served kinds of ours, and their versions, in the cluster's discovery.
 
 One request covers all kinds; the CRDs themselves, up to a megabyte each, are not read.
 """
@@ -22,10 +22,10 @@ DISCOVERY_ACCEPT = (
 
 
 class DiscoveryReader(Protocol):
-    """Reads a document that is no object (`kube.client.KubeClient`)."""
+    """Reads a document that is not an object (`kube.client.KubeClient`)."""
 
     def read(self, path: str, *, accept: str) -> JsonObject:
-        """A document of the server by its path.
+        """Return a document of the server by its path.
 
         Blocking; raises ApiError, TransportError.
         """
@@ -33,10 +33,10 @@ class DiscoveryReader(Protocol):
 
 @attrs.frozen
 class DiscoveredKinds:
-    """The kinds of ours that the cluster serves.
+    """Our kinds that the cluster serves.
 
-    versions: what to run, one version a kind. refused: kinds that are served in a way
-    this version cannot run, and why.
+    versions: one version to run for each kind.
+    refused: kinds that are served in a way that this version cannot run, and why.
     """
 
     versions: Mapping[GroupKind, KindVersion]
@@ -46,7 +46,9 @@ class DiscoveredKinds:
 def discover(
     client: DiscoveryReader, catalogue: Catalogue, *, converts: bool = False
 ) -> DiscoveredKinds:
-    """Ask the cluster. Blocking, one request. Raises ApiError, TransportError."""
+    """Read the cluster's discovery. Blocking, one request. Raises ApiError,
+    TransportError.
+    """
     document = client.read(DISCOVERY_PATH, accept=DISCOVERY_ACCEPT)
     return served_in(document, catalogue, converts=converts)
 
@@ -54,10 +56,10 @@ def discover(
 def served_in(
     document: JsonObject, catalogue: Catalogue, *, converts: bool = False
 ) -> DiscoveredKinds:
-    """Our kinds in an APIGroupDiscoveryList. Pure.
+    """Return our kinds in an APIGroupDiscoveryList. Pure.
 
-    converts: this process answers conversion reviews, so that kinds may be kept in a
-    stored form.
+    converts: if true, this process serves conversion reviews, so that kinds may be
+    stored in a stored form.
     """
     known = {kind.group_kind: kind for kind in catalogue.kinds()}
     versions: dict[GroupKind, KindVersion] = {}
@@ -90,7 +92,9 @@ def served_in(
 
 
 def _newest(stored: set[str]) -> str:
-    """Of stored forms that of the newest version; a release beats a later preview."""
+    """Return the stored form of the newest version; a release wins over a later
+    preview.
+    """
     return newest([n.removesuffix(STORED_SUFFIX) for n in stored]) + STORED_SUFFIX
 
 

@@ -23,10 +23,13 @@ _MAX_LENGTH = 250  # API servers cut a warning off at 256 bytes
 def dropped_fields(
     catalogue: Catalogue, obj: JsonObject, old: JsonObject | None
 ) -> tuple[str, ...]:
-    """A warning for each field that a write by kubectl lost, with what was meant.
+    """Return a warning for each field that a write by kubectl lost, with the intended
+    one.
 
-    old: the object before the write; fields that it had dropped already are not
-    reported again. Pure. Looks at the spec alone, in the version that was written.
+    old: the object before the write; fields that it had already lost are not reported
+    again.
+
+    Pure. Checks only the spec, in the version that was written.
     """
     noted = annotations(obj).get(LAST_APPLIED)
     if not noted or noted == annotations(old or {}).get(LAST_APPLIED):
@@ -45,7 +48,9 @@ def dropped_fields(
 
 
 def _manifest(text: str) -> JsonObject:
-    """{} for what is no JSON object: anybody may write the annotation."""
+    """Return {} if the text is not a JSON object: the annotation may contain
+    anything.
+    """
     try:
         found = jsontext.loads(text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Environment variables read with their types, every problem collected, none raised.
+"""Read environment variables with their types, and collect every problem.
 
-An empty value counts as unset. Misspelt names are found by their likeness to the
-settings that exist: a setting that silently does nothing is worse than a refusal.
+An empty value counts as unset. Misspelt names are found by their similarity to existing
+settings: a setting without effect is worse than a refusal.
 """
 
 import difflib
@@ -35,29 +35,36 @@ _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 class Environment:
-    """Reads values and gathers `problems`, one line each. Not for sharing."""
+    """Reads values and collects `problems`, one line each. Not thread-safe."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = values
         self.problems: list[str] = []
 
     def text(self, name: str) -> str:
-        """The value without surrounding spaces; "" if it is not set."""
+        """Return the value without surrounding spaces; "" if it is not set."""
         return self._values.get(name, "").strip()
 
     def raw(self, name: str) -> str:
-        """A value whose blanks count, as in passwords; without a line's end."""
+        """Return a value whose blanks count, such as a password, without a final line
+        break.
+        """
         return self._values.get(name, "").strip("\r\n")
 
     def required(self, name: str, what: str) -> str:
-        """The value, or "" with a problem noted: `what` says what it is for."""
+        """Return the value, or "" after recording a problem. what: the purpose of the
+        setting.
+        """
         value = self.text(name)
         if not value:
             self.problems.append(f"{name} is not set: {what}")
         return value
 
     def parsed(self, name: str, parse: Callable[[str], T], default: T) -> T:
-        """parse: raises ValueError, whose text says what is wrong."""
+        """Return the parsed value, or `default` if it is unset or wrong.
+
+        parse: raises ValueError, whose text says what is wrong.
+        """
         value = self.text(name)
         if not value:
             return default
@@ -68,12 +75,12 @@ class Environment:
             return default
 
     def refuse(self, name: str, why: str) -> None:
-        """Note a problem if a setting has a value at all."""
+        """Record a problem if a setting has any value."""
         if self.text(name):
             self.problems.append(f"{name} {why}")
 
     def check_names(self, known: Iterable[str]) -> None:
-        """Note each variable that looks like a misspelt setting."""
+        """Record each variable that looks like a misspelt setting."""
         names = sorted(known)
         for name in sorted(self._values):
             if name in names or name in _FOREIGN or not self.text(name):
@@ -84,7 +91,7 @@ class Environment:
 
 
 def flag(text: str) -> bool:
-    """A yes or no, as ASO reads them."""
+    """Parse a yes or no, as ASO does."""
     if text in _TRUE:
         return True
     if text in _FALSE:
@@ -93,7 +100,7 @@ def flag(text: str) -> bool:
 
 
 def whole(text: str) -> int:
-    """A whole number from 1."""
+    """Parse an integer from 1."""
     try:
         count = int(text)
     except ValueError:
@@ -104,28 +111,28 @@ def whole(text: str) -> int:
 
 
 def rate(text: str) -> float:
-    """A number above 0, such as a rate per second."""
+    """Parse a number above 0, such as a rate per second."""
     if not re.fullmatch(r"\d+(\.\d+)?|\.\d+", text) or float(text) <= 0:
         raise ValueError(f"{text!r} is no number above 0")
     return float(text)
 
 
 def https(text: str) -> str:
-    """An address that bearer tokens may be sent to."""
+    """Parse an address that bearer tokens may be sent to."""
     if problem := problem_of(text):
         raise ValueError(f"the address {problem}")
     return text
 
 
 def header_text(text: str) -> str:
-    """What may stand in an HTTP header."""
+    """Parse a text for an HTTP header."""
     if problem := problem_of_header(text):
         raise ValueError(f"the text {problem}")
     return text
 
 
 def identifier(text: str) -> str:
-    """A name such as a URI, on one line and without blanks."""
+    """Parse a name such as a URI, on one line and without blanks."""
     if problem := problem_of_name(text):
         raise ValueError(f"the name {problem}")
     return text

@@ -1,4 +1,4 @@
-"""Maps a change of one object to reconciles of the objects that depend on it (D13).
+"""Map a change of one object to reconciles of the objects that depend on it (D13).
 
 An object that waits for its owner, a reference, a Secret or a ConfigMap is queued as
 soon as that changes; its back-off is only a safety net. Runs on watch threads: short,
@@ -40,13 +40,13 @@ _NAMESPACE = GroupKind("", "Namespace")
 
 
 class RunningKinds(Protocol):
-    """The kinds that run now (`controllers.kind_registry.KindRegistry`)."""
+    """The running kinds (`controllers.kind_registry.KindRegistry`)."""
 
     def entry(self, node: ObjectReference) -> Entry | None:
-        """The cached object of a node; None if it or its kind does not exist."""
+        """Return the cached object of a node; None if it or its kind does not exist."""
 
     def entries_in(self, namespace: str) -> Mapping[ObjectReference, Entry]:
-        """All cached objects of all running kinds in a namespace."""
+        """Return all cached objects of all running kinds in a namespace."""
 
     def wake(
         self,
@@ -71,7 +71,7 @@ class EventMapping:
         dependents: DependencyIndex,
         waiting: Waiting | None = None,
     ) -> None:
-        """waiting: objects that wait for an older one of the same Azure id."""
+        """waiting: objects that wait for an older one with the same Azure id."""
         self._kinds = kinds
         self._dependents = dependents
         self._waiting = waiting or Waiting()
@@ -89,7 +89,9 @@ class EventMapping:
             app.informer(resource, metadata_only=True).add_handler(on_event)
 
     def on_azure_object(self, form: StorageCodec, event: Event) -> None:
-        """One of our kinds changed: index what it names, wake objects that name it."""
+        """Handle a change of one of our objects: index its references, wake its
+        dependents.
+        """
         node = ObjectReference(form.group_kind, event.key)
         if _may_let_go(event):
             self._wake_younger(node, _version_now(event))
@@ -111,7 +113,7 @@ class EventMapping:
                 self._wake_unready(node)
 
     def forget(self, group_kind: GroupKind) -> None:
-        """A kind was stopped: drop its objects' dependencies, so that none is woken."""
+        """Drop the dependencies of a stopped kind's objects, so that none is woken."""
         self._dependents.forget_kind(group_kind)
         self._waiting.forget_kind(group_kind)
 
@@ -171,8 +173,10 @@ class EventMapping:
     def _wake_waiting(
         self, target: ObjectReference, now: Entry, news: "_News" = "whole"
     ) -> None:
-        """now: the target's present state. news: what its change means to its
-        dependents.
+        """Wake the dependents of a target.
+
+        now: the target's present state.
+        news: the meaning of its change for dependents.
         """
         for node, relation in self._dependents.of(target):
             waits = partial(self._waits, node, relation, news)
@@ -230,7 +234,9 @@ _News = Literal["whole", "id"]
 
 
 def _news_of(old: Entry, new: Entry) -> _News | None:
-    """None: the change helps no dependent; neither does the loss of Ready."""
+    """Return the meaning of a change; None if it helps no dependent, as the loss of
+    Ready.
+    """
     if old.uid != new.uid:
         return "whole"
     has_id = not new.has_annotations_of(old) and (
@@ -243,10 +249,10 @@ def _news_of(old: Entry, new: Entry) -> _News | None:
 
 
 def _waits(entry: Entry, relation: Relation, news: _News) -> bool:
-    """Whether a change of an object's target can let the object progress.
+    """Return whether a change of an object's target can let the object progress.
 
     Not while an operation runs: Azure says when to poll it. An object with
-    WaitingForOwner progresses only when its owner becomes Ready.
+    WaitingForOwner progresses only if its owner becomes Ready.
     """
     if POLLER_TOKEN in entry.annotations:
         return False
@@ -263,7 +269,7 @@ def _waits(entry: Entry, relation: Relation, news: _News) -> bool:
 
 
 def _may_let_go(event: Event) -> bool:
-    """Whether an object may have stopped managing its Azure id."""
+    """Return whether an object may have stopped managing its Azure id."""
     match event:
         case Added():
             return False
@@ -282,7 +288,7 @@ def _may_let_go(event: Event) -> bool:
 
 
 def _version_now(event: Event) -> str:
-    """The object's present resource version, or "" if it is gone."""
+    """Return the object's present resource version, or "" if it is gone."""
     match event:
         case Added(entry=entry) | Updated(new=entry):
             return entry.resource_version

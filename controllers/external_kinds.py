@@ -1,6 +1,6 @@
-"""The kinds that stand for no ARM resource, and what each of them needs.
+"""The kinds without ARM, and the dependencies of each.
 
-A row a kind. What a row makes imports its drivers when the first object of its kind is
+One row per kind. The drivers are imported when the first object of the kind is
 reconciled: most installations have none.
 """
 
@@ -23,9 +23,9 @@ from asoreconcile.runtime.application import Application
 
 @attrs.frozen
 class ExternalDependencies:
-    """What kinds without ARM share.
+    """The dependencies that kinds without ARM share.
 
-    fence: asked before each write outside: raises once another process may lead.
+    fence: called before each write to the outside; raises if another process may lead.
     """
 
     clock: Clock
@@ -50,7 +50,7 @@ EXTERNAL: Mapping[GroupKind, Factory] = {
 
 
 def external_resources(app: Application) -> Mapping[GroupKind, ExternalResource]:
-    """One for each kind, closed with the application. Sends nothing."""
+    """Return a resource for each kind, closed with the application. Sends nothing."""
     shared = ExternalDependencies(app.clock, app.fence)
     made = {group_kind: make(shared) for group_kind, make in EXTERNAL.items()}
     for resource in made.values():

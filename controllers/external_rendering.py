@@ -1,5 +1,6 @@
-"""What manifests of kinds without ARM mean, for `asoctl render` and `plan`. A row a
-kind.
+"""Functions for manifests of kinds without ARM, for `asoctl render` and `plan`.
+
+One row per kind.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,8 +28,11 @@ DESCRIBED: Mapping[GroupKind, DescribeOutside] = {
 def outside_plans(
     graph: Callable[[], GraphClient], users: PlanSources, clock: Clock
 ) -> Iterator[Mapping[GroupKind, OutsidePlan]]:
-    """Who plans for kinds without ARM. graph: reads Entra. users: finds what users of
-    databases name. What they have opened is closed at the end.
+    """Return the planners of kinds without ARM; their connections are closed at the
+    end.
+
+    graph: returns a client that reads Entra.
+    users: looks up the objects that database users name.
     """
     groups = GroupPlanner(graph, clock)
     with user_planners(users, clock) as planners:

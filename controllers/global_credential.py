@@ -1,8 +1,8 @@
-"""The credential of the operator's settings, for objects without a narrower one.
+"""The credential in the operator's settings, for objects without a narrower one.
 
-Workload identity, then a certificate, then the file of a user-assigned identity, then a
-client secret, then the machine's managed identity: the first that the settings ask for
-(operations section 1).
+The first of these that the settings have: workload identity, a certificate, the file of
+a user-assigned identity, a client secret, the machine's managed identity (operations
+section 1).
 """
 
 from asoreconcile.azure.arm.ca_bundle import CertificateBundleError, ca_bundle
@@ -41,9 +41,10 @@ _UNREAD = {
 def global_credential(
     reader: Environment, cloud: CloudConfig, token_file: str, notices: list[str]
 ) -> CredentialSource | None:
-    """The global credential; None without AZURE_SUBSCRIPTION_ID, which is allowed.
+    """Return the global credential; None without AZURE_SUBSCRIPTION_ID, which is
+    allowed.
 
-    Problems go to the reader, what is only worth knowing to `notices`.
+    Problems are added to the reader, remarks to `notices`.
     """
     by_workload = reader.parsed("USE_WORKLOAD_IDENTITY_AUTH", flag, False)
     if reader.text("AUTH_MODE"):
@@ -122,7 +123,7 @@ def _source(
 
 
 def _choice(**given: bool) -> tuple[str, list[str]]:
-    """The first setting that is given, and those that it hides."""
+    """Return the first setting that is given, and those that it hides."""
     names = [name for name, is_given in given.items() if is_given]
     return (names[0], names[1:]) if names else ("", [])
 

@@ -1,4 +1,4 @@
-"""Builds one kind: cache, reconciler, queue, and the handlers of its watch events."""
+"""Build one kind: cache, reconciler, queue, and the handlers of its watch events."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -8,16 +8,17 @@ import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec, codec_of
-from asoreconcile.azure.controllers.azure_ids import index_azure_ids
 from asoreconcile.azure.controllers.credential_watcher import index_credentials
 from asoreconcile.azure.controllers.event_mapping import EventMapping
 from asoreconcile.azure.controllers.kind_registry import (
     RunningKind,
     controller_name,
+    failure_limiter,
+    index_azure_ids,
     needs_reconcile,
     resource_of,
+    throttle_for,
 )
-from asoreconcile.azure.controllers.rate_limiter import retries, throttle_for
 from asoreconcile.azure.controllers.ready_metrics import index_not_ready
 from asoreconcile.azure.controllers.settings import Settings
 from asoreconcile.azure.controllers.webhooks import Webhooks
@@ -46,10 +47,10 @@ _RECONCILE_SECONDS = 300.0
 class KindBuilder:
     """Builds kinds from shared parts (`lifecycle.Lifecycle` runs them).
 
-    options: of each kind's controller, except the rate limiter, which each kind has of
-    its own (`controller_options`).
+    options: of each kind's controller, except the rate limiter, which is created for
+    each kind (`controller_options`).
     operator: called with the first object of any kind.
-    external: for the kinds without ARM.
+    external: returns the resources of the kinds without ARM.
     """
 
     app: Application
@@ -62,7 +63,7 @@ class KindBuilder:
     external: "Callable[[], Mapping[GroupKind, ExternalResource]]" = dict
 
     def build(self, version: KindVersion) -> RunningKind:
-        """A kind's informer and controller, neither started."""
+        """Return a kind's informer and controller, neither started."""
         if self.webhooks is not None:
             self.webhooks.admit(version.group_kind)
         informer = self.app.informer(resource_of(version))
@@ -97,7 +98,7 @@ class KindBuilder:
             reconcile,
             # A limiter counts failures by key, and objects of two kinds may have the
             # same key.
-            attrs.evolve(self.options, limiter=retries(self.app.clock)),
+            attrs.evolve(self.options, limiter=failure_limiter(self.app.clock)),
             kind=str(version.group_kind),
         )
         # The dependency index first, then the queue: when a worker finds an owner
@@ -116,8 +117,9 @@ class KindBuilder:
         in_flight_reads: InFlightReads,
         memories: ObjectMemories,
     ) -> Reconciler:
-        """Loads the modules that talk to Azure; a kind without objects does not need
-        them.
+        """Return a kind's reconciler, loading the modules that call Azure.
+
+        A kind without objects does not need them.
         """
         from asoreconcile.azure.reconcile.engine.reconciler import ArmReconciler
         from asoreconcile.azure.reconcile.scope.reconcile_scope import KindRuntime
@@ -154,7 +156,9 @@ class KindBuilder:
 
 
 def controller_options(settings: Settings, clock: Clock) -> ControllerOptions:
-    """The options that the controllers of all kinds share, such as the rate limit."""
+    """Return the options that the controllers of all kinds share, such as the rate
+    limit.
+    """
     return ControllerOptions(
         max_concurrent_reconciles=settings.max_concurrent_reconciles,
         deadline_seconds=_RECONCILE_SECONDS,

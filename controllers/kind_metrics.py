@@ -1,58 +1,29 @@
-"""Metrics of kinds that do not run as they should, computed when scraped."""
+"""A gauge with a value for each of some kinds, computed when scraped."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from asoreconcile.azure.controllers.handover import HandOver
 from asoreconcile.base.objects import GroupKind
 
 
 @attrs.frozen
-class FailedKindMetrics(Collector):
-    """failed: kinds that could not be started (`CrdWatcher.failed`)."""
+class KindGauge(Collector):
+    """A gauge. values: returns the present value of each kind that has one."""
 
-    failed: Callable[[], Mapping[GroupKind, str]]
+    name: str
+    text: str
+    values: Callable[[], Mapping[GroupKind, float]]
 
     def collect(self) -> Iterator[Metric]:
-        """The family as it is now; the registry calls it at each scrape."""
-        family = GaugeMetricFamily(
-            "asoreconcile_kind_failed",
-            "1 for a kind that is served and could not be started",
-            labels=("kind",),
-        )
-        for group_kind in self.failed():
-            family.add_metric((str(group_kind),), 1)
+        """Return the family as it is now; called at each scrape."""
+        family = GaugeMetricFamily(self.name, self.text, labels=("kind",))
+        for group_kind, value in self.values().items():
+            family.add_metric((str(group_kind),), value)
         yield family
 
     def describe(self) -> list[Metric]:
-        """Nothing to compare: without this, registering would scrape."""
-        return []
-
-
-@attrs.frozen
-class HandOverMetrics(Collector):
-    """handovers: kinds that wait for a last reconcile (`Lifecycle.handovers`)."""
-
-    handovers: Callable[[], Sequence[HandOver]]
-
-    def collect(self) -> Iterator[Metric]:
-        """The family as it is now; the registry calls it at each scrape."""
-        family = GaugeMetricFamily(
-            "asoreconcile_kind_handover_seconds",
-            "How long a kind waits for the last reconcile of its former version",
-            labels=("kind",),
-        )
-        seconds: dict[str, float] = {}
-        for one in self.handovers():
-            kind = str(one.group_kind)
-            seconds[kind] = max(one.seconds, seconds.get(kind, 0.0))
-        for kind, longest in seconds.items():
-            family.add_metric((kind,), longest)
-        yield family
-
-    def describe(self) -> list[Metric]:
-        """Nothing to compare: without this, registering would scrape."""
+        """Return nothing: without this, registering would scrape."""
         return []

@@ -1,4 +1,4 @@
-"""The Azure kinds that run: for each an informer, a controller and a reconciler.
+"""The running Azure kinds, each with an informer, a controller and a reconciler.
 
 Kinds come and go with their CRDs while the process runs; a failure of one does not
 affect the others. The registry is also the reconcilers' view of all Azure objects, for
@@ -14,8 +14,9 @@ import attrs
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec
-from asoreconcile.azure.controllers.azure_ids import with_id
+from asoreconcile.azure.controllers.settings import RateLimit
 from asoreconcile.azure.reconcile.model import policy
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
@@ -28,6 +29,8 @@ from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.state.export_cache import ROTATE
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.azure.reconcile.state.read_set import InFlightReads, Waits, always
+from asoreconcile.base.backoff import ItemExponential, RateLimiter
+from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey
 from asoreconcile.cache.entry import Entry
@@ -36,14 +39,67 @@ from asoreconcile.cache.informer import Informer
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.predicates import generation_changed
+from asoreconcile.runtime.worker import Throttle
+
+_INDEX = "azure-id"
+
+
+def index_azure_ids(informer: Informer, form: StorageCodec) -> None:
+    """Add an index by Azure id to a kind's cache."""
+
+    def values(entry: Entry) -> Iterable[str]:
+        claimed = entry.annotations.get(RESOURCE_ID)
+        if claimed:
+            return (ids.key(claimed),)
+        try:
+            obj = form.read(entry.shared_view())
+        except KindConversionError:
+            return ()  # its own reconcile reports the error
+        version = form.version(obj)
+        name = azure_name(version, obj) if version.is_arm else ""
+        return (_unclaimed(name),) if name else ()
+
+    informer.add_index(_INDEX, values)
+
+
+def with_id(informer: Informer, arm_id: str) -> set[ObjectKey]:
+    """Return the objects claimed for an id, and unclaimed ones with its name."""
+    name = arm_id.rpartition("/")[2]
+    found = informer.by_index(_INDEX, ids.key(arm_id))
+    return {*found, *informer.by_index(_INDEX, _unclaimed(name))}
+
+
+def _unclaimed(name: str) -> str:
+    return f"unclaimed {name.lower()}"
+
+
+# ASO's limiter.
+_BASE_SECONDS, _MAX_SECONDS = 1.0, 60.0
+
+
+def failure_limiter(clock: Clock) -> RateLimiter:
+    """Return the limiter of one controller, for reconciles that failed before they
+    could write a condition (R4.1).
+    """
+    return ItemExponential(_BASE_SECONDS, _MAX_SECONDS, clock=clock)
+
+
+def throttle_for(limit: RateLimit | None, clock: Clock) -> Throttle | None:
+    """Return the throttle of all reconciles of the process; None does not limit. Rule:
+    D8.
+    """
+    if limit is None:
+        return None
+    return Throttle(limit.qps, limit.bucket_size, clock=clock)
+
 
 _NOT_SYNCED_SECONDS = 0.1
 
 
 @attrs.frozen
 class RunningKind:
-    """One kind that runs: its version, informer, controller and what its reconciles
-    share.
+    """One running kind: its version, informer, controller and the state of its
+    reconciles.
     """
 
     version: KindVersion
@@ -67,7 +123,7 @@ class KindRegistry:
             self._running = {**self._running, kind.version.group_kind: kind}
 
     def remove(self, group_kind: GroupKind) -> RunningKind | None:
-        """Remove a kind; returns it, or None if it did not run."""
+        """Remove a kind; return it, or None if it did not run."""
         with self._lock:
             remaining = dict(self._running)
             removed = remaining.pop(group_kind, None)
@@ -75,11 +131,11 @@ class KindRegistry:
         return removed
 
     def running(self) -> Mapping[GroupKind, RunningKind]:
-        """The kinds as of now; the mapping does not change under the caller."""
+        """Return the running kinds; the mapping does not change later."""
         return self._running
 
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
-        """An object of a running kind, as a private copy.
+        """Return an object of a running kind, as a private copy.
 
         Raises RetryError while the kind's cache is filling: an object that is not
         listed yet must not count as absent.
@@ -95,16 +151,16 @@ class KindRegistry:
         return None if obj is None else kind.form.read(obj)
 
     def is_installed(self, group_kind: GroupKind) -> bool:
-        """Whether the kind runs here."""
+        """Return whether the kind runs here."""
         return group_kind in self._running
 
     def served(self, group_kind: GroupKind) -> KindVersion | None:
-        """The version that the kind is run at; None if it does not run."""
+        """Return the version at which the kind runs; None if it does not run."""
         kind = self._running.get(group_kind)
         return None if kind is None else kind.version
 
     def seen(self, group_kind: GroupKind) -> str:
-        """The resource version that the cache of a kind has reached, or ""."""
+        """Return the resource version that the cache of a kind has reached, or ""."""
         kind = self._running.get(group_kind)
         return "" if kind is None else kind.informer.synced_version
 
@@ -131,12 +187,14 @@ class KindRegistry:
                         yield kind.form.version(obj), obj
 
     def entry(self, node: ObjectReference) -> Entry | None:
-        """The cached entry of an object."""
+        """Return the cached entry of an object."""
         kind = self._running.get(node.group_kind)
         return None if kind is None else kind.informer.entry(node.key)
 
     def entries_in(self, namespace: str) -> Mapping[ObjectReference, Entry]:
-        """All cached objects of all running kinds in a namespace. Takes no lock."""
+        """Return all cached objects of all running kinds in a namespace. Takes
+        no lock.
+        """
         found: dict[ObjectReference, Entry] = {}
         for group_kind, kind in self._running.items():
             for key in kind.informer.keys(namespace):
@@ -169,7 +227,7 @@ def _not_listed(group_kind: GroupKind) -> RetryError:
 
 
 def resource_of(version: KindVersion) -> ApiResource:
-    """The API resource of a kind's stored objects."""
+    """Return the API resource of a kind's stored objects."""
     return ApiResource(
         group=version.gvk.group,
         version=version.kept_as or version.gvk.version,
@@ -179,7 +237,9 @@ def resource_of(version: KindVersion) -> ApiResource:
 
 
 def controller_name(version: KindVersion) -> str:
-    """ASO's registered name, the label on its metrics: `resources_resourcegroup`."""
+    """Return ASO's registered name, the label in its metrics:
+    `resources_resourcegroup`.
+    """
     group = version.gvk.group.removesuffix(".azure.com").replace(".", "")
     return f"{group}_{version.gvk.kind.lower()}"
 
@@ -189,12 +249,14 @@ _INSTRUCTIONS = (CREDENTIAL_FROM, ROTATE, SYNC_MODE)
 
 
 def needs_reconcile(event: Event) -> bool:
-    """Whether a change of an object is a reason to reconcile it. Pure; reads headers.
+    """Return whether a change of an object is a reason to reconcile it. Pure; reads
+    headers.
 
-    Creation and deletion are; an update is one if the spec changed, the policy changed
-    with an effect, another annotation of the user changed (credential, sync mode,
-    rotation of exported keys), or somebody removed our claim or assigned the object to
-    another operator. Rule: R6.1.
+    Creations and deletions are; an update is one if the spec changed, the policy
+    changed with an effect, another annotation of the user changed (credential, sync
+    mode, rotation of exported keys), or our claim was removed or the object was
+    assigned to another operator.
+    Rule: R6.1.
     """
     if not isinstance(event, Updated):
         return True
@@ -213,8 +275,10 @@ def needs_reconcile(event: Event) -> bool:
 
 
 def _is_stripped(old: Entry, new: Entry) -> bool:
-    """Whether a replace or a careless pruner removed our finalizer or annotations:
-    until they are restored, a deletion would leave the resource behind.
+    """Return whether a replace or a careless pruner removed our finalizer or
+    annotations.
+
+    Until they are restored, a deletion would leave the resource behind.
     """
     if FINALIZER in old.finalizers and FINALIZER not in new.finalizers:
         return not new.deleting
@@ -228,8 +292,9 @@ def _is_stripped(old: Entry, new: Entry) -> bool:
 
 
 def _changed_hands(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
-    """Whether somebody assigned it to another operator: no other change would make that
-    one reconcile it.
+    """Return whether the object was assigned to another operator.
+
+    No other change would make that operator reconcile it.
     """
     before, after = old.get(OPERATOR_NAMESPACE), new.get(OPERATOR_NAMESPACE)
     return bool(before) and bool(after) and before != after

@@ -1,12 +1,12 @@
-"""Starts and stops kinds, one by one and all together.
+"""Start and stop kinds, one by one and all together.
 
 A runnable of the manager: before it starts, added kinds wait; after that, a kind runs
-as soon as it is added. Informers start before controllers, for all kinds of a batch: a
-child must find its parent's kind.
+as soon as it is added. Informers start before controllers, for all kinds of a batch,
+because a child must find its parent's kind.
 
-A kind that cannot be started is left out, and the others of its batch run. A kind that
-is restarted, such as when its CRD serves another version, gets its cache at once and
-its controller when the former one's last reconcile has ended (`handover`).
+A kind that cannot be started is left out, and the others of its batch run. If a kind is
+restarted, such as when its CRD serves another version, its cache starts at once and its
+controller after the former one's last reconcile has ended.
 """
 
 import threading
@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from asoreconcile.azure.catalogue.kinds import KindVersion
-from asoreconcile.azure.controllers.handover import HandOver
-from asoreconcile.azure.controllers.kind_metrics import HandOverMetrics
+from asoreconcile.azure.controllers.kind_metrics import KindGauge
 from asoreconcile.azure.controllers.kind_registry import KindRegistry, RunningKind
 from asoreconcile.azure.controllers.ready_metrics import ReadyMetrics
 from asoreconcile.base.clock import Clock
@@ -23,10 +22,58 @@ from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import GroupKind
 from asoreconcile.base.threads import Threads
 from asoreconcile.runtime.application import Application
+from asoreconcile.runtime.controller import Controller
 from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.runnable import RunnableGroup
 
 _log = Logger(__name__)
+_REPORT_SECONDS = 30.0
+
+
+class HandOver:
+    """A former controller of a kind, and the start of the wait.
+
+    Safe from any thread.
+    """
+
+    def __init__(
+        self, group_kind: GroupKind, controller: Controller, *, clock: Clock
+    ) -> None:
+        """controller: retired already."""
+        self.group_kind = group_kind
+        self.controller = controller
+        self._clock = clock
+        self._since = clock.monotonic()
+        self.watched = False
+        """Whether somebody waits for it."""
+
+    @property
+    def seconds(self) -> float:
+        """The seconds that it has taken so far."""
+        return self._clock.monotonic() - self._since
+
+    def running(self) -> list[str]:
+        """The running reconciles, as `controller namespace/name (12.3 s)`; does not
+        block.
+        """
+        return self.controller.wait_until_ended(0)
+
+    def wait(self) -> None:
+        """Block until all its reconciles have ended; logs twice a minute."""
+        while running := self.controller.wait_until_ended(_REPORT_SECONDS):
+            _log.warning(
+                "A kind waits for its last reconcile",
+                kind=str(self.group_kind),
+                running=running,
+                seconds=round(self.seconds, 1),
+            )
+        _log.info(
+            "The last reconcile has ended",
+            kind=str(self.group_kind),
+            seconds=round(self.seconds, 1),
+        )
+
+
 # Idle workers need a moment to leave; more would hold up other kinds.
 _LEAVE_SECONDS = 0.2
 
@@ -45,7 +92,7 @@ class Lifecycle:
         clock: Clock,
         threads: Threads,
     ) -> None:
-        """build: makes a kind's informer and controller, neither started.
+        """build: creates a kind's informer and controller, neither started.
         forget: drops the remaining state of a kind that has stopped.
         """
         self._kinds = kinds
@@ -62,21 +109,29 @@ class Lifecycle:
         self._leaving: tuple[HandOver, ...] = ()
 
     def setup_with(self, app: Application) -> None:
-        """Have an application start the controllers once it leads, and stop all."""
+        """Register to start the controllers once the application leads, and to stop
+        all.
+        """
         app.manager.add(self, group=RunnableGroup.LEADER, after_caches=False)
         app.healthz.add("controllers", self.liveness)
         app.readyz.add("handovers", self.readiness)
-        app.registry.register(HandOverMetrics(self.handovers))
+        app.registry.register(
+            KindGauge(
+                "asoreconcile_kind_handover_seconds",
+                "How long a kind waits for the last reconcile of its former version",
+                self.handover_seconds,
+            )
+        )
         app.registry.register(ReadyMetrics(self._kinds.running, self._clock))
 
     def versions(self) -> Mapping[GroupKind, KindVersion]:
-        """The version that each kind is run at."""
+        """Return the version at which each kind runs."""
         return {gk: kind.version for gk, kind in self._kinds.running().items()}
 
     def begin(self, versions: Iterable[KindVersion]) -> Mapping[GroupKind, str]:
         """Run these kinds: caches at once, controllers once this process may write.
 
-        Returns the kinds that could not be started, with the exceptions' types: nothing
+        Returns the kinds that could not be started, with the exceptions' types; no part
         of them runs.
         """
         failed: dict[GroupKind, str] = {}
@@ -134,13 +189,15 @@ class Lifecycle:
             self.on_failure()
 
     def liveness(self) -> CheckResult:
-        """A liveness check over all controllers."""
+        """Check the liveness of all controllers."""
         results = [k.controller.liveness() for k in self._kinds.running().values()]
         details = tuple(line for result in results for line in result.details)
         return CheckResult(all(result.ok for result in results), details)
 
     def readiness(self) -> CheckResult:
-        """A readiness check that reports and never fails: which objects wait."""
+        """Report the objects that a restarted kind waits for; this readiness check
+        never fails.
+        """
         details = [
             f"{one.group_kind}: waits for its last reconcile: {running}"
             for one in self._leaving
@@ -148,12 +205,18 @@ class Lifecycle:
         ]
         return CheckResult(ok=True, details=tuple(details))
 
-    def handovers(self) -> list[HandOver]:
-        """Kinds whose former controller has reconciles that have not ended."""
-        return list(self._leaving)
+    def handover_seconds(self) -> Mapping[GroupKind, float]:
+        """Return how long each kind has waited for its former controller's end."""
+        seconds: dict[GroupKind, float] = {}
+        for one in self._leaving:
+            waited = seconds.get(one.group_kind, 0.0)
+            seconds[one.group_kind] = max(one.seconds, waited)
+        return seconds
 
     def stop(self, timeout_seconds: float) -> list[str]:
-        """Stop all controllers at once; names what is still running afterwards."""
+        """Stop all controllers at once; return the names of those that still run
+        afterwards.
+        """
         with self._lock:
             # No kind may begin any more: a hand-over may be about to have one do so.
             self._stopped = True
@@ -173,7 +236,7 @@ class Lifecycle:
         return left
 
     def _try(self, step: Callable[[RunningKind], None], kind: RunningKind) -> str:
-        """Why a kind could not be started, or "". Caller holds the lock."""
+        """Return why a kind could not be started, or "". Caller holds the lock."""
         try:
             step(kind)
         except Exception as error:  # noqa: BLE001 - one kind's failure stays its own
@@ -187,8 +250,8 @@ class Lifecycle:
         kind.informer.start()
 
     def _start_controller(self, kind: RunningKind) -> None:
-        """Start it, or, if it must wait, let it collect events. Caller holds the
-        lock.
+        """Start the controller, or let it collect events if it must wait. Caller holds
+        the lock.
         """
         group_kind = kind.version.group_kind
         if self._leading and not self._is_leaving(group_kind):
@@ -200,8 +263,8 @@ class Lifecycle:
         return any(leaving.group_kind == group_kind for leaving in self._leaving)
 
     def _watch_leaving(self) -> None:
-        """Start a thread that waits for each former controller. Caller holds the
-        lock.
+        """Start a thread that waits for each former controller. Caller holds
+        the lock.
         """
         for leaving in self._leaving:
             if leaving.watched:
@@ -216,7 +279,7 @@ class Lifecycle:
                 leaving.watched = True
 
     def _hand_over(self, leaving: HandOver) -> None:
-        """Wait for a controller's last reconcile, then start what comes after it."""
+        """Wait for a controller's last reconcile, then start its replacement."""
         leaving.wait()
         with self._lock:
             self._leaving = tuple(one for one in self._leaving if one is not leaving)
@@ -230,6 +293,6 @@ class Lifecycle:
 
 
 def _log_failure(version: KindVersion, error: Exception) -> str:
-    """Log what kept a kind from starting. Called while it is being handled."""
+    """Log the exception that is being handled, which kept a kind from starting."""
     _log.exception("Kind failed to start", kind=str(version.gvk))
     return type(error).__name__

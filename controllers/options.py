@@ -18,14 +18,17 @@ class MetricsCertificateError(AsoreconcileError):
 
 @attrs.frozen
 class Options:
-    """Addresses: `:8080`, `127.0.0.1:0`; "0" is nowhere.
+    """The options. Addresses are like `:8080`, `127.0.0.1:0`; "0" does not listen.
 
-    secure_metrics: over HTTPS, to users whose roles allow it; metrics_certificates: the
-    folder of tls.crt and tls.key for it, "" for a pair of its own making.
-    leader_election: None works at once. all_versions: install CRDs that serve every
-    version; webhooks must be on. crd_labels: on those that are installed. manages_crds:
-    whether those that are there are brought up to date. grace_seconds: for a stop, all
-    in all.
+    crd_labels: labels for installed CRDs.
+    manages_crds: whether existing CRDs are updated.
+    secure_metrics: if true, metrics are served over HTTPS, to users whose roles allow
+    it.
+    metrics_certificates: the folder of tls.crt and tls.key for that, "" for a generated
+    pair.
+    leader_election: None works without election.
+    all_versions: install CRDs that serve every version; requires webhooks.
+    grace_seconds: for the whole stop.
     """
 
     crd_pattern: str = ""
@@ -44,15 +47,19 @@ class Options:
 
     @property
     def sees_to_crds(self) -> bool:
-        """Whether CRDs that operators have installed are ours to end moves of, also
-        where others reconcile the objects: who moved the storage version has the
-        rights.
+        """Whether this process finishes moves of the storage version of operators'
+        CRDs.
+
+        This also applies if other processes reconcile the objects: the process that
+        moved the storage version has the rights.
         """
         return self.manages_crds and bool(self.crd_pattern or self.webhooks.on)
 
     def scrape_certificates(self, clock: Clock | None) -> FileCertificates | None:
-        """What the metrics are served with; None has the application make a pair, that
-        nobody can verify, as ASO does. Raises MetricsCertificateError.
+        """Return the certificate of the metrics endpoint; None generates one, as ASO
+        does.
+
+        Clients cannot verify a generated certificate. Raises MetricsCertificateError.
         """
         folder = self.metrics_certificates
         if not (self.secure_metrics and folder):

@@ -1,7 +1,7 @@
-"""Objects that are not Ready, and for how long, counted when scraped.
+"""Count the objects that are not Ready, and for how long, when scraped.
 
 By kind and severity, never by object: a cluster has thousands, and `kubectl get` lists
-them. A cache's index finds them, so that a scrape decodes no others.
+them. A cache's index finds them, so that a scrape parses no others.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ _MAX_DECODED = 1000
 
 
 def index_not_ready(informer: Informer) -> None:
-    """Have a kind's cache find the objects that are not Ready, by their severity."""
+    """Add an index of objects that are not Ready, by severity, to a kind's cache."""
 
     def values(entry: Entry) -> Iterable[str]:
         severity = _severity(entry.shared_view())
@@ -37,17 +37,17 @@ def index_not_ready(informer: Informer) -> None:
 
 @attrs.frozen
 class ReadyMetrics(Collector):
-    """running: the kinds that run (`KindRegistry.running`)."""
+    """The metrics. running: returns the running kinds (`KindRegistry.running`)."""
 
     running: Callable[[], Mapping[GroupKind, RunningKind]]
     clock: Clock
 
     def collect(self) -> Iterator[Metric]:
-        """Both families as they are now; at each scrape, on the endpoint's thread.
+        """Yield both families as they are now; called at each scrape, on the endpoint's
+        thread.
 
         Counts come from the index; for ages at most `_MAX_DECODED` objects of a kind
-        and severity are parsed, so that a scrape stays cheap when everything is
-        failing.
+        and severity are parsed, so that a scrape stays cheap if everything fails.
         """
         labels = ("kind", "severity")
         count = GaugeMetricFamily(
@@ -74,12 +74,12 @@ class ReadyMetrics(Collector):
         yield from (count, longest)
 
     def describe(self) -> list[Metric]:
-        """Nothing to compare: without this, registering would scrape."""
+        """Return nothing: without this, registering would scrape."""
         return []
 
 
 def _severity(obj: JsonObject) -> str:
-    """Of an object that is not Ready; "" of one that is."""
+    """Return the severity of an object that is not Ready; "" if it is Ready."""
     ready = _ready(obj)
     if not ready:
         return _PENDING
@@ -90,7 +90,7 @@ def _severity(obj: JsonObject) -> str:
 
 
 def _since(obj: JsonObject, now: datetime) -> datetime:
-    """Since when it reads as it does; `now` where nobody can tell."""
+    """Return since when the condition is unchanged; `now` if unknown."""
     said = _ready(obj).get("lastTransitionTime") or dig(
         obj, "metadata.creationTimestamp"
     )
@@ -102,7 +102,7 @@ def _since(obj: JsonObject, now: datetime) -> datetime:
 
 
 def _ready(obj: JsonObject) -> JsonObject:
-    """Its Ready condition; empty without one, or with what is none."""
+    """Return the Ready condition; {} without a valid one."""
     conditions = dig(obj, "status.conditions")
     if not isinstance(conditions, list):
         return {}

@@ -1,4 +1,4 @@
-"""The operator's settings: ASO's environment variables, checked all at once.
+"""The operator's settings: ASO's environment variables, all checked at once.
 
 The `aso-controller-settings` Secret is projected into the environment key by key
 (operations section 1). An empty value counts as unset. Settings that ASO does not have
@@ -79,7 +79,7 @@ KNOWN = frozenset(
 
 
 class SettingsError(AsoreconcileError):
-    """Settings that cannot be used; the text has one line a problem."""
+    """The settings cannot be used; the text has one line per problem."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -87,7 +87,7 @@ class SettingsError(AsoreconcileError):
 
 
 class OperatorMode(Enum):
-    """Which parts of the operator run in this process (AZURE_OPERATOR_MODE)."""
+    """The parts of the operator that run in this process (AZURE_OPERATOR_MODE)."""
 
     WATCHERS = "watchers"
     WEBHOOKS = "webhooks"
@@ -95,12 +95,12 @@ class OperatorMode(Enum):
 
     @property
     def watches(self) -> bool:
-        """Whether it reconciles objects."""
+        """Whether this process reconciles objects."""
         return self is not OperatorMode.WEBHOOKS
 
     @property
     def answers(self) -> bool:
-        """Whether it may serve webhooks and installs CRDs."""
+        """Whether this process may serve webhooks and installs CRDs."""
         return self is not OperatorMode.WATCHERS
 
 
@@ -157,7 +157,9 @@ class Settings:
 
 
 def from_environment(environment: Mapping[str, str]) -> Settings:
-    """Read the settings. Raises SettingsError naming every problem, not the first."""
+    """Read the settings. Raises SettingsError naming every problem, not only
+    the first.
+    """
     reader = Environment(environment)
     cloud = _cloud(reader)
     token_file = reader.text("AZURE_FEDERATED_TOKEN_FILE") or TOKEN_FILE
@@ -241,7 +243,7 @@ def _rate_limit(reader: Environment) -> RateLimit | None:
 
 
 def _namespaces(text: str) -> tuple[str, ...] | None:
-    """Names separated by commas. A superfluous comma does not widen the scope."""
+    """Parse names separated by commas. A superfluous comma does not widen the scope."""
     names = _names(text)
     for name in names:
         if not _NAMESPACE.fullmatch(name):
@@ -252,7 +254,7 @@ def _namespaces(text: str) -> tuple[str, ...] | None:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """Each name once, in order."""
+    """Parse names separated by commas: each once, in order."""
     names = dict.fromkeys(name.strip() for name in text.split(","))
     return tuple(name for name in names if name)
 

@@ -1,9 +1,9 @@
-"""Reads that many new objects share, if each began after the object was created.
+"""Share reads among new objects, if each read began after the object was created.
 
 Watches are not ordered among each other: an object that was applied first may be
 missing from its cache when the second one arrives. A read of the API server that begins
 later shows it, and shows it to every other object that existed by then. The cache of
-their kind says which those are: a resource version that it has reached is in the past.
+their kind tells which those are: a resource version that it has reached is in the past.
 """
 
 import threading
@@ -54,8 +54,9 @@ class SharedReads(Generic[T]):
         seen: Callable[[GroupKind], str],
         clock: Clock,
     ) -> None:
-        """read: asks the API server; what it raises goes to those who wait for it.
-        seen: the resource version that the cache of a kind has reached, or "".
+        """read: reads from the API server; its exception is raised to all waiting
+        callers.
+        seen: returns the resource version that the cache of a kind has reached, or "".
         """
         self._read = read
         self._seen = seen
@@ -67,9 +68,10 @@ class SharedReads(Generic[T]):
         self._changed_at = -inf
 
     def get(self, key: ObjectKey, obj: JsonObject) -> T:
-        """The result of a read that began after the object existed. Blocks for a read,
-        unless there was one within the last second; at most until the reconcile's
-        deadline. Raises as the read does.
+        """Return the result of a read that began after the object existed.
+
+        Blocks for a read, unless there was one within the last second; at most until
+        the reconcile's deadline. Raises the errors of the read.
         """
         kind = gvk_of(obj).group_kind
         read = self._serving(key, kind, obj)
@@ -87,13 +89,13 @@ class SharedReads(Generic[T]):
         return self._under_way.do(read, find)
 
     def forget(self) -> None:
-        """After a change: do not share reads that have begun."""
+        """Stop sharing the reads that have begun, because of a change."""
         # Not by dropping what is under way: those who wait for it were there before the
         # change.
         self._changed_at = self._clock.monotonic()
 
     def _serving(self, key: ObjectKey, kind: GroupKind, obj: JsonObject) -> _Read:
-        """A read that shows an object: one that has started, or a new one."""
+        """Return a read that shows an object: one that has started, or a new one."""
         with self._lock:
             now = self._clock.monotonic()
             read = self._shared.get((key, kind))

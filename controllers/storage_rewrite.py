@@ -1,8 +1,7 @@
-"""Rewrites the objects of a CRD in its storage version, and drops unused stored
-versions.
+"""Rewrite the objects of a CRD in its storage version, and drop unused stored versions.
 
 A write without a change is enough: the API server stores an object in the present
-storage version whenever it writes it. Nothing here can undo other writes; an
+storage version whenever it writes it. No write here can undo other writes; an
 interrupted rewrite starts again.
 """
 
@@ -33,12 +32,14 @@ _ITS_SUCCESSOR = "v1beta"
 
 
 def listed_versions(definition: JsonObject) -> list[str]:
-    """The versions that objects may be stored in, as the CRD's status lists them."""
+    """Return the versions that objects may be stored in, as the CRD's status lists
+    them.
+    """
     return [str(name) for name in status(definition).get("storedVersions") or ()]
 
 
 def stored_resource(definition: JsonObject, version: str) -> ApiResource:
-    """A CRD's objects in one of its versions."""
+    """Return the resource of a CRD's objects in one of its versions."""
     inside = spec(definition)
     names = inside["names"]
     return ApiResource(inside["group"], version, names["plural"], names["kind"])
@@ -46,15 +47,18 @@ def stored_resource(definition: JsonObject, version: str) -> ApiResource:
 
 @attrs.frozen
 class StorageRewrite:
-    """Blocking; for one thread. Within a reconcile it ends at a stop, between two
-    writes, with StoppedError.
+    """Rewrites objects. Blocking; for one thread.
+
+    Within a reconcile it ends at a stop, between two writes, with StoppedError.
     """
 
     client: KubeClient
 
     def write_all(self, resource: ApiResource) -> int:
-        """Have each object stored anew; how many there are. Raises ApiError,
-        TransportError. resource: at the version that objects are stored in.
+        """Write each object again, and return their number. Raises ApiError,
+        TransportError.
+
+        resource: at the version that objects are stored in.
         """
         count, token = 0, ""
         # Only the stored form says which version an object was written in.
@@ -74,7 +78,9 @@ class StorageRewrite:
                 return count
 
     def drop(self, live: JsonObject, stored: str) -> bool:
-        """List one version alone; False: the CRD was written since it was read."""
+        """List one version alone; return false if the CRD was written since it was
+        read.
+        """
         change = {
             "metadata": {"resourceVersion": resource_version(live)},
             "status": {"storedVersions": [stored]},
@@ -99,7 +105,7 @@ class StorageRewrite:
             return  # deleted meanwhile
 
     def _rename(self, resource: ApiResource, key: ObjectKey) -> None:
-        """Name the version that took a retired one's place, as ASO does."""
+        """Replace the name of a retired version by its successor's, as ASO does."""
         for attempt in range(_TRIES):
             live = self.client.get(resource, key)
             try:

@@ -1,8 +1,8 @@
-"""Removes old versions from `status.storedVersions`, once no object is stored in them.
+"""Remove old versions from `status.storedVersions`, once no object is stored in them.
 
-    storage version moves  ->  each object written anew  ->  the old names are dropped
+    storage version moves  ->  each object is rewritten  ->  the old names are dropped
 
-A CRD must serve every version that its list names, so a list that only grows keeps old
+A CRD must serve every version in that list, so a list that only grows keeps old
 versions for ever. This module decides when, `storage_rewrite` does it. The write of the
 list is conditional on the CRD's resource version, so of two concurrent writers one
 reads again.
@@ -39,7 +39,7 @@ _AGAIN = Result(requeue_after_seconds=_FIRST_RETRY_SECONDS)
 
 
 class StoredVersions:
-    """`runtime.reconciler.Reconciler` over CRDs: one at a time."""
+    """`runtime.reconciler.Reconciler` for CRDs: one at a time."""
 
     def __init__(
         self,
@@ -48,8 +48,8 @@ class StoredVersions:
         clock: Clock,
         settle_seconds: float = SETTLE_SECONDS,
     ) -> None:
-        """settle_seconds: for how long a storage version has to be seen before what was
-        stored in others is written anew.
+        """settle_seconds: how long a storage version must have been seen before objects
+        in other versions are rewritten.
         """
         self._client = client
         self._clock = clock
@@ -60,8 +60,8 @@ class StoredVersions:
     def setup_with(
         self, app: Application, crds: Informer, definitions: Definitions
     ) -> None:
-        """Have an application tell it of the CRDs that operators have installed: nobody
-        else's are ours to see to.
+        """Register for the CRDs that operators have installed; CRDs of others are not
+        changed.
         """
         app.reconcile(
             crds,
@@ -72,8 +72,10 @@ class StoredVersions:
         )
 
     def reconcile(self, request: Request) -> Result:
-        """Bring one CRD in order. Blocks for a write of each of its objects, if its
-        storage version has moved. Raises ApiError, TransportError.
+        """Clean up one CRD.
+
+        If its storage version has moved, blocks for a write of each of its objects.
+        Raises ApiError, TransportError.
         """
         try:
             return self._bring_in_order(request.key)
@@ -117,8 +119,10 @@ class StoredVersions:
         return Result()
 
     def _seconds_to_settle(self, key: ObjectKey, stored: str) -> float:
-        """An API server that does not know of the move yet would store in the old
-        version what is written through it.
+        """Return the remaining time to wait.
+
+        An API server that does not know of the move yet would still store objects in
+        the old version.
         """
         now = self._clock.monotonic()
         known, since = self._seen.get(key, ("", now))
@@ -129,6 +133,6 @@ class StoredVersions:
 
 
 def controller_options(clock: Clock) -> ControllerOptions:
-    """Slow to try again: nobody waits for it."""
+    """Return options with slow retries, because nothing waits for the result."""
     limiter = ItemExponential(_FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS, clock=clock)
     return ControllerOptions(limiter=limiter)

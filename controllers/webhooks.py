@@ -1,7 +1,7 @@
 """The operator's webhooks: conversion and admission reviews of Azure kinds.
 
-Conversion at one path for all kinds; admission at one path for a configuration with
-wildcards, and per kind at the paths that Azure Service Operator's configuration has.
+Conversion has one path for all kinds. Admission has one path for a configuration with
+wildcards, and for each kind the paths of Azure Service Operator's configuration.
 """
 
 from base64 import b64encode
@@ -20,13 +20,11 @@ from asoreconcile.azure.catalogue.kinds import (
 )
 from asoreconcile.azure.catalogue.problems import Problem
 from asoreconcile.azure.catalogue.webhook_manifests import (
-    MUTATING_NAME,
-    VALIDATING_NAME,
-)
-from asoreconcile.azure.catalogue.webhookclient import (
     CONVERT_PATH,
     MUTATE_PATH,
+    MUTATING_NAME,
     VALIDATE_PATH,
+    VALIDATING_NAME,
     WebhookClient,
 )
 from asoreconcile.azure.controllers.admission import Admission
@@ -53,19 +51,22 @@ _CONFIGURATIONS = (
 
 
 class WebhookOptionsError(AsoreconcileError):
-    """Webhooks cannot be served as the options say."""
+    """Webhooks cannot be served with these options."""
 
 
 @attrs.frozen
 class WebhookOptions:
-    """What the command line says of webhooks.
+    """The command line's options for webhooks.
 
-    address: `:9443`; "0" serves none. cert_dir: holds tls.crt and tls.key, and ca.crt
-    where they are not their own authority; None has us make a certificate, keep it in a
-    Secret, and write the caBundle that the API server trusts. service: `namespace/name`
-    of the Service before the port; url: in its place, where the API server finds it:
-    `https://host:port`. Raises WebhookOptionsError if they are served and neither of
-    the two is one.
+    address: `:9443`; "0" serves none.
+    cert_dir: the folder with tls.crt and tls.key, and with ca.crt if the certificate is
+    not self-signed. If None, the operator creates a certificate, keeps it in a Secret,
+    and writes the caBundle that the API server trusts.
+    service: `namespace/name` of the Service in front of the port.
+    url: used instead of the Service, the address for the API server:
+    `https://host:port`.
+
+    Raises WebhookOptionsError if webhooks are served and neither of the two is valid.
     """
 
     address: str = "0"
@@ -90,19 +91,21 @@ class WebhookOptions:
 
     @property
     def on(self) -> bool:
-        """False where the address says that nothing is to be served."""
+        """Whether webhooks are served."""
         return self.address not in OFF
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The names that the API server calls us by."""
+        """The names by which the API server calls the webhooks."""
         if self.url:
             return (urlsplit(self.url).hostname or "",)
         namespace, _, name = self.service.partition("/")
         return (f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.cluster.local")
 
     def client(self) -> WebhookClient:
-        """Where the API server finds them. Raises WebhookOptionsError."""
+        """Return the webhooks' address for the API server. Raises
+        WebhookOptionsError.
+        """
         bundle = b64encode(self._authority()).decode()
         if self.url:
             return WebhookClient(url=self.url, ca_bundle=bundle)
@@ -110,7 +113,7 @@ class WebhookOptions:
         return WebhookClient(namespace=namespace, name=name, ca_bundle=bundle)
 
     def _authority(self) -> bytes:
-        """Empty where `ManagedCertificates` writes it later."""
+        """Return the CA; empty if `ManagedCertificates` writes it later."""
         folder = self.cert_dir
         if folder is None:
             return b""
@@ -138,9 +141,9 @@ def certificates(
     secret: ObjectKey,
     targets: Callable[[], Iterable[WebhookTarget]],
 ) -> FileCertificates | ManagedCertificates:
-    """The server's certificates. Raises WebhookOptionsError for unusable files.
+    """Return the server's certificates. Raises WebhookOptionsError for unusable files.
 
-    secret, targets: of `ManagedCertificates`; the leader writes.
+    secret, targets: see `ManagedCertificates`; the leader writes.
     """
     folder = options.cert_dir
     if folder is None:
@@ -176,9 +179,11 @@ class Webhooks:
         crds: Callable[[], Iterable[WebhookTarget]],
         expressions: Expressions,
     ) -> None:
-        """secret: keeps a certificate of our own making. crds: the CRDs that we
-        convert for. expressions: by which those of exports are checked. Listens nowhere
-        yet. Raises ListenError, WebhookOptionsError.
+        """secret: keeps the generated certificate.
+        crds: returns the CRDs whose objects are converted here.
+        expressions: checks the expressions of exports.
+
+        Does not listen yet. Raises ListenError, WebhookOptionsError.
         """
         self.certificates = certificates(
             app, options, secret=secret, targets=lambda: (*_CONFIGURATIONS, *crds())
@@ -196,12 +201,14 @@ class Webhooks:
         app.when_leading("webhook targets", self.changed)
 
     def changed(self) -> None:
-        """A CRD was added or changed: it may need our caBundle."""
+        """Write the caBundle of CRDs that were added or changed."""
         if isinstance(self.certificates, ManagedCertificates):
             self.certificates.refresh()
 
     def admit(self, group_kind: GroupKind) -> None:
-        """Answer at a kind's own paths too, those of all its versions. Once a kind."""
+        """Serve also at a kind's own paths, those of all its versions. Once per
+        kind.
+        """
         kind = self._catalogue.kind(group_kind)
         for name in kind.versions:
             gvk = kind.gvk(name)
@@ -215,10 +222,10 @@ class Webhooks:
 def expression_problems(
     expressions: Expressions, version: KindVersion, obj: JsonObject
 ) -> list[Problem]:
-    """What is wrong with an object's export expressions; none evaluated.
+    """Return the problems of an object's export expressions, without evaluating them.
 
-    Those of a namespace that has too many of them to look at now are let in: the
-    reconciler looks at them in their turn.
+    If the namespace has too many expressions to check now, the object is allowed: the
+    reconciler checks them later.
     """
     given = dig(obj, "spec.operatorSpec")
     if not isinstance(given, dict):
@@ -238,13 +245,13 @@ def expression_problems(
 
 
 def converter(catalogue: Catalogue) -> Convert:
-    """Converts objects of every kind of a catalogue. Pure; from any thread.
+    """Return a function that converts objects of every kind of a catalogue. Pure; any
+    thread.
 
-    One object that it fails for is one that no list of the kind can be had with. So an
-    entry of a property bag that cannot be read is carried along; the operator, which
-    would have to act on it, says so in the object's Ready condition.
-
-    Raises ConversionError for an object, a version or a kind nobody knows.
+    One object that cannot be converted would make lists of its kind fail. So a property
+    bag entry that cannot be read is carried along; the operator reports it in the
+    object's Ready condition. The function raises KindConversionError for an unknown
+    object, version or kind.
     """
 
     def converted(obj: JsonObject, desired: str) -> JsonObject:

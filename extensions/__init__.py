@@ -1,1 +1,1 @@
-"""Special cases of Azure, kind by kind; `registry` finds them, README tells how."""
+"""Azure's special cases by kind; `registry` finds them, the README describes them."""

@@ -1,7 +1,7 @@
-"""The extension sets that come with the project: those of all modules of this package.
+"""Find the project's extension sets in all modules of this package.
 
 A folder is a group, a file is a kind. Files with a leading underscore are left out:
-they hold what several kinds share.
+they contain code that several kinds share.
 """
 
 from collections.abc import Iterator
@@ -16,18 +16,19 @@ from asoreconcile.azure.middleware.extension_set import ExtensionError, Extensio
 
 @cache
 def builtin_sets() -> tuple[ExtensionSet, ...]:
-    """All sets, imported on first use; `Extensions.compose` sorts them.
+    """Return all sets, imported on first use; `Extensions.compose` sorts them.
 
-    Raises as `sets_of` does.
+    Raises the errors of `sets_of`.
     """
     return sets_of(extensions)
 
 
 def sets_of(package: ModuleType) -> tuple[ExtensionSet, ...]:
-    """The `EXTENSIONS` of each module in the package's folders, sorted by module name.
+    """Return the `EXTENSIONS` of each module in the package's folders, sorted by module
+    name.
 
-    Imports them all. Packages in zip archives are walked as well. Raises ExtensionError
-    naming every module without a set, and whatever an import raises.
+    Imports all modules, also from zip archives. Raises ExtensionError naming every
+    module without a set, and any error of an import.
     """
     found = []
     without = []
@@ -52,7 +53,9 @@ def _module_names(package: ModuleType) -> Iterator[str]:
 
 
 def _entries(package: ModuleType) -> list[tuple[str, bool]]:
-    """Full name of each public module in a package, and whether it is a package."""
+    """Yield the full name of each public module in a package, and whether it is a
+    package.
+    """
     return sorted(
         (f"{package.__name__}.{one.name}", one.ispkg)
         for one in iter_modules(package.__path__)

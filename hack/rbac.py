@@ -21,9 +21,9 @@ from asoreconcile.azure.catalogue.reserved import SERVING_SECRET
 from asoreconcile.azure.catalogue.webhook_manifests import (
     MUTATING_NAME,
     VALIDATING_NAME,
+    WebhookClient,
     webhook_configurations,
 )
-from asoreconcile.azure.catalogue.webhookclient import WebhookClient
 from asoreconcile.azure.controllers.catalogue import builtin
 
 ROOT = Path(__file__).resolve().parent.parent

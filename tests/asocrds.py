@@ -5,7 +5,7 @@ the webhook of the operator's Service converts.
 """
 
 from asoreconcile.azure.catalogue.crd import crd
-from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.base.objects import copy_json
 
 SERVICE = WebhookClient(

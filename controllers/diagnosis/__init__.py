@@ -1,5 +1,5 @@
-"""What is wrong with an installation: checks over a cluster and Azure's sign-in.
+"""Diagnose an installation: checks of a cluster and of the sign-in to Azure.
 
-`checks` decide, from objects alone; `examination` reads what they need and runs them.
-`asoctl doctor` shows the findings.
+`checks` decide, from objects alone; `examination` reads the objects and runs the
+checks. `asoctl doctor` shows the findings.
 """

@@ -41,7 +41,7 @@ _RESTARTS = 5
 
 
 def of_deployment(deployment: JsonObject | None, name: str) -> Iterator[Finding]:
-    """Whether the operator's Deployment has the replicas that it should, and they are
+    """Check that the operator's Deployment has its replicas, and that they are
     ready.
     """
     if deployment is None:
@@ -70,7 +70,7 @@ def of_deployment(deployment: JsonObject | None, name: str) -> Iterator[Finding]
 
 
 def of_pods(pods: Sequence[JsonObject]) -> Iterator[Finding]:
-    """Whether containers crash again and again, and which images run."""
+    """Check for containers that crash repeatedly, and for different images."""
     images: Counter[str] = Counter()
     for pod in pods:
         for container in status(pod).get("containerStatuses") or ():
@@ -92,7 +92,7 @@ def of_pods(pods: Sequence[JsonObject]) -> Iterator[Finding]:
 
 
 def of_settings(secret: JsonObject | None, name: str) -> Iterator[Finding]:
-    """Whether the settings can be used; values are not shown."""
+    """Check that the settings are usable; values are not shown."""
     if secret is None:
         yield error(
             "settings",
@@ -119,8 +119,10 @@ def of_settings(secret: JsonObject | None, name: str) -> Iterator[Finding]:
 def of_restart(
     secret: JsonObject, pods: Sequence[JsonObject], deployment: str
 ) -> Iterator[Finding]:
-    """Whether the settings changed after the pods began, which read them at their
-    start. deployment: `namespace/name`.
+    """Check whether the settings changed after the pods, which read them at start,
+    began.
+
+    deployment: `namespace/name`.
     """
     times = [
         _instant(entry.get("time"))
@@ -139,7 +141,7 @@ def of_restart(
 
 
 def of_lease(lease: JsonObject | None, name: str, now: datetime) -> Iterator[Finding]:
-    """Whether some replica holds the lease, and has renewed it lately."""
+    """Check that a replica holds the lease, and has renewed it recently."""
     if lease is None:
         yield warning(
             "leader",
@@ -169,8 +171,9 @@ def of_lease(lease: JsonObject | None, name: str, now: datetime) -> Iterator[Fin
 def of_crds(
     crds: Sequence[JsonObject], catalogue: Catalogue, own: str
 ) -> Iterator[Finding]:
-    """Whether the kinds are served at versions that are known. own: this program and
-    its version, as it marks CRDs (`asoreconcile-1.2.3`).
+    """Check that the kinds are served at known versions.
+
+    own: this program and its version, as it marks CRDs (`asoreconcile-1.2.3`).
     """
     ours = [crd for crd in crds if _kind(crd) in _kinds(catalogue)]
     if not ours:
@@ -188,7 +191,7 @@ def of_crds(
 
 
 def _builds(crds: Sequence[JsonObject], own: str) -> Iterator[Finding]:
-    """Who installed them. own: this program and its version, as it marks CRDs."""
+    """Yield which builds installed the CRDs. own: this program's mark."""
     builds = Counter(labels(crd).get(VERSION_LABEL, "") for crd in crds)
     theirs = sum(n for build, n in builds.items() if build and not is_build(build))
     if theirs:
@@ -211,7 +214,7 @@ def _builds(crds: Sequence[JsonObject], own: str) -> Iterator[Finding]:
 def of_missing_kinds(
     deployment: JsonObject, crds: Sequence[JsonObject], catalogue: Catalogue
 ) -> Iterator[Finding]:
-    """Whether what --crd-pattern asks for is installed."""
+    """Check that the kinds of --crd-pattern are installed."""
     containers = dig(deployment, "spec.template.spec.containers") or ()
     words = [str(word) for one in containers for word in one.get("args") or ()]
     patterns = [w.partition("=")[2] for w in words if w.startswith("--crd-pattern=")]
@@ -274,7 +277,7 @@ def _crd_troubles(
 
 
 def of_objects(objects: Sequence[JsonObject], now: datetime) -> Iterator[Finding]:
-    """Which objects are not Ready, by reason, and which wait to go or to be seen."""
+    """Yield the objects that are not Ready, by reason, and those that wait."""
     reasons: dict[tuple[str, str], list[str]] = {}
     unseen, stuck, held = [], [], []
     for obj in objects:

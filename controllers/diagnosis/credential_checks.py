@@ -1,4 +1,4 @@
-"""The credentials in use: whether each can be read, and signs in. No value is shown."""
+"""Check that each credential in use can be read, and signs in. No value is shown."""
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
@@ -37,8 +37,11 @@ _OF_ITS_PLACE = (ManagedIdentity, WorkloadIdentity, IdentityFile)
 def of_secret(
     secret: JsonObject, rules: SecretRules, try_: Try | None
 ) -> Iterator[Finding]:
-    """One Secret that objects sign in with. Blocking where `try_` asks Azure; None
-    only reads the Secret.
+    """Check one Secret that objects sign in with.
+
+    try_: signs in; None only reads the Secret.
+
+    Blocking if `try_` calls Azure.
     """
     name = f"Secret {key_of(secret)}"
     data = {
@@ -56,7 +59,9 @@ def of_secret(
 
 
 def of_settings_credential(secret: JsonObject, try_: Try | None) -> Iterator[Finding]:
-    """The operator's own, in its settings; settings that are wrong say so elsewhere."""
+    """Check the operator's own credential; wrong settings are reported by another
+    check.
+    """
     values = {
         key: base64.b64decode(value).decode(errors="replace")
         for key, value in (secret.get("data") or {}).items()
@@ -78,7 +83,9 @@ def of_settings_credential(secret: JsonObject, try_: Try | None) -> Iterator[Fin
 
 
 def of_missing(name: str, users: Mapping[str, str]) -> Finding:
-    """users: an object that names the Secret, by Secret."""
+    """Return the finding for a missing Secret. users: for each Secret, an object that
+    names it.
+    """
     return error(
         "credentials",
         f"Secret {name} is not there, and {users[name]} is to sign in with it",

@@ -1,4 +1,4 @@
-"""Clocks, proxies and versions, from what was read to findings. Pure."""
+"""Check clocks, proxies and versions. Pure."""
 
 import ipaddress
 import re
@@ -18,8 +18,11 @@ _OLDEST_MINOR = 30
 def of_clocks(
     server: datetime, here: datetime, renewed: datetime | None
 ) -> Iterator[Finding]:
-    """Whether clocks agree. server: the API server's; here: this machine's; renewed:
-    when the leader renewed its lease, by its own clock.
+    """Check that clocks agree.
+
+    server: the API server's time.
+    here: this machine's time.
+    renewed: the leader's time of its last renewal of the lease.
     """
     off = (here - server).total_seconds()
     if abs(off) > _CLOCK_OFF_SECONDS:
@@ -44,8 +47,11 @@ def of_clocks(
 def of_proxies(
     deployment: JsonObject, cluster_ip: str, here: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """Whether a proxy stands between the operator and the API server. here: this
-    machine's environment. No address of a proxy is shown: it may have a password.
+    """Check whether a proxy is between the operator and the API server.
+
+    here: this machine's environment.
+
+    No address of a proxy is shown, because it may contain a password.
     """
     containers = dig(deployment, "spec.template.spec.containers") or ()
     for container in containers:
@@ -71,8 +77,10 @@ def of_proxies(
 def of_versions(
     server: JsonObject, images: Sequence[str], own: str
 ) -> Iterator[Finding]:
-    """Whether the API server, the operator and this program go together. server: the
-    answer of /version. own: this program's version.
+    """Check that API server, operator and this program are compatible.
+
+    server: the response of /version.
+    own: this program's version.
     """
     minor = re.match(r"\d+", str(server.get("minor", "")))
     if server.get("major") == "1" and minor and int(minor[0]) < _OLDEST_MINOR:
@@ -95,7 +103,9 @@ def of_versions(
 
 
 def _is_exempt(address: str, no_proxy: str) -> bool:
-    """Whether NO_PROXY names an IP address: itself, its network, or everything."""
+    """Return whether NO_PROXY names an IP address: itself, its network, or
+    everything.
+    """
     for part in (one.strip() for one in no_proxy.split(",")):
         if part in ("*", address):
             return True

@@ -1,4 +1,6 @@
-"""Runs the checks: reads what each needs; what may not be read is a finding, too."""
+"""Run the checks: read the objects that each needs; an object that may not be read is a
+finding, too.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -82,7 +84,7 @@ _ASKED_AT_ONCE = 8
 
 @attrs.frozen
 class Installation:
-    """Where an operator is, by the names that its manifests have."""
+    """The names of an operator's objects, as in its manifests."""
 
     namespace: str = "azureserviceoperator-system"
     deployment: str = "azureserviceoperator-controller-manager"
@@ -92,11 +94,12 @@ class Installation:
 
 
 class Examination:
-    """One look at an installation. Blocking; for one thread.
+    """One examination of an installation. Blocking; for one thread.
 
-    sign_in: signs in with a credential and counts subscriptions, or None to leave Azure
-    out. own_sign_in: the same as who looks; None leaves it out. environment: of this
-    process.
+    sign_in: signs in with a credential and returns the number of subscriptions; None
+    skips Azure.
+    own_sign_in: the same for the user who runs the command; None skips it.
+    environment: of this process.
     """
 
     def __init__(
@@ -121,8 +124,10 @@ class Examination:
         self._now = clock.now()
 
     def findings(self) -> Iterator[Finding]:
-        """One after the other, as the checks end. Raises TransportError where the
-        cluster does not answer at all; all else is a finding.
+        """Yield the findings as the checks end.
+
+        Raises TransportError if the cluster does not respond; every other failure is a
+        finding.
         """
         for check, look in (
             ("cluster", self._cluster),
@@ -162,7 +167,7 @@ class Examination:
         yield from environment_checks.of_versions(version, images, __version__)
 
     def _clocks(self) -> Iterator[Finding]:
-        """The API server tells the time as it would make an object; it makes none."""
+        """Read the API server's time from a dry run that creates an object."""
         meta = {"generateName": "asoctl-doctor-", "namespace": self._at.namespace}
         probe = {"metadata": meta}
         try:
@@ -319,7 +324,7 @@ class Examination:
         return found
 
     def _allowed(self, who: str, asked: Iterable[Right]) -> Mapping[Right, bool]:
-        """As an administrator may ask for anybody; who may not is Forbidden."""
+        """Ask the API server about the operator's rights, as an administrator may."""
 
         def allowed(right: Right) -> bool:
             body = {"spec": {"user": who, "resourceAttributes": right.attributes()}}
@@ -341,7 +346,7 @@ class Examination:
 
 
 def _has(words: Iterable[str], name: str) -> bool:
-    """Whether an argument is given, and not as `=false`."""
+    """Return whether an argument is given, and not as `=false`."""
     return any(
         word.partition("=")[0] == name and word.partition("=")[2] != "false"
         for word in words

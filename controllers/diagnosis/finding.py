@@ -1,4 +1,4 @@
-"""What a check found, and how to mend it."""
+"""The result of a check, with advice."""
 
 from typing import Literal
 
@@ -13,11 +13,13 @@ RESTART_OPERATOR = "restart-operator"
 
 @attrs.frozen
 class Finding:
-    """check: what was looked at, one or two words. mend: what to do, "" for ok.
+    """The result of one check.
 
-    `unknown`: it could not be looked at, such as without the right to. fix: the name of
-    the repair that mends it (`fixes`), "" where a person has to; target: what that is
-    done to, such as the name of a CRD.
+    check: the subject, one or two words.
+    level: `unknown` if it could not be checked, such as without the right to.
+    mend: what to do, "" for ok.
+    fix: the name of the repair (`fixes`), "" if a person has to act.
+    target: the object of the repair, such as the name of a CRD.
     """
 
     check: str
@@ -29,24 +31,28 @@ class Finding:
 
 
 def ok(check: str, text: str) -> Finding:
-    """In order; or not, and nothing that anybody has to mend."""
+    """Return a finding without any need to act."""
     return Finding(check, "ok", text)
 
 
 def warning(
     check: str, text: str, mend: str, *, fix: str = "", target: str = ""
 ) -> Finding:
-    """It works, and may not for long, or not as meant."""
+    """Return a finding about something that works, but maybe not for long or not as
+    intended.
+    """
     return Finding(check, "warning", text, mend, fix, target)
 
 
 def error(
     check: str, text: str, mend: str, *, fix: str = "", target: str = ""
 ) -> Finding:
-    """Something does not work."""
+    """Return a finding about something that does not work."""
     return Finding(check, "error", text, mend, fix, target)
 
 
 def unknown(check: str, text: str, mend: str) -> Finding:
-    """It could not be looked at. mend: how it can be."""
+    """Return a finding about something that could not be checked. mend: how it
+    can be.
+    """
     return Finding(check, "unknown", text, mend)

@@ -29,18 +29,18 @@ _RESTARTED = "kubectl.kubernetes.io/restartedAt"
 
 
 class FixError(AsoreconcileError):
-    """It was not mended; the message says why."""
+    """The repair failed; the message says why."""
 
 
 def described(finding: Finding) -> str:
-    """What the repair of a finding would do, in words. Raises KeyError without one."""
+    """Describe the repair of a finding in words. Raises KeyError if there is none."""
     return _WORDS[finding.fix].format(finding.target)
 
 
 def mend(client: KubeClient, finding: Finding, *, now: datetime) -> str:
-    """Do it, and say what was done. Blocking.
+    """Make the repair, and return a description of it. Blocking.
 
-    Raises FixError, ApiError (a conflict: somebody else wrote), TransportError.
+    Raises FixError, ApiError (also for a conflict with another writer), TransportError.
     """
     return _FIXES[finding.fix](client, finding.target, now)
 

@@ -1,6 +1,6 @@
-"""What the shipped roles let the operator do, right by right. Pure.
+"""The rights that the shipped roles give to the operator. Pure.
 
-`deploy/rbac.yaml` says the same; a test compares them.
+`deploy/rbac.yaml` has the same rights; a test compares them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ _SHOWN = 5
 
 @attrs.frozen
 class Right:
-    """A question to the API server. namespace, name: "" is any."""
+    """A question to the API server. namespace, name: "" means any."""
 
     verb: str
     group: str
@@ -32,7 +32,9 @@ class Right:
         return f"{self.verb} {resource}{below}{place}"
 
     def attributes(self) -> JsonObject:
-        """`resourceAttributes` of an access review, without what is empty."""
+        """Return the `resourceAttributes` of an access review, without empty
+        members.
+        """
         return {name: value for name, value in attrs.asdict(self).items() if value}
 
 
@@ -43,10 +45,11 @@ def operator_rights(
     lease: str = "",
     writes_crds: bool = False,
 ) -> Iterator[Right]:
-    """What an operator needs for the kinds that the cluster serves.
+    """Yield the rights that an operator needs for the kinds that the cluster serves.
 
-    namespace: its own. lease: of the leader's election, "" without one. writes_crds:
-    it installs CRDs, or tells the API server to trust its webhooks.
+    namespace: its own.
+    lease: the name of the leader election's lease, "" without one.
+    writes_crds: true if it installs CRDs, or writes the caBundle of its webhooks.
     """
     for resource in ("secrets", "configmaps"):
         for verb in ("get", "list", "watch", "create", "patch"):
@@ -76,7 +79,7 @@ def operator_rights(
 
 
 def of_rights(allowed: Mapping[Right, bool], who: str) -> Iterator[Finding]:
-    """allowed: what the API server answered."""
+    """Check the rights. allowed: the API server's answers."""
     lacking = sorted({str(right) for right, answer in allowed.items() if not answer})
     if lacking:
         yield error(

@@ -1,4 +1,4 @@
-"""Webhooks and their certificates, from objects to findings. Pure."""
+"""Check webhooks and their certificates. Pure."""
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +21,8 @@ _SOON = timedelta(days=14)
 
 
 def ends_of_bundle(bundle: str) -> datetime | None:
-    """When the last authority of a caBundle (base64 of PEM) ends; None for none that
-    can be read.
+    """Return when the last CA of a caBundle (base64 of PEM) expires; None if
+    unreadable.
     """
     try:
         found = load_all(base64.b64decode(bundle))
@@ -34,9 +34,10 @@ def ends_of_bundle(bundle: str) -> datetime | None:
 def of_conversions(
     crds: Sequence[JsonObject], now: datetime, *, serving: JsonObject | None = None
 ) -> Iterator[Finding]:
-    """Whether the API server trusts somebody to convert each kind, and how long.
+    """Check that the API server trusts the conversion webhook of each kind, and how
+    long.
 
-    serving: the Secret with the operator's own certificate; None where it has none.
+    serving: the Secret with the operator's own certificate; None without one.
     """
     own = _authorities(str(((serving or {}).get("data") or {}).get("ca.crt") or ""))
     bundles: dict[str, str] = {}
@@ -102,7 +103,7 @@ def _of_conversion(crd: JsonObject, bundle: str, now: datetime) -> Iterator[Find
 
 
 def _authorities(bundle: str) -> frozenset[bytes]:
-    """The certificates of a caBundle (base64 of PEM), each by its digest."""
+    """Return the digests of the certificates of a caBundle (base64 of PEM)."""
     try:
         found = load_all(base64.b64decode(bundle))
     except ValueError:
@@ -113,8 +114,9 @@ def _authorities(bundle: str) -> frozenset[bytes]:
 def of_admission(
     configurations: Mapping[str, JsonObject | None], namespace: str
 ) -> Iterator[Finding]:
-    """Whether objects are looked at as they are written. configurations: the two of
-    the operator by kind and name, None for one that is not there.
+    """Check that objects are validated when they are written.
+
+    configurations: the operator's two by kind and name, None for a missing one.
     """
     there = {name: one for name, one in configurations.items() if one is not None}
     if not there:
@@ -151,7 +153,7 @@ def of_admission(
 def of_serving_certificate(
     secret: JsonObject | None, now: datetime
 ) -> Iterator[Finding]:
-    """How long the webhooks' own certificate holds; nothing where there is none."""
+    """Check how long the webhooks' own certificate is valid, if there is one."""
     if secret is None:
         return
     text = str((secret.get("data") or {}).get("tls.crt") or "")

@@ -1,4 +1,4 @@
-"""Product: deleted together with the subscriptions to it."""
+"""Product: deleted together with its subscriptions."""
 
 from collections.abc import Callable
 
@@ -17,10 +17,10 @@ _API_VERSION = "2022-08-01"
 def with_subscriptions(
     req: DeleteRequest, call_next: Callable[[DeleteRequest], DeleteResult], /
 ) -> DeleteResult:
-    """Delete the product as Azure offers it beside the plain DELETE.
+    """Delete the product with the query that also deletes its subscriptions.
 
-    A product with subscriptions cannot be deleted otherwise. Then the next link, which
-    finds nothing and so is done.
+    A plain DELETE of a product with subscriptions is refused. The next link is called
+    afterwards; the product is then already deleted.
     """
     ctx = req.ctx
     ctx.lro(

@@ -1,4 +1,4 @@
-"""What the kinds of Container Apps share."""
+"""Code that the kinds of Container Apps share."""
 
 from asoreconcile.azure.middleware.factories import code, reclassify
 

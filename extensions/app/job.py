@@ -1,4 +1,4 @@
-"""Job: an environment that comes late is waited for."""
+"""Job: retried while its environment does not exist yet."""
 
 from asoreconcile.azure.extensions.app._shared import ENVIRONMENT_IS_LATE
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR

@@ -1,4 +1,4 @@
-"""RoleAssignment: built-in roles by their well-known name."""
+"""RoleAssignment: find built-in roles by their well-known name."""
 
 import threading
 from collections.abc import Callable
@@ -25,9 +25,9 @@ _MIN_AGE_SECONDS = 300.0
 
 
 class BuiltInRoles:
-    """Names of Azure's built-in roles and their GUIDs, listed once for a process.
+    """The names and GUIDs of Azure's built-in roles, listed once for a process.
 
-    Safe from any thread; those that come while one lists wait for its answer.
+    Safe from any thread; concurrent callers share one list.
     """
 
     def __init__(self) -> None:
@@ -36,10 +36,11 @@ class BuiltInRoles:
         self._lock = threading.Lock()
 
     def guid(self, ctx: ReconcileContext, name: str) -> str | None:
-        """The GUID of a role, whatever the name's case; None if there is none such.
+        """Return the GUID of a role, ignoring the name's letter case; None if there is
+        none.
 
-        Lists the roles when they were never listed, a day ago, or some minutes ago and
-        the name is not among them. Raises ArmError, ArmTransportError.
+        Lists the roles if they have never been listed, if the list is a day old, or if
+        it is some minutes old and lacks the name. Raises ArmError, ArmTransportError.
         """
         with self._lock:
             if self._age(ctx) > _MAX_AGE_SECONDS:
@@ -70,7 +71,7 @@ class BuiltInRoles:
 def role_by_name(
     roles: BuiltInRoles,
 ) -> Callable[[ModifyPayload, Callable[[ModifyPayload], JsonObject]], JsonObject]:
-    """The extension over one list of roles."""
+    """Return the extension for one list of roles."""
 
     def resolve(
         req: ModifyPayload, call_next: Callable[[ModifyPayload], JsonObject], /
@@ -93,7 +94,7 @@ def role_by_name(
 
 
 def _scope(ctx: ReconcileContext) -> str:
-    """Of the assignment's subscription; assignments above one use the tenant's."""
+    """Return the assignment's subscription, or the tenant for assignments above one."""
     subscription = ids.subscription_of(ctx.arm_id)
     return f"/subscriptions/{subscription}" if subscription else ""
 

@@ -1,4 +1,4 @@
-"""Redis: its access keys and endpoint."""
+"""Redis: export its access keys and endpoint."""
 
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

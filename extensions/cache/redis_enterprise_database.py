@@ -1,4 +1,4 @@
-"""RedisEnterpriseDatabase: its access keys."""
+"""RedisEnterpriseDatabase: export its access keys."""
 
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

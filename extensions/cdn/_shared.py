@@ -1,4 +1,4 @@
-"""What the kinds of Azure Front Door share."""
+"""Code that the kinds of Azure Front Door share."""
 
 from asoreconcile.azure.middleware.factories import code, message_contains, reclassify
 

@@ -1,4 +1,4 @@
-"""AfdCustomDomain: a route that still uses it is waited for."""
+"""AfdCustomDomain: its deletion is retried while a route uses it."""
 
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

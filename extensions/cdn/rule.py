@@ -1,4 +1,4 @@
-"""Rule: origins that come late are waited for."""
+"""Rule: retried while its origins do not exist yet."""
 
 from asoreconcile.azure.extensions.cdn._shared import ORIGINS_ARE_LATE
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR

@@ -1,4 +1,4 @@
-"""SecurityPolicy: domains that come late are waited for."""
+"""SecurityPolicy: retried while its domains do not exist yet."""
 
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

@@ -1,4 +1,4 @@
-"""CommunicationService: its keys."""
+"""CommunicationService: export its keys."""
 
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

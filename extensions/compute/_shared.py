@@ -1,4 +1,4 @@
-"""What the kinds of Compute share."""
+"""Code that the kinds of Compute share."""
 
 from asoreconcile.azure.middleware.factories import code, reclassify
 

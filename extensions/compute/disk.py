@@ -1,4 +1,4 @@
-"""Disk: a DiskAccess that comes late is waited for."""
+"""Disk: retried while its DiskAccess does not exist yet."""
 
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

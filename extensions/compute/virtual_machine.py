@@ -1,4 +1,4 @@
-"""VirtualMachine: quota that is used up is waited for."""
+"""VirtualMachine: retried while the quota is used up."""
 
 from asoreconcile.azure.extensions.compute._shared import QUOTA_MAY_GROW
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR

@@ -1,6 +1,6 @@
-"""VirtualMachineScaleSet: extensions added elsewhere are kept; quota is waited for.
+"""VirtualMachineScaleSet: extensions added elsewhere are kept; retried without quota.
 
-What of an extension may be written is in `children.json`, by api-version.
+`children.json` has the writable fields of an extension, by api-version.
 """
 
 from importlib.resources import files

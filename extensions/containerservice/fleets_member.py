@@ -1,4 +1,4 @@
-"""FleetsMember: what it depends on may come late."""
+"""FleetsMember: retried while a dependency does not exist yet."""
 
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

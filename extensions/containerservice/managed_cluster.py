@@ -21,7 +21,7 @@ EXTENSIONS = ExtensionSet("containerservice.ManagedCluster", BUILT_IN_ORDER)
 
 
 def _kubeconfig(answer: JsonObject) -> str | None:
-    """The first kubeconfig; Azure sends them in base64."""
+    """Return the first kubeconfig; Azure sends them in base64."""
     match answer.get("kubeconfigs"):
         case [{"value": str(text)}, *_]:
             pass

@@ -1,4 +1,4 @@
-"""Skips the import of flexible servers' settings that nobody set.
+"""Exclude flexible servers' settings that no user has set from an import.
 
 For MySQL and PostgreSQL. They differ only in `isReadOnly`: MySQL has a string,
 PostgreSQL a boolean.

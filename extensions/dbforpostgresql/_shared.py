@@ -1,4 +1,4 @@
-"""What a flexible server and its children share: no write while it is not ready."""
+"""The rule for a flexible server and its children: no write while it is not ready."""
 
 from asoreconcile.azure.middleware.factories import TERMINAL, block_unless_owner_state
 from asoreconcile.base.objects import GroupKind

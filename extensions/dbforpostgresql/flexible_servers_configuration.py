@@ -1,4 +1,4 @@
-"""FlexibleServersConfiguration: settings that nobody set are not imported."""
+"""FlexibleServersConfiguration: settings that no user has set are not imported."""
 
 from asoreconcile.azure.extensions.dbformysql._shared import SKIP_UNSET
 from asoreconcile.azure.middleware.extension_points import IMPORT

@@ -1,4 +1,4 @@
-"""IotHub: the keys of the policies that every hub has."""
+"""IotHub: export the keys of the policies that every hub has."""
 
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

@@ -1,4 +1,4 @@
-"""What the kinds of Azure Cosmos DB share."""
+"""Code that the kinds of Azure Cosmos DB share."""
 
 from asoreconcile.azure.middleware.factories import code, reclassify
 

@@ -1,4 +1,4 @@
-"""CassandraCluster: a service principal that comes late is waited for."""
+"""CassandraCluster: retried while its service principal does not exist yet."""
 
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

@@ -1,4 +1,4 @@
-"""CassandraDataCenter: waits until its cluster is there."""
+"""CassandraDataCenter: waits until its cluster exists."""
 
 from asoreconcile.azure.extensions.documentdb.cassandra_cluster import CASSANDRA_CLUSTER
 from asoreconcile.azure.middleware.extension_points import PRE_RECONCILE_OWNER

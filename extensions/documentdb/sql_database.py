@@ -1,4 +1,4 @@
-"""SqlDatabase: an account that comes late is waited for."""
+"""SqlDatabase: retried while its account does not exist yet."""
 
 from asoreconcile.azure.extensions.documentdb._shared import ACCOUNT_IS_LATE
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR

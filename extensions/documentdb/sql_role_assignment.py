@@ -1,4 +1,4 @@
-"""SqlRoleAssignment: a principal that comes late is waited for."""
+"""SqlRoleAssignment: retried while its principal does not exist yet."""
 
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

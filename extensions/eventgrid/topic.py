@@ -1,4 +1,4 @@
-"""Topic: its two keys."""
+"""Topic: export its two keys."""
 
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

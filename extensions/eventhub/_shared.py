@@ -1,4 +1,4 @@
-"""What the kinds of Event Hubs share."""
+"""Code that the kinds of Event Hubs share."""
 
 from asoreconcile.azure.middleware.factories import (
     KEYS_AND_CONNECTION_STRINGS,

@@ -1,4 +1,4 @@
-"""Namespace: the keys of the rule that every namespace has."""
+"""Namespace: export the keys of the rule that every namespace has."""
 
 from asoreconcile.azure.extensions.eventhub._shared import API_VERSION
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS

@@ -1,4 +1,4 @@
-"""NamespacesEventhubsAuthorizationRule: its keys."""
+"""NamespacesEventhubsAuthorizationRule: export its keys."""
 
 from asoreconcile.azure.extensions.eventhub._shared import EXPORT_RULE_KEYS
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS

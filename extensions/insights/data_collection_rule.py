@@ -1,4 +1,4 @@
-"""DataCollectionRule: a workspace that comes late is waited for."""
+"""DataCollectionRule: retried while its workspace does not exist yet."""
 
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

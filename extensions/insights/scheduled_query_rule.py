@@ -1,4 +1,4 @@
-"""ScheduledQueryRule: what it queries, and the access to it, may come late."""
+"""ScheduledQueryRule: retried while its data or the access to it is missing."""
 
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

@@ -1,4 +1,4 @@
-"""Cluster: no write while it is in transition. One that is stopped may be written."""
+"""Cluster: no write while it is in transition. A stopped one may be written."""
 
 from asoreconcile.azure.middleware.extension_points import PRE_RECONCILE
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

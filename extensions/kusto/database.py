@@ -1,7 +1,7 @@
 """Database: waits until its cluster runs, and is not in transition.
 
-A database is reached through its running cluster alone: one that is stopped, or being
-started or updated, gives no access to it.
+A database can be accessed only through its running cluster, not while the cluster is
+stopped, starting or updating.
 """
 
 from asoreconcile.azure.extensions.kusto.cluster import CLUSTER

@@ -1,4 +1,4 @@
-"""Workspace: the keys of what belongs to it; a storage account may come late."""
+"""Workspace: export keys of its resources; retried while its storage is missing."""
 
 from asoreconcile.azure.middleware.extension_points import (
     CLASSIFY_ERROR,

@@ -1,4 +1,4 @@
-"""UserAssignedIdentity: the ids that workloads need, without a request."""
+"""UserAssignedIdentity: export the ids that workloads need, without a request."""
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
@@ -11,7 +11,9 @@ EXTENSIONS = ExtensionSet("managedidentity.UserAssignedIdentity", BUILT_IN_ORDER
 
 
 def _subscription_id(obj: JsonObject) -> str | None:
-    """Of the resource itself, which need not be the credential's."""
+    """Return the resource's own subscription, which may differ from the
+    credential's.
+    """
     return ids.subscription_of(dig(obj, "status.id") or "")
 
 

@@ -1,4 +1,4 @@
-"""What the kinds of Networking share: kept children, and dependencies that come late.
+"""Code that the kinds of Networking share: kept children, and late dependencies.
 
 `children.json` has the writable fields of each child, by ARM type and api-version.
 """
@@ -24,11 +24,10 @@ def _shapes() -> dict[str, dict[str, ChildShape]]:
 
 
 def shapes_of(arm_type: str) -> dict[str, ChildShape]:
-    """The shapes of a type's children; a type is such as
-    `Microsoft.Network/routeTables`.
+    """Return the shapes of a type's children by api-version, for `keep_children`.
 
-    By api-version, as `keep_children` takes them. Raises KeyError for a type that has
-    none.
+    A type is such as `Microsoft.Network/routeTables`. Raises KeyError for a type that
+    has none.
     """
     return _shapes()[arm_type]
 

@@ -1,4 +1,4 @@
-"""AzureFirewall: a policy that comes late is waited for."""
+"""AzureFirewall: retried while its policy does not exist yet."""
 
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

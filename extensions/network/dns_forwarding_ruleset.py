@@ -1,4 +1,4 @@
-"""DnsForwardingRuleset: an endpoint that comes late is waited for."""
+"""DnsForwardingRuleset: retried while its endpoint does not exist yet."""
 
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

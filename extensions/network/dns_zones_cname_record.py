@@ -1,4 +1,4 @@
-"""DnsZonesCNAMERecord: a target that comes late is waited for."""
+"""DnsZonesCNAMERecord: retried while its target does not exist yet."""
 
 from asoreconcile.azure.extensions.network._shared import RECORD_TARGET_IS_LATE
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR

@@ -1,4 +1,4 @@
-"""LoadBalancer: NAT rules that others added are kept."""
+"""LoadBalancer: NAT rules that others have added are kept."""
 
 from asoreconcile.azure.extensions.network._shared import shapes_of
 from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD

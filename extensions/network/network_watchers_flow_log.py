@@ -1,4 +1,4 @@
-"""NetworkWatchersFlowLog: its security group and its storage may come late."""
+"""NetworkWatchersFlowLog: retried while its security group or storage is missing."""
 
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

@@ -28,7 +28,7 @@ _STATE = "privateLinkServiceConnectionState.status"
 def until_approved(
     req: PostReconcile, call_next: Callable[[PostReconcile], PostResult], /
 ) -> PostResult:
-    """Not ready while anyone has yet to approve a manual connection.
+    """Not ready until every manual connection is approved.
 
     Connections of the other list approve themselves. One message names all.
     """
@@ -53,9 +53,9 @@ def private_ip_address(
     call_next: Callable[[ExportConfigMaps], tuple[Export, ...]],
     /,
 ) -> tuple[Export, ...]:
-    """The private IP of the endpoint's first network interface, if it is asked for.
+    """Export the private IP of the endpoint's first network interface, if requested.
 
-    One GET of the interface. An interface without an address yet exports nothing.
+    Makes one GET of the interface. An interface without an address yet exports nothing.
     """
     rest = call_next(req)
     destination = dig(req.obj, _PRIVATE_IP)

@@ -1,4 +1,4 @@
-"""PublicIPAddress: what it refers to may come late."""
+"""PublicIPAddress: retried while a referenced resource does not exist yet."""
 
 from asoreconcile.azure.extensions.network._shared import REFERENCE_IS_LATE
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR

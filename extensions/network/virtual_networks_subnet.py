@@ -1,4 +1,4 @@
-"""VirtualNetworksSubnet: its status stays small; its network may yet have to grow."""
+"""VirtualNetworksSubnet: keep its status small; retry while its network has to grow."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,7 @@ EXTENSIONS.on(CLASSIFY_ERROR, SUBNET)(reclassify(code("NetcfgSubnetRangeOutsideV
 def without_long_lists(
     req: PostReconcile, call_next: Callable[[PostReconcile], PostResult], /
 ) -> PostResult:
-    """Leave `status.ipConfigurations` out when it is too long to be of use."""
+    """Remove `status.ipConfigurations` if it is too long to be useful."""
     result = call_next(req)
     addresses = status(req.obj).get("ipConfigurations") or []
     if not isinstance(result, Ready) or len(addresses) <= _MOST_IP_CONFIGURATIONS:

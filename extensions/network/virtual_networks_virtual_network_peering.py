@@ -1,4 +1,4 @@
-"""VirtualNetworksVirtualNetworkPeering: what it refers to may come late."""
+"""VirtualNetworksVirtualNetworkPeering: retried while a network is missing."""
 
 from asoreconcile.azure.extensions.network._shared import REFERENCE_IS_LATE
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR

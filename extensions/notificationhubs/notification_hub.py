@@ -1,4 +1,4 @@
-"""NotificationHub: the keys of the rule that every hub has."""
+"""NotificationHub: export the keys of the rule that every hub has."""
 
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

@@ -1,4 +1,4 @@
-"""Workspace: its shared keys."""
+"""Workspace: export its shared keys."""
 
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

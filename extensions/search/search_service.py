@@ -1,4 +1,4 @@
-"""SearchService: its query key and its admin keys."""
+"""SearchService: export its query key and its admin keys."""
 
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

@@ -1,3 +1,3 @@
-"""What the kinds of Service Bus share."""
+"""Code that the kinds of Service Bus share."""
 
 API_VERSION = "2021-11-01"

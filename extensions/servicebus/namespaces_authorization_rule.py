@@ -1,4 +1,4 @@
-"""NamespacesAuthorizationRule: its keys."""
+"""NamespacesAuthorizationRule: export its keys."""
 
 from asoreconcile.azure.extensions.servicebus._shared import API_VERSION
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS

@@ -1,4 +1,4 @@
-"""NamespacesTopicsSubscription: what it forwards to may come late."""
+"""NamespacesTopicsSubscription: retried while its target does not exist yet."""
 
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

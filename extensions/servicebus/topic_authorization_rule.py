@@ -1,4 +1,4 @@
-"""TopicAuthorizationRule: its keys."""
+"""TopicAuthorizationRule: export its keys."""
 
 from asoreconcile.azure.extensions.servicebus._shared import API_VERSION
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS

@@ -1,4 +1,4 @@
-"""Server: a password that is too simple is not tried again."""
+"""Server: a password that is too simple is not retried."""
 
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet

@@ -1,4 +1,6 @@
-"""Alias: children live in its subscription, which is cancelled before deletion."""
+"""Alias: its children belong to its subscription, which is cancelled before
+deletion.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -19,7 +21,7 @@ _CHILD_ID_OVERRIDE = "serviceoperator.azure.com/child-resource-id-override"
 def children_live_in_the_subscription(
     req: Success, call_next: Callable[[Success], Mapping[str, str]], /
 ) -> Mapping[str, str]:
-    """Children's ids start at the subscription, not at the alias."""
+    """Make the children's ids start at the subscription, not at the alias."""
     subscription = _subscription_id(req.obj)
     if not subscription:
         raise ConditionError(

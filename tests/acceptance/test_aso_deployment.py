@@ -20,7 +20,7 @@ from operation import NAMESPACE, Operation, free_port
 from world import resource_group, virtual_network
 
 from asoreconcile.azure.catalogue.conversion import stored_name
-from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.webhooks import WebhookOptions
 from asoreconcile.base.objects import (

@@ -6,7 +6,7 @@ import pytest
 from clusters import HAS_REAL, RealCluster
 from operation import WAIT_SECONDS, Operation
 
-from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers import crds
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.objects import key_of

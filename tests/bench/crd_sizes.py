@@ -20,7 +20,7 @@ import click
 import orjson
 import requests
 
-from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers import crds
 from asoreconcile.azure.controllers.catalogue import builtin
 

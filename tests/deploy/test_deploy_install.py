@@ -17,7 +17,7 @@ from tools import CHART, attempt, one, program, run
 from world import resource_group, virtual_network
 
 from asoreconcile.azure.catalogue.crd import crd
-from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.objects import gvk_of
 from asoreconcile.kube.errors import ApiError

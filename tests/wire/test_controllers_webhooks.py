@@ -12,7 +12,7 @@ import urllib3
 
 from asoreconcile.azure.catalogue.conversion import CARRIED
 from asoreconcile.azure.catalogue.problems import Problem
-from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers.admission import Admission
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.crds import CrdInstaller, manifest

@@ -60,9 +60,6 @@ class ArmMetrics:
             registry=registry,
         )
 
-        self._answered: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self._by_limit: dict[tuple[str, str], Gauge] = {}
-
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count a response of any status. path: the URL's path."""
         resource = resource_type(path)
@@ -73,17 +70,8 @@ class ArmMetrics:
         self, resource: str, method: str, status: int, seconds: float
     ) -> None:
         """Count a response, as `answered`. resource: the type, as in the label."""
-        answered = (resource, method, status)
-        series = self._answered.get(answered)
-        if series is None:
-            # Cached: the lookup by labels takes longer than counting.
-            series = self._answered[answered] = (
-                self._successful.labels(resource, method, str(status)),
-                self._seconds.labels(resource, method),
-            )
-        count, time = series
-        count.inc()
-        time.observe(seconds)
+        self._successful.labels(resource, method, str(status)).inc()
+        self._seconds.labels(resource, method).observe(seconds)
 
     def unanswered(self, method: str, path: str, seconds: float) -> None:
         """Count a request without a response: refused, reset, timed out."""
@@ -110,11 +98,7 @@ class ArmMetrics:
         """Record a reading of a rate limit (T3); pass this method to `Budget` as its
         gauge.
         """
-        named = (bucket.subscription, limit)
-        series = self._by_limit.get(named)
-        if series is None:
-            series = self._by_limit[named] = self._remaining.labels(*named)
-        series.set(remaining)
+        self._remaining.labels(bucket.subscription, limit).set(remaining)
 
 
 @lru_cached

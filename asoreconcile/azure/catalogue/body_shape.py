@@ -6,7 +6,7 @@ without letter case, as Azure does.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -14,8 +14,42 @@ import attrs
 
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.tables import NAME_FIELD, Field, Table
-from asoreconcile.azure.catalogue.unspecified import UNSPECIFIED
 from asoreconcile.base.objects import JsonObject
+
+_STATUS = ("properties/status",)
+
+UNSPECIFIED: Mapping[str, tuple[str, ...]] = {
+    "microsoft.app/managedenvironments": (
+        "properties/daprconfiguration",
+        "properties/kedaconfiguration",
+    ),
+    "microsoft.cognitiveservices/accounts/deployments": ("properties/currentcapacity",),
+    "microsoft.documentdb/cassandraclusters": ("properties/deallocated",),
+    "microsoft.documentdb/cassandraclusters/datacenters": ("properties/deallocated",),
+    "microsoft.documentdb/databaseaccounts": ("properties/customermanagedkeystatus",),
+    "microsoft.documentdb/mongoclusters": ("properties/backup",),
+    "microsoft.eventhub/namespaces/eventhubs": _STATUS,
+    "microsoft.insights/datacollectionendpoints": (
+        "properties/configurationaccess",
+        "properties/immutableid",
+        "properties/logsingestion",
+        "properties/metricsingestion",
+    ),
+    "microsoft.insights/webtests": ("kind",),
+    "microsoft.network/privateendpoints": ("properties/customdnsconfigs",),
+    "microsoft.notificationhubs/namespaces": _STATUS,
+    "microsoft.operationalinsights/workspaces": (
+        "properties/failover",
+        "properties/features/legacy",
+        "properties/features/searchversion",
+    ),
+    "microsoft.redhatopenshift/openshiftclusters": ("properties/consoleprofile",),
+    "microsoft.search/searchservices": ("properties/authoptions/apikeyonly",),
+    "microsoft.servicebus/namespaces/queues": _STATUS,
+    "microsoft.servicebus/namespaces/topics": _STATUS,
+    "microsoft.servicebus/namespaces/topics/subscriptions": _STATUS,
+}
+"""By ARM type, in lower case."""
 
 Steps = tuple[str, ...]
 

@@ -2,18 +2,82 @@
 
 from collections.abc import Iterable
 
-from asoreconcile.azure.catalogue.conversion import Form, form, stored_name
-from asoreconcile.azure.catalogue.descriptions import described, explained_version
-from asoreconcile.azure.catalogue.kinds import Kind, newest, version_order
-from asoreconcile.azure.catalogue.operator_parts import (
-    open_status,
-    open_stored,
-    without_root,
+from asoreconcile.azure.catalogue.conversion import (
+    ORIGINAL_VERSION,
+    Form,
+    form,
+    stored_name,
 )
+from asoreconcile.azure.catalogue.descriptions import described, explained_version
+from asoreconcile.azure.catalogue.kinds import Kind, KindVersion, newest, version_order
+from asoreconcile.azure.catalogue.property_bag import BAG
 from asoreconcile.azure.catalogue.rules import ruled_schema
-from asoreconcile.azure.catalogue.stored import stored_schema
-from asoreconcile.azure.catalogue.webhookclient import CONVERT_PATH, WebhookClient
+from asoreconcile.azure.catalogue.webhook_manifests import CONVERT_PATH, WebhookClient
 from asoreconcile.base.objects import JsonObject
+
+_BAG_SCHEMA = {"type": "object", "additionalProperties": {"type": "string"}}
+_ANY = "x-kubernetes-preserve-unknown-fields"
+
+
+def stored_schema(version: KindVersion) -> JsonObject:
+    """Return the OpenAPI schema of a whole object in the version's stored form.
+
+    Equal parts are shared: the schema must not be changed.
+    """
+    made: dict[int, JsonObject] = {}
+    whole = version.schema
+    spec = _relaxed(whole["properties"]["spec"], made)
+    author = {ORIGINAL_VERSION: {"type": "string"}}
+    spec = {**spec, "properties": {**spec["properties"], **author}}
+    status = _relaxed(whole["properties"]["status"], made)
+    parts = {**whole["properties"], "spec": spec, "status": status}
+    return {**whole, "properties": parts}
+
+
+def _relaxed(schema: JsonObject, made: dict[int, JsonObject]) -> JsonObject:
+    known = made.get(id(schema))
+    if known is None:
+        known = made[id(schema)] = _relax(schema, made)
+    return known
+
+
+def _relax(schema: JsonObject, made: dict[int, JsonObject]) -> JsonObject:
+    # No `required` either: an older object lacks what a newer version demands.
+    relaxed = {k: schema[k] for k in ("type", _ANY) if k in schema}
+    for keyword in ("items", "additionalProperties"):
+        if keyword in schema:
+            relaxed[keyword] = _relaxed(schema[keyword], made)
+    if relaxed.get("type") == "object" and "additionalProperties" not in relaxed:
+        fields = schema.get("properties", {})
+        relaxed["properties"] = {
+            **{name: _relaxed(child, made) for name, child in fields.items()},
+            BAG: _BAG_SCHEMA,
+        }
+    return relaxed
+
+
+ROOT = frozenset({"apiVersion", "kind", "metadata"})
+"""Fields that every object has, and an API server knows without being told."""
+
+_OPEN: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def open_stored() -> JsonObject:
+    """Return a schema that allows any stored form."""
+    return {"type": "object", "properties": {"spec": _OPEN, "status": _OPEN}}
+
+
+def without_root(schema: JsonObject) -> JsonObject:
+    """Return a schema of a whole object without the fields that every object has."""
+    parts: JsonObject = schema["properties"]
+    kept = {name: part for name, part in parts.items() if name not in ROOT}
+    return {**schema, "properties": kept}
+
+
+def open_status(schema: JsonObject) -> JsonObject:
+    """Return a version's schema of a whole object that allows any status."""
+    return {**schema, "properties": {**schema["properties"], "status": _OPEN}}
+
 
 _COLUMNS = {
     "Ready": "status",

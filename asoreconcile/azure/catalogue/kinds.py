@@ -7,19 +7,48 @@ values are immutable. Everything here may be used from any thread.
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import attrs
+import orjson
 
 from asoreconcile.azure.catalogue.files import KindFolder
-from asoreconcile.azure.catalogue.lazy_json import LazyJson
 from asoreconcile.azure.catalogue.shapes import Shape, Shapes
 from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.catalogue.tables import Table, Tables
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import GroupKind, GroupVersionKind, JsonObject
+
+
+class LazyJson(Mapping[str, Any]):
+    """A mapping that decodes a member each time it is requested.
+
+    A caller that needs a member often must keep it. Immutable; safe from any thread.
+    """
+
+    __slots__ = ("_texts",)
+
+    def __init__(self, members: Mapping[str, Any]) -> None:
+        # An exact copy: what `dumps` returns keeps the room that it grew into.
+        self._texts = {
+            name: bytes(memoryview(orjson.dumps(value)))
+            for name, value in members.items()
+        }
+
+    def __getitem__(self, name: str) -> Any:
+        return orjson.loads(self._texts[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._texts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
 
 ResourceScope = Literal["ResourceGroup", "Extension", "Tenant", "Location", ""]
 _VERSION = re.compile(r"v(?:1api)?(\d*)(\w*)")

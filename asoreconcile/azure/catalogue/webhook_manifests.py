@@ -6,13 +6,46 @@ write; statuses are excluded. Writes of stored forms by operators do not call a 
 
 from collections.abc import Iterable
 
+import attrs
+
 from asoreconcile.azure.catalogue.kinds import Kind
-from asoreconcile.azure.catalogue.webhookclient import (
-    MUTATE_PATH,
-    VALIDATE_PATH,
-    WebhookClient,
-)
 from asoreconcile.base.objects import JsonObject
+
+CONVERT_PATH = "/convert"
+MUTATE_PATH = "/mutate"
+VALIDATE_PATH = "/validate"
+
+
+@attrs.frozen
+class WebhookClient:
+    """An address for CRDs and webhook configurations.
+
+    url: `https://host:port`; if empty, the service `namespace`/`name` at `port`.
+    ca_bundle: base64 of the PEM that the webhook's certificate is verified with; "" if
+    another component injects it.
+    """
+
+    url: str = ""
+    namespace: str = ""
+    name: str = ""
+    port: int = 443
+    ca_bundle: str = ""
+
+    def config(self, path: str) -> JsonObject:
+        """Return the `clientConfig` of a webhook, or of a CRD's conversion, served at
+        `path`.
+        """
+        bundle = {"caBundle": self.ca_bundle} if self.ca_bundle else {}
+        if self.url:
+            return {"url": self.url.rstrip("/") + path, **bundle}
+        service = {
+            "namespace": self.namespace,
+            "name": self.name,
+            "path": path,
+            "port": self.port,
+        }
+        return {"service": service, **bundle}
+
 
 MUTATING_NAME = "azureserviceoperator-mutating-webhook-configuration"
 VALIDATING_NAME = "azureserviceoperator-validating-webhook-configuration"

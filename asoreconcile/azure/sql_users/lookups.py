@@ -9,6 +9,8 @@ import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.sql_users.dialect import Dialect
+from asoreconcile.azure.sql_users.server import DatabaseServer, OpenSession, SignIn
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, status
 
 
@@ -32,6 +34,23 @@ class UserLookups:
     status: Callable[[JsonObject], JsonObject]
     secret: Callable[[JsonObject], str]
     token: Callable[[str], tuple[str, str]]
+
+
+FindServer = Callable[[UserLookups], DatabaseServer]
+FindSignIn = Callable[[UserLookups, DatabaseServer], SignIn]
+
+
+@attrs.frozen
+class UserKind:
+    """One kind of users.
+
+    find_server, find_sign_in: raise ConditionError, and the errors of a lookup.
+    """
+
+    dialect: Dialect
+    connect: OpenSession
+    find_server: FindServer
+    find_sign_in: FindSignIn
 
 
 def of_reconcile(scope: ReconcileScope) -> UserLookups:

@@ -13,7 +13,7 @@ from asoreconcile.azure.reconcile.planning.planned_change import (
 )
 from asoreconcile.azure.sql_users.dialect import Dialect
 from asoreconcile.azure.sql_users.failures import condition_of
-from asoreconcile.azure.sql_users.lookups import UserLookups
+from asoreconcile.azure.sql_users.lookups import UserKind, UserLookups
 from asoreconcile.azure.sql_users.server import ServerError, Session
 from asoreconcile.azure.sql_users.sessions import Sessions
 from asoreconcile.azure.sql_users.statement import Statement
@@ -24,7 +24,6 @@ from asoreconcile.azure.sql_users.taking_over import (
     require_ours,
 )
 from asoreconcile.azure.sql_users.user import UserIdentity, made_by, shown_user
-from asoreconcile.azure.sql_users.user_kind import UserKind
 from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,

@@ -19,7 +19,7 @@ from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Succeeded
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.sql_users.failures import condition_of
-from asoreconcile.azure.sql_users.lookups import of_reconcile
+from asoreconcile.azure.sql_users.lookups import UserKind, of_reconcile
 from asoreconcile.azure.sql_users.quoting import unusable
 from asoreconcile.azure.sql_users.server import (
     DatabaseServer,
@@ -36,7 +36,6 @@ from asoreconcile.azure.sql_users.taking_over import (
     require_ours,
 )
 from asoreconcile.azure.sql_users.user import UserIdentity, made_by, noted, shown_user
-from asoreconcile.azure.sql_users.user_kind import UserKind
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.fencing import Fence
 from asoreconcile.base.objects import ObjectKey, spec

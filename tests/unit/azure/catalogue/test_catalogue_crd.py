@@ -5,11 +5,10 @@ import re
 import pytest
 
 from asoreconcile.azure.catalogue.conversion import stored_name
-from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.catalogue.crd import crd, stored_schema
 from asoreconcile.azure.catalogue.descriptions import explained_version
 from asoreconcile.azure.catalogue.kinds import UnknownVersionError
-from asoreconcile.azure.catalogue.stored import stored_schema
-from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.objects import GroupKind
 

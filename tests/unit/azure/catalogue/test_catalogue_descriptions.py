@@ -5,7 +5,7 @@ import pytest
 
 from asoreconcile.azure.catalogue.crd import crd
 from asoreconcile.azure.catalogue.descriptions import explained_version
-from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.objects import GroupKind
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from asoreconcile.azure.catalogue.lazy_json import LazyJson
+from asoreconcile.azure.catalogue.kinds import LazyJson
 from asoreconcile.azure.catalogue.shapes import Shapes
 
 MEMBERS = {"a": {"properties": {"x": "string"}}, "b": ["Ä", 1.5, None]}

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from asoreconcile.azure.cmd.manifests import Row
-from asoreconcile.azure.cmd.status_table import drawn, kind_titles
+from asoreconcile.azure.cmd.status_view import drawn, kind_titles
 from asoreconcile.base.objects import ObjectKey
 
 LONG = "StorageAccountsBlobServicesContainer"

@@ -3,9 +3,9 @@
 import pytest
 
 from asoreconcile.azure.catalogue.storage_codec import SingleVersionCodec
-from asoreconcile.azure.controllers.azure_ids import index_azure_ids, with_id
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.event_mapping import EventMapping
+from asoreconcile.azure.controllers.kind_registry import index_azure_ids, with_id
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY, RESOURCE_ID
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex

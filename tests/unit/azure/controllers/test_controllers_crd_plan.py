@@ -5,7 +5,7 @@ from asocrds import AUTHORITY, SERVICE, aso_crd
 
 from asoreconcile.azure.catalogue.conversion import stored_name
 from asoreconcile.azure.catalogue.crd import crd
-from asoreconcile.azure.catalogue.webhookclient import WebhookClient
+from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.crd_coverage import (
     missing,

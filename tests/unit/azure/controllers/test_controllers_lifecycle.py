@@ -14,7 +14,7 @@ from asoreconcile.azure.controllers.crd_watcher import (
     CrdWatcher,
     controller_options,
 )
-from asoreconcile.azure.controllers.kind_metrics import HandOverMetrics
+from asoreconcile.azure.controllers.kind_metrics import KindGauge
 from asoreconcile.azure.controllers.kind_registry import KindRegistry, RunningKind
 from asoreconcile.azure.controllers.lifecycle import Lifecycle
 from asoreconcile.azure.reconcile.state.read_set import InFlightReads
@@ -210,13 +210,14 @@ def test_the_controller_that_follows_waits_for_the_last_reconcile_however_long(w
     second = world.passes.started.get(timeout=PATIENCE)
     assert (world.passes.most, world.passes.cut_off) == (1, 0)
     second.set()
-    assert world.lifecycle.handovers() == []
+    assert world.lifecycle.handover_seconds() == {}
 
 
 def test_a_hand_over_shows_in_log_readiness_and_metric(world, caplog):
     first = handed_over(world)
     registry = CollectorRegistry()
-    registry.register(HandOverMetrics(world.lifecycle.handovers))
+    name = "asoreconcile_kind_handover_seconds"
+    registry.register(KindGauge(name, "", world.lifecycle.handover_seconds))
     world.clock.until_waiting()
     world.clock.advance(90)
     verdict = world.lifecycle.readiness()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
+from asoreconcile.azure.controllers.dependencies import NamespaceAnnotations
 from asoreconcile.base.errors import RetryError
 from asoreconcile.cache.entry import Entry
 

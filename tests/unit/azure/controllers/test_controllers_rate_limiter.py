@@ -1,13 +1,13 @@
 import threading
 
-from asoreconcile.azure.controllers.rate_limiter import retries, throttle_for
+from asoreconcile.azure.controllers.kind_registry import failure_limiter, throttle_for
 from asoreconcile.azure.controllers.settings import RateLimit
 from asoreconcile.testing.clock import FakeClock
 
 
 def test_each_object_backs_off_on_its_own():
     clock = FakeClock()
-    one, other = retries(clock), retries(clock)
+    one, other = failure_limiter(clock), failure_limiter(clock)
     assert [one.delay("a") for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
     assert one.delay("b") == other.delay("a") == 1
 
