@@ -92,7 +92,7 @@ class Call:
         return self.is_over_at(time.monotonic())
 
     def is_over_at(self, now: float) -> bool:
-        """As `is_over`. now: a recent `time.monotonic`, to save reading it again."""
+        """Like `is_over`. now: a recent `time.monotonic`, to save reading it again."""
         return self.until is not None and self.until - now <= _GRAIN_SECONDS
 
     def within(self, seconds: float | None) -> float | None:

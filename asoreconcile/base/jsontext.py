@@ -86,7 +86,7 @@ def loads(text: bytes | str) -> Any:
 
 
 def loads_plain(text: bytes) -> Any:
-    """As `loads`, but up to 1,024 levels may be plain: at orjson's full speed, for
+    """Like `loads`, but up to 1,024 levels may be plain: at orjson's full speed, for
     callers that check the depth later (`cache.entry`). Unpaired surrogates and invalid
     UTF-8 are read as Go reads them. Raises JSONDecodeError.
     """
@@ -105,7 +105,10 @@ def loads_plain(text: bytes) -> Any:
 
 
 def loads_foreign(text: bytes) -> Any:
-    """As `loads_plain`, with `NoNumber` for invalid numbers. Raises JSONDecodeError."""
+    """Parse like `loads_plain`, with `NoNumber` for invalid numbers.
+
+    Raises JSONDecodeError.
+    """
     try:
         return loads_plain(text)
     except JSONDecodeError as refused:
@@ -139,7 +142,7 @@ def dumps(
 def _dumped(
     value: Any, default: Callable[[Any], Any] | None, option: int | None
 ) -> bytes:
-    """As `dumps`, for a value with sealed parts or more levels than orjson writes.
+    """Like `dumps`, for a value with sealed parts or more levels than orjson writes.
 
     A part stands as a marked string until the rest is written. `orjson.Fragment` would
     do, but as of 3.13 what closes around a fragment is written past the end of its

@@ -72,7 +72,7 @@ class Logger:
         self._emit(logging.ERROR, message, fields)
 
     def exception(self, message: str, **fields: Any) -> None:
-        """As `error`, with the exception being handled."""
+        """Like `error`, with the exception being handled."""
         self._emit(logging.ERROR, message, fields, exc_info=True)
 
     def _emit(

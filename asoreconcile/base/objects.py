@@ -59,7 +59,7 @@ class GroupVersionKind:
 
     @property
     def api_version(self) -> str:
-        """As written in a manifest: `group/version`, or `v1` for the core group."""
+        """The text in a manifest: `group/version`, or `v1` for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def __str__(self) -> str:

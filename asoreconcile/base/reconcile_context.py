@@ -128,9 +128,9 @@ def deadline() -> float | None:
 
 
 def seconds_left() -> float | None:
-    """How long a call of this reconcile may block: until its deadline, or the deadline
-    of a stop in progress. 0 when no time is left; None without a limit, and outside a
-    reconcile.
+    """Return how long a call of this reconcile may block: until its deadline, or the
+    deadline of a stop in progress. 0 when no time is left; None without a limit, and
+    outside a reconcile.
     """
     context = _CURRENT.get()
     return context.seconds_left if context else None

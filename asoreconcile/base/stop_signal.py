@@ -47,7 +47,7 @@ class StopSignal(threading.Event):
         self.set()
 
     def set(self) -> None:
-        """As `Event.set`, and each callback runs on this thread."""
+        """Like `Event.set`, and each callback runs on this thread."""
         super().set()
         for call in self._calls.copy().values():
             call()

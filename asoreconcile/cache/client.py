@@ -67,8 +67,8 @@ class CachedClient(Writes):
         return informer.list(namespace, labels=labels, index=index, limit=limit)
 
     def send(self, write: Write) -> JsonObject:
-        """As the server client's `send`; cached reads see the write at once, deletions
-        too.
+        """Like the server client's `send`; cached reads see the write at once,
+        deletions too.
 
         Responses of dry runs, and of subresources of another kind (Scale), are not
         recorded, as they are not the object's state.
@@ -97,7 +97,7 @@ class CachedClient(Writes):
         propagation: str = "",
         dry_run: bool = False,
     ) -> Sequence[JsonObject]:
-        """As the server client's; cached reads no longer return deleted objects.
+        """Like the server client's; cached reads no longer return deleted objects.
 
         Objects held by finalizers or a grace period are read in their old state until
         the watch delivers the change.

@@ -76,7 +76,7 @@ class ServerProbe:
 
     @property
     def seconds_since_answer(self) -> float:
-        """How long ago the server last answered a probe."""
+        """Return how long ago the server last answered a probe."""
         return self._clock.monotonic() - self._answered_at
 
     def start(self) -> None:

@@ -60,7 +60,7 @@ class ListerWatcher(Protocol):
 
 
 class SteppedPage(Protocol):
-    """As `ListPage`, in steps."""
+    """Like `ListPage`, in steps."""
 
     @property
     def resource_version(self) -> str:
@@ -88,7 +88,7 @@ class SteppedWatch(Protocol):
 
 
 class SteppedSource(Protocol):
-    """As `ListerWatcher`, in steps that block no thread (`kube.streams`).
+    """Like `ListerWatcher`, in steps that block no thread (`kube.streams`).
 
     wake: called, on any thread, when there may be more than before.
     """

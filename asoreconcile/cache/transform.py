@@ -33,7 +33,7 @@ class EntryTransform:
         return _PARTIAL if self.metadata_only else self.resource.kind
 
     def entry_of_copy(self, obj: JsonObject) -> Entry:
-        """As `entry`, without changing the object."""
+        """Like `entry`, without changing the object."""
         if self.transform is not None:  # the transform may change anything
             return self.entry(copy_json(obj))
         copied, meta = {**obj}, obj.get("metadata")
@@ -45,7 +45,7 @@ class EntryTransform:
         return self.entry(copied)
 
     def entry_of_event(self, obj: JsonObject) -> Entry:
-        """As `entry`; keeps the decoded object for the event's handlers."""
+        """Like `entry`; keeps the decoded object for the event's handlers."""
         return self.entry(obj, keep=True)
 
     def entry(self, obj: JsonObject, *, keep: bool = False) -> Entry:

@@ -30,7 +30,7 @@ class BookmarkSupport:
     """Whether silence on a kind's watches means a dead connection.
 
     So it does as soon as the server has sent a bookmark, on later watches from their
-    first moment. A server that began anew may send none before the kind changes: after
+    first moment. A server that began again may send none before the kind changes: after
     a watch that was given up without ever having had one, the next has to have one
     first. So a false alarm costs one request, and does not repeat itself.
     """

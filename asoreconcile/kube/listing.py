@@ -40,7 +40,7 @@ class Listing:
         return (obj for obj in self.polled() if obj is not None)
 
     def polled(self) -> Iterator[JsonObject | None]:
-        """As iterating, but a stream that a loop receives yields None when it has to
+        """Iterate, but a stream that a loop receives yields None when it has to
         wait (`KubeStreams`).
         """
         chunks = self._stream.chunks()

@@ -32,7 +32,7 @@ class ApiResource:
 
     @property
     def full_name(self) -> str:
-        """As in kubectl: `leases.coordination.k8s.io`, `secrets`."""
+        """The name in kubectl: `leases.coordination.k8s.io`, `secrets`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(

@@ -195,7 +195,7 @@ class RestClient:
         read_seconds: float,
         on_news: Callable[[], None],
     ) -> Coroutine[Stream]:
-        """As `stream`, in steps, for a stream that a loop receives. on_news: called
+        """Like `stream`, in steps, for a stream that a loop receives. on_news: called
         when there may be more to read, on any thread.
         """
         asked = _asked(path, query, accept, read_seconds)

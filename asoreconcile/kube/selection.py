@@ -47,7 +47,7 @@ class Selection:
 
     @property
     def selectors(self) -> dict[str, str]:
-        """As query parameters."""
+        """Return the query parameters."""
         return {
             "labelSelector": self.label_selector,
             "fieldSelector": self.field_selector,

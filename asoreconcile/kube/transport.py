@@ -197,7 +197,7 @@ class Transport:
         whole_seconds: float | None,
         on_news: Callable[[], None],
     ) -> Stream:
-        """As `stream`, without waiting for the head: see `Stream.is_answered`.
+        """Like `stream`, without waiting for the head: see `Stream.is_answered`.
 
         on_news: called when there may be more to read, on any thread.
         """

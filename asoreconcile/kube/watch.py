@@ -23,7 +23,7 @@ class WatchStream:
         return (event for event in self.polled() if event is not None)
 
     def polled(self) -> Iterator[tuple[str, JsonObject] | None]:
-        """As iterating, but a stream that a loop receives yields None when it has to
+        """Iterate, but a stream that a loop receives yields None when it has to
         wait (`KubeStreams`).
         """
         for line in self._stream.lines():

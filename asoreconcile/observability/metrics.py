@@ -251,7 +251,7 @@ class _Informers(Collector):
         yield from (synced, idle, unread)
 
     def describe(self) -> list[Metric]:
-        """As in `_Queues`."""
+        """Return no families, for the reason given in `_Queues`."""
         return []
 
 
@@ -277,7 +277,7 @@ class _ThreadCrashCollector(Collector):
         )
 
     def describe(self) -> list[Metric]:
-        """As in `_Queues`."""
+        """Return no families, for the reason given in `_Queues`."""
         return []
 
 
@@ -303,5 +303,5 @@ class _ServerProbeCollector(Collector):
         )
 
     def describe(self) -> list[Metric]:
-        """As in `_Queues`."""
+        """Return no families, for the reason given in `_Queues`."""
         return []

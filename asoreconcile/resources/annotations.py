@@ -117,7 +117,7 @@ class PrinterColumn:
     wide: bool = attrs.field(default=False, kw_only=True)
 
     def document(self, type_found: str) -> dict[str, Any]:
-        """As an entry of `additionalPrinterColumns`."""
+        """Return an entry of `additionalPrinterColumns`."""
         made: dict[str, Any] = {
             "name": self.name,
             "type": self.type or type_found,
@@ -141,7 +141,7 @@ class ScalePaths:
     selector: str = ""
 
     def document(self) -> Mapping[str, str]:
-        """As `subresources.scale`."""
+        """Like `subresources.scale`."""
         made = {
             "specReplicasPath": self.spec_replicas,
             "statusReplicasPath": self.status_replicas,

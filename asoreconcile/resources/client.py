@@ -177,7 +177,7 @@ class TypedWrites(Writes):
     def update_outcome(
         self, obj: T, change: Callable[[T], T | None]
     ) -> tuple[OperationResult, T]:
-        """As `update`, and also returns what was done."""
+        """Like `update`, and also returns what was done."""
         if not obj.metadata.resource_version:
             raise ValueError(f"{obj.metadata.key} was not read: create it")
         kind: TypedKind[T] = kind_of(type(obj))

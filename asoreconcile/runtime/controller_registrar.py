@@ -67,7 +67,7 @@ class ControllerRegistrar(Cluster):
         label_selector: str | None = None,
         field_selector: str | None = None,
     ) -> Any:
-        """As `Cluster.informer`. It also takes an informer that you created: the
+        """Like `Cluster.informer`. It also takes an informer that you created: the
         application then starts, stops and reports it with the others. The options apply
         to a resource only.
         """

@@ -91,7 +91,7 @@ class DebugPages:
         return _json({one.name: one.queue_state() for one in self.controllers()})
 
     def caches(self, _query: Mapping[str, list[str]]) -> _Page:
-        """How many objects each informer holds, and how large they are."""
+        """Return how many objects each informer holds, and how large they are."""
         return _json(
             {label: _size(one) for label, one in sorted(self._informers().items())}
         )

@@ -122,7 +122,7 @@ class InFlightReconciles:
         ]
 
     def longer_than(self, seconds: float) -> int:
-        """How many have run for longer than that."""
+        """Return how many have run for longer than that."""
         now = self._clock.monotonic()
         return sum(now - one.since > seconds for one in self._by_age())
 
@@ -233,7 +233,7 @@ class Worker:
     def _trace(
         self, tracing: Tracing, item: Item[ObjectKey], context: Context
     ) -> Outcome:
-        """As `_run`, within a span."""
+        """Like `_run`, within a span."""
         with tracing.reconcile(self._name, context.log_fields) as trace:
             fields = {**context.log_fields, **trace.log_fields}
             # Each log line gets the trace's ids, to find one from the other.

@@ -107,7 +107,7 @@ class StreamLoop:
             self._renewals += 1
 
     def _leave(self, stream: LoopStream) -> None:
-        """As `renew`, unless that was done since the stream was opened: streams that
+        """Like `renew`, unless that was done since the stream was opened: streams that
         fall silent together share one new connection.
         """
         with self._lock:
