@@ -1,4 +1,4 @@
-"""Which objects of a kind are cached: namespaces and selectors.
+"""The objects of a kind that are cached: namespaces and selectors.
 
 Pure. Rules: CA-2, CA-3.
 """
@@ -41,7 +41,7 @@ def _check_selector(_options: object, field: Any, selector: Any) -> None:
 
 @attrs.frozen
 class Scope:
-    """Which objects of a kind to cache.
+    """A selection of the objects of a kind to cache.
 
     namespaces: only these, each with optional selectors of its own, and
     ALL_OTHER_NAMESPACES for the rest; None is the whole cluster. transform: reduces an
@@ -87,7 +87,7 @@ def _by_group_kind(
 
 @attrs.frozen(kw_only=True)
 class CacheOptions:
-    """Which objects of the cluster are watched and cached. Rule: CA-2.
+    """The objects of the cluster that are watched and cached. Rule: CA-2.
 
     namespaces: only these are watched, a sequence, or a mapping from names to
     selectors; None is the whole cluster. label_selector, field_selector: watch only

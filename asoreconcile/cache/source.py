@@ -33,7 +33,7 @@ class ListPage(Protocol):
 
 
 class ListerWatcher(Protocol):
-    """What a reflector needs of a client: paged lists, and watches
+    """The part of a client that a reflector needs: paged lists, and watches
     (`kube.client.KubeClient`).
     """
 

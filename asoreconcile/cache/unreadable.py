@@ -186,7 +186,7 @@ class EntryReader:
                 self._report(one)
 
     def _unreadable(self, obj: JsonObject, error: BadObjectError) -> Unreadable | None:
-        """What to report about an object; None if even its name is unknown."""
+        """Return the report about an object; None if even its name is unknown."""
         key, why = key_of(obj), str(error)
         _log.warning(
             "Skipping object",

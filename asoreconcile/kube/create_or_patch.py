@@ -29,7 +29,7 @@ OperationResult = Literal[
     "unchanged", "created", "updated", "updated-status", "updated-status-only"
 ]
 
-# By what was written: the object or its status.
+# The outcome by the parts that were written: the object, its status.
 _OUTCOMES: Mapping[tuple[bool, bool], OperationResult] = {
     (False, False): "unchanged",
     (True, False): "updated",

@@ -29,8 +29,8 @@ class WatchStream:
         for line in self._stream.lines():
             if line:
                 event = _event(line)
-                # Who takes the event keeps a text of its own. What is let go of before
-                # leaves its place to that, and not a hole beside it.
+                # The receiver keeps a text of its own. Memory freed before is used for
+                # that text and leaves no hole.
                 del line
                 yield event
                 del event

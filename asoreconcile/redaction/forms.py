@@ -19,7 +19,7 @@ SHORT = 8
 """Values below this length are looked for as a whole alone."""
 
 _MAX_VALUE = 1 << 16
-# What of a longer secret has to be there to be found: (below this length, so much).
+# The characters of a longer secret that must be present: (below this length, so many).
 _FLOORS = ((64, 8), (256, 16))
 _LONGEST_FLOOR = 32
 _SHORTEST_FLOOR = 6
@@ -29,8 +29,8 @@ _DISTINCT = 4
 
 _SPELLING = str.maketrans({"-": "+", "_": "/"})
 _SEPARATORS = re.compile(r"[+/.:\s]")
-# Of `Endpoint=https://host/;AccountKey=...` and `https://host/?sig=...` the names and
-# hosts are no secret, and texts are full of them.
+# In `Endpoint=https://host/;AccountKey=...` and `https://host/?sig=...` the names and
+# hosts are not secret, and they occur in many texts.
 _NAMED_PART = re.compile(
     r"(?i)(?:key|password|pwd|secret|token|sig|signature|code)=([^;&\s]{8,})"
 )
@@ -44,7 +44,7 @@ _NAME = re.compile(
 @attrs.frozen(eq=False)
 class Pattern:
     """text: canonical. floor: the fewest characters of it that count as a piece.
-    is_encoded: in base64, where a character at either end may be half the secret's.
+    is_encoded: base64, so that a character at either end may be half the secret's.
     """
 
     text: str = attrs.field(repr=False)
@@ -87,7 +87,7 @@ def lowered(text: str) -> str:
 
 
 def patterns_of(value: str) -> list[Pattern]:
-    """What a value of SHORT characters or more is looked for by."""
+    """Return the patterns that find a value of SHORT characters or more."""
     found: dict[str, Pattern] = {}
     for part in _parts(value[:_MAX_VALUE]):
         as_whole = bool(_NAME.fullmatch(part))
@@ -102,7 +102,7 @@ def patterns_of(value: str) -> list[Pattern]:
 
 
 def short_forms(value: str) -> list[str]:
-    """What a value below SHORT characters is looked for by, in lower case."""
+    """Return the lower-case forms that find a value below SHORT characters."""
     forms = [value, *encoded(value)] if len(value) > 2 else [value]
     if 2 < len(value) < GRAM:
         # Inside other base64 so little cannot be told from chance; alone it can.
@@ -120,7 +120,7 @@ def encoded(value: str) -> Iterator[str]:
 
 
 def _parts(value: str) -> list[str]:
-    """What of a value is secret."""
+    """Return the secret parts of a value."""
     if named := _NAMED_PART.findall(value):
         return list(named)
     address = _ADDRESS.match(value)

@@ -53,7 +53,7 @@ _Span = tuple[int, int]
 
 
 class _Scope:
-    """What is known of one namespace. The registry's lock guards changes, not reads."""
+    """The secrets of one namespace. The registry's lock guards changes, not reads."""
 
     def __init__(self) -> None:
         self.index: dict[str, tuple[_Place, ...]] = {}
@@ -110,30 +110,31 @@ class _Scope:
 
 
 class SecretRegistry:
-    """Known secrets, bounded; the oldest of who has most are forgotten first."""
+    """The registered secrets. If full, the largest namespace loses its oldest one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._own = _Scope()
         self._scopes: dict[str, _Scope] = {}
         self._pieces = 0  # of all namespaces
-        # Of texts that are said again and again, with what is known now: replaced when
-        # more is. Who has looked with less puts what was found into the old one.
+        # Results for texts that repeat, with the secrets known now; replaced when a
+        # secret is added. A thread that began with fewer secrets fills the old mapping.
         self._shown: dict[tuple[str | None, str], str] = {}
 
     def hold(self) -> None:
-        """Have nobody change anything until `let_go`: for the moment of a fork."""
+        """Prevent changes until `let_go`, for the moment of a fork."""
         self._lock.acquire()
 
     def let_go(self) -> None:
-        """After `hold`."""
+        """Allow changes again, after `hold`."""
         self._lock.release()
 
     def register(self, value: str, *, namespace: str = "") -> None:
-        """Hide a value from now on; again and again is free.
+        """Hide a value from now on; registering it again costs little.
 
-        namespace: whose it is; "" hides it from everybody's texts, so only for what no
-        author of custom resources can choose.
+        namespace: the owner of the value. With "" the value is hidden in the texts of
+        all namespaces: never use "" for a value that an author of custom resources can
+        choose.
         """
         if not value:
             return
@@ -151,11 +152,12 @@ class SecretRegistry:
                 self._shown = {}
 
     def redact(self, text: str, *, namespace: str | None = "") -> str:
-        """The text with `***` for what is known; cut at MAX_TEXT characters.
+        """Return the text with `***` for each known secret, cut at MAX_TEXT characters.
 
-        namespace: of the object that the text is about, "" for none. None: it may be
-        about any, and nobody reads it who may not know of all of them. Values below
-        SHORT characters of other namespaces stay then.
+        namespace: namespace of the object that the text is about, "" if there is no
+        such object. If it is None, the text may be about any namespace and its readers
+        may read all of them; then values below SHORT characters of other namespaces
+        stay.
         """
         if len(text) > _MAX_AGAIN:
             return self._redacted(text, namespace)
@@ -212,9 +214,9 @@ class SecretRegistry:
 
 
 def _matches(view: View, own: list[_Scope], others: list[_Scope]) -> list[_Span] | None:
-    """Where one way to read a text shows a secret; None: too much to look at.
+    """Return the spans of secrets in one view of a text; None if there are too many.
 
-    others: many, of which most have nothing in the text.
+    others: the other scopes, of which most have no secret in the text.
     """
     spans: list[_Span] = []
     text = spelled(view.text)
@@ -238,7 +240,7 @@ def _matches(view: View, own: list[_Scope], others: list[_Scope]) -> list[_Span]
 def _extended(
     text: str, places: Iterable[int], index: Mapping[str, tuple[_Place, ...]]
 ) -> Iterator[_Span]:
-    """The longest piece of a pattern around each place, where it says enough."""
+    """Yield the longest piece of a pattern around each place, if it is long enough."""
     end = 0
     for at in places:
         if at < end:
@@ -252,8 +254,9 @@ def _extended(
 
 
 def _around(text: str, at: int, after: int, place: _Place) -> _Span | None:
-    """The piece of a pattern that is in the text at a place; None where it says too
-    little. after: what comes before this is found already.
+    """Return the piece of a pattern at a place of the text; None if it is too short.
+
+    after: the end of the last span found.
     """
     pattern, offset = place
     known = pattern.text

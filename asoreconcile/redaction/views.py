@@ -1,7 +1,7 @@
-"""A text as it reads with its escapes undone, and where each character came from. Pure.
+"""Undo the escapes of a text and keep the original place of each character. Pure.
 
-Percent-encoding, HTML entities and the backslashes of JSON and Python, each undone once
-a round: what was escaped twice reads plain after two.
+Percent-encoding, HTML entities and the backslashes of JSON and Python are each undone
+once a round: a text that was escaped twice is plain after two rounds.
 """
 
 import re
@@ -25,8 +25,8 @@ _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 @attrs.frozen
 class View:
-    """text: as it reads. starts: where in the original each character begins, and one
-    more for the end; None where nothing was escaped.
+    """text: the text without escapes. starts: the offset of each character in the
+    original, and one more for the end; None if nothing was escaped.
     """
 
     text: str
@@ -87,7 +87,7 @@ def _undone(view: View) -> View | None:
 
 
 def _characters(escape: str) -> Iterator[tuple[str, int]]:
-    """What an escape stands for, each character with its offset in it."""
+    """Yield the characters of an escape, each with its offset in the escape."""
     if escape[0] == "%":
         yield from _bytes(bytes.fromhex(escape.replace("%", "")), 3)
     elif escape[0] == "&":

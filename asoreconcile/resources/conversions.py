@@ -116,8 +116,8 @@ class Conversions:
         return {**made, "metadata": metadata}
 
     def lost(self, obj: JsonObject, through: str) -> JsonObject:
-        """What an object loses in a round trip through another version, as a merge
-        patch that restores it; {} if nothing. For tests of the functions.
+        """Return the loss of an object in a round trip through another version, as a
+        merge patch that restores it; {} if nothing. For tests of the functions.
 
         through: the other `group/version`. Raises as `convert`.
         """

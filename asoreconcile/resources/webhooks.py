@@ -115,7 +115,7 @@ def _path(verb: AdmissionVerb, kind: TypedKind[Any]) -> str:
 def _rules(
     kind: TypedKind[Any], on: WebhookRules | None, *, takes_requests: bool
 ) -> WebhookRules:
-    """What is asked about. Raises WebhookError."""
+    """Return the rules of the webhook. Raises WebhookError."""
     if on is None:
         return WebhookRules(kind.resource)
     name = kind.cls.__name__

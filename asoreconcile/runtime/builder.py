@@ -1,4 +1,4 @@
-"""What a controller watches besides its own kind, as a chain of calls.
+"""Add kinds that a controller watches besides its own, by a chain of calls.
 
 app.reconcile(WIDGETS, Widgets(app)).owns(CONFIG_MAPS).watches(SECRETS, users_of)
 """

@@ -1,4 +1,4 @@
-"""Whether the process works (`/healthz`) and can serve (`/readyz`). Rule: MG-7.
+"""Checks of a process: it works (`/healthz`) and can serve (`/readyz`). Rule: MG-7.
 
 A check is a function that reads known state and calls no server. The most it does is a
 TLS handshake with a port of its own process, for a second or two (WH-8).

@@ -1,4 +1,4 @@
-"""What a manager runs: services that start in groups and stop within a time limit.
+"""Services of a manager: they start in groups and stop within a time limit.
 
 A service that reads caches when it starts waits for cache sync (`CacheSyncGate`).
 Controllers wait for their own sources and start at once, so that one kind's failure

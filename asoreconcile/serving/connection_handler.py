@@ -1,6 +1,6 @@
 """Serves one connection: reads whole, bounded requests and writes the responses.
 
-What a client may use is limited: time to read and write, sizes of heads and bodies.
+Each client has limits: time to read and write, sizes of heads and bodies.
 Rule: MG-9.
 """
 
@@ -233,7 +233,7 @@ class _Limited(io.RawIOBase):
 
 
 class _Timed(io.BufferedIOBase):
-    """What is written to a connection, up to a moment.
+    """A writer to a connection, with a deadline.
 
     A time-out of the socket would count again with each piece that a slow reader takes.
     """

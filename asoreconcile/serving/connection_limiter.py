@@ -31,11 +31,11 @@ class _Stage(IntEnum):
 
 
 class ConnectionLimiter:
-    """The open connections, and which of them stand in a request."""
+    """The open connections, and whether each is in a request."""
 
     def __init__(self, most: int, *, reserve: int = 0) -> None:
-        """most: requests answered at once, and connections. reserve: that many more of
-        both, for requests that are urgent.
+        """most: limit of concurrent requests, and of connections. reserve: additional
+        requests and connections for urgent requests.
         """
         self._most = most
         self._room = most + reserve

@@ -59,11 +59,11 @@ class Listener:
         is_urgent: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """address: `:8081` (every address of the machine), `127.0.0.1:0` (any free
-        port), `[::1]:8081`. Raises ListenError if it is none of these.
+        port), `[::1]:8081`. Raises ListenError for any other address.
 
         tls: the context for the next TLS handshake; None is plain HTTP.
-        max_body_bytes: of a request for a target.
-        read_seconds: for a whole request, from its first byte.
+        max_body_bytes: limit of a request for a target.
+        read_seconds: limit of a whole request, from its first byte.
         max_connections: a further one takes the place of one that has not asked
         anything yet, is idle, or is slow with its body, in this order; a further
         request is answered with a 503.
@@ -85,7 +85,7 @@ class Listener:
 
     @property
     def reachable_at(self) -> tuple[str, int]:
-        """Where this machine's own clients reach it while it listens."""
+        """The host and port for clients on this machine."""
         return (self._host or "localhost", self.port)
 
     def start(self) -> None:
@@ -104,7 +104,7 @@ class Listener:
             raise ListenError(f"cannot listen on {self.address}: {error}") from error
 
     def lost(self) -> str:
-        """Why it stopped listening without `stop`, or "". Does not block."""
+        """Return why listening ended without `stop`, or "". Does not block."""
         server = self._server
         return server.lost if server is not None else ""
 

@@ -89,8 +89,8 @@ class FileCertificates:
         return self._files.context
 
     def _expose_expiry(self) -> None:
-        """Of what is in the file: it was loaded a moment ago, so it is a certificate
-        but for a writer in between. Raises OSError then, as any unusable file does.
+        """Show the end of the certificate in the file. The file was loaded a moment
+        ago, so it is valid, unless it was written since; then this raises OSError.
         """
         if self._metrics is None:
             return

@@ -64,9 +64,9 @@ class CurlHandle:
         before_connecting: Callable[["CurlHandle"], None],
         accept_encoding: str,
     ) -> None:
-        """trust: None for a destination without TLS. before_connecting: what it raises
-        is raised instead. accept_encoding: what answers are unpacked from; "" unpacks
-        nothing, and says nothing of it.
+        """trust: TLS settings; None without TLS. before_connecting: a function whose
+        exceptions are raised instead. accept_encoding: encodings that responses may
+        have; with "" no such header is sent, and nothing is decoded.
         """
         self.trust = trust
         self.generation: object = None  # of its connection; the pool's to compare
@@ -78,7 +78,7 @@ class CurlHandle:
         self._socket_options = socket_options
         self._before_connecting = before_connecting
         self._poll = select.poll()
-        # By descriptor, in libcurl's words: what it waits for, and what `_poll` knows.
+        # By descriptor: the events that libcurl waits for, and those that `_poll` has.
         self._wanted: dict[int, int] = {}
         self._polled: dict[int, int] = {}
         self._timer: float | None = None
@@ -373,7 +373,7 @@ def _is_connected(*_: object) -> object:
 
 @cache
 def _actions(seen: int) -> int:
-    """What `poll` saw, in libcurl's words."""
+    """Translate the events of `poll` to those of libcurl."""
     return (
         (pycurl.CSELECT_IN if seen & (select.POLLIN | select.POLLHUP) else 0)
         | (pycurl.CSELECT_OUT if seen & select.POLLOUT else 0)

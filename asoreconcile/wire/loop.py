@@ -134,7 +134,7 @@ class StreamLoop:
         _report(streams)
 
     def stopped(self) -> StoppedError:
-        """What is raised once it is closed."""
+        """Return the error to raise after the loop was closed."""
         return closed()
 
     def has_news(self, stream: LoopStream) -> None:
@@ -340,7 +340,7 @@ def _report(streams: Iterable[LoopStream]) -> None:
 
 
 def _actions(seen: int) -> int:
-    """What the selector saw, in libcurl's words."""
+    """Translate the selector's events to those of libcurl."""
     return (pycurl.CSELECT_IN if seen & selectors.EVENT_READ else 0) | (
         pycurl.CSELECT_OUT if seen & selectors.EVENT_WRITE else 0
     )

@@ -227,7 +227,7 @@ class LoopGroup:
         return stream
 
     def _want(self, what: int, descriptor: int, *_: object) -> int:
-        """libcurl's: what it waits for on a descriptor."""
+        """Record the events that libcurl waits for on a descriptor (a callback)."""
         try:
             self._watch(descriptor, _EVENTS.get(what, 0))
         except (OSError, ValueError, KeyError) as error:
@@ -236,7 +236,7 @@ class LoopGroup:
         return 0
 
     def _watch(self, descriptor: int, events: int) -> None:
-        """events: of the selector; 0 for none."""
+        """events: events of the selector; 0 ends the watch."""
         is_watched = descriptor in self._wanted
         if events and is_watched:
             self._selector.modify(descriptor, events, self)

@@ -43,7 +43,7 @@ class LoopHost(Protocol):
         """Data came: notify the reader at the end of the turn. The loop's thread."""
 
     def stopped(self) -> Exception:
-        """What is raised once the loop is closed."""
+        """Return the error to raise after the loop was closed."""
 
 
 class LoopStream(Transfer):

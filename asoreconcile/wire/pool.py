@@ -90,8 +90,8 @@ class HandlePool:
     ) -> WireAnswer:
         """Send a request and read the whole response; blocks, within the call's limit.
 
-        Raises WireError; StoppedError once closed, or if the call was cancelled; what
-        the fence raises; RuntimeError in a forked child.
+        Raises WireError, StoppedError once closed or if the call was cancelled, the
+        errors of the fence, and RuntimeError in a forked child.
         """
         transfer, _, _ = self._started(
             request, call, patience, max_bytes, only_head=False
@@ -126,8 +126,8 @@ class HandlePool:
         *,
         only_head: bool,
     ) -> tuple[Transfer, CurlHandle | None, WireError | None]:
-        """A transfer at its end, or that has its head where that is enough, and the
-        handle that goes on with it: None at its end, or where it broke after its head.
+        """Return the finished transfer. If only the response head was requested, also
+        return the handle that still receives the body, if the transfer did not fail.
         """
         is_fresh = False
         while True:

@@ -23,8 +23,9 @@ class WireStream:
         give_back: Callable[[CurlHandle], None],
         drop: Callable[[CurlHandle], None],
     ) -> None:
-        """handle: goes on; None if no more comes. broken: why, if that is not its end.
-        give_back, drop: what becomes of the handle, fit for another request or not.
+        """handle: the handle that receives the rest; None if the body is complete.
+        broken: the error that ended it early, if any. give_back, drop: functions that
+        take the handle at the end: to use it again, and to close it.
         """
         self.status = transfer.status
         self._transfer = transfer

@@ -61,14 +61,14 @@ class Transfer:
 
     @property
     def has_length(self) -> bool:
-        """Return whether the answer says where it ends; else the connection's end is
-        its.
+        """Return whether the response states its length; otherwise it ends with the
+        connection.
         """
         names = self.headers().keys()
         return not names.isdisjoint({"content-length", "transfer-encoding"})
 
     def taken(self) -> list[bytes]:
-        """What has come of the body since the last time, in pieces of 16 KB at most.
+        """Return the body pieces since the last call, of 16 KB at most.
 
         Not joined: a turn brings a third of a megabyte, which no cache of a core holds.
         """
@@ -101,11 +101,11 @@ class Transfer:
         return headers
 
     def _begin(self, *_: object) -> object:
-        """The connection stands; nothing of the request has left, this time.
+        """Begin a request on an open connection, before any of it is sent.
 
         A connection that had been idle may have been dead: libcurl would then send the
-        request once more over another one. A write may have been executed, though, and
-        whether to ask again is for who counts requests to decide.
+        request again over another one. A write may have been executed already, so the
+        caller, which counts requests, decides about a retry.
         """
         try:
             if self.is_sent:
@@ -124,7 +124,7 @@ class Transfer:
         return pycurl.PREREQFUNC_OK
 
     def _forget_lines(self) -> None:
-        """What came before the request has left is a proxy's, before its tunnel."""
+        """Drop the lines of a proxy, which come before the request is sent."""
         self._lines.clear()  # libcurl goes on with this list
         self._begins = self._looked_at = 0
 

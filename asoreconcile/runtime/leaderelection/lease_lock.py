@@ -55,7 +55,7 @@ class ObservedLease:
             self._known = seen(self._known, lease, now=self._clock.monotonic())
 
     def answer(self) -> WriteLease | Follow:
-        """What to do now: write the lease, or wait."""
+        """Return the next step: write the lease, or wait."""
         return decide(
             self._known,
             self.key,
