@@ -250,14 +250,10 @@ class Lifecycle:
         kind.informer.start()
 
     def _start_controller(self, kind: RunningKind) -> None:
-        """Start the controller, or let it collect events if it must wait. Caller holds
-        the lock.
-        """
+        """Start the controller, unless it must wait. Caller holds the lock."""
         group_kind = kind.version.group_kind
         if self._leading and not self._is_leaving(group_kind):
             kind.controller.start()
-        else:
-            kind.controller.warm_up()
 
     def _is_leaving(self, group_kind: GroupKind) -> bool:
         return any(leaving.group_kind == group_kind for leaving in self._leaving)

@@ -114,11 +114,9 @@ class Controller:
         self._queue.add_after(key, after_seconds, priority=priority)
 
     def warm_up(self) -> None:
-        """Start to enqueue events without reconciling, as a standby does. Idempotent.
-
-        Rule: CT-7.
+        """Do nothing: a standby queues no keys, which would only grow and become stale.
+        Its caches are filled, and `start` enqueues the objects in them. Rule: CT-7.
         """
-        self._sources.open()
 
     def start(self) -> None:
         """Start the workers as soon as all sources have synced. Does not block.
@@ -132,7 +130,7 @@ class Controller:
         if self._metrics:
             self._metrics.max_concurrent.set(self._max_concurrent)
         # First: the cache sync covers the sources that are registered when it begins.
-        self.warm_up()
+        self._sources.open()
         self._cache_sync.start(self._sources.registrations)
 
     def stop(self, timeout_seconds: float) -> list[str]:

@@ -218,8 +218,7 @@ class Manager:
         ):
             if not self._start_group(group):
                 return
-        # After the caches have started: a standby's controllers enqueue events from
-        # here on, so a take-over starts with full queues.
+        # After the caches have started, which a warm-up may read.
         self._warm_up()
         if self._elector is None:
             if not self._start_group(RunnableGroup.LEADER):

@@ -235,42 +235,23 @@ def test_ct2_a_watch_added_later_starts_at_once(make, script):
     assert script.seen() == "late"
 
 
-def test_ct7_a_standby_takes_events_in_and_reconciles_only_once_started(make, script):
-    source = HandSource("a")
+def test_ct7_a_standby_queues_nothing_and_reconciles_what_is_there_once_started(
+    make, script, value
+):
+    """What has gone since is not reconciled."""
+    source = HandSource("a", "gone")
     controller = make()
     controller.watch(Watch(source))
     controller.warm_up()
-    controller.warm_up()
-    assert len(source.handlers) == 1
-    assert (len(controller._queue), controller.workers) == (1, 0)
+    assert source.handlers == []
+    assert (len(controller._queue), controller.workers) == (0, 0)
+    source.initial = ["a"]
     controller.start()
     assert len(source.handlers) == 1
     assert script.seen() == "a"
-
-
-def test_ct7_a_start_waits_for_a_warm_up_that_another_thread_has_begun(make, clock):
-    """Else it would find no source, and take the caches for synced."""
-    begun, goes_on = threading.Event(), threading.Event()
-
-    class Slow(HandSource):
-        def add_handler(self, handler, *, resync_seconds=0.0):
-            begun.set()
-            assert goes_on.wait(10)
-            return super().add_handler(handler, resync_seconds=resync_seconds)
-
-    controller, source = make(), Slow("a", synced=False)
-    controller.watch(Watch(source))
-    warming = threading.Thread(target=controller.warm_up)
-    starting = threading.Thread(target=controller.start)
-    warming.start()
-    assert begun.wait(10)
-    starting.start()
-    starting.join(0.1)  # it must not end by then, nor ever before the other
-    goes_on.set()
-    for thread in (warming, starting):
-        thread.join(10)
-    clock.advance(1)
-    assert (controller.workers, controller.has_synced) == (0, False)
+    script.steps.put(Result())
+    settled(controller)
+    assert value("reconcile_total", result="success") == 1
 
 
 def test_a_watch_added_while_it_stops_hears_nothing(make):
@@ -285,7 +266,7 @@ def test_pq1_changes_come_before_the_initial_list(make, script):
     source = HandSource("first", "second")
     controller = make()
     controller.watch(Watch(source))
-    controller.warm_up()
+    controller._sources.open()
     source.send(Updated(entry("second"), entry("second", "2")))
     source.send(Updated(entry("first"), entry("first")))
     controller.start()
@@ -296,7 +277,7 @@ def test_predicates_must_all_agree(make):
     source = HandSource()
     controller = make()
     controller.watch(Watch(source, when=generation_changed))
-    controller.warm_up()
+    controller._sources.open()
     source.send(Updated(entry(), entry(version="2")))
     assert len(controller._queue) == 0
     source.send(Updated(entry(), entry(version="2", generation=2)))
@@ -308,7 +289,7 @@ def test_a_handler_decides_whom_an_event_concerns(make):
     controller = make()
     keys = [ObjectKey("other", name) for name in ("x", "y")]
     controller.watch(Watch(source, handler=lambda event: map(Request, keys)))
-    controller.warm_up()
+    controller._sources.open()
     source.send(Deleted(entry()))
     assert len(controller._queue) == 2
 

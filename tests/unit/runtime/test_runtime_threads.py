@@ -88,7 +88,7 @@ def test_th3_predicates_and_handlers_run_where_the_event_is_delivered():
 
     controller = Controller("test", Noting(), clock=FakeClock())
     controller.watch(Watch(Source(synced=True), handler=handler, when=predicate))
-    deliverer = threading.Thread(target=controller.warm_up)
+    deliverer = threading.Thread(target=controller._sources.open)
     deliverer.start()
     deliverer.join()
     assert seen == [deliverer, deliverer]
