@@ -1,17 +1,21 @@
 """Renders the body of a PUT, once a reconcile. Blocking: reads Secrets."""
 
 from functools import lru_cache
+from typing import Protocol
 
 import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.payload import to_arm
+from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.azure.middleware.requests import ModifyPayload
 from asoreconcile.azure.reconcile.identity.identity import ResourceIdentity
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
 from asoreconcile.azure.reconcile.model.drift_baseline import fingerprint
-from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
+from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
 from asoreconcile.azure.reconcile.state.export_cache import ROTATE
 from asoreconcile.base.objects import JsonObject, spec
 
@@ -31,19 +35,23 @@ class RenderedSpec:
 
 @attrs.frozen
 class Desired:
-    """The body that a PUT would send. own: the body without the values of Secrets.
-    inputs: the fingerprint of `RenderedSpec`.
+    """The body that a PUT would send.
+
+    own: the body without the values of Secrets. inputs: the fingerprint of
+    `RenderedSpec`. fingerprint: a hash of our part of the body.
     """
 
     identity: ResourceIdentity
     body: JsonObject = attrs.field(repr=False)
     own: JsonObject = attrs.field(repr=False)
     inputs: str
+    fingerprint: str
 
 
-def render(scope: ReconcileScope, identity: ResourceIdentity) -> RenderedSpec:
+def render(
+    patcher: PatchHelper, references: ReferenceResolver, identity: ResourceIdentity
+) -> RenderedSpec:
     """Return the body that the spec makes. Raises ConditionError for missing inputs."""
-    patcher, references = scope.patcher, scope.references
     version = patcher.version
     body = to_arm(version, spec(patcher.obj), name=identity.name, inputs=references)
     of_writing = {
@@ -55,28 +63,43 @@ def render(scope: ReconcileScope, identity: ResourceIdentity) -> RenderedSpec:
     return RenderedSpec(identity, body, made_of[:_ORIGIN_DIGITS])
 
 
-def desired(scope: ReconcileScope, inputs: RenderedSpec) -> Desired:
+class BodyDependencies(Protocol):
+    """The parts of the operator that the body of a PUT needs."""
+
+    @property
+    def extensions(self) -> Extensions:
+        """Change the body."""
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Tells the children of a kind."""
+
+
+def desired(
+    operator: BodyDependencies,
+    context: ReconcileContext,
+    obj: JsonObject,
+    rendered: RenderedSpec,
+    references: ReferenceResolver,
+) -> Desired:
     """Return the body after extensions changed it. Raises their exceptions."""
-    obj = scope.patcher.obj
-    group_kind = scope.patcher.version.group_kind
-    modify = scope.operator.extensions.chain(MODIFY_PAYLOAD, group_kind)
-    body = modify(ModifyPayload(ctx=scope.context, obj=obj, payload=inputs.body))
-    own = scope.references.without_secrets(body)
-    return Desired(inputs.identity, body, own, inputs.fingerprint)
+    version, identity = context.version, rendered.identity
+    modify = operator.extensions.chain(MODIFY_PAYLOAD, version.group_kind)
+    body = modify(ModifyPayload(ctx=context, obj=obj, payload=rendered.body))
+    own = references.without_secrets(body)
+    ours = _without_children(own, child_collections(version, operator.catalogue))
+    mark = references.mark()
+    put = fingerprint(identity.arm_id, version.api_version, ours, mark)
+    return Desired(identity, body, own, rendered.fingerprint, put)
 
 
-def fingerprint_of(scope: ReconcileScope, desired: Desired) -> str:
-    """The fingerprint of our part of a PUT, without the children that extensions
-    add.
-    """
-    version, own = scope.patcher.version, {**desired.own}
-    inside = own.setdefault("properties", None)
-    if isinstance(inside, dict):
-        children = child_collections(version, scope.operator.catalogue)
-        kept = {n: value for n, value in inside.items() if n.lower() not in children}
-        own["properties"] = kept or None
-    mark = scope.references.mark()
-    return fingerprint(desired.identity.arm_id, version.api_version, own, mark)
+def _without_children(body: JsonObject, children: frozenset[str]) -> JsonObject:
+    """Return our part of a body, without the children that extensions add."""
+    inside = body.get("properties")
+    if not isinstance(inside, dict):
+        return {**body, "properties": inside}
+    kept = {n: value for n, value in inside.items() if n.lower() not in children}
+    return {**body, "properties": kept or None}
 
 
 @lru_cache(maxsize=1024)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from asoreconcile.azure.catalogue.body_shape import body_shape
+from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.reconcile.identity.identity import identify
 from asoreconcile.azure.reconcile.model.annotations import LATEST_RECONCILED_GENERATION
@@ -28,8 +29,9 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     loads,
 )
 from asoreconcile.azure.reconcile.model.snapshot import snapshot
-from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, sync_mode_of
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.model.type_rules import not_kept
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.sync_schedule import (
     is_put_due,
@@ -55,31 +57,17 @@ from asoreconcile.base.objects import JsonObject, status, uid_of
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
-def mode_of(scope: ReconcileScope) -> SyncMode:
-    """How this object is synced: by its annotation, its namespace's, or the
-    settings.
-    """
-    return sync_mode_of(
-        scope.patcher.annotations,
-        scope.namespace_annotations,
-        scope.operator.sync_mode,
-    )
-
-
-def ready_of_last_put(scope: ReconcileScope) -> JsonObject | None:
+def ready_of_last_put(patcher: PatchHelper) -> JsonObject | None:
     """The Ready condition if a PUT of this generation of the spec was recorded and the
     condition is about it, else None.
     """
-    patcher = scope.patcher
     put = patcher.annotations.get(LATEST_RECONCILED_GENERATION)
     ready = find_ready(status(patcher.obj).get("conditions")) or {}
     is_of_put = ready.get("observedGeneration") == patcher.generation
     return ready if is_of_put and put == str(patcher.generation) else None
 
 
-def reads_first(
-    scope: ReconcileScope, mode: SyncMode, ready: JsonObject | None
-) -> bool:
+def reads_first(version: KindVersion, mode: SyncMode, ready: JsonObject | None) -> bool:
     """Whether a sync reads before it PUTs: a PUT of this spec has completed.
 
     ready: the result of `ready_of_last_put`.
@@ -87,7 +75,7 @@ def reads_first(
     if mode is SyncMode.PUT or ready is None:
         return False
     is_complete = ready.get("status") == "True" or ready.get("reason") == PERSISTENT
-    return is_complete and "Get" in scope.patcher.version.operations
+    return is_complete and "Get" in version.operations
 
 
 def seconds_until_next_sync(
@@ -158,15 +146,16 @@ def _seconds_until_missed_sync(scope: ReconcileScope) -> float | None:
 
 
 def baseline_of_put(
-    scope: ReconcileScope, observed: DriftBaseline | None, put: str, inputs: str
+    scope: ReconcileScope, observed: DriftBaseline | None, made: Desired
 ) -> DriftBaseline:
-    """The record of a PUT before its answer. observed: the record of the PUT before.
-    put, inputs: the fingerprints of the PUT and of its inputs.
+    """Return the record of a PUT before its answer. observed: the record of the PUT
+    before.
     """
+    put = made.fingerprint
     known = observed.known if observed and observed.put == put else frozenset()
     at = scope.operator.clock.now().astimezone(UTC).strftime(_TIME)
     # No snapshot: it is taken once the PUT has settled.
-    return DriftBaseline(put, known, spec=inputs, at=at)
+    return DriftBaseline(put, known, spec=made.inputs, at=at)
 
 
 def facts_of_sync(
@@ -176,14 +165,12 @@ def facts_of_sync(
     made: Desired,
     *,
     observed: DriftBaseline | None,
-    put: str,
 ) -> SyncFacts:
     """Read the resource by one GET, which the reconcile shares, and compare it.
 
-    observed: the record of the last PUT. put: the fingerprint of this one. Raises
-    ArmError, ArmTransportError.
+    observed: the record of the last PUT. Raises ArmError, ArmTransportError.
     """
-    operator, memory = scope.operator, scope.memory
+    operator, memory, put = scope.operator, scope.memory, made.fingerprint
     is_another = observed is not None and observed.put != put
     have = None if is_another else scope.context.raw_get()
     found: list[Difference] = []
@@ -228,7 +215,7 @@ def learned(
     if observed is None or "Get" not in patcher.version.operations:
         return ()
     try:
-        made = sent or desired(scope, render(scope, identify(scope, scope.owner())))
+        made = sent or _made_now(scope)
         have = scope.context.raw_get() or {}
     # It is an AsoreconcileError, too, but not a failure.
     except StoppedError:
@@ -244,6 +231,13 @@ def learned(
         _compared(scope, made, have),
         _snapshot(scope, made, have),
     )
+
+
+def _made_now(scope: ReconcileScope) -> Desired:
+    patcher, references = scope.patcher, scope.references
+    rendered = render(patcher, references, identify(scope, scope.owner()))
+    operator = scope.operator
+    return desired(operator, scope.context, patcher.obj, rendered, references)
 
 
 def _changed(scope: ReconcileScope, have: JsonObject) -> tuple[str, ...]:

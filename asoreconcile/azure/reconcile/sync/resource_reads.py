@@ -7,7 +7,9 @@ from asoreconcile.azure.catalogue.payload import to_arm
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.reconcile.identity.identity import is_own
 from asoreconcile.azure.reconcile.model.annotations import INPUTS, RESOURCE_ID
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
 from asoreconcile.azure.reconcile.sync.bulk_reads import note_get
 from asoreconcile.base.objects import JsonObject, spec
 
@@ -58,18 +60,17 @@ def is_same(stored: JsonObject, observed: JsonObject) -> bool:
     return digest_of(one) == digest_of(other)
 
 
-def inputs_changed(scope: ReconcileScope) -> bool:
+def inputs_changed(patcher: PatchHelper, references: ReferenceResolver) -> bool:
     """Whether a Secret or ConfigMap has changed since the running PUT was sent.
 
     The event of such a change has been spent on a poll, and does not change the spec's
     generation. An input that cannot be read counts as changed: the next PUT reports it.
     """
-    patcher = scope.patcher
     at_put = patcher.annotations.get(INPUTS)
     if not at_put:
         return False
     try:
-        to_arm(patcher.version, spec(patcher.obj), name="", inputs=scope.references)
+        to_arm(patcher.version, spec(patcher.obj), name="", inputs=references)
     except ConditionError:
         return True
-    return scope.references.mark() != at_put
+    return references.mark() != at_put

@@ -36,6 +36,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Stop,
     Succeeded,
 )
+from asoreconcile.azure.reconcile.model.sync_mode import sync_mode_of
 from asoreconcile.azure.reconcile.scope.arm_errors import (
     delete_failed,
     monitor_refused,
@@ -47,7 +48,6 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired
 from asoreconcile.azure.reconcile.sync.look import (
     learned,
-    mode_of,
     seconds_until_next_sync,
 )
 from asoreconcile.azure.reconcile.sync.resource_reads import (
@@ -136,17 +136,19 @@ def settle(
     the resource was read: until then a failed read must come back here, not to another
     PUT.
     """
+    patcher = scope.patcher
     try:
         _read(scope, after, body, is_listed=is_listed)
-        mode = mode_of(scope)
         _check(scope)
+        mode = sync_mode_of(
+            patcher.annotations, scope.namespace_annotations, scope.operator.sync_mode
+        )
         apply(scope, learned(scope, mode, after, sent))
         _export(scope)
     except AsoreconcileError as error:
         if after is ReadAfter.OPERATION and is_about_the_resource(error):
-            apply(scope, clear_token(scope.patcher.annotations))
+            apply(scope, clear_token(patcher.annotations))
         raise
-    patcher = scope.patcher
     resync = seconds_until_next_sync(scope, mode, was_synced=True)
     if after is ReadAfter.NOTHING:
         return Succeeded(resync)
@@ -155,7 +157,7 @@ def settle(
     put = patcher.annotations.get(LATEST_RECONCILED_GENERATION)
     is_latest = put == str(generation(patcher.obj))
     if after is ReadAfter.OPERATION:
-        is_latest = is_latest and not inputs_changed(scope)
+        is_latest = is_latest and not inputs_changed(patcher, scope.references)
         apply(scope, clear_token(patcher.annotations))
     return Succeeded(resync) if is_latest else Requeue()
 

@@ -63,7 +63,7 @@ def poll(scope: ReconcileScope) -> ReconcileOutcome:
     is_outdated = (
         isinstance(outcome, Failed | Restart)
         and not facts.deleting
-        and inputs_changed(scope)
+        and inputs_changed(patcher, scope.references)
     )
     return carry_out(scope, decided, is_outdated=is_outdated)
 

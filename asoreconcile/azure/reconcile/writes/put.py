@@ -18,7 +18,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
 )
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
 from asoreconcile.azure.reconcile.model.put_ledger import digest
-from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, sync_mode_of
 from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
@@ -27,14 +27,12 @@ from asoreconcile.azure.reconcile.sync.desired import (
     Desired,
     RenderedSpec,
     desired,
-    fingerprint_of,
     render,
 )
 from asoreconcile.azure.reconcile.sync.drift import at_sync
 from asoreconcile.azure.reconcile.sync.look import (
     baseline_of_put,
     facts_of_sync,
-    mode_of,
     reads_first,
     ready_of_last_put,
     resumable,
@@ -84,12 +82,15 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     owner = scope.owner()
     if (written := restore_owner(scope, owner)) is not None:
         return written
-    mode, ready = mode_of(scope), ready_of_last_put(scope)
+    inherited, version = scope.namespace_annotations, patcher.version
+    mode = sync_mode_of(patcher.annotations, inherited, operator.sync_mode)
+    ready = ready_of_last_put(patcher)
+    is_sync = reads_first(version, mode, ready)
     inputs: RenderedSpec | None = None
     # Nothing more is read for an object that the previous process left in order: at a
     # start there are thousands.
     if accepted is None and (observed := resumable(scope, mode, ready)) is not None:
-        inputs = render(scope, identify(scope, owner))
+        inputs = render(patcher, scope.references, identify(scope, owner))
         if inputs.fingerprint == observed.spec:
             return resumed_period(scope, mode)
     if (postponed := run_prechecks(scope, owner)) is not None:
@@ -99,21 +100,26 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     scope.connection.require_subscription_of(identity.arm_id)
     # Before the body is made: the younger of two objects asks Azure nothing for it.
     require_sole(operator, patcher.version, patcher.obj, identity.arm_id)
-    is_sync = reads_first(scope, mode, ready)
     look = look_at_list(scope) if is_sync else NO_LIST
-    made = desired(scope, inputs or render(scope, identity))
+    inputs = inputs or render(patcher, scope.references, identity)
+    made = _made(scope, inputs)
     request, decided = _decide(scope, mode, look, made, is_sync=is_sync)
     if isinstance(decided.then, Put) and look.is_used:
         # A PUT must not rest on a list: read and decide again.
         scope.context.read_anew()
         look = NO_LIST
-        made = desired(scope, render(scope, identity))
+        made = _made(scope, render(patcher, scope.references, identity))
         request, decided = _decide(scope, mode, look, made, is_sync=is_sync)
     patcher.set_ready(reconciling(patcher.generation), reason_aware=True)
     if not isinstance(decided.then, Put):
         return carry_out(scope, decided, is_listed=look.is_used)
     apply(scope, decided.effects)
     return _sent(scope, request, made, reading)
+
+
+def _made(scope: ReconcileScope, rendered: RenderedSpec) -> Desired:
+    operator, obj = scope.operator, scope.patcher.obj
+    return desired(operator, scope.context, obj, rendered, scope.references)
 
 
 def _decide(
@@ -130,8 +136,7 @@ def _decide(
     notes: Mapping[str, str] = {}
     if mode is not SyncMode.PUT:
         observed = loads(patcher.annotations.get(OBSERVED) or "")
-        fingerprint = fingerprint_of(scope, made)
-        baseline = baseline_of_put(scope, observed, fingerprint, made.inputs)
+        baseline = baseline_of_put(scope, observed, made)
         notes = {OBSERVED: baseline.dumps()}
     marked = digest(arm_id, patcher.version.api_version, made.body)
     request = Put(arm_id, made.body, marked, notes)
@@ -142,7 +147,7 @@ def _decide(
         return request, after_accepted((), accepted, now=now, build=operator.build)
     if accepted is not None or not is_sync:
         return request, Decision((SetDrifted(),), request)
-    facts = facts_of_sync(scope, mode, look, made, observed=observed, put=fingerprint)
+    facts = facts_of_sync(scope, mode, look, made, observed=observed)
     decided = at_sync(facts, request)
     # The Drifted condition stays until a sync no longer finds the drift, or sends a
     # PUT. A sync of a moving resource can tell nothing, so it keeps the condition.
