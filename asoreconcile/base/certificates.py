@@ -25,7 +25,7 @@ class CertificateError(ValueError):
 
 @attrs.frozen
 class Authority:
-    """A self-signed authority; `pem` is what clients trust."""
+    """A self-signed authority; clients trust its `pem`."""
 
     pem: bytes
     certificate: x509.Certificate = attrs.field(repr=False)

@@ -1,9 +1,9 @@
 """Work that waits without holding a thread.
 
-A generator that yields where it would block; its runner resumes it, on its own thread
-or on any free thread of a small pool. The yielded value says what it waits for:
+A coroutine is a generator that yields when it would block; its runner resumes it, on
+its own thread or on any free thread of a small pool. The yielded value is the reason:
 
-    None    ->  until somebody calls the `wake` that it was given
+    None    ->  until another thread calls the `wake` that it was given
     number  ->  seconds to pause; a stop ends the pause
 
 A wake may be spurious: after each one the generator must check its condition.

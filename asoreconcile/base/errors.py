@@ -1,4 +1,4 @@
-"""The root of the exceptions, and what each means for the retry.
+"""The root of the exceptions, and the retry that each one asks for.
 
     AsoreconcileError
     ├── TerminalError      do not retry: only a change of the object helps
@@ -65,7 +65,7 @@ def is_own_stop(error: BaseException, *stopping: threading.Event) -> bool:
 
 
 def check_seconds(name: str, value: object) -> None:
-    """Validate a duration where it is passed in, as a later error would not show its
+    """Validate a duration when it is passed in, as a later error would not show its
     origin.
 
     Raises TypeError if it is not a number, such as a timedelta or True, and ValueError
@@ -80,8 +80,10 @@ def check_seconds(name: str, value: object) -> None:
 def check_number(
     name: str, value: object, *, least: float, above: bool = False
 ) -> None:
-    """Raises TypeError if it is not a number, and ValueError if it is below `least`, or
-    equal to it where it must be above. Pure.
+    """Validate a number against a lower limit. Pure.
+
+    Raises TypeError if it is not a number, and ValueError if it is below `least`, or
+    equal to `least` although `above` is true.
     """
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise TypeError(f"{name} is {value!r:.80}: give a number")

@@ -30,8 +30,9 @@ def require_extra(extra: str, part: str) -> None:
     """Check that an extra's modules are installed, without importing them. Takes about
     0.1 ms.
 
-    part: what needs it; the message begins with it. Raises MissingExtraError with the
-    name of a missing module; KeyError for an unknown extra.
+    part: the part that needs the extra; the message begins with it.
+    Raises MissingExtraError with the name of a missing module; KeyError for an unknown
+    extra.
     """
     for name in EXTRAS[extra]:
         if not _is_there(name):

@@ -1,6 +1,6 @@
 """Write fencing: stops a request up to the last moment, if the lease is lost.
 
-    the connection stands  ->  fence()  ->  a piece to the kernel  ->  fence()  -> ...
+    the connection is open  ->  fence()  ->  a piece to the kernel  ->  fence()  -> ...
 
 A process may be suspended anywhere and resume minutes later, when another process
 leads. So the fence is called before each part of a request is sent, after everything

@@ -144,9 +144,9 @@ def _dumped(
 ) -> bytes:
     """Like `dumps`, for a value with sealed parts or more levels than orjson writes.
 
-    A part stands as a marked string until the rest is written. `orjson.Fragment` would
-    do, but as of 3.13 what closes around a fragment is written past the end of its
-    buffer once about a hundred levels are open.
+    A marked string takes the place of a part until the rest is written.
+    `orjson.Fragment` would do, but as of 3.13 orjson writes the closing brackets around
+    a fragment past the end of its buffer if about a hundred levels are open.
     """
     parts: list[bytes] = []
 
@@ -296,11 +296,11 @@ def seal(text: bytes, replace: Callable[[bytes], bytes], *, levels: int) -> byte
 
 
 def _sealed(text: bytes) -> Any:
-    """A document of JSON text, each part beyond LEVELS sealed. Raises JSONDecodeError.
+    """Parse a document and seal each part beyond LEVELS. Raises JSONDecodeError.
 
-    A part that was read stands as a mark in what is around it, which no text can hold
-    by chance or on purpose. It is put in there once, at the end: a part would else be
-    written again for each hundred levels around it.
+    A mark takes the place of each part that was read; no text can contain the mark by
+    chance or on purpose. The parts replace their marks at the end, once: otherwise a
+    part would be written again for each hundred levels around it.
     """
     mark, parts = uuid.uuid4().hex.encode(), list[bytes]()
 

@@ -56,19 +56,19 @@ class Logger:
         return Logger(self._logger.name, {**self._fields, **fields})
 
     def debug(self, message: str, **fields: Any) -> None:
-        """How something was done; off by default."""
+        """Log how something was done; off by default."""
         self._emit(logging.DEBUG, message, fields)
 
     def info(self, message: str, **fields: Any) -> None:
-        """What happened, in order."""
+        """Log an event of normal work."""
         self._emit(logging.INFO, message, fields)
 
     def warning(self, message: str, **fields: Any) -> None:
-        """A problem that is handled or will be retried."""
+        """Log a problem that is handled or will be retried."""
         self._emit(logging.WARNING, message, fields)
 
     def error(self, message: str, **fields: Any) -> None:
-        """A problem that a person must look at."""
+        """Log a problem that a person must look at."""
         self._emit(logging.ERROR, message, fields)
 
     def exception(self, message: str, **fields: Any) -> None:
@@ -177,8 +177,9 @@ def configure(
 ) -> None:
     """Send this process's records to a stream (stderr). For entry points only.
 
-    level: for our own records; other libraries log from WARNING on. errors_only:
-    loggers that log only errors, such as those that also warn about errors they raise.
+    level: least level of our own records; other libraries log from WARNING on.
+    errors_only: loggers that log only errors, such as those that also warn about errors
+    they raise.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if json else TextFormatter())

@@ -1,7 +1,7 @@
 """Kubernetes objects as plain JSON dicts: keys, kinds and pure accessors.
 
-Accessors never raise on a malformed object and never copy: what they return is
-the object's own data and must not be changed.
+Accessors never raise on a malformed object and never copy: the result is the object's
+own data and must not be changed.
 """
 
 from collections.abc import Mapping

@@ -26,7 +26,7 @@ _log = Logger(__name__)
 
 @attrs.frozen
 class Backoff:
-    """How often to retry, and the pauses: `first_seconds * factor**n`, +- jitter.
+    """The number of retries, and the pauses: `first_seconds * factor**n`, +- jitter.
 
     attempts: the most calls, including the first. max_seconds: the longest pause before
     jitter. jitter: at most this share of a pause is added or subtracted.

@@ -89,7 +89,7 @@ class KubeClient(Writes):
         read_seconds: the longest a call may take, with its retries and the whole
         response, but without the wait for the limiter; for a watch and a `listing`,
         until the response begins.
-        max_retries: of one call (CL-6).
+        max_retries: limit of retries of one call (CL-6).
         before_write: called right before a write request is sent
         on its connection, and again before each further part of it. If it raises, the
         call raises that error, and the server gets no complete request (`fencing`).

@@ -28,8 +28,8 @@ def set_condition(
 ) -> bool:
     """Set a condition on an object; returns whether that changed it.
 
-    reason: one word in CamelCase, for programs. message: for people. now: the
-    transition time if the status changes; None uses the system clock.
+    reason: one word in CamelCase, for programs. message: text for people. now: time of
+    the transition if the status changes; None uses the system clock.
     observedGeneration is set to the object's generation.
     """
     before = condition_of(obj, type)

@@ -54,9 +54,9 @@ class DecodeError(TransportError):
 class ApiError(AsoreconcileError):
     """The API server responded with an error.
 
-    status: HTTP status. reason: the Status object's, such as `NotFound`. details: its
-    `details`. retry_after_seconds: from Retry-After, 0 to ten minutes,
-    or None.
+    status: HTTP status. reason: reason in the Status object, such as `NotFound`.
+    details: details in the Status object. retry_after_seconds: value of Retry-After, 0
+    to ten minutes, or None.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ def api_error(
 ) -> ApiError:
     """The error of an error response; accepts any body, never raises.
 
-    namespace: of the request; the known values of its Secrets are redacted.
+    namespace: namespace of the request; known values of its Secrets are redacted.
     """
     document = _status_object(body)
     reason = str(document.get("reason") or "")

@@ -33,8 +33,8 @@ _COMBINED = "(combined from similar events): "
 class EventRecord:
     """Something that happened to an object.
 
-    obj: its apiVersion, kind and metadata. action: what was being done, if given.
-    source: the reporting component. key, uid: of the object.
+    obj: its apiVersion, kind and metadata. action: the action in progress, if given.
+    source: the reporting component. key, uid: the object's.
     """
 
     obj: JsonObject = attrs.field(repr=False)
@@ -66,7 +66,7 @@ class EventRecord:
 
 @attrs.define
 class Series:
-    """Occurrences that are one Event object. name: that object's name."""
+    """Occurrences that are one Event object. name: name of that object."""
 
     first: datetime
     last: datetime

@@ -91,7 +91,7 @@ class EventRecorder:
     ) -> None:
         """source: the component that reports the events. api: which API's events to
         write; all tools read `v1`.
-        instance: for events.k8s.io/v1, the id of the process; default the host name.
+        instance: id of the process for events.k8s.io/v1; default the host name.
         threads: starts the writer thread; share one per process to report threads that
         died.
         """
@@ -126,7 +126,7 @@ class EventRecorder:
         Cluster-scoped objects have their events in namespace `default`.
 
         Written within about a tenth of a second of the clock, or at once by `flush`.
-        action: what was being done, for events.k8s.io/v1; default the reason.
+        action: the action in progress, for events.k8s.io/v1; default the reason.
         source: the component; default the recorder's.
         """
         # Before truncation: part of a secret would not be recognized.

@@ -74,7 +74,7 @@ class Listing:
 
 
 class _Splitter:
-    """Cuts the inside of an array of objects where one ends and the next begins.
+    """Cuts the inside of an array of objects between one object and the next.
 
     A place that looks like it may be inside an object. No part of a JSON object is a
     whole one, so a piece that can be decoded ends where the object does. An object may
@@ -114,10 +114,10 @@ class _Splitter:
                     continue
                 start = at + 2
             else:
-                end = self._end(start)  # behind `rest`, where no comma is, if unknown
+                end = self._end(start)  # past `rest`, without a comma, if unknown
                 after = _COMMA.match(rest, end)
                 if after is None:
-                    break  # the list's end, or what tells is still to come
+                    break  # the list's end, or more text has to come
                 found = _checked(_decoded(rest[start:end]))
                 self._looked = start = after.end()
             self._guesses = self._counted = self._depth = 0
@@ -128,7 +128,7 @@ class _Splitter:
         self._looked = max(0, looked - start)
 
     def _end(self, start: int) -> int:
-        """Where the object that begins there ends, or after all that has come in."""
+        """Return the end of the object at `start`; past the text if it is not there."""
         for token in _TOKENS.finditer(self.rest, start + self._counted):
             sign = token[0]
             if sign in (b"{", b"["):

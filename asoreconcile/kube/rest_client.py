@@ -81,7 +81,7 @@ class RestClient:
         max_retries: int,
         read_seconds: float = READ_SECONDS,
     ) -> None:
-        """read_seconds: for one document, including its retries. For the others see
+        """read_seconds: limit for one document with its retries. For the others see
         `KubeClient`.
         """
         self._read_seconds = read_seconds

@@ -1,4 +1,4 @@
-"""Whether and when the client retries a failed request. Pure.
+"""Decide if and when the client retries a failed request. Pure.
 
 It retries only an error response with Retry-After, and a read whose connection was
 lost. The caller retries everything else, on its own schedule. Rule: CL-6.

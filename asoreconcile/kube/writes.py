@@ -29,8 +29,8 @@ _PATCH_TYPES: Mapping[PatchKind, str] = {
 class Write:
     """One change of one object. dry_run: the server responds but stores nothing.
 
-    method: the HTTP method. key: without a name for the collection. field_manager,
-    force: for field ownership (apply).
+    method: the HTTP method. key: key of the object; without a name, the collection.
+    field_manager, force: options of server-side apply.
     """
 
     method: str

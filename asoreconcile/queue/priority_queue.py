@@ -32,8 +32,8 @@ class PriorityQueue(Generic[Key]):
         self, group_of: Callable[[Key], Hashable] | None, oldest_every: int
     ) -> None:
         """group_of: the fairness group of a key; must be fast and must not raise.
-        oldest_every: of this many picks that skip a lower priority, one takes the
-        oldest entry instead; 0 is never.
+        oldest_every: number of picks that skip a lower priority before one pick takes
+        the oldest entry instead; 0 is never.
         """
         self._group_of = group_of
         self._oldest_every = oldest_every
@@ -129,7 +129,7 @@ class _Level(Generic[Key]):
     """The entries of one priority: one line per fairness group, served in turn.
 
     queues: first come, first served; none is empty while the level has entries.
-    early: by group, heaps of entries that became ready late but belong before an entry
+    early: heaps by group, of entries that became ready late but belong before an entry
     of the line; the last slot of the line is behind all of them.
     live: the entries. stale: slots of entries that are gone.
     """

@@ -136,8 +136,8 @@ class WorkQueue(Generic[Key]):
     ) -> None:
         """Add a key after the limiter's delay for one more failure. Rule: RL-1.
 
-        error: what failed; the limiter may read a lower bound from it.
-        hold_seconds: for this long no other add makes it ready earlier, as in
+        error: the failure; the limiter may read a lower bound from it.
+        hold_seconds: time in which no other add makes the key ready earlier, as in
         `add_after`.
         """
         delay_seconds = self._limiter.delay(key, error)
