@@ -3,11 +3,12 @@
 import orjson
 
 from asoreconcile.azure.arm.response import ArmResponse
+from asoreconcile.base.objects import JsonObject
 
 ID = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Net/things/n"
 
 
-def answer(status, body=None, **headers):
+def answer(status: int, body: object = None, **headers: str) -> ArmResponse:
     names = {"aao": "azure-asyncoperation", "loc": "location", "ra": "retry-after"}
     content = b"" if body is None else orjson.dumps(body)
     return ArmResponse(
@@ -15,6 +16,6 @@ def answer(status, body=None, **headers):
     )
 
 
-def resource(state=None, **more):
+def resource(state: object = None, **more: object) -> JsonObject:
     properties = {} if state is None else {"provisioningState": state}
     return {"id": ID, "properties": properties, **more}

@@ -4,9 +4,13 @@ Each version has a stored form, all versions are served, descriptions are includ
 the webhook of the operator's Service converts.
 """
 
+from collections.abc import Iterable
+from typing import Any, cast
+
 from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.catalogue.kinds import Kind
 from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
-from asoreconcile.base.objects import copy_json
+from asoreconcile.base.objects import JsonObject, copy_json
 
 SERVICE = WebhookClient(
     namespace="azureserviceoperator-system", name="azureserviceoperator-webhook-service"
@@ -14,7 +18,13 @@ SERVICE = WebhookClient(
 AUTHORITY = "azureserviceoperator-system/azureserviceoperator-serving-cert"
 
 
-def aso_crd(kind, versions=(), *, build="v2.20.0", client=SERVICE):
+def aso_crd(
+    kind: Kind,
+    versions: Iterable[str] = (),
+    *,
+    build: str = "v2.20.0",
+    client: WebhookClient = SERVICE,
+) -> JsonObject:
     """Return a kind's CRD of an ASO release with these versions, by default all."""
     versions = list(versions) or list(kind.versions)
     released = [v for v in versions if "preview" not in v]
@@ -25,7 +35,7 @@ def aso_crd(kind, versions=(), *, build="v2.20.0", client=SERVICE):
         conversion=client,
         complete=True,
     )
-    document = described(copy_json(document))
+    document = cast("JsonObject", described(copy_json(document)))
     document["metadata"] |= {
         "labels": {
             "app.kubernetes.io/name": "azure-service-operator",
@@ -40,7 +50,7 @@ def aso_crd(kind, versions=(), *, build="v2.20.0", client=SERVICE):
     return document
 
 
-def described(schema):
+def described(schema: Any) -> Any:
     """Return a copy in which each part of a schema has a description."""
     if isinstance(schema, dict):
         copied = {

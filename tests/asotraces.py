@@ -1,6 +1,7 @@
 """The traces of Azure Service Operator, made by hand: tokens, marks, stored forms."""
 
 import json
+from typing import Any
 
 from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
@@ -9,13 +10,15 @@ from asoreconcile.azure.reconcile.model.annotations import (
     OPERATOR_NAMESPACE,
     RESOURCE_ID,
 )
-from asoreconcile.base.objects import metadata, uid_of
+from asoreconcile.base.objects import JsonObject, metadata, uid_of
 
 BUILD = "v2.13.0"
 LONG_AGO = "2025-01-01T00:00:00Z"
 
 
-def ask(azure, arm_id, method, *, api_version, **body):
+def ask(
+    azure: Any, arm_id: str, method: str, *, api_version: str, **body: object
+) -> str | None:
     """Write to Azure; return the operation's token as ASO stores it, or None."""
     with azure.session() as session:
         options = {"json": body} if body else {}
@@ -40,15 +43,15 @@ def ask(azure, arm_id, method, *, api_version, **body):
     return as_go_writes({"type": kind, "token": inner})
 
 
-def as_go_writes(document):
+def as_go_writes(document: JsonObject) -> str:
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     for char in "&<>":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return text
 
 
-def condition(status, reason, severity=""):
-    made = {
+def condition(status: str, reason: str, severity: str = "") -> JsonObject:
+    made: JsonObject = {
         "status": status,
         "reason": reason,
         "lastTransitionTime": LONG_AGO,
@@ -59,7 +62,7 @@ def condition(status, reason, severity=""):
     return made
 
 
-def owner_reference(owner):
+def owner_reference(owner: JsonObject) -> JsonObject:
     """Return an owner reference to a resource group, as ASO writes it: in the stored
     form.
     """
@@ -71,12 +74,12 @@ def owner_reference(owner):
     }
 
 
-def claim(arm_id, operator, owner=None):
+def claim(arm_id: str, operator: str, owner: JsonObject | None = None) -> JsonObject:
     """Return the metadata of an object that ASO has claimed.
 
     owner: resource group of the object.
     """
-    meta = {
+    meta: JsonObject = {
         "annotations": {
             OPERATOR_NAMESPACE: operator,
             RESOURCE_ID: arm_id,

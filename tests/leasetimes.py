@@ -14,7 +14,7 @@ from asoreconcile.runtime.leaderelection.lease import LeaseTiming
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 3.0, 60.0
 
 
-def short_timing():
+def short_timing() -> LeaseTiming:
     """A Timing as short as it can be. Blocks for a second or so, to measure."""
     began = time.monotonic()
     program = "import asoreconcile.runtime.application"
@@ -24,7 +24,7 @@ def short_timing():
     return LeaseTiming(lease, 0.7 * lease, 0.05 * lease)
 
 
-def election_flags(timing):
+def election_flags(timing: LeaseTiming) -> tuple[str, ...]:
     """The flags of a manager that keeps its lease by these times."""
     seconds = (
         timing.lease_seconds,
@@ -34,6 +34,6 @@ def election_flags(timing):
     return ("--enable-leader-election", "--leader-election-seconds", *map(str, seconds))
 
 
-def at_once(timing):
+def at_once(timing: LeaseTiming) -> float:
     """Return the seconds in which work that waits for no lease ends, even if it is busy."""
     return 10 + 5 * timing.lease_seconds

@@ -1,5 +1,8 @@
 """A clock that a test drives, and that shows when its timers are due."""
 
+from collections.abc import Callable
+
+from asoreconcile.base.clock import Timer
 from asoreconcile.testing.clock import FakeClock
 
 
@@ -9,10 +12,10 @@ class NotedClock(FakeClock):
     due: deadlines of all timers ever set, in order.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
-        self.due = []
+        self.due: list[float] = []
 
-    def call_at(self, deadline, call):
+    def call_at(self, deadline: float, call: Callable[[], None]) -> Timer:
         self.due.append(deadline)
         return super().call_at(deadline, call)

@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,7 +18,7 @@ _OF_PYTEST = "PYTEST_CURRENT_TEST"
 
 
 @contextmanager
-def kept():
+def kept() -> Iterator[None]:
     """Restore the state when the block ends."""
     levels, handlers = _levels(), list(logging.root.handlers)
     interval, path, folder = sys.getswitchinterval(), list(sys.path), Path.cwd()
@@ -39,16 +40,16 @@ def kept():
         del os.environ[name]
     for name in [n for n, v in environment.items() if os.environ.get(n) != v]:
         os.environ[name] = environment[name]
-    for number, handler in signals.items():
-        if signal.getsignal(number) is not handler:
-            signal.signal(number, handler)
+    for number, action in signals.items():
+        if signal.getsignal(number) is not action:
+            signal.signal(number, action)
 
 
-def _levels():
+def _levels() -> dict[str, int]:
     """Return the levels of all loggers, by name."""
     loggers = [logging.root, *logging.root.manager.loggerDict.values()]
     return {one.name: one.level for one in loggers if isinstance(one, logging.Logger)}
 
 
-def _environment():
+def _environment() -> dict[str, str]:
     return {name: v for name, v in os.environ.items() if name != _OF_PYTEST}

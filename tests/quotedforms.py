@@ -6,7 +6,7 @@ import json
 import urllib.parse
 
 
-def quoted_forms(value):
+def quoted_forms(value: str) -> dict[str, str]:
     """Return the value in each form, by name. A reader of the form can restore the
     value.
     """
@@ -37,6 +37,6 @@ def quoted_forms(value):
     return forms
 
 
-def core(name, form):
+def core(name: str, form: str) -> str:
     """Return the part of a form that shares no character with its neighbours."""
     return form[4:-6] if name.startswith("base64") else form

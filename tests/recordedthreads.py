@@ -3,26 +3,32 @@
 `ScarceThreads` refuses the first ones, as a machine without free threads does.
 """
 
+import threading
+from collections.abc import Callable
+from typing import Any
+
 from asoreconcile.base.threads import Threads
 
 
 class RecordedThreads(Threads):
     """A `Threads` that records the started threads."""
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.started = []
+        self.started: list[threading.Thread] = []
 
-    def start(self, name, target, **options):
+    def start(
+        self, name: str, target: Callable[[], None], **options: Any
+    ) -> threading.Thread:
         thread = super().start(name, target, **options)
         self.started.append(thread)
         return thread
 
-    def alive(self):
+    def alive(self) -> list[threading.Thread]:
         """Return the threads that have not ended."""
         return [thread for thread in self.started if thread.is_alive()]
 
-    def ended(self, seconds):
+    def ended(self, seconds: float) -> bool:
         """Return whether all threads have ended, each within the time."""
         for thread in self.started:
             thread.join(seconds)
@@ -36,7 +42,9 @@ class ScarceThreads(Threads):
 
     refusals = 1
 
-    def start(self, name, target, **options):
+    def start(
+        self, name: str, target: Callable[[], None], **options: Any
+    ) -> threading.Thread:
         if self.refusals:
             self.refusals -= 1
             raise RuntimeError("can't start new thread")

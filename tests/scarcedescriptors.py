@@ -2,11 +2,12 @@
 
 import os
 import resource
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
-def exhausted_descriptors(*, spare=0):
+def exhausted_descriptors(*, spare: int = 0) -> Iterator[None]:
     """Leave only that many descriptors in this process, with a lowered limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     held = []
@@ -27,7 +28,7 @@ def exhausted_descriptors(*, spare=0):
 
 
 @contextmanager
-def few_descriptors(pid, count=3):
+def few_descriptors(pid: int, count: int = 3) -> Iterator[None]:
     """Limit another process to that many descriptors more than it has.
 
     The number is not 0, because poll(2) refuses more entries than the limit.

@@ -8,10 +8,11 @@ time of another request.
 
 import random
 import threading
+from collections.abc import Callable, Iterable, Iterator
 
 import orjson
 
-from asoreconcile.testing.http import DropConnection, HttpResponse
+from asoreconcile.testing.http import DropConnection, HttpRequest, HttpResponse
 from asoreconcile.testing.kube.controls.faults import KubeFaults
 
 _BUSY = HttpResponse(429, b'{"reason":"TooManyRequests"}', {"Retry-After": "1"})
@@ -23,7 +24,7 @@ _LATENCY_SECONDS = 0.003
 class SeededFaults(KubeFaults):
     """A replacement for a server's `faults`, which counts its faults in `done`."""
 
-    def __init__(self, seed, path):
+    def __init__(self, seed: object, path: str) -> None:
         super().__init__()
         self.done = dict.fromkeys(
             (
@@ -44,7 +45,9 @@ class SeededFaults(KubeFaults):
         self._seed, self._path = seed, path
         self._requests = 0
 
-    def around(self, request, handle):
+    def around(
+        self, request: HttpRequest, handle: Callable[[HttpRequest], HttpResponse]
+    ) -> HttpResponse:
         if not self.active or not self._is_ours(request):
             return super().around(request, handle)
         self._requests += 1
@@ -64,14 +67,14 @@ class SeededFaults(KubeFaults):
             response.status, self._bad(response.body, dice), response.headers
         )
 
-    def _is_ours(self, request):
+    def _is_ours(self, request: HttpRequest) -> bool:
         return request.method == "GET" and request.path.endswith(self._path)
 
-    def _noted(self, what, value=None):
+    def _noted(self, what: str, value: HttpResponse = _BROKEN) -> HttpResponse:
         self.done[what] += 1
         return value
 
-    def _bad(self, chunks, dice):
+    def _bad(self, chunks: Iterable[bytes], dice: random.Random) -> Iterator[bytes]:
         """Yield a watch's body: whole lines come in, broken data goes out."""
         behind = b""
         for chunk in chunks:
@@ -109,7 +112,7 @@ class SeededFaults(KubeFaults):
                 behind = bookmark
 
 
-def _bookmark_after(line):
+def _bookmark_after(line: bytes) -> bytes:
     """Return a bookmark that a server might send after an event."""
     event = orjson.loads(line)
     version = event["object"]["metadata"]["resourceVersion"]
@@ -119,6 +122,6 @@ def _bookmark_after(line):
     return orjson.dumps({"type": "BOOKMARK", "object": obj}) + b"\n"
 
 
-def _error(code):
+def _error(code: int) -> bytes:
     status = {"kind": "Status", "code": code, "message": "by dice"}
     return orjson.dumps({"type": "ERROR", "object": status}) + b"\n"

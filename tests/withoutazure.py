@@ -13,7 +13,7 @@ class NoAzure:
     """A finder that comes first and only refuses certain packages."""
 
     @staticmethod
-    def find_spec(name, path=None, target=None):
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
         if name.partition(".")[0] in REFUSED:
             raise ImportError(f"{name} is refused here")
 

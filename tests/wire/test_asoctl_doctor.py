@@ -33,7 +33,7 @@ def cluster(tmp_path, monkeypatch):
         client.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}).expect(201)
         kind = builtin().kind(GroupKind("resources.azure.com", "ResourceGroup"))
         client.post(CRDS, crd(kind, versions=["v1api20200601"])).expect(201)
-        client.kube = kube
+        client.kube = kube  # type: ignore[attr-defined]
         yield client
 
 
