@@ -36,7 +36,7 @@ from asoreconcile.runtime.options import ClientOptions
 _log = Logger(__name__)
 
 
-class AnsweredKinds:
+class WebhookKinds:
     """The kinds for which webhooks are served in a process that reconciles none.
 
     This is for AZURE_OPERATOR_MODE=webhooks: other processes reconcile the objects,
@@ -157,7 +157,7 @@ class AzureOperator:
 
     def _make_watcher(self) -> CrdWatcher:
         app, settings, webhooks = self._app, self._settings, self._webhooks
-        kinds: Kinds = AnsweredKinds(webhooks.admit if webhooks else lambda _: None)
+        kinds: Kinds = WebhookKinds(webhooks.admit if webhooks else lambda _: None)
         if settings.mode.watches:
             kinds = azure_controllers(
                 app,

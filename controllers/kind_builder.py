@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
-from asoreconcile.azure.catalogue.storage_codec import StorageCodec, codec_of
+from asoreconcile.azure.catalogue.storage_codec import StorageCodec, storage_codec_of
 from asoreconcile.azure.controllers.credential_watcher import index_credentials
 from asoreconcile.azure.controllers.event_mapping import EventMapping
 from asoreconcile.azure.controllers.kind_registry import (
@@ -78,7 +78,7 @@ class KindBuilder:
     def _build(self, version: KindVersion, informer: Informer) -> RunningKind:
         definition = self.catalogue.kind(version.group_kind)
         index_credentials(informer)
-        form = codec_of(version, definition)
+        form = storage_codec_of(version, definition)
         index_azure_ids(informer, form)
         index_not_ready(informer)
 

@@ -30,7 +30,7 @@ _log = Logger(__name__)
 _REPORT_SECONDS = 30.0
 
 
-class HandOver:
+class FormerController:
     """A former controller of a kind, and the start of the wait.
 
     Safe from any thread.
@@ -106,7 +106,7 @@ class Lifecycle:
         self._lock = threading.RLock()
         self._leading = False
         self._stopped = False
-        self._leaving: tuple[HandOver, ...] = ()
+        self._leaving: tuple[FormerController, ...] = ()
 
     def setup_with(self, app: Application) -> None:
         """Register to start the controllers once the application leads, and to stop
@@ -173,7 +173,7 @@ class Lifecycle:
             # Most kinds are idle when they end; then no hand-over is made at all.
             if not kind.controller.wait_until_ended(_LEAVE_SECONDS):
                 return
-            leaving = HandOver(group_kind, kind.controller, clock=self._clock)
+            leaving = FormerController(group_kind, kind.controller, clock=self._clock)
             self._leaving = (*self._leaving, leaving)
             self._watch_leaving()
 
@@ -274,7 +274,7 @@ class Lifecycle:
             else:
                 leaving.watched = True
 
-    def _hand_over(self, leaving: HandOver) -> None:
+    def _hand_over(self, leaving: FormerController) -> None:
         """Wait for a controller's last reconcile, then start its replacement."""
         leaving.wait()
         with self._lock:

@@ -12,7 +12,7 @@ from asocrds import aso_crd
 from asotraces import LONG_AGO, ask, claim, condition
 from operation import NAMESPACE, Operation, free_port
 
-from asoreconcile.azure.catalogue.conversion import CARRIED, stored_name
+from asoreconcile.azure.catalogue.conversion import CONVERSION_DATA, stored_name
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.webhooks import WebhookOptions
 from asoreconcile.azure.reconcile.model.annotations import (
@@ -367,7 +367,7 @@ def check_goes_back(estate, kind, name):
     before = estate.before[kind, name]["spec"]
     version = before["originalVersion"]
     shown = estate.read(kind, name, version)
-    assert CARRIED not in annotations(shown)
+    assert CONVERSION_DATA not in annotations(shown)
     estate.client.patch(
         at(kind, version),
         ObjectKey("default", name),
@@ -386,7 +386,7 @@ def check_goes_back(estate, kind, name):
     assert all(
         key.startswith((*ASO_PREFIXES, OWN_PREFIX)) for key in annotations(stored)
     )
-    assert CARRIED not in annotations(stored)
+    assert CONVERSION_DATA not in annotations(stored)
 
 
 def test_a_put_under_way_is_ended_without_another(estate):

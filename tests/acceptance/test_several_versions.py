@@ -4,7 +4,7 @@ import pytest
 from operation import Operation, free_port
 from world import resource_group, virtual_network
 
-from asoreconcile.azure.catalogue.conversion import CARRIED
+from asoreconcile.azure.catalogue.conversion import CONVERSION_DATA
 from asoreconcile.azure.catalogue.crd import crd
 from asoreconcile.azure.catalogue.webhook_manifests import webhook_configurations
 from asoreconcile.azure.controllers.catalogue import builtin
@@ -86,8 +86,8 @@ def test_a_resource_is_put_with_the_version_the_user_wrote(operation):
         at(NEW), key_of(kept), {"metadata": {"labels": {"team": "net"}}}
     )
     assert read(operation, STORED)["spec"]["originalVersion"] == OLD
-    assert CARRIED not in annotations(read(operation, OLD))
-    assert CARRIED not in annotations(read(operation, STORED))
+    assert CONVERSION_DATA not in annotations(read(operation, OLD))
+    assert CONVERSION_DATA not in annotations(read(operation, STORED))
 
     # An edit of the spec is, and no field of either version is lost by it.
     edited = read(operation, NEW)

@@ -10,7 +10,7 @@ import orjson
 import pytest
 import urllib3
 
-from asoreconcile.azure.catalogue.conversion import CARRIED
+from asoreconcile.azure.catalogue.conversion import CONVERSION_DATA
 from asoreconcile.azure.catalogue.problems import Problem
 from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers.admission import Admission
@@ -126,9 +126,9 @@ def test_a_batch_is_converted_in_its_order(ask):
     assert [o["metadata"]["uid"] for o in converted] == [f"uid-n{n}" for n in range(50)]
     assert {o["apiVersion"] for o in converted} == {f"{NETWORK}/v20250301"}
     # The other half was written in this very version.
-    assert [CARRIED in o["metadata"].get("annotations", {}) for o in converted] == [
-        bool(n % 2) for n in range(50)
-    ]
+    assert [
+        CONVERSION_DATA in o["metadata"].get("annotations", {}) for o in converted
+    ] == [bool(n % 2) for n in range(50)]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_metadata_changes_by_one_annotation_only(ask):
     )["convertedObjects"]
 
     notes = made["metadata"].pop("annotations")
-    assert json.loads(notes.pop(CARRIED))["authored"] == "v1api20201101"
+    assert json.loads(notes.pop(CONVERSION_DATA))["authored"] == "v1api20201101"
     assert notes == obj["metadata"].pop("annotations")
     assert made == obj | {"apiVersion": f"{NETWORK}/v20250301"}
 

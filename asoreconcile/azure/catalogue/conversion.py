@@ -30,7 +30,7 @@ from asoreconcile.base import jsontext
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import JsonObject, annotations, copy_json, gvk_of, key_of
 
-CARRIED = "asoreconcile/conversion-data"
+CONVERSION_DATA = "asoreconcile/conversion-data"
 ORIGINAL_VERSION = "originalVersion"
 STORED_SUFFIX = "storage"
 
@@ -63,7 +63,7 @@ class Form:
 
 
 @attrs.frozen
-class _Carried:
+class _ConversionData:
     """Conversion data of an object: the author's version, and values that are not
     shown.
     """
@@ -123,7 +123,7 @@ def rewritten(kind: Kind, obj: JsonObject, to: str) -> tuple[JsonObject, list[st
     if target.stored:
         return made, []
     _keep_name(kind, obj, made)
-    raw = jsontext.loads(annotations(made).get(CARRIED) or "{}")
+    raw = jsontext.loads(annotations(made).get(CONVERSION_DATA) or "{}")
     tree = tree_of(raw.get("tree") or {})
     return _annotated(made, target, to, tree), [*tree.paths()]
 
@@ -155,7 +155,7 @@ def authored_version(kind: Kind, obj: JsonObject) -> str:
     """
     try:
         source = form(kind, gvk_of(obj).version)
-        return _carried(kind, source, obj, obj.get("spec")).authored
+        return _conversion_data(kind, source, obj, obj.get("spec")).authored
     except (ConversionDataError, UnknownVersionError) as error:
         raise KindConversionError(str(error)) from error
 
@@ -165,7 +165,7 @@ def _converted(kind: Kind, obj: JsonObject, to: str, *, lenient: bool) -> JsonOb
     if source == target:
         return obj
     spec = obj.get("spec")
-    brought = _carried(kind, source, obj, spec)
+    brought = _conversion_data(kind, source, obj, spec)
     # The author's version was read from it above; no version of the catalogue has it.
     if source.stored and isinstance(spec, dict):
         spec = {k: v for k, v in spec.items() if k != ORIGINAL_VERSION}
@@ -174,9 +174,9 @@ def _converted(kind: Kind, obj: JsonObject, to: str, *, lenient: bool) -> JsonOb
     for part, value in (("spec", spec), ("status", obj.get("status"))):
         if isinstance(value, dict):
             beside = brought.tree.fields.get(part, EMPTY)
-            way = _way(source, target, part, lenient=lenient)
-            made[part], rest = way.projection.project(
-                value, way.schema, way.own, beside
+            conversion = _part_conversion(source, target, part, lenient=lenient)
+            made[part], rest = conversion.projection.project(
+                value, conversion.schema, conversion.own, beside
             )
             if rest:
                 left[part] = rest
@@ -184,7 +184,7 @@ def _converted(kind: Kind, obj: JsonObject, to: str, *, lenient: bool) -> JsonOb
 
 
 @attrs.frozen
-class _Way:
+class _PartConversion:
     """A projection of the spec or the status from one form to another, with both
     schemas.
     """
@@ -195,7 +195,9 @@ class _Way:
 
 
 @lru_cache(maxsize=1024)
-def _way(source: Form, target: Form, part: str, *, lenient: bool) -> _Way:
+def _part_conversion(
+    source: Form, target: Form, part: str, *, lenient: bool
+) -> _PartConversion:
     # Kept, as a projection learns where two schemas are alike and is quick from then
     # on.
     renamed = field_renames(source.version, target.version) if part == "spec" else {}
@@ -205,40 +207,42 @@ def _way(source: Form, target: Form, part: str, *, lenient: bool) -> _Way:
         to_stored=target.stored,
         lenient=lenient or part == "status",
     )
-    return _Way(projection, source.schema(part), target.schema(part))
+    return _PartConversion(projection, source.schema(part), target.schema(part))
 
 
-def _carried(kind: Kind, source: Form, obj: JsonObject, spec: Any) -> _Carried:
+def _conversion_data(
+    kind: Kind, source: Form, obj: JsonObject, spec: Any
+) -> _ConversionData:
     own = source.version.gvk.version
     if source.stored:
         stated = spec.get(ORIGINAL_VERSION) if isinstance(spec, dict) else None
-        return _Carried(stated if stated in kind.versions else own)
-    text = _notes(obj).get(CARRIED)
+        return _ConversionData(stated if stated in kind.versions else own)
+    text = _notes(obj).get(CONVERSION_DATA)
     if text is None:
-        return _Carried(own)
+        return _ConversionData(own)
     try:
         raw = jsontext.loads(text)
         authored, shown = raw.get("authored"), raw.get("shown")
         tree = tree_of(raw.get("tree") or {})
     except (AttributeError, ValueError) as error:
         raise ConversionDataError(
-            f"annotation {CARRIED} is unreadable: remove it"
+            f"annotation {CONVERSION_DATA} is unreadable: remove it"
         ) from error
     except ConversionDataError as error:
         raise ConversionDataError(
-            f"annotation {CARRIED}: {error}: remove it"
+            f"annotation {CONVERSION_DATA}: {error}: remove it"
         ) from error
     if authored not in kind.versions or shown != digest(spec):
         # This is not the spec that was shown: somebody wrote it, and in this version.
         authored = own
-    return _Carried(authored, tree)
+    return _ConversionData(authored, tree)
 
 
 def _annotated(made: JsonObject, target: Form, authored: str, tree: Tree) -> JsonObject:
     """Write the conversion data to the spec of a stored form, else to an annotation."""
     given = _notes(made)
     meta = dict(made.get("metadata") or {})
-    notes = {k: v for k, v in given.items() if k != CARRIED}
+    notes = {k: v for k, v in given.items() if k != CONVERSION_DATA}
     if target.stored:
         # An object without a spec, such as one that is only patched in its status,
         # stays so.
@@ -251,9 +255,9 @@ def _annotated(made: JsonObject, target: Form, authored: str, tree: Tree) -> Jso
         if tree:
             carried["tree"] = tree.to_json()
         if carried:
-            notes[CARRIED] = jsontext.dumps(carried, sort_keys=True).decode()
+            notes[CONVERSION_DATA] = jsontext.dumps(carried, sort_keys=True).decode()
     # Where there was nothing, nothing is added: an empty map would be a change.
-    if notes or CARRIED in given:
+    if notes or CONVERSION_DATA in given:
         meta["annotations"] = notes
         if not notes:
             del meta["annotations"]

@@ -77,7 +77,7 @@ class Tree:
         are dropped.
         """
         found: list[Tree] = [EMPTY] * len(values)
-        free = {index: mark_of(value) for index, value in enumerate(values)}
+        free = {index: item_mark(value) for index, value in enumerate(values)}
         left: list[tuple[int, Tree]] = []
         for index, mark, tree in self.items:
             same = [i for i, m in free.items() if m == mark]
@@ -134,7 +134,7 @@ def tree_of(raw: Any) -> Tree:
         ) from error
 
 
-def mark_of(value: Any) -> str:
+def item_mark(value: Any) -> str:
     """Return a text by which a list item is found again after the list was edited."""
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         return f"name:{value['name']}"

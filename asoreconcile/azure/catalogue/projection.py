@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 
 from asoreconcile.azure.catalogue.casts import Cast, as_written, cast, is_cast
-from asoreconcile.azure.catalogue.conversion_data import EMPTY, Tree, mark_of, plain
+from asoreconcile.azure.catalogue.conversion_data import EMPTY, Tree, item_mark, plain
 from asoreconcile.azure.catalogue.defaults import IDENTITIES, with_reference
 from asoreconcile.azure.catalogue.field_renames import FieldRename, SpecPath
 from asoreconcile.azure.catalogue.field_types import ANY, fits
@@ -310,7 +310,7 @@ class Projection:
         ):
             made = [with_reference(item) for item in made]
         items = tuple(
-            (index, mark_of(item), left)
+            (index, item_mark(item), left)
             for index, (item, left) in enumerate(projected)
             if left
         )

@@ -102,7 +102,7 @@ class HubVersionCodec:
         return status(convert(self.kind, bare, self.kept_as))
 
 
-def codec_of(version: KindVersion, kind: Kind) -> StorageCodec:
+def storage_codec_of(version: KindVersion, kind: Kind) -> StorageCodec:
     """Return the codec of a kind that the cluster serves as `version`."""
     if not version.kept_as:
         return SingleVersionCodec(version)

@@ -17,7 +17,7 @@ from enum import Enum, auto
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
-from asoreconcile.azure.entra.wanted import WantedGroup
+from asoreconcile.azure.entra.desired import DesiredGroup
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.base.objects import JsonObject
 
@@ -51,7 +51,7 @@ class Facts:
     tried_seconds: time since the last attempt to create one; None if there was none.
     """
 
-    wanted: WantedGroup
+    desired: DesiredGroup
     claimed: str
     seen: str
     mark: str
@@ -139,7 +139,7 @@ def decide(facts: Facts) -> GroupStep:
     if facts.is_fresh:
         # Made again by its mark it stays one; found by name it could be another's.
         return Wait() if facts.claimed else Create()
-    if not facts.wanted.adopts:
+    if not facts.desired.adopts:
         return Create()
     if facts.shown_alike is UNREAD:
         return Ask.BY_NAME
@@ -180,8 +180,8 @@ def is_own(facts: Facts) -> bool:
         facts.seen.lower() == facts.claimed.lower()
         or group.get("uniqueName") == facts.mark
         or (
-            facts.wanted.adopts
-            and name.casefold() == facts.wanted.display_name.casefold()
+            facts.desired.adopts
+            and name.casefold() == facts.desired.display_name.casefold()
         )
     )
 
@@ -192,8 +192,8 @@ def _chosen(facts: Facts, alike: tuple[JsonObject, ...]) -> GroupStep:
     """
     if not alike:
         return Create()
-    wanted = facts.wanted.mail_nickname.casefold()
-    named = [g for g in alike if str(g.get("mailNickname")).casefold() == wanted]
+    desired = facts.desired.mail_nickname.casefold()
+    named = [g for g in alike if str(g.get("mailNickname")).casefold() == desired]
     found = list(alike) if len(alike) == 1 else named
     if len(found) == 1:
         return Manage(found[0])
@@ -201,7 +201,7 @@ def _chosen(facts: Facts, alike: tuple[JsonObject, ...]) -> GroupStep:
     more = f" and {len(alike) - _SHOWN} more" if len(alike) > _SHOWN else ""
     return Refuse(
         ConditionError(
-            f"Entra has {len(alike)} groups called {facts.wanted.display_name!r} "
+            f"Entra has {len(alike)} groups called {facts.desired.display_name!r} "
             f"({shown}{more}): write the id of the one to adopt into annotation "
             f"{RESOURCE_ID}, or set spec.operatorSpec.creationMode to AlwaysCreate for "
             "another one",

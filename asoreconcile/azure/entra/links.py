@@ -54,14 +54,14 @@ def object_ids(
 
 
 def link_changes(
-    wanted: Sequence[str], present: Sequence[str], *, most: int = MOST_CHANGES
+    desired: Sequence[str], present: Sequence[str], *, most: int = MOST_CHANGES
 ) -> LinkChanges:
     """Return the changes from the present ids to the desired ones.
 
     Additions are first, so that a replacement never leaves the group without both.
     """
-    there, meant = set(present), set(wanted)
-    added = [id_ for id_ in wanted if id_ not in there]
+    there, meant = set(present), set(desired)
+    added = [id_ for id_ in desired if id_ not in there]
     removed = [id_ for id_ in present if id_ not in meant]
     taken = added[:most]
     left = removed[: max(most - len(added), 0)]

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from asoreconcile.azure.entra.decisions import Ask, Create, Manage, Refuse, decide
+from asoreconcile.azure.entra.desired import changes_of, desired_group, require_possible
 from asoreconcile.azure.entra.links import link_changes, object_ids
 from asoreconcile.azure.entra.questions import asked, facts_of
 from asoreconcile.azure.entra.rendering import ConfigMapReader, described_group
-from asoreconcile.azure.entra.wanted import changes_of, require_possible, wanted_group
 from asoreconcile.azure.graph.client import GraphClient, GroupLink
 from asoreconcile.azure.reconcile.planning.planned_change import (
     FieldChange,
@@ -60,11 +60,11 @@ class GroupPlanner:
         inputs: ConfigMapReader,
         group: JsonObject,
     ) -> PlannedChange:
-        wanted, group_id = wanted_group(spec(obj)), str(group["id"])
-        require_possible(wanted, group)
+        desired, group_id = desired_group(spec(obj)), str(group["id"])
+        require_possible(desired, group)
         changes = [
             FieldChange(name, "Entra has another value", value, group.get(name))
-            for name, value in changes_of(wanted, group).items()
+            for name, value in changes_of(desired, group).items()
         ]
         for link in _LINKS:
             ids = object_ids(spec(obj), link, inputs.config_map)
@@ -77,9 +77,9 @@ class GroupPlanner:
 
 
 def _links(
-    link: GroupLink, wanted: tuple[str, ...], present: list[str]
+    link: GroupLink, desired: tuple[str, ...], present: list[str]
 ) -> Iterator[FieldChange]:
-    found = link_changes(wanted, present, most=len(wanted) + len(present))
+    found = link_changes(desired, present, most=len(desired) + len(present))
     for id_ in found.added:
         yield FieldChange(link, "the group lacks it", want=id_)
     for id_ in found.removed:

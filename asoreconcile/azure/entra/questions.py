@@ -6,7 +6,7 @@ from datetime import datetime
 import attrs
 
 from asoreconcile.azure.entra.decisions import Ask, Facts
-from asoreconcile.azure.entra.wanted import mark_of, wanted_group
+from asoreconcile.azure.entra.desired import desired_group, unique_name_of
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX, RESOURCE_ID
 from asoreconcile.base.objects import JsonObject, annotations, spec, status, uid_of
@@ -24,10 +24,10 @@ def facts_of(obj: JsonObject, *, now: datetime) -> Facts:
         then = datetime.fromisoformat(notes.get(CREATION, ""))
         tried = (now - then).total_seconds()
     return Facts(
-        wanted=wanted_group(spec(obj)),
+        desired=desired_group(spec(obj)),
         claimed=notes.get(RESOURCE_ID, ""),
         seen=str(status(obj).get("entraID") or ""),
-        mark=mark_of(uid_of(obj)),
+        mark=unique_name_of(uid_of(obj)),
         tried_seconds=tried,
     )
 
@@ -40,5 +40,5 @@ def asked(graph: GraphClient, facts: Facts, question: Ask) -> Facts:
         case Ask.BY_MARK:
             return attrs.evolve(facts, by_mark=graph.group_named(facts.mark))
         case Ask.BY_NAME:
-            alike = graph.groups_shown_as(facts.wanted.display_name)
+            alike = graph.groups_shown_as(facts.desired.display_name)
             return attrs.evolve(facts, shown_alike=tuple(alike))

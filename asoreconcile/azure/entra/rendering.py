@@ -2,8 +2,12 @@
 
 from typing import Protocol
 
+from asoreconcile.azure.entra.desired import (
+    creation_body,
+    desired_group,
+    unique_name_of,
+)
 from asoreconcile.azure.entra.links import MOST_AT_CREATION, object_ids
-from asoreconcile.azure.entra.wanted import creation_body, mark_of, wanted_group
 from asoreconcile.base.objects import JsonObject, spec, uid_of
 
 
@@ -20,21 +24,21 @@ def described_group(obj: JsonObject, inputs: ConfigMapReader) -> JsonObject:
     Raises ConditionError for an invalid spec, and the errors of `inputs`.
     """
     content = spec(obj)
-    wanted = wanted_group(content)
+    desired = desired_group(content)
     links: dict[str, list[str]] = {}
     room = MOST_AT_CREATION
     for link in ("owners", "members"):
         ids = object_ids(content, link, inputs.config_map) or ()
         links[link] = [f"directoryObjects/{id_}" for id_ in ids[:room]]
         room -= len(links[link])
-    mark = mark_of(uid_of(obj) or "<uid of the object>")
+    mark = unique_name_of(uid_of(obj) or "<uid of the object>")
     document: JsonObject = {
         "service": "Microsoft Graph",
         "method": "PATCH",
         "path": f"/v1.0/groups(uniqueName='{mark}')",
-        "body": creation_body(wanted, links),
+        "body": creation_body(desired, links),
     }
-    if wanted.adopts:
-        name = wanted.display_name.replace("'", "''")
+    if desired.adopts:
+        name = desired.display_name.replace("'", "''")
         document["adopts"] = f"the group with displayName eq '{name}', if there is one"
     return document

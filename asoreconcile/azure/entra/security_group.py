@@ -27,16 +27,16 @@ from asoreconcile.azure.entra.decisions import (
     decide_delete,
     is_another_tenant,
 )
-from asoreconcile.azure.entra.links import MOST_AT_CREATION, link_changes, object_ids
-from asoreconcile.azure.entra.questions import CREATION, asked, facts_of
-from asoreconcile.azure.entra.wanted import (
+from asoreconcile.azure.entra.desired import (
     changes_of,
     creation_body,
-    mark_of,
+    desired_group,
     require_possible,
     status_of,
-    wanted_group,
+    unique_name_of,
 )
+from asoreconcile.azure.entra.links import MOST_AT_CREATION, link_changes, object_ids
+from asoreconcile.azure.entra.questions import CREATION, asked, facts_of
 from asoreconcile.azure.graph.client import GraphClient, GroupLink, is_absent
 from asoreconcile.azure.middleware.requests import Export
 from asoreconcile.azure.reconcile.exports.export_plan import merged
@@ -155,8 +155,8 @@ class _Search:
         """
         match self.step():
             case Manage(group):
-                wanted = wanted_group(spec(self.scope.patcher.obj))
-                require_possible(wanted, group)
+                desired = desired_group(spec(self.scope.patcher.obj))
+                require_possible(desired, group)
                 return group, False
             case Refuse(error):
                 raise error
@@ -182,8 +182,8 @@ class _Search:
             is_whole = is_whole and len(ids) <= room
             # Owners and members share the limit.
             room -= len(links[link])
-        body = creation_body(wanted_group(spec(scope.patcher.obj)), links)
-        mark = mark_of(uid_of(scope.patcher.obj))
+        body = creation_body(desired_group(spec(scope.patcher.obj)), links)
+        mark = unique_name_of(uid_of(scope.patcher.obj))
         # Known to whoever comes next, if this process dies before it has the answer.
         now = scope.operator.clock.now()
         scope.patcher.record({CREATION: f"{now:%Y-%m-%dT%H:%M:%SZ}"})
@@ -206,8 +206,8 @@ def _complete_status(scope: ReconcileScope) -> None:
 
     ASO's schema accepts no status, and so no condition, without it.
     """
-    wanted = wanted_group(spec(scope.patcher.obj)).mail_nickname
-    scope.patcher.status.setdefault("groupEmailAddress", wanted)
+    desired = desired_group(spec(scope.patcher.obj)).mail_nickname
+    scope.patcher.status.setdefault("groupEmailAddress", desired)
 
 
 def _facts(scope: ReconcileScope) -> Facts:
@@ -269,7 +269,7 @@ def _updated(scope: ReconcileScope, group: JsonObject) -> JsonObject:
     """Write the properties that differ from the spec, and return the group with
     them.
     """
-    changes = changes_of(wanted_group(spec(scope.patcher.obj)), group)
+    changes = changes_of(desired_group(spec(scope.patcher.obj)), group)
     if changes:
         group_id = str(group["id"])
         scope.log.info("Updating group", groupId=group_id, properties=sorted(changes))
@@ -279,8 +279,8 @@ def _updated(scope: ReconcileScope, group: JsonObject) -> JsonObject:
 
 def _linked(scope: ReconcileScope, group_id: str, link: GroupLink) -> bool:
     """Make members or owners match the spec; return whether some are left for later."""
-    wanted = _wanted_links(scope, link)
-    if wanted is None:
+    desired = _wanted_links(scope, link)
+    if desired is None:
         return False
     graph = _graph(scope)
     try:
@@ -290,7 +290,7 @@ def _linked(scope: ReconcileScope, group_id: str, link: GroupLink) -> bool:
         if is_absent(error) and _facts(scope).is_fresh:
             raise _not_seen() from error
         raise
-    changes = link_changes(wanted, present)
+    changes = link_changes(desired, present)
     missing = [id_ for id_ in changes.added if not _added(scope, group_id, link, id_)]
     if missing:
         # Nobody is taken out meanwhile: a group without anybody locks people out.

@@ -19,14 +19,14 @@ class GraphMetrics:
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count a response under the type of its path, such as groups."""
-        self._families.count_answer(resource_of(path), method, status, seconds)
+        self._families.count_answer(resource_label(path), method, status, seconds)
 
     def unanswered(self, method: str, path: str, seconds: float) -> None:
         """Count a request without a response under the type of its path."""
-        self._families.count_failure(resource_of(path), method, seconds)
+        self._families.count_failure(resource_label(path), method, seconds)
 
 
-def resource_of(path: str) -> str:
+def resource_label(path: str) -> str:
     """Return the type of a request's path, without names or ids."""
     found = _PATH.match(path)
     names = [name for name in found.groups() if name] if found else []

@@ -66,13 +66,13 @@ class AzureSql:
         """Return the user's name in the database."""
         return {"name": name}
 
-    def wanted(self, name: str, spec: JsonObject, *, password: str) -> DatabaseUser:
+    def desired(self, name: str, spec: JsonObject, *, password: str) -> DatabaseUser:
         """Return the user that a spec describes."""
         return DatabaseUser(name, password, frozenset(spec.get("roles") or ()))
 
-    def prepared(self, session: Session, wanted: DatabaseUser) -> DatabaseUser:  # noqa: ARG002
+    def prepared(self, session: Session, desired: DatabaseUser) -> DatabaseUser:  # noqa: ARG002
         """Return the user unchanged: nothing has to be read from the server."""
-        return wanted
+        return desired
 
     def facts(
         self, session: Session, identity: UserIdentity
@@ -111,27 +111,27 @@ class AzureSql:
         return identity["name"].casefold() == name.casefold()
 
     def changes(
-        self, wanted: DatabaseUser, facts: DatabaseUserFacts | None
+        self, desired: DatabaseUser, facts: DatabaseUserFacts | None
     ) -> Sequence[Statement]:
         """Return all statements for the user, including its password."""
-        user = tsql_identifier(wanted.name)
+        user = tsql_identifier(desired.name)
         verb = "CREATE" if facts is None else "ALTER"
         made = Statement.of(
-            f"{verb} USER {user} WITH PASSWORD = ", Secret(tsql_text(wanted.password))
+            f"{verb} USER {user} WITH PASSWORD = ", Secret(tsql_text(desired.password))
         )
-        return (made, *self._memberships(wanted, facts))
+        return (made, *self._memberships(desired, facts))
 
     def differences(
-        self, wanted: DatabaseUser, facts: DatabaseUserFacts
+        self, desired: DatabaseUser, facts: DatabaseUserFacts
     ) -> Sequence[Statement]:
         """Return the statements still needed, without the password, which cannot be
         read.
         """
-        return self._memberships(wanted, facts)
+        return self._memberships(desired, facts)
 
     def unread(
         self,
-        wanted: DatabaseUser,  # noqa: ARG002
+        desired: DatabaseUser,  # noqa: ARG002
         facts: DatabaseUserFacts,  # noqa: ARG002
     ) -> Sequence[str]:
         """Return the path of the password."""
@@ -152,14 +152,14 @@ class AzureSql:
         return (Statement.of(f"DROP USER IF EXISTS {user}"),)
 
     def _memberships(
-        self, wanted: DatabaseUser, facts: DatabaseUserFacts | None
+        self, desired: DatabaseUser, facts: DatabaseUserFacts | None
     ) -> list[Statement]:
         """Return the statements for the roles; names are compared without
         letter case.
         """
-        user = tsql_identifier(wanted.name)
+        user = tsql_identifier(desired.name)
         had = {r.casefold(): r for r in (facts.member_of if facts else ())}
-        want = {r.casefold(): r for r in wanted.member_of}
+        want = {r.casefold(): r for r in desired.member_of}
         return [
             *(
                 Statement.of(

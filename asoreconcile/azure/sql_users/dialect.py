@@ -30,10 +30,10 @@ class Dialect(Protocol):
         Azure name.
         """
 
-    def wanted(self, name: str, spec: JsonObject, *, password: str) -> Any:
+    def desired(self, name: str, spec: JsonObject, *, password: str) -> Any:
         """Return the user that a spec describes. Raises ConditionError."""
 
-    def prepared(self, session: Session, wanted: Any) -> Any:
+    def prepared(self, session: Session, desired: Any) -> Any:
         """Return the user with values that only the server knows."""
 
     def facts(self, session: Session, identity: UserIdentity) -> Any | None:
@@ -47,13 +47,13 @@ class Dialect(Protocol):
     def is_user(self, identity: UserIdentity, name: str) -> bool:
         """Return whether an administrator's name means this user."""
 
-    def changes(self, wanted: Any, facts: Any | None) -> Sequence[Statement]:
+    def changes(self, desired: Any, facts: Any | None) -> Sequence[Statement]:
         """Return the statements that make a user match, including its password."""
 
-    def differences(self, wanted: Any, facts: Any) -> Sequence[Statement]:
+    def differences(self, desired: Any, facts: Any) -> Sequence[Statement]:
         """Return the statements that are still needed, without the password."""
 
-    def unread(self, wanted: Any, facts: Any) -> Sequence[str]:
+    def unread(self, desired: Any, facts: Any) -> Sequence[str]:
         """Return the paths of the spec that cannot be read from the server and are
         always written.
         """

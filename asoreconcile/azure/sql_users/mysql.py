@@ -95,7 +95,7 @@ class MySql:
         host = str(spec.get("hostname") or _ANYWHERE).lower()  # as the server has it
         return {"name": name, "host": host}
 
-    def wanted(self, name: str, spec: JsonObject, *, password: str) -> Account:
+    def desired(self, name: str, spec: JsonObject, *, password: str) -> Account:
         """Return the account that a spec describes. Raises ConditionError for a bad
         privilege.
         """
@@ -113,9 +113,9 @@ class MySql:
             },
         )
 
-    def prepared(self, session: Session, wanted: Account) -> Account:  # noqa: ARG002
+    def prepared(self, session: Session, desired: Account) -> Account:  # noqa: ARG002
         """Return the account unchanged: nothing has to be read from the server."""
-        return wanted
+        return desired
 
     def facts(self, session: Session, identity: UserIdentity) -> AccountFacts | None:
         """Return the account as the server has it; None if there is none."""
@@ -151,52 +151,52 @@ class MySql:
         return identity["name"] == name
 
     def changes(
-        self, wanted: Account, facts: AccountFacts | None
+        self, desired: Account, facts: AccountFacts | None
     ) -> Sequence[Statement]:
         """Return all statements for the account, including its password.
 
         Raises ConditionError if an account of the other type has the name.
         """
-        account = mysql_account(wanted.name, wanted.host)
+        account = mysql_account(desired.name, desired.host)
         is_entra = facts is not None and facts.plugin in _ENTRA_PLUGINS
-        if facts is not None and is_entra != bool(wanted.entra):
+        if facts is not None and is_entra != bool(desired.entra):
             has, wants = ("Entra ID", "a password")[:: 1 if is_entra else -1]
             raise unusable(
                 f"{account} signs in with {has}, and the spec wants {wants}: a user "
                 "stays of its type; drop it by hand, or choose another name"
             )
         made: tuple[Statement, ...] = ()
-        if not wanted.entra:
+        if not desired.entra:
             verb = "CREATE" if facts is None else "ALTER"
             start = f"{verb} USER {account} IDENTIFIED BY "
-            made = (Statement.of(start, Secret(text(wanted.password))),)
+            made = (Statement.of(start, Secret(text(desired.password))),)
         elif facts is None:
-            alias = f" AS {text(wanted.name)}" if wanted.name != wanted.entra else ""
-            made = (Statement.of(f"CREATE AADUSER {text(wanted.entra)}{alias}"),)
-        return (*made, *self._grants(wanted, facts))
+            alias = f" AS {text(desired.name)}" if desired.name != desired.entra else ""
+            made = (Statement.of(f"CREATE AADUSER {text(desired.entra)}{alias}"),)
+        return (*made, *self._grants(desired, facts))
 
-    def differences(self, wanted: Account, facts: AccountFacts) -> Sequence[Statement]:
+    def differences(self, desired: Account, facts: AccountFacts) -> Sequence[Statement]:
         """Return the statements still needed, without the password, which cannot be
         read.
         """
         given = {
             place: (names - {_ALL}) | _held(facts, place)
-            if self._has_some_of_all(wanted, facts, place)
+            if self._has_some_of_all(desired, facts, place)
             else names
-            for place, names in wanted.privileges.items()
+            for place, names in desired.privileges.items()
         }
-        return self._grants(attrs.evolve(wanted, privileges=given), facts)
+        return self._grants(attrs.evolve(desired, privileges=given), facts)
 
-    def unread(self, wanted: Account, facts: AccountFacts) -> Sequence[str]:
+    def unread(self, desired: Account, facts: AccountFacts) -> Sequence[str]:
         """Return the paths of the password, and of each ALL that cannot be verified.
 
         The server lists the privileges, but not whether they are all.
         """
-        secret = () if wanted.entra else ("localUser.password",)
+        secret = () if desired.entra else ("localUser.password",)
         places = (
             f"databasePrivileges.{place}" if place else "privileges"
-            for place in sorted(wanted.privileges)
-            if self._has_some_of_all(wanted, facts, place)
+            for place in sorted(desired.privileges)
+            if self._has_some_of_all(desired, facts, place)
         )
         return (*secret, *places)
 
@@ -214,17 +214,17 @@ class MySql:
         return (Statement.of(f"DROP USER IF EXISTS {account}"),)
 
     def _has_some_of_all(
-        self, wanted: Account, facts: AccountFacts, place: str
+        self, desired: Account, facts: AccountFacts, place: str
     ) -> bool:
-        return _ALL in wanted.privileges[place] and bool(_held(facts, place))
+        return _ALL in desired.privileges[place] and bool(_held(facts, place))
 
-    def _grants(self, wanted: Account, facts: AccountFacts | None) -> list[Statement]:
-        account = mysql_account(wanted.name, wanted.host)
+    def _grants(self, desired: Account, facts: AccountFacts | None) -> list[Statement]:
+        account = mysql_account(desired.name, desired.host)
         before = facts.privileges if facts is not None else {}
         said: list[Statement] = []
-        for place in sorted({*before, *wanted.privileges}):
+        for place in sorted({*before, *desired.privileges}):
             had = before.get(place, frozenset())
-            want = wanted.privileges.get(place, frozenset())
+            want = desired.privileges.get(place, frozenset())
             # All there are of a place but the right to give them on.
             kept = had - {_GRANT_OPTION} if _ALL in want else frozenset()
             on = "*.*" if place == _SERVER else f"{mysql_identifier(place)}.*"

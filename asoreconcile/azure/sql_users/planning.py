@@ -17,13 +17,13 @@ from asoreconcile.azure.sql_users.lookups import UserKind, UserLookups
 from asoreconcile.azure.sql_users.server import ServerError, Session
 from asoreconcile.azure.sql_users.sessions import Sessions
 from asoreconcile.azure.sql_users.statement import Statement
-from asoreconcile.azure.sql_users.taking_over import (
+from asoreconcile.azure.sql_users.user import UserIdentity, made_by, shown_user
+from asoreconcile.azure.sql_users.user_checks import (
     require_free,
     require_kept,
     require_other,
     require_ours,
 )
-from asoreconcile.azure.sql_users.user import UserIdentity, made_by, shown_user
 from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
@@ -92,8 +92,8 @@ class UserPlanner:
         lookups = self.sources.lookups(obj)
         server = kind.find_server(lookups)
         name = azure_name(self.sources.catalogue.version(gvk_of(obj)), obj)
-        wanted = dialect.wanted(name, spec(obj), password=HIDDEN)
-        now: UserIdentity = wanted.identity
+        desired = dialect.desired(name, spec(obj), password=HIDDEN)
+        now: UserIdentity = desired.identity
         former = made_by(obj, now) or now
         sign_in = kind.find_sign_in(lookups, server)
         require_other(dialect, now, sign_in)
@@ -103,20 +103,20 @@ class UserPlanner:
                 facts, before = _read(dialect, session, now, former)
         except ServerError as error:
             raise condition_of(error, server) from error
-        action, statements = decided(dialect, wanted, former, facts, before)
+        action, statements = decided(dialect, desired, former, facts, before)
         found = facts if facts is not None else before
         return attrs.evolve(
             plan,
             action=action,
             why=_why(action, f"{dialect.name} at {server}", shown_user(now)),
             statements=tuple(one.shown for one in statements),
-            write_only=() if found is None else tuple(dialect.unread(wanted, found)),
+            write_only=() if found is None else tuple(dialect.unread(desired, found)),
         )
 
 
 def decided(
     dialect: Dialect,
-    wanted: Any,
+    desired: Any,
     former: UserIdentity,
     facts: Any | None,
     before: Any | None,
@@ -128,17 +128,17 @@ def decided(
 
     Raises ConditionError for a change that the reconcile would refuse.
     """
-    now: UserIdentity = wanted.identity
+    now: UserIdentity = desired.identity
     require_ours(dialect, now, facts)
     renamed: Sequence[Statement] = ()
     if former != now and before is not None:
         require_free(former, now, facts)
         require_ours(dialect, former, before)
         renamed, facts = dialect.rename(former, now), before
-    said = (*renamed, *dialect.changes(wanted, facts))
+    said = (*renamed, *dialect.changes(desired, facts))
     if facts is None:
         return "create", said
-    if renamed or dialect.differences(wanted, facts):
+    if renamed or dialect.differences(desired, facts):
         return "update", said
     return "no change", ()
 

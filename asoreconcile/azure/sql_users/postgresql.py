@@ -76,17 +76,17 @@ class PostgreSql:
         """Return the role's name on the server."""
         return {"name": name}
 
-    def wanted(self, name: str, spec: JsonObject, *, password: str) -> Role:
+    def desired(self, name: str, spec: JsonObject, *, password: str) -> Role:
         """Return the role that a spec describes."""
         stated = spec.get("roleOptions") or {}
         options = {o: bool(stated.get(o, default)) for o, default in _DEFAULTS.items()}
         return Role(name, password, options, frozenset(spec.get("roles") or ()))
 
-    def prepared(self, session: Session, wanted: Role) -> Role:
+    def prepared(self, session: Session, desired: Role) -> Role:
         """Return the role with its password in the form that the server stores."""
         ((method,),) = session.query("SHOW password_encryption")
-        stored = stored_password(wanted.name, wanted.password, str(method))
-        return attrs.evolve(wanted, password=stored)
+        stored = stored_password(desired.name, desired.password, str(method))
+        return attrs.evolve(desired, password=stored)
 
     def facts(self, session: Session, identity: UserIdentity) -> RoleFacts | None:
         """Return the role as the server has it; None if there is none."""
@@ -115,35 +115,35 @@ class PostgreSql:
         """Return whether an administrator's name means this user."""
         return identity["name"] == name
 
-    def changes(self, wanted: Role, facts: RoleFacts | None) -> Sequence[Statement]:
+    def changes(self, desired: Role, facts: RoleFacts | None) -> Sequence[Statement]:
         """Return all statements for the role, including its password."""
-        role = ansi_identifier(wanted.name)
+        role = ansi_identifier(desired.name)
         before = facts.options if facts is not None else _NEW
         options = [
             f" {'' if on else 'NO'}{_OPTIONS[name]}"
-            for name, on in wanted.options.items()
+            for name, on in desired.options.items()
             if on != before[name]
         ]
         verb = "CREATE" if facts is None else "ALTER"
         made = Statement.of(
             f"{verb} ROLE {role} WITH{''.join(options)} PASSWORD ",
-            Secret(postgresql_text(wanted.password)),
+            Secret(postgresql_text(desired.password)),
         )
-        return (made, *self._memberships(wanted, facts))
+        return (made, *self._memberships(desired, facts))
 
-    def differences(self, wanted: Role, facts: RoleFacts) -> Sequence[Statement]:
+    def differences(self, desired: Role, facts: RoleFacts) -> Sequence[Statement]:
         """Return the statements still needed, without the password, which cannot be
         read.
         """
-        role = ansi_identifier(wanted.name)
+        role = ansi_identifier(desired.name)
         options = [
             Statement.of(f"ALTER ROLE {role} WITH {'' if on else 'NO'}{_OPTIONS[name]}")
-            for name, on in wanted.options.items()
+            for name, on in desired.options.items()
             if on != facts.options[name]
         ]
-        return (*options, *self._memberships(wanted, facts))
+        return (*options, *self._memberships(desired, facts))
 
-    def unread(self, wanted: Role, facts: RoleFacts) -> Sequence[str]:  # noqa: ARG002
+    def unread(self, desired: Role, facts: RoleFacts) -> Sequence[str]:  # noqa: ARG002
         """Return the path of the password."""
         return ("localUser.password",)
 
@@ -161,17 +161,17 @@ class PostgreSql:
         role = ansi_identifier(identity["name"])
         return (Statement.of(f"DROP ROLE IF EXISTS {role}"),)
 
-    def _memberships(self, wanted: Role, facts: RoleFacts | None) -> list[Statement]:
-        role = ansi_identifier(wanted.name)
+    def _memberships(self, desired: Role, facts: RoleFacts | None) -> list[Statement]:
+        role = ansi_identifier(desired.name)
         before = facts.member_of if facts is not None else frozenset()
         return [
             *(
                 Statement.of(f"REVOKE {ansi_identifier(one)} FROM {role}")
-                for one in sorted(before - wanted.member_of)
+                for one in sorted(before - desired.member_of)
             ),
             *(
                 Statement.of(f"GRANT {ansi_identifier(one)} TO {role}")
-                for one in sorted(wanted.member_of - before)
+                for one in sorted(desired.member_of - before)
             ),
         ]
 

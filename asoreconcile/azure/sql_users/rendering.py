@@ -33,9 +33,9 @@ def rendered_user(
     dialect = DIALECTS[group_kind]
     content = spec(obj)
     name = str(content.get("azureName") or key_of(obj).name)
-    wanted = dialect.wanted(name, content, password=HIDDEN)
+    desired = dialect.desired(name, content, password=HIDDEN)
     return {
         "server": f"{dialect.name}, of owner {content['owner']['name']}",
         "user": dict(dialect.identity(name, content)),
-        "statements": [one.shown for one in dialect.changes(wanted, None)],
+        "statements": [one.shown for one in dialect.changes(desired, None)],
     }

@@ -29,13 +29,13 @@ from asoreconcile.azure.sql_users.server import (
 )
 from asoreconcile.azure.sql_users.sessions import Sessions
 from asoreconcile.azure.sql_users.statement import Statement
-from asoreconcile.azure.sql_users.taking_over import (
+from asoreconcile.azure.sql_users.user import UserIdentity, made_by, noted, shown_user
+from asoreconcile.azure.sql_users.user_checks import (
     require_free,
     require_kept,
     require_other,
     require_ours,
 )
-from asoreconcile.azure.sql_users.user import UserIdentity, made_by, noted, shown_user
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.fencing import Fence
 from asoreconcile.base.objects import ObjectKey, spec
@@ -67,10 +67,10 @@ class DatabaseUsers:
         dialect, lookups = self._dialect, of_reconcile(scope)
         server = self._find_server(lookups)
         name = azure_name(scope.patcher.version, scope.patcher.obj)
-        wanted = dialect.wanted(
+        desired = dialect.desired(
             name, spec(scope.patcher.obj), password=_password(scope)
         )
-        now: UserIdentity = wanted.identity
+        now: UserIdentity = desired.identity
         former = made_by(scope.patcher.obj, now) or now
         sign_in = self._find_sign_in(lookups, server)
         require_other(dialect, now, sign_in)
@@ -84,9 +84,9 @@ class DatabaseUsers:
                 facts = self._renamed(scope, session, former, now, facts)
             # Whoever finds the user from here on knows whose it is.
             scope.patcher.record(noted(now))
-            wanted = dialect.prepared(session, wanted)
-            self._say(session, dialect.changes(wanted, facts))
-            self._require_done(session, wanted)
+            desired = dialect.prepared(session, desired)
+            self._say(session, dialect.changes(desired, facts))
+            self._require_done(session, desired)
         if is_new and former == now:
             scope.event("Normal", "UserCreated", f"Created user {shown_user(now)}")
         return Succeeded()
@@ -191,15 +191,15 @@ class DatabaseUsers:
         )
         return dialect.facts(session, now)
 
-    def _require_done(self, session: Session, wanted: Any) -> None:
-        facts = self._dialect.facts(session, wanted.identity)
-        who = shown_user(wanted.identity)
+    def _require_done(self, session: Session, desired: Any) -> None:
+        facts = self._dialect.facts(session, desired.identity)
+        who = shown_user(desired.identity)
         if facts is None:
             raise ConditionError(
                 f"user {who} is gone again: somebody else drops it",
                 reason="RefusedByServer",
             )
-        left = self._dialect.differences(wanted, facts)
+        left = self._dialect.differences(desired, facts)
         if left:
             text = "; ".join(str(one) for one in left[:_SHOWN])
             raise ConditionError(

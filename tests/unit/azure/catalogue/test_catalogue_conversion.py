@@ -5,7 +5,7 @@ import json
 import pytest
 
 from asoreconcile.azure.catalogue.conversion import (
-    CARRIED,
+    CONVERSION_DATA,
     KindConversionError,
     authored_version,
     convert,
@@ -41,7 +41,7 @@ def obj(of, version, spec=None, **rest):
 
 
 def carried(at):
-    return json.loads(at["metadata"]["annotations"][CARRIED])
+    return json.loads(at["metadata"]["annotations"][CONVERSION_DATA])
 
 
 # The author
@@ -103,7 +103,11 @@ def test_a_stored_object_without_a_known_author_is_of_its_own_version(stated):
     ("version", "notes", "why"),
     [
         ("v20990101", {}, "has no version 'v20990101'"),
-        ("v20250301", {CARRIED: "no json"}, f"annotation {CARRIED} is unreadable"),
+        (
+            "v20250301",
+            {CONVERSION_DATA: "no json"},
+            f"annotation {CONVERSION_DATA} is unreadable",
+        ),
     ],
     ids=["version", "annotation"],
 )
@@ -206,11 +210,11 @@ def test_what_was_removed_is_not_brought_back():
 )
 def test_an_annotation_somebody_broke_is_named(text, why):
     made = obj(VNET, "v20250301")
-    made["metadata"]["annotations"] = {CARRIED: text}
+    made["metadata"]["annotations"] = {CONVERSION_DATA: text}
 
     with pytest.raises(
         KindConversionError,
-        match=f"v20250301 to v1api20240301: annotation {CARRIED}{why}.*: remove it",
+        match=f"v20250301 to v1api20240301: annotation {CONVERSION_DATA}{why}.*: remove it",
     ):
         convert(VNET, made, "v1api20240301")
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from asoreconcile.azure.catalogue.conversion import CARRIED
+from asoreconcile.azure.catalogue.conversion import CONVERSION_DATA
 from asoreconcile.azure.cmd.asoctl import main
 from asoreconcile.azure.cmd.kinds import kinds
 
@@ -60,7 +60,7 @@ def test_what_a_version_does_not_know_is_named_and_kept():
     (made,) = documents(result)
     assert made["spec"] == {"owner": {"name": "rg"}}
     assert "v1api20210501 has no spec.sourceServerResourceReference" in result.stderr
-    assert [*made["metadata"]["annotations"]] == [CARRIED]
+    assert [*made["metadata"]["annotations"]] == [CONVERSION_DATA]
     (back,) = documents(convert(result.stdout, "--to", "v20241230"))
     assert back == yaml.safe_load(SERVER)
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from asoreconcile.azure.catalogue.conversion import (
-    CARRIED,
+    CONVERSION_DATA,
     authored_version,
     convert,
     rewritten,
@@ -171,7 +171,9 @@ def test_an_author_s_version_that_nobody_knows_is_not_believed():
     read = convert(kind(VNET), vnet("v1api20240301"), "v20250301")
     notes = read["metadata"]["annotations"]
     assert authored_version(kind(VNET), read) == "v1api20240301"
-    notes[CARRIED] = notes[CARRIED].replace("v1api20240301", "v30250301")
+    notes[CONVERSION_DATA] = notes[CONVERSION_DATA].replace(
+        "v1api20240301", "v30250301"
+    )
     assert authored_version(kind(VNET), read) == "v20250301"
 
 
@@ -239,5 +241,5 @@ def test_who_rewrites_a_manifest_is_its_author():
         "spec": {"sourceServerResourceReference": by_name},
     }
     made, unknown = rewritten(server, given, "v1api20210501")
-    assert [*json.loads(made["metadata"]["annotations"][CARRIED])] == ["tree"]
+    assert [*json.loads(made["metadata"]["annotations"][CONVERSION_DATA])] == ["tree"]
     assert unknown == ["spec.sourceServerResourceReference"]

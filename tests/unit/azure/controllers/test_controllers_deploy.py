@@ -38,7 +38,7 @@ def replicas():
 
 def test_cluster_role_is_what_the_catalogue_says():
     done = subprocess.run(
-        [sys.executable, ROOT / "hack" / "rbac", "--check"],
+        [sys.executable, ROOT / "hack" / "rbac.py", "--check"],
         capture_output=True,
         text=True,
         check=False,

@@ -6,8 +6,8 @@ from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.storage_codec import (
     HubVersionCodec,
     SingleVersionCodec,
-    codec_of,
     kept_stored,
+    storage_codec_of,
 )
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.discovery import served_in
@@ -39,7 +39,7 @@ def test_one_version_is_run_as_it_is(converts):
     assert version is VNET.version("v1api20240301")
     assert not refused
     assert resource_of(version).version == "v1api20240301"
-    assert codec_of(version, VNET) == SingleVersionCodec(version)
+    assert storage_codec_of(version, VNET) == SingleVersionCodec(version)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_stored_form_is_what_is_watched(names):
     assert version is kept_stored(VNET)
     assert resource_of(version).version == "v20250301storage"
     assert version.gvk == VNET.version().gvk
-    assert codec_of(version, VNET) == HubVersionCodec(VNET, "v20250301storage")
+    assert storage_codec_of(version, VNET) == HubVersionCodec(VNET, "v20250301storage")
 
 
 def test_the_form_of_an_older_release_is_what_is_watched():
@@ -64,7 +64,7 @@ def test_the_form_of_an_older_release_is_what_is_watched():
     assert not refused
     assert version is kept_stored(VNET, "v1api20240301storage")
     assert resource_of(version).version == "v1api20240301storage"
-    form = codec_of(version, VNET)
+    form = storage_codec_of(version, VNET)
     assert form == HubVersionCodec(VNET, "v1api20240301storage")
     kept = {
         "apiVersion": "network.azure.com/v1api20240301storage",

@@ -18,12 +18,12 @@ from asoreconcile.azure.entra.decisions import (
     decide_delete,
     is_another_tenant,
 )
-from asoreconcile.azure.entra.wanted import mark_of, wanted_group
+from asoreconcile.azure.entra.desired import desired_group, unique_name_of
 
 ID = "11111111-2222-3333-4444-555555555555"
 OTHER = "99999999-2222-3333-4444-555555555555"
-MARK = mark_of("uid")
-WANTED = wanted_group({"displayName": "Team", "mailNickname": "team"})
+MARK = unique_name_of("uid")
+WANTED = desired_group({"displayName": "Team", "mailNickname": "team"})
 MINE = {"id": ID, "displayName": "Team", "mailNickname": "team", "uniqueName": MARK}
 ALIKE = {"id": OTHER, "displayName": "TEAM", "mailNickname": "x", "uniqueName": None}
 STRANGE = {"id": ID, "displayName": "Strange", "uniqueName": None}
@@ -32,8 +32,8 @@ KNOWN = {"claimed": ID, "seen": ID, "mark": MARK}
 
 
 def facts(*, adopts=True, **known):
-    wanted = attrs.evolve(WANTED, adopts=adopts)
-    return Facts(wanted=wanted, **known)
+    desired = attrs.evolve(WANTED, adopts=adopts)
+    return Facts(desired=desired, **known)
 
 
 STEPS = {

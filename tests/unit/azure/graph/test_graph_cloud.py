@@ -4,7 +4,7 @@ import pytest
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.graph.cloud import SETTING, graph_endpoint, graph_scope
-from asoreconcile.azure.graph.metrics import resource_of
+from asoreconcile.azure.graph.metrics import resource_label
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_an_unknown_authority_is_no_reason_to_guess():
     ],
 )
 def test_requests_are_counted_without_names_and_ids(path, resource):
-    assert resource_of(path) == resource
+    assert resource_label(path) == resource

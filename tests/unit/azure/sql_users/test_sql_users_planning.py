@@ -14,18 +14,18 @@ ROLE = RoleFacts(LOGIN, frozenset({"readers"}), is_superuser=False)
 
 def postgresql(facts, *, roles=("readers",), former="app", before=None):
     dialect = PostgreSql()
-    wanted = dialect.wanted("app", {"roles": [*roles]}, password="***")
-    action, said = decided(dialect, wanted, {"name": former}, facts, before)
+    desired = dialect.desired("app", {"roles": [*roles]}, password="***")
+    action, said = decided(dialect, desired, {"name": former}, facts, before)
     return action, [one.shown for one in said]
 
 
 def mysql(privileges, *, had):
     dialect = MySql()
     spec = {"databasePrivileges": {"shop": privileges}}
-    wanted = dialect.wanted("app", spec, password="***")
+    desired = dialect.desired("app", spec, password="***")
     facts = AccountFacts("x", {"shop": frozenset(had)})
-    action, _ = decided(dialect, wanted, wanted.identity, facts, None)
-    return action, dialect.unread(wanted, facts)
+    action, _ = decided(dialect, desired, desired.identity, facts, None)
+    return action, dialect.unread(desired, facts)
 
 
 def test_a_user_that_is_there_already_needs_nothing():
@@ -75,12 +75,12 @@ def test_what_a_reconcile_refuses_is_refused(facts, before):
 
 def test_a_principal_of_another_type_is_refused():
     dialect = AzureSql()
-    wanted = dialect.wanted("app", {}, password="***")
+    desired = dialect.desired("app", {}, password="***")
     with pytest.raises(ConditionError, match="type 'R'"):
         decided(
             dialect,
-            wanted,
-            wanted.identity,
+            desired,
+            desired.identity,
             DatabaseUserFacts("R", "", frozenset()),
             None,
         )

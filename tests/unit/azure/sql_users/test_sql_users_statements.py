@@ -33,8 +33,8 @@ def sql(statements):
 
 def azure_sql(facts, *, roles=(), name="app", password="it's"):
     dialect = AzureSql()
-    wanted = dialect.wanted(name, {"roles": list(roles)}, password=password)
-    return sql(dialect.changes(wanted, facts))
+    desired = dialect.desired(name, {"roles": list(roles)}, password=password)
+    return sql(dialect.changes(desired, facts))
 
 
 def database_user(*member_of, type_="S"):
@@ -146,16 +146,16 @@ def role(*member_of, superuser=False, **on):
 )
 def test_a_role_of_postgresql_is_brought_in_line(facts, spec, expected):
     dialect = PostgreSql()
-    wanted = dialect.wanted("app", spec, password="p")
-    assert sql(dialect.changes(wanted, facts)) == expected
+    desired = dialect.desired("app", spec, password="p")
+    assert sql(dialect.changes(desired, facts)) == expected
 
 
 def test_what_differs_still_is_named_without_the_password():
     dialect = PostgreSql()
-    wanted = dialect.wanted("app", {"roles": ["r"]}, password="p")
-    left = dialect.differences(wanted, role(createDb=True))
+    desired = dialect.desired("app", {"roles": ["r"]}, password="p")
+    left = dialect.differences(desired, role(createDb=True))
     assert sql(left) == ['ALTER ROLE "app" WITH NOCREATEDB', 'GRANT "r" TO "app"']
-    assert dialect.differences(wanted, role("r")) == ()
+    assert dialect.differences(desired, role("r")) == ()
 
 
 def test_a_password_is_stored_as_rfc_5802_and_7677_say():
@@ -219,8 +219,8 @@ def account(plugin="mysql_native_password", **privileges):
 )
 def test_an_account_of_mysql_is_brought_in_line(facts, spec, expected):
     dialect = MySql()
-    wanted = dialect.wanted("app", spec, password="p")
-    assert sql(dialect.changes(wanted, facts)) == expected
+    desired = dialect.desired("app", spec, password="p")
+    assert sql(dialect.changes(desired, facts)) == expected
 
 
 @pytest.mark.parametrize(
@@ -229,9 +229,9 @@ def test_an_account_of_mysql_is_brought_in_line(facts, spec, expected):
 def test_an_account_of_mysql_keeps_its_type(entra, plugin):
     dialect = MySql()
     spec = {"aadUser": {}} if entra else {}
-    wanted = dialect.wanted("app", spec, password="p")
+    desired = dialect.desired("app", spec, password="p")
     with pytest.raises(ConditionError, match="stays of its type"):
-        dialect.changes(wanted, account(plugin))
+        dialect.changes(desired, account(plugin))
 
 
 # Quoting, and what is shown.

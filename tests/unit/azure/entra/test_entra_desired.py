@@ -3,14 +3,14 @@
 import pytest
 
 from asoreconcile.azure.arm.condition_error import ConditionError
-from asoreconcile.azure.entra.links import link_changes, object_ids
-from asoreconcile.azure.entra.wanted import (
+from asoreconcile.azure.entra.desired import (
     changes_of,
     creation_body,
+    desired_group,
     require_possible,
     status_of,
-    wanted_group,
 )
+from asoreconcile.azure.entra.links import link_changes, object_ids
 
 ID = "11111111-2222-3333-4444-555555555555"
 SPEC = {"displayName": "Team", "mailNickname": "team"}
@@ -48,11 +48,11 @@ MADE = {
     ],
 )
 def test_a_group_as_it_is_made(changed, body):
-    assert creation_body(wanted_group({**SPEC, **changed}), {}) == {**MADE, **body}
+    assert creation_body(desired_group({**SPEC, **changed}), {}) == {**MADE, **body}
 
 
 def test_links_are_bound_where_there_are_some():
-    body = creation_body(wanted_group(SPEC), {"members": ["m"], "owners": []})
+    body = creation_body(desired_group(SPEC), {"members": ["m"], "owners": []})
     assert body == {**MADE, "members@odata.bind": ["m"]}
 
 
@@ -60,7 +60,7 @@ def test_links_are_bound_where_there_are_some():
 @pytest.mark.parametrize("value", [None, "", "@example.com", 7])
 def test_a_group_needs_its_names(field, value):
     with pytest.raises(ConditionError, match=field):
-        wanted_group({**SPEC, field: value})
+        desired_group({**SPEC, field: value})
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_a_group_needs_its_names(field, value):
     ],
 )
 def test_only_what_differs_is_changed(spec, group, changes):
-    wanted = wanted_group({**SPEC, **spec})
-    assert changes_of(wanted, {**GROUP, **group}) == changes
+    desired = desired_group({**SPEC, **spec})
+    assert changes_of(desired, {**GROUP, **group}) == changes
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_only_what_differs_is_changed(spec, group, changes):
 )
 def test_what_graph_cannot_do_is_told(spec, group, text):
     with pytest.raises(ConditionError, match=text) as refused:
-        require_possible(wanted_group({**SPEC, **spec}), {**GROUP, **group})
+        require_possible(desired_group({**SPEC, **spec}), {**GROUP, **group})
     assert refused.value.severity == "Error"
 
 
@@ -105,7 +105,7 @@ def test_what_graph_cannot_do_is_told(spec, group, text):
     ],
 )
 def test_what_is_as_wanted_or_left_to_graph_is_possible(spec, group):
-    require_possible(wanted_group({**SPEC, **spec}), {**GROUP, **group})
+    require_possible(desired_group({**SPEC, **spec}), {**GROUP, **group})
 
 
 def test_the_status_leaves_out_what_graph_does_not_say():
@@ -142,7 +142,7 @@ def test_what_is_no_object_id_is_told_with_its_place(entry):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "present", "added", "removed", "more"),
+    ("desired", "present", "added", "removed", "more"),
     [
         ("", "", "", "", False),
         ("ab", "ab", "", "", False),
@@ -153,8 +153,10 @@ def test_what_is_no_object_id_is_told_with_its_place(entry):
         ("ab", "xy", "ab", "x", True),
     ],
 )
-def test_additions_come_first_and_some_at_a_time(wanted, present, added, removed, more):
-    changes = link_changes(wanted, present, most=3)
+def test_additions_come_first_and_some_at_a_time(
+    desired, present, added, removed, more
+):
+    changes = link_changes(desired, present, most=3)
     assert changes.added == tuple(added)
     assert changes.removed == tuple(removed)
     assert changes.more is more

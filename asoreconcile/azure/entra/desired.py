@@ -23,7 +23,7 @@ _ALWAYS_CREATE = "AlwaysCreate"
 
 
 @attrs.frozen
-class WantedGroup:
+class DesiredGroup:
     """A spec; None for values that Graph chooses.
 
     mail_nickname: the part before the @ of an address.
@@ -44,14 +44,14 @@ class WantedGroup:
         return _UNIFIED.get(self.membership, False)
 
 
-def wanted_group(spec: JsonObject) -> WantedGroup:
+def desired_group(spec: JsonObject) -> DesiredGroup:
     """Return the group that a spec describes.
 
     Raises ConditionError `Failed` (Error) for a spec that no schema has checked.
     """
     name, nickname = (_text(spec, field) for field in ("displayName", "mailNickname"))
     operator_spec = spec.get("operatorSpec") or {}
-    return WantedGroup(
+    return DesiredGroup(
         display_name=name,
         mail_nickname=nickname.partition("@")[0],
         description=spec.get("description"),
@@ -61,7 +61,7 @@ def wanted_group(spec: JsonObject) -> WantedGroup:
     )
 
 
-def mark_of(uid: str) -> str:
+def unique_name_of(uid: str) -> str:
     """Return the `uniqueName` of the group that is created for an object.
 
     Graph allows one group per name and never changes the name, so the group is found
@@ -71,66 +71,66 @@ def mark_of(uid: str) -> str:
 
 
 def creation_body(
-    wanted: WantedGroup, links: Mapping[str, Sequence[str]]
+    desired: DesiredGroup, links: Mapping[str, Sequence[str]]
 ) -> JsonObject:
     """Return the body that creates the group. links: `members`, `owners` to
     references.
     """
     body: JsonObject = {
-        "displayName": wanted.display_name,
-        "mailNickname": wanted.mail_nickname,
-        "mailEnabled": wanted.is_unified,
+        "displayName": desired.display_name,
+        "mailNickname": desired.mail_nickname,
+        "mailEnabled": desired.is_unified,
         "securityEnabled": True,
-        "groupTypes": [UNIFIED] if wanted.is_unified else [],
+        "groupTypes": [UNIFIED] if desired.is_unified else [],
     }
-    if wanted.description:
-        body["description"] = wanted.description
-    if wanted.is_assignable is not None:
-        body["isAssignableToRole"] = wanted.is_assignable
+    if desired.description:
+        body["description"] = desired.description
+    if desired.is_assignable is not None:
+        body["isAssignableToRole"] = desired.is_assignable
     for link, references in links.items():
         if references:
             body[f"{link}@odata.bind"] = list(references)
     return body
 
 
-def changes_of(wanted: WantedGroup, group: JsonObject) -> JsonObject:
+def changes_of(desired: DesiredGroup, group: JsonObject) -> JsonObject:
     """Return the properties of a group that differ from the spec, with the spec's
     values.
     """
     values: dict[str, Any] = {
-        "displayName": wanted.display_name,
-        "mailNickname": wanted.mail_nickname,
+        "displayName": desired.display_name,
+        "mailNickname": desired.mail_nickname,
         "securityEnabled": True,
     }
-    if wanted.description is not None:
-        values["description"] = wanted.description or None  # Graph takes no ""
+    if desired.description is not None:
+        values["description"] = desired.description or None  # Graph takes no ""
     return {n: v for n, v in values.items() if group.get(n) != v}
 
 
-def require_possible(wanted: WantedGroup, group: JsonObject) -> None:
+def require_possible(desired: DesiredGroup, group: JsonObject) -> None:
     """Raise ConditionError `Failed` (Error) for changes that Graph cannot make to a
     group.
     """
-    if group.get("onPremisesSyncEnabled") and changes_of(wanted, group):
+    if group.get("onPremisesSyncEnabled") and changes_of(desired, group):
         raise _impossible(
             f"the group {group['id']} is synchronised from a directory on premises and "
             "can be changed there alone: change it there, or set the reconcile policy "
             "to skip"
         )
     is_assignable = bool(group.get("isAssignableToRole"))
-    if wanted.is_assignable not in (None, is_assignable):
+    if desired.is_assignable not in (None, is_assignable):
         raise _impossible(
             f"isAssignableToRole of the group {group['id']} is "
             f"{str(is_assignable).lower()} and cannot change: change the spec back, or "
             "delete the object and create it anew"
         )
     is_unified = UNIFIED in (group.get("groupTypes") or ())
-    is_said = wanted.membership and wanted.membership not in RULED
-    if is_said and wanted.is_unified != is_unified:
+    is_said = desired.membership and desired.membership not in RULED
+    if is_said and desired.is_unified != is_unified:
         kind = "a Microsoft 365 group" if is_unified else "no Microsoft 365 group"
         raise _impossible(
             f"the group {group['id']} is {kind}, which cannot change: membershipType "
-            f"{wanted.membership!r} is for another: change the spec back, or delete "
+            f"{desired.membership!r} is for another: change the spec back, or delete "
             "the object and create it anew"
         )
 
