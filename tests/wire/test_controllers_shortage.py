@@ -52,7 +52,8 @@ def wait_for_word(operation, text):
 
 
 def ends_well(operation):
-    assert operation.log_records("Thread died") == []
+    died = operation.log_records("Thread died")
+    assert [(one["thread"], one.get("exception")) for one in died] == []
     manager, operation.manager = operation.manager, None
     assert manager.end(WAIT_SECONDS) == 0
     assert holder_of(operation.client.get(LEASES, LEASE)) == ""
