@@ -1,4 +1,6 @@
-"""How far an import is, on standard error: a live bar on a terminal, else lines."""
+"""The progress of an import, on standard error: a live bar on a terminal,
+else lines.
+"""
 
 import sys
 from collections import Counter
@@ -25,7 +27,9 @@ _LINE_EVERY_SECONDS = 10.0
 
 @contextmanager
 def progress(clock: Clock | None = None) -> Iterator[Reporter]:
-    """What to show while resources are read; nothing of it is left on a terminal."""
+    """Report the progress while resources are read. Nothing remains on a terminal
+    afterwards.
+    """
     if not sys.stderr.isatty():
         yield LineReporter(clock or SystemClock())
         return

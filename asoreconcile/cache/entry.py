@@ -136,7 +136,7 @@ class Entry:
 
     @property
     def deleting(self) -> bool:
-        """True once deletion was requested and finalizers hold the object."""
+        """Return whether deletion was requested and finalizers hold the object."""
         return self.row[5]
 
     @property

@@ -282,7 +282,7 @@ class Informer:
 
     @property
     def last_error(self) -> str:
-        """Why the kind is not in sync, or "" when all is well."""
+        """Return why the kind is not in sync, or "" if it is."""
         errors = (feed.reflector.last_error for feed in self._feeds)
         return next((error for error in errors if error), "")
 

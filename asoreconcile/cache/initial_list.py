@@ -39,7 +39,7 @@ class InitialList:
 
 
 class StreamingSupport:
-    """Whether a server streams initial lists, as far as known. One per server.
+    """The knowledge whether a server streams initial lists. One per server.
 
     A kind that is refused is listed from then on, and says nothing about other kinds:
     an aggregated server may serve it. Silence is the server's, which costs each kind

@@ -1,4 +1,4 @@
-"""How to continue after a watch failed, and how long to wait first. Pure.
+"""The continuation after a failed watch, and the wait before it. Pure.
 
 Rules: RF-1, RF-2, RF-7, RF-11.
 """
@@ -72,7 +72,7 @@ def describe_error(error: Exception, resource: ApiResource) -> str:
 
 
 class Streaming(Enum):
-    """Whether to list after a streamed list was refused.
+    """The decision whether to list after a streamed list was refused.
 
     ALSO: a list would be refused too. NOW: a list may succeed this time. ALWAYS: the
     kind is never streamed.

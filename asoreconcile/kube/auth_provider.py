@@ -51,7 +51,7 @@ class _Loader(kube_config.KubeConfigLoader):
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong, without quoting the entry.
+    """Return the mistake, without quoting the entry.
 
     The package's messages quote whole entries, tokens and keys included.
     """

@@ -10,7 +10,7 @@ from asoreconcile.base.objects import (
 
 
 def has_finalizer(obj: JsonObject, name: str) -> bool:
-    """True if the object has this finalizer."""
+    """Return whether the object has this finalizer."""
     return name in finalizers(obj)
 
 

@@ -44,7 +44,7 @@ class Delayed(Generic[Key]):
         return replacement
 
     def earliest(self) -> float | None:
-        """When the next entry is due; None if nothing waits."""
+        """Return when the next entry is due, or None if no entry waits."""
         while self._heap and self._heap[0][2].state is not _WAITING:
             heapq.heappop(self._heap)
             self._stale -= 1

@@ -146,7 +146,7 @@ def _compiled(kind: type, compiling: dict[type, _Holder]) -> Codec[Any]:
 
 @attrs.frozen
 class _Plan:
-    """How one field is encoded.
+    """The encoding of one field.
 
     omits: if true, an empty value is left out of the encoded object.
     omits_falsy: if true, zero and false are left out, too.

@@ -53,7 +53,7 @@ class ObjectMeta:
 
     @property
     def is_deleting(self) -> bool:
-        """True once deletion was requested and finalizers hold the object."""
+        """Return whether deletion was requested and finalizers hold the object."""
         return self.deletion_timestamp is not None
 
 

@@ -98,7 +98,9 @@ def value_codec(hint: Any, nested: Nested) -> ValueCodec:
 
 
 def _item_codec(hint: Any, nested: Nested) -> ValueCodec:
-    """Of what is in a list or a map: null may be there, where the type says so."""
+    """Return the codec of the items of a list or a map, which may be null if the type
+    says so.
+    """
     codec = value_codec(hint, nested)
     if type(None) not in get_args(unwrapped(hint)[0]):
         return codec

@@ -334,8 +334,8 @@ class Application(ControllerRegistrar):
 
     @property
     def predecessor_renewed(self) -> datetime | None:
-        """When the previous leader last renewed the Lease; None if there was none, and
-        without leader election. Final once `leads` is True.
+        """Return when the previous leader last renewed the Lease, or None if there was
+        no leader or no leader election. Final once `leads` is True.
         """
         return self._elector.predecessor_renewed if self._elector else None
 

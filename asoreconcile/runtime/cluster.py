@@ -45,7 +45,7 @@ T = TypeVar("T", bound=HasMetadata)
 
 @attrs.frozen(kw_only=True)
 class ClusterOptions:
-    """How to access a cluster. The fields are arguments of `Application`."""
+    """The access to a cluster. The fields are arguments of `Application`."""
 
     client: ClientOptions = attrs.field(factory=ClientOptions)
     cache: CacheOptions | None = None

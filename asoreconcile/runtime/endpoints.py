@@ -88,7 +88,7 @@ class Endpoints:
             self._listener.start()
 
     def lost(self) -> str:
-        """Why the listener failed, or "" while it works."""
+        """Return why the listener failed, or "" while it works."""
         return self._listener.lost() if self._listener else ""
 
     def stop(self, timeout_seconds: float) -> list[str]:
@@ -139,7 +139,7 @@ class Listening(Protocol):
     name: str
 
     def lost(self) -> str:
-        """Why it no longer listens; "" while it does, or before it starts."""
+        """Return why it no longer listens, or "" while it does and before it starts."""
 
 
 class ListenersAlive:

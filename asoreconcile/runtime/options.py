@@ -28,13 +28,14 @@ from asoreconcile.runtime.worker import Throttle
 
 @attrs.frozen(kw_only=True)
 class ClientOptions:
-    """How `Application.client` sends requests to the API server. Rules: CL-4, CL-6.
+    """The options with which `Application.client` sends requests to the API server.
+    Rules: CL-4, CL-6.
 
     user_agent: "" is the application's name and the library's version.
-    qps: requests per second after a burst of `burst`; None and -1 set no limit and
-    rely on the server's priority and fairness. read_seconds: the longest a call may
-    take, including its retries; for a watch, until its response begins. max_retries:
-    how often one call is retried when the server asks for it.
+    qps: requests per second after a burst of `burst`; None and -1 set no limit and rely
+    on the server's priority and fairness. read_seconds: the longest a call may take,
+    including its retries; for a watch, until its response begins. max_retries: how
+    often one call is retried when the server asks for it.
     field_manager, field_validation, dry_run: see `KubeClient.with_defaults`; for all
     writes of the application except its lease.
 
@@ -97,7 +98,7 @@ class ClientOptions:
 
 @attrs.frozen(kw_only=True)
 class ControllerOptions:
-    """How a controller works. Rules: CT-6, CT-9, PQ-11.
+    """The options of a controller. Rules: CT-6, CT-9, PQ-11.
 
     max_concurrent_reconciles: the most worker threads; they start when there is work.
     limiter: the rate limiter of retries; None is 5 ms doubling to 1000 s per object.

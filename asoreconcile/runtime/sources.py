@@ -191,7 +191,7 @@ class CacheSync:
 
     @property
     def is_open(self) -> bool:
-        """True once all sources have synced; it never becomes False again."""
+        """Return whether all sources have synced. It never becomes False again."""
         return self._is_open
 
     def start(self, registrations: Sequence[HandlerRegistration]) -> None:

@@ -18,10 +18,10 @@ class ConnectionLimitError(AsoreconcileError):
 
 
 class _Stage(IntEnum):
-    """How far a connection has come; the lower go first.
+    """The stage of a connection. Connections in lower stages are dropped first.
 
-    HEAD: it is new, or has begun a request, and its head is not all there. IDLE: its
-    last request was answered. BODY: only the body is missing. ANSWERING: goes never.
+    HEAD: the head of a request is not complete. IDLE: the last request was answered.
+    BODY: only the body is missing. ANSWERING: the connection is never dropped.
     """
 
     HEAD = 0
@@ -125,7 +125,9 @@ class ConnectionLimiter:
         self._stages[connection] = stage
 
     def _drop_lowest(self) -> bool:
-        """Of the lowest stage the first to have come to it. Caller holds the lock."""
+        """Drop the connection that has been in the lowest stage for the longest time.
+        The caller holds the lock.
+        """
         connection = min(self._stages, key=self._stages.__getitem__, default=None)
         if connection is None or self._stages[connection] is _Stage.ANSWERING:
             return False

@@ -48,16 +48,16 @@ def _operations(value: Iterable[AdmissionOperation]) -> tuple[AdmissionOperation
 
 @attrs.frozen
 class WebhookRules:
-    """Which writes call a webhook, and what happens if it does not answer.
+    """The writes that call a webhook, and the reaction if it does not answer.
 
-    resources: one or several kinds. operations: on them. subresource: "" for the
-    objects themselves. failure_policy: Ignore allows a write if the webhook does not
-    answer. namespace_selector, object_selector: LabelSelectors, None for all.
+    resources: one or several kinds. operations: operations on these kinds. subresource:
+    "" for the objects themselves. failure_policy: Ignore allows a write if the webhook
+    does not answer. namespace_selector, object_selector: LabelSelectors, None for all.
     match_conditions: CEL by name. match_policy: Exact matches only these versions.
-    timeout_seconds: how long the API server waits. name: of the webhook, a domain with
-    at least three parts; "" derives it from the path.
-    Raises TypeError if it is not a kind (for a class, pass `resource_of(cls)`), and if
-    operations is a string; ValueError for unknown operations.
+    timeout_seconds: how long the API server waits. name: name of the webhook, a domain
+    with at least three parts; "" derives it from the path. Raises TypeError if it is
+    not a kind (for a class, pass `resource_of(cls)`), and if operations is a string;
+    ValueError for unknown operations.
     """
 
     resources: tuple[ApiResource, ...] = attrs.field(converter=_resources)

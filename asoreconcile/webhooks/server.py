@@ -197,11 +197,11 @@ class WebhookServer:
         return [f"{self.name} ({left} reviews)"] if left else []
 
     def lost(self) -> str:
-        """Why it stopped listening without `stop`, or ""."""
+        """Return why it stopped listening without `stop`, or ""."""
         return self._listener.lost() if self._listener else ""
 
     def problem(self) -> str:
-        """Why it is unreachable, or ""; makes a TLS handshake with its own port.
+        """Return why it is unreachable, or ""; makes a TLS handshake with its own port.
 
         Blocks for at most 2 s. Rule: WH-8.
         """

@@ -113,7 +113,7 @@ class LoopGroup:
 
     @property
     def release_at(self) -> float | None:
-        """When to call `released` at the latest."""
+        """Return the latest time to call `released`."""
         if not self._held:
             return None
         return self._release_at if self._is_asked() else 0.0

@@ -94,7 +94,7 @@ def _deleted(ctx: ReconcileContext, vault: str) -> JsonObject | None:
 
 
 def _deleted_id(ctx: ReconcileContext, payload: JsonObject) -> str:
-    """Where a deleted vault of our Azure name would be."""
+    """Return the id that a deleted vault with our Azure name would have."""
     subscription = ids.subscription_of(ctx.arm_id) or ctx.subscription_id
     location = str(payload.get("location") or "").replace(" ", "").lower()
     name = ids.parse(ctx.arm_id).name

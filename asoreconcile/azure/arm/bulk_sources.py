@@ -65,9 +65,9 @@ class ArmLists:
     can_narrow = False
 
     def address(self, arm_id: str) -> CollectionAddress | None:
-        """As `collection_of`."""
+        """Return the list that contains a resource; see `collection_of`."""
         return collection_of(arm_id)
 
     def pages(self, client: BulkReader, wanted: Wanted) -> Iterator[list[JsonObject]]:
-        """As `ArmClient.pages`."""
+        """Yield the pages of a list; see `ArmClient.pages`."""
         return client.pages(wanted.address.path, wanted.api_version)

@@ -1,4 +1,5 @@
-"""Which list contains a resource: that of its type in its group, or below its parent.
+"""The list that contains a resource: that of its type in its group, or below its
+parent.
 
 Pure. Rule: Q3.
 """
@@ -21,8 +22,9 @@ class CollectionAddress:
 
 
 def collection_of(arm_id: str) -> CollectionAddress | None:
-    """None if no list is reliable: for a resource at another one's scope, as such lists
-    also contain inherited ones, and for one outside any group.
+    """Return the list that contains a resource, or None if no list is reliable. A list
+    at another resource's scope also contains inherited resources, and a resource
+    outside any group has no list.
     """
     try:
         parsed = ids.parse(arm_id)

@@ -19,7 +19,7 @@ ChildShape = Mapping[str, "ChildShape | bool"]
 
 
 class ChildMerge(Enum):
-    """How Azure's children and those of the spec are combined."""
+    """The rule by which Azure's children and those of the spec are combined."""
 
     REPLACE = auto()  # Azure's, as the parent's spec cannot name any
     MERGE_BY_NAME = auto()  # the spec's, then Azure's whose name the spec lacks

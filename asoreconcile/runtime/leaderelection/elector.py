@@ -161,8 +161,8 @@ class LeaseElector:
 
     @property
     def predecessor_renewed(self) -> datetime | None:
-        """When the previous leader last renewed, by its own clock; None if there was
-        none. Final once this process leads.
+        """Return when the previous leader last renewed, by its own clock, or None if
+        there was no leader. Final once this process leads.
         """
         return self._lease_lock.predecessor_renewed
 

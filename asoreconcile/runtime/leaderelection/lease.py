@@ -140,7 +140,8 @@ def holder_of(lease: JsonObject | None) -> str:
 
 
 def renewed_at(lease: JsonObject | None) -> datetime | None:
-    """When the holder last renewed, by its own clock; None if the lease does not say.
+    """Return when the holder last renewed, by its own clock, or None if the lease has
+    no time.
 
     A released lease has the time of its release.
     """
@@ -162,7 +163,7 @@ def decide(
     wall: datetime,
     timing: LeaseTiming,
 ) -> WriteLease | Follow:
-    """What to do about a lease: take it, renew it, or leave it alone. Rule: LE-3."""
+    """Decide whether to take a lease, renew it, or leave it alone. Rule: LE-3."""
     lease, holder = known.lease, known.holder
     # Taken by an earlier try whose response was lost, or deleted since.
     if holder == identity:

@@ -1,4 +1,4 @@
-"""What a failed reconcile shows in conditions, events and logs, and when it is retried.
+"""The condition, the event and the retry time of a failed reconcile.
 
 Pure. Rules: R3.1-R3.7, R4.1-R4.3, R7.3.
 """

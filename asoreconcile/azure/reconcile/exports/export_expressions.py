@@ -1,4 +1,4 @@
-"""What an object exports by expressions: `secretExpressions`, `configMapExpressions`.
+"""The exports of an object by expressions: `secretExpressions`, `configMapExpressions`.
 
 Each yields one string under its key, or a map whose keys become keys. They are checked
 before any request to Azure, and evaluated once the secrets they name are known. Values

@@ -1,1 +1,1 @@
-"""Which Azure resource an object is."""
+"""The Azure resource that an object represents."""

@@ -1,4 +1,4 @@
-"""Which Azure resource an object represents: its name and its ARM id.
+"""The Azure resource that an object represents: its name and its ARM id.
 
 Both follow from the spec and the owner. After the claim they must not change: a PUT to
 another id would create a second resource and leave the first behind (write-once,
@@ -54,7 +54,7 @@ class IdentityFacts:
 
 
 class Proof(Enum):
-    """What must confirm that a claimed id is the object's own."""
+    """The evidence that a claimed id is the object's own."""
 
     STATUS = auto()
     """The status names it: no further question."""
@@ -119,10 +119,10 @@ def resource_identity(
 def proof_of(obj: JsonObject, claimed: str) -> Proof:
     """What must confirm that a claimed id is the object's own.
 
-    The id is in an annotation, which anybody who edits the object can write. So it must
-    equal the id that follows from the owner and the name; or, if these are no longer
-    known (the owner is gone, the spec was edited), the id in the status, which only the
-    operator writes.
+    The id is in an annotation, which every user who edits the object can write. So it
+    must equal the id that follows from the owner and the name; or, if these are no
+    longer known (the owner is gone, the spec was edited), the id in the status, which
+    only the operator writes.
     """
     if is_confirmed(obj, claimed):
         return Proof.STATUS

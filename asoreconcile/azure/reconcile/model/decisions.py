@@ -56,7 +56,7 @@ class SetMetadata:
 
 @attrs.frozen
 class PatchMetadata:
-    """As SetMetadata, but stored before the next step."""
+    """Set metadata like SetMetadata, but store it before the next step."""
 
     annotations: AnnotationPatch
     labels: Mapping[str, str] = attrs.field(factory=dict)
@@ -253,7 +253,7 @@ class Fail:
 
 @attrs.frozen
 class Refused:
-    """As Fail, for a refusal by Azure that is not classified yet (R4.4)."""
+    """Fail because of a refusal by Azure that is not classified yet (R4.4)."""
 
     error: ArmError
     action: Literal["CreateOrUpdate", "Delete", "Monitor"]
@@ -261,7 +261,7 @@ class Refused:
 
 @attrs.frozen
 class OperationLost:
-    """As Fail, for an operation that left no trace (L16)."""
+    """Fail because of an operation that left no trace (L16)."""
 
     operation: Restart
 

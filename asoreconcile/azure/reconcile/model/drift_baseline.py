@@ -80,7 +80,9 @@ def confirmed(known: Iterable[str]) -> frozenset[str]:
 
 
 def loads(text: str) -> DriftBaseline | None:
-    """None for no annotation, a damaged one, and one of an unknown version."""
+    """Return the baseline, or None if the annotation is missing, damaged or of an
+    unknown version.
+    """
     try:
         found = jsontext.loads(text) if text else None
     except jsontext.JSONDecodeError:
@@ -116,7 +118,7 @@ def marks(found: Iterable[Difference]) -> frozenset[str]:
 
 
 def difference_mark(one: Difference) -> str:
-    """As `marks`, of one."""
+    """Return the mark of one difference; see `marks`."""
     path = _POSITION.sub("[]", one.path)
     content = [path, one.kind, one.want, one.have]
     text = jsontext.dumps(content, sort_keys=True, default=str)

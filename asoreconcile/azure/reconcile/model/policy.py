@@ -1,4 +1,6 @@
-"""Which of PUT, GET and DELETE an object's reconcile policy allows. Pure."""
+"""The reconcile policy of an object, which allows PUT, GET and DELETE or forbids them.
+Pure.
+"""
 
 from collections.abc import Mapping
 from enum import Enum

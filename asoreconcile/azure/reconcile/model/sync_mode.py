@@ -1,4 +1,6 @@
-"""What a sync of a Ready resource does: send a PUT, or read first and decide (D11)."""
+"""The modes of a sync of a Ready resource: send a PUT, or read first and
+decide (D11).
+"""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -20,7 +22,7 @@ class SyncMode(Enum):
 
 
 class BulkReads(Enum):
-    """How syncs read resources (`ASORECONCILE_BULK_READS`)."""
+    """The requests by which syncs read resources (`ASORECONCILE_BULK_READS`)."""
 
     OFF = "off"  # by one GET each
     LIST = "list"  # by a list for many, where there are many
@@ -28,7 +30,7 @@ class BulkReads(Enum):
 
 
 class Undeclared(Enum):
-    """What a sync does about a changed value that the spec does not declare.
+    """The reaction of a sync to a changed value that the spec does not declare.
 
     Set by ASORECONCILE_UNDECLARED. The new value is the baseline from then on.
     """

@@ -52,7 +52,7 @@ def _has_element(name: str, value: str) -> Callable[[Any, Any], bool]:
 
 
 def _utf8(want: Any, have: Any) -> bool:
-    """What MySQL called utf8 it now calls utf8mb3."""
+    """Treat utf8 and utf8mb3 as equal: MySQL has renamed the character set."""
     renamed = re.sub(r"^utf8(?![a-z0-9])", "utf8mb3", str(want).lower())
     return str(have).lower() == renamed
 

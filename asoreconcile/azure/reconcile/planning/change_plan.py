@@ -1,4 +1,4 @@
-"""What a PUT of each object would change in Azure, without sending one.
+"""The changes that a PUT of each object would make in Azure. No PUT is sent.
 
 For `asoctl plan`. One GET an object, and the reads of its extensions; the body is the
 one that the operator would send. Nothing is written, and no value of a Secret is read
@@ -210,7 +210,7 @@ def _absence(plan: PlannedChange, code: str, *, has_owner: bool) -> str:
 
 
 def _skipping(obj: JsonObject, view: ManifestObjects) -> str:
-    """Which policy prevents writes: `object`'s, `namespace`'s or none."""
+    """Return which policy prevents writes: `object`'s, `namespace`'s or none."""
     namespace = view.get(_NAMESPACE, ObjectKey("", key_of(obj).namespace))
     inherited = annotations(namespace) if namespace else {}
     policy, _ = policy_of(annotations(obj), inherited, Policy.MANAGE)

@@ -1,1 +1,1 @@
-"""What one reconcile works with."""
+"""The state of one reconcile, and its writes to Kubernetes."""

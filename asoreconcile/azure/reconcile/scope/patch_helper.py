@@ -188,9 +188,10 @@ class PatchHelper:
         *,
         labelled: Mapping[str, str] | None = None,
     ) -> None:
-        """As `annotate`, but stored before this returns, with everything collected.
+        """Annotate the object, and store everything collected before this returns.
 
-        For what another process must know if this one crashes now. Raises GoneError.
+        Use it for facts that another process needs if this one crashes now. Raises
+        GoneError.
         """
         self.annotate(notes, labelled=labelled)
         self.flush()

@@ -130,7 +130,7 @@ class ServedKinds(Objects, Protocol):
 
 @attrs.frozen
 class SharedDependencies:
-    """What all kinds share.
+    """The dependencies that all kinds share.
 
     namespace_annotations: namespace name -> its annotations, from the cache. namespace:
     the operator's own, which it writes on its objects. is_credential: whether some

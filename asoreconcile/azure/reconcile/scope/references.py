@@ -205,7 +205,7 @@ class ReferenceResolver:
         return entry_of(CONFIG_MAPS, name, self._data(name, CONFIG_MAPS), key)
 
     def mark(self) -> str:
-        """Which Secrets and ConfigMaps were read so far (`versions_mark`)."""
+        """Return a mark of the Secrets and ConfigMaps read so far (`versions_mark`)."""
         return versions_mark(self._read)
 
     def know_secrets(self, inputs: Iterable[InputReference]) -> None:

@@ -1,1 +1,1 @@
-"""What the process remembers."""
+"""The memory of one process."""

@@ -1,4 +1,4 @@
-"""Which objects name an owner, a reference, a Secret or a ConfigMap.
+"""An index of the objects that name an owner, a reference, a Secret or a ConfigMap.
 
 The index is kept up to date by the watch events of all kinds. So a change wakes exactly
 the objects that name what changed (D13), without a scan.
@@ -23,7 +23,7 @@ from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, key_of, 
 
 
 class Relation(Enum):
-    """How an object depends on another."""
+    """The way in which an object depends on another."""
 
     OWNER = "owner"
     INPUT = "input"  # a reference, a Secret's or ConfigMap's value

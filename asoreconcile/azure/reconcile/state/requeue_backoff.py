@@ -1,4 +1,5 @@
-"""When an object is reconciled again: back-off by retry class, and the sync period.
+"""The time at which an object is reconciled again: back-off by retry class, and the
+sync period.
 
 Each object counts its own failures (D7). The class and the count decide, a
 `Retry-After` is a lower bound (D4). Rules: R4.1-R4.3.

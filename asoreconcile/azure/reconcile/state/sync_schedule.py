@@ -1,4 +1,4 @@
-"""When a Ready resource is synced: at its own place in each period. Pure.
+"""The time at which a Ready resource is synced: at its own place in each period. Pure.
 
 The place follows from the object's uid. So nothing has to be written at a sync, another
 process continues where the last one was, and any number of objects is spread evenly,

@@ -11,7 +11,7 @@ from asoreconcile.base.objects import GroupKind
 
 
 class Waiting:
-    """Which object waits for which other one. Safe from any thread."""
+    """The objects that wait for another one. Safe from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -90,7 +90,7 @@ class DeleteFacts:
 
 
 def why_left(facts: DeleteFacts) -> str:
-    """Why the resource is left in Azure; "" if it is deleted. Pure.
+    """Return why the resource is left in Azure, or "" if it is deleted. Pure.
 
     The id comes from an annotation, so it is checked: a wrong id must not delete
     another resource, nor look like a resource that is gone. Raises ConditionError for

@@ -1,4 +1,4 @@
-"""Whether a PUT creates a resource again that somebody removed. Pure.
+"""Detection of a PUT that creates a removed resource again. Pure.
 
 Azure sends no notice when a resource is removed, or moved to another group, which
 changes its id. The old id answers 404, and the next PUT creates a new resource there.

@@ -43,7 +43,9 @@ class _Greeting(socket.socket):
         self._until = time.monotonic() + CONNECT_SECONDS
 
     def recv_into(self, *args: Any) -> int:
-        """As a socket's, the time limit of which is as before when it returns."""
+        """Receive like a socket, and restore the socket's time limit before
+        returning.
+        """
         before, left = self.gettimeout(), self._until - time.monotonic()
         if left <= 0:
             raise TimeoutError("timed out")

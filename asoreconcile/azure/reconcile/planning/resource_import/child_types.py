@@ -1,4 +1,4 @@
-"""Which kinds of resources to look for below a resource. Pure."""
+"""The kinds of resources that an import looks for below a resource. Pure."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -85,9 +85,11 @@ class ChildTypes:
         return hint(type_, [v.arm_type for v in self._by_type.values()])
 
     def below(self, parent: ArmId, version: KindVersion) -> list[Task]:
-        """What to do below a resource: nested types, then extensions of it.
+        """Return the tasks below a resource: nested types, then extensions of the
+        resource.
 
-        Of a resource group not the resources in it, which ARM lists together.
+        For a resource group, the resources in it are left out, because ARM lists them
+        together.
         """
         tasks: list[Task] = []
         for child in self._nested[parent.type.lower()]:

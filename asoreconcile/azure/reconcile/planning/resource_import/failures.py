@@ -1,4 +1,4 @@
-"""What a read that failed means for an import. Pure."""
+"""The meaning of a failed read for an import. Pure."""
 
 from asoreconcile.azure.arm.bearer import ForeignHostError
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
@@ -27,7 +27,7 @@ def of_resource(error: Exception, *, expected: bool) -> tuple[ImportStatus, str]
 
 
 def of_list(error: Exception) -> str:
-    """Why a list failed; "" where the place has no such list."""
+    """Return why a list failed, or "" if the resource has no such list."""
     if isinstance(error, ArmError):
         codes = (error.code, *error.codes)
         if error.is_not_found or (

@@ -301,7 +301,7 @@ def _id_of(stated: object) -> ArmId | None:
 
 
 def _unreadable(path: str, arm_ids: Sequence[ArmId | None]) -> ImportOutcome | None:
-    """What to say of a list with entries that nobody can read."""
+    """Return the outcome for a list with unreadable entries, or None."""
     count = arm_ids.count(None)
     if not count:
         return None

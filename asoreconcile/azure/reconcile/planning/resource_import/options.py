@@ -1,4 +1,4 @@
-"""How to import."""
+"""The options of an import."""
 
 from collections.abc import Callable, Mapping
 

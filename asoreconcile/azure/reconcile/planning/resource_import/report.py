@@ -1,4 +1,4 @@
-"""What came of an import: by resource while it runs, and counted at its end."""
+"""The results of an import: by resource while it runs, and counted at its end."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ ImportStatus = Literal["imported", "skipped", "failed"]
 
 @attrs.frozen
 class ImportOutcome:
-    """What came of one resource, or of a list of children that failed.
+    """The result for one resource, or for a list of children that failed.
 
     arm_id: of a list its path. reason: a clause, "" for what was imported.
     """
@@ -53,7 +53,7 @@ class NoReporter:
 
 @attrs.frozen
 class ReportRow:
-    """How many resources of a kind ended so, for one reason."""
+    """The number of resources of a kind with the same result and reason."""
 
     kind: str
     status: ImportStatus
@@ -81,7 +81,7 @@ class ImportReport:
 
     @property
     def imported(self) -> int:
-        """How many resources became manifests."""
+        """Return the number of resources that became manifests."""
         return sum(outcome.status == "imported" for outcome in self.outcomes)
 
     def rows(self) -> list[ReportRow]:

@@ -1,4 +1,4 @@
-"""What an import has to do: read a resource, or list some. Pure values."""
+"""The tasks of an import: to read a resource, or to list some. Pure values."""
 
 import attrs
 
@@ -17,7 +17,7 @@ class ResourceTask:
 
     @property
     def owner_id(self) -> str:
-        """Of the resource that it hangs off; "" for one without an owner."""
+        """Return the id of the owner, or "" for a resource without an owner."""
         if self.version.scope in ("Location", "Tenant") or self.id.parent is None:
             return ""
         return self.id.parent.text
@@ -52,7 +52,7 @@ class ListTask:
 
     @property
     def root_id(self) -> str:
-        """As of `ResourceTask`: the resource below which the list is."""
+        """Return the id of the resource below which the list is."""
         if self.version.scope == "Extension":
             return self.path.rpartition("/providers/")[0]
         return self.path.rpartition("/")[0]
@@ -73,7 +73,7 @@ class GroupTask:
 
     @property
     def root_id(self) -> str:
-        """As of `ResourceTask`: the group itself."""
+        """Return the id of the group."""
         return self.id
 
 
