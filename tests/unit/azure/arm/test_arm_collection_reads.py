@@ -1,4 +1,4 @@
-"""What lists remember of writes, without a server."""
+"""Writes that lists remember, without a server."""
 
 import pytest
 

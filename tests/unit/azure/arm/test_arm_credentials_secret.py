@@ -1,4 +1,4 @@
-"""What a Secret's keys say: which kind of credential, and what is wrong with them."""
+"""The kind of credential that a Secret has by its keys, and its mistakes."""
 
 import traceback
 

@@ -1,4 +1,4 @@
-"""How long polls wait when many operations are open."""
+"""The wait before polls when many operations are open."""
 
 from asoreconcile.azure.arm.lro_registry import LroRegistry
 from asoreconcile.testing.clock import FakeClock

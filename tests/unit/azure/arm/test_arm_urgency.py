@@ -1,4 +1,4 @@
-"""What users wait for goes before what nobody waits for, when Azure throttles (T7)."""
+"""Requests that users wait for precede all others when Azure throttles (T7)."""
 
 import heapq
 import itertools
