@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import click
 
+from asoreconcile.azure.arm.ca_bundle import CertificateBundleError, ProxyVariableError
 from asoreconcile.azure.arm.client import ArmClient
 from asoreconcile.azure.arm.credentials import CredentialSource
 from asoreconcile.azure.arm.credentials_cli import AzureCli
@@ -44,7 +45,7 @@ def signed_in(
     block.
 
     They write nothing by themselves, and sign in with their first request. Raises
-    click.UsageError for settings that cannot be used.
+    click.UsageError for settings that cannot be used, of the connection too.
     """
     source, settings = credential_source(environment), _settings(environment)
     factory = ArmClientFactory(
@@ -56,7 +57,11 @@ def signed_in(
     )
     app = "" if isinstance(source, AzureCli) else settings.entra_app_id
     try:
-        yield factory(source, "asoctl", entra_app_id=app)
+        try:
+            made = factory(source, "asoctl", entra_app_id=app)
+        except (CertificateBundleError, ProxyVariableError) as error:
+            raise click.UsageError(str(error)) from error
+        yield made
     finally:
         factory.close()
 

@@ -5,7 +5,11 @@ a user-assigned identity, a client secret, the machine's managed identity (opera
 section 1).
 """
 
-from asoreconcile.azure.arm.ca_bundle import CertificateBundleError, ca_bundle
+from asoreconcile.azure.arm.ca_bundle import (
+    CertificateBundleError,
+    ProxyVariableError,
+    ca_bundle,
+)
 from asoreconcile.azure.arm.credentials import (
     ClientSecret,
     CloudConfig,
@@ -63,7 +67,7 @@ def global_credential(
         try:
             ca_bundle()
             source.credential()
-        except (CertificateBundleError, CredentialError) as error:
+        except (CertificateBundleError, CredentialError, ProxyVariableError) as error:
             reader.problems.append(str(error))
     return source
 

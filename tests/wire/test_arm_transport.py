@@ -11,6 +11,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import click
 import pytest
 from azure.core.credentials import AccessToken
 from cryptography import x509
@@ -22,6 +23,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from asoreconcile.azure.arm import transport
 from asoreconcile.azure.arm.bearer import ForeignHostError
+from asoreconcile.azure.arm.ca_bundle import ProxyVariableError
 from asoreconcile.azure.arm.client import ArmClient
 from asoreconcile.azure.arm.credentials import (
     ClientSecret,
@@ -32,6 +34,7 @@ from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.arm.outcomes import Pending, ReadResource
 from asoreconcile.azure.arm.tokens import RESOURCE, Token, TokenShape
 from asoreconcile.azure.arm.transport import CertificateBundleError, ca_bundle
+from asoreconcile.azure.cmd.azure_login import signed_in
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.errors import StoppedError
@@ -394,6 +397,27 @@ def test_a_session_adds_no_headers_but_what_it_can_read(azure, server):
         "x-ms-client-request-id",
     }
     assert server.seen[-1][1]["Accept"] == "application/json"
+
+
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
+def test_a_proxy_variable_that_is_not_one_is_named_without_its_password(
+    monkeypatch, name
+):
+    for one in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(one, raising=False)
+    monkeypatch.setenv(name, "http://me:canary@[::1")
+    with pytest.raises(ProxyVariableError, match=f"^{name} is not a proxy") as caught:
+        transport.ArmTransport(url="https://azure.example")
+    assert "canary" not in str(caught.value)
+
+
+def test_a_command_says_which_proxy_variable_is_not_one(monkeypatch):
+    for one in ("HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(one, raising=False)
+    monkeypatch.setenv("https_proxy", "ftp://a")
+    refused = pytest.raises(click.UsageError, match="https_proxy is not a proxy")
+    with refused, signed_in({}):
+        pass
 
 
 def test_a_proxy_of_the_environment_is_used_unless_excluded(

@@ -13,6 +13,10 @@ class CertificateBundleError(AsoreconcileError):
     """The environment names a CA bundle that cannot be read."""
 
 
+class ProxyVariableError(AsoreconcileError):
+    """The environment names a proxy that is not one; says which variable does."""
+
+
 def ca_bundle() -> str:
     """Return the CA bundle to trust, a file or folder: the environment's, else
     certifi's.

@@ -5,6 +5,7 @@ once; no cookies, no retries, no redirects; the request target is sent byte for 
 bodies are read to a size and a time limit. Rules: L19, V8, V10, T10.
 """
 
+import os
 import threading
 import urllib.request
 import weakref
@@ -22,7 +23,11 @@ from azure.core.exceptions import (
 )
 from azure.core.pipeline.transport import HttpRequest, HttpResponse, HttpTransport
 
-from asoreconcile.azure.arm.ca_bundle import CertificateBundleError, ca_bundle
+from asoreconcile.azure.arm.ca_bundle import (
+    CertificateBundleError,
+    ProxyVariableError,
+    ca_bundle,
+)
 from asoreconcile.azure.arm.errors import Sent
 from asoreconcile.azure.arm.response import PERHAPS_A_PROXY
 from asoreconcile.base import call_limit, reconcile_context
@@ -45,6 +50,8 @@ MAX_CALL_SECONDS = 210.0
 # ARM turns answers beyond 8 MB into a 500 (V8); decompressed and in tests, some more.
 MAX_BODY_BYTES = 32 * 1024 * 1024
 MAX_BODY_SECONDS = 120.0
+
+_PROXY_VARIABLES = ("https_proxy", "all_proxy")
 
 
 class _Headers(dict[str, str]):
@@ -105,7 +112,7 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
         max_bytes: the longest response body, after decompression; 32 MiB by default.
         clock: the clock of the connections, by default the system clock.
 
-        Raises CertificateBundleError.
+        Raises CertificateBundleError, ProxyVariableError.
         """
         self._connections = connections
         self._fence = before_write
@@ -166,7 +173,7 @@ class ArmTransport(HttpTransport[HttpRequest, HttpResponse]):
             self._check_open()
             kind = ServiceResponseError if error.is_sent else ServiceRequestError
             raise kind(f"{error}{advice(error)}", error=error) from error
-        except ValueError as error:
+        except (ValueError, ProxyVariableError) as error:
             raise ServiceRequestError(f"not sent: {error}", error=error) from error
         return ArmHttpResponse(request, answer)
 
@@ -288,7 +295,7 @@ def _trust(bundle: str) -> TlsTrust:
 
 def _proxy(url: str, proxies: Mapping[str, str]) -> Proxy | None:
     """Return the environment's proxy unless NO_PROXY excludes the host. Raises
-    ValueError.
+    ProxyVariableError.
     """
     address = proxies.get("https") or proxies.get("all")
     if not address:
@@ -300,4 +307,8 @@ def _proxy(url: str, proxies: Mapping[str, str]) -> Proxy | None:
     try:
         return Proxy.of(address)
     except ValueError as error:
-        raise ValueError(f"the environment's proxy: {error}") from None
+        named = [name for name, value in os.environ.items() if value == address]
+        variable = next(
+            (one for one in named if one.lower() in _PROXY_VARIABLES), "HTTPS_PROXY"
+        )
+        raise ProxyVariableError(f"{variable} is not a proxy: {error}") from None
