@@ -1,10 +1,12 @@
 """A CustomResourceDefinition from the classes of a kind, one for each version. Pure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from asoreconcile.base.objects import GroupKind, JsonObject
+from asoreconcile.crds.cause import Cause
+from asoreconcile.crds.definition import definition_causes
 from asoreconcile.resources.annotations import PrinterColumn
 from asoreconcile.resources.class_fields import ResourceError
 from asoreconcile.resources.schema import leaf, object_schema
@@ -64,12 +66,34 @@ def crd_of(*classes: type, conversion: JsonObject | None = None) -> JsonObject:
             f"{first.full_name}: versions differ in {lost}: without a conversion the "
             "server drops what the stored one does not know"
         )
-    return {
+    made: JsonObject = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": first.full_name},
         "spec": spec,
     }
+    if found := [*definition_causes(made, _StatedValues())]:
+        listed = "; ".join(f"{one.field}: {one.message}" for one in found)
+        raise ResourceError(f"{first.full_name}: Kubernetes would refuse {listed}")
+    return made
+
+
+class _StatedValues:
+    """Values of schemas from classes: their defaults were checked with the classes, and
+    only the API server has an engine for expressions.
+    """
+
+    def default_causes(self, schema: JsonObject, at: str) -> Iterator[Cause]:
+        """Yield nothing."""
+        del schema, at
+        return iter(())
+
+    def cel_causes(
+        self, schema: JsonObject, at: str, places: Container[str]
+    ) -> Iterator[Cause]:
+        """Yield nothing."""
+        del schema, at, places
+        return iter(())
 
 
 def by_kind(classes: Iterable[type]) -> list[list[type]]:

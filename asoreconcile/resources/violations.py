@@ -3,11 +3,11 @@
 Does not check formats and CEL rules, which only the server evaluates.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.crds import patterns
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -84,7 +84,7 @@ def _is_of_type(value: Any, schema: JsonObject) -> bool:
 
 def _text(value: str, schema: JsonObject) -> Iterator[str]:
     pattern = schema.get("pattern")
-    if pattern and not re.search(pattern, value):
+    if pattern and not patterns.matches(pattern, value):
         yield f"is to match {pattern}, not {value!r:.60}"
     yield from _count(len(value), schema, "Length", "characters")
 

@@ -109,6 +109,11 @@ STAGES = (
         quiet=True,
         tool=True,
     ),
+    Stage(
+        *("crds", ("hack/crdvalidation",), "Kubernetes' validation, for tests"),
+        quiet=True,
+        tool=True,
+    ),
     Stage("test", ("hack/test",), "the test suite"),
     Stage("explore", ("hack/explore",), "what a new seed finds"),
     Stage(

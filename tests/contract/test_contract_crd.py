@@ -126,6 +126,158 @@ def test_a_schema_is_structural(server: Server, bad: Json):
     assert refused(server, made)
 
 
+REFUSED: dict[str, tuple[str, Json]] = {
+    # How the version of a CRD is changed, and the end of the field that is refused.
+    "column without a type": (
+        "additionalPrinterColumns[0].type",
+        {"additionalPrinterColumns": [{"name": "A", "jsonPath": ".spec.a"}]},
+    ),
+    "column of a wrong path": (
+        "additionalPrinterColumns[0].JSONPath",
+        {
+            "additionalPrinterColumns": [
+                {"name": "A", "type": "string", "jsonPath": "spec.a"}
+            ]
+        },
+    ),
+    "scale outside of the spec": (
+        "scale.specReplicasPath",
+        {
+            "subresources": {
+                "scale": {
+                    "specReplicasPath": ".status.n",
+                    "statusReplicasPath": ".status.n",
+                }
+            }
+        },
+    ),
+    "selectable object": (
+        "selectableFields[0].jsonPath",
+        {"selectableFields": [{"jsonPath": ".spec"}]},
+    ),
+    "selectable twice": (
+        "selectableFields[1].jsonPath",
+        {"selectableFields": [{"jsonPath": ".spec.a"}, {"jsonPath": ".spec.a"}]},
+    ),
+    "warning of a current version": (
+        "deprecationWarning",
+        {"deprecationWarning": "old"},
+    ),
+    "empty warning": (
+        "deprecationWarning",
+        {"deprecated": True, "deprecationWarning": ""},
+    ),
+    "name of a version": ("versions[0].name", {"name": "V1"}),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_version_that_kubernetes_has_no_place_for_is_refused(
+    server: Server, case: str
+):
+    field, change = REFUSED[case]
+    made = changed()
+    made["spec"]["versions"][0] |= change
+    assert any(found.endswith(field) for found in refused(server, made))
+
+
+@pytest.mark.parametrize(
+    ("field", "bad"),
+    [
+        ("pattern", {"type": "string", "pattern": "(?=a)"}),
+        ("pattern", {"type": "string", "pattern": r"(a)\1"}),
+        ("pattern", {"type": "string", "pattern": "a{1001}"}),
+        ("type", {"type": "string", "x-kubernetes-map-type": "atomic"}),
+        ("map-type", {"type": "object", "x-kubernetes-map-type": "whole"}),
+        ("type", {"type": "string", "x-kubernetes-list-type": "set"}),
+        (
+            "items.nullable",
+            {
+                "type": "array",
+                "x-kubernetes-list-type": "set",
+                "items": {"type": "string", "nullable": True},
+            },
+        ),
+        (
+            "items.x-kubernetes-map-type",
+            {
+                "type": "array",
+                "x-kubernetes-list-type": "set",
+                "items": {"type": "object", "properties": {"b": _TEXT}},
+            },
+        ),
+        ("anyOf[0].type", {"type": "string", "anyOf": [{"type": "string"}]}),
+        ("definitions", {"type": "object", "definitions": {"b": _TEXT}}),
+        (
+            "default",
+            {"type": "object", "properties": {"b": _TEXT}, "default": {"c": "d"}},
+        ),
+        (
+            "rule",
+            {
+                "type": "object",
+                "properties": {"b": _TEXT},
+                "x-kubernetes-validations": [{"rule": "self.b == 1"}],
+            },
+        ),
+        (
+            "message",
+            {
+                "type": "object",
+                "properties": {"b": _TEXT},
+                "x-kubernetes-validations": [{"rule": "true", "message": " "}],
+            },
+        ),
+    ],
+)
+def test_a_schema_that_kubernetes_cannot_read_is_refused(
+    server: Server, field: str, bad: Json
+):
+    found = refused(server, crd("things", "Thing", schema(a=bad)))
+    assert any(one.endswith(field) for one in found), found
+
+
+@pytest.mark.parametrize(
+    ("field", "names"),
+    [
+        ("spec.names.shortNames[0]", {"shortNames": ["A"]}),
+        ("spec.names.categories[0]", {"categories": ["a b"]}),
+        ("spec.names.listKind", {"listKind": "Thing"}),
+        ("spec.names.kind", {"kind": "1Thing"}),
+        ("spec.names.singular", {"singular": "a.b"}),
+    ],
+)
+def test_a_name_is_a_label(server: Server, field: str, names: Json):
+    made = changed()
+    made["spec"]["names"] |= names
+    assert field in refused(server, made)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "good", "bad"),
+    [
+        ("^a$", "a", "a\n"),
+        (r"^\d$", "1", "\u0663"),
+        (r"^\w$", "a", "\u00e9"),
+        (r"^\pL$", "\u00e9", "1"),
+        ("^[[:alpha:]]$", "a", "\u00e9"),
+        ("(?i)^k$", "\u212a", "b"),
+    ],
+)
+def test_patterns_are_matched_as_re2_does(
+    server: Server, namespace: str, pattern: str, good: str, bad: str
+):
+    plural = f"matched{uuid.uuid4().hex[:6]}"
+    shape = schema(a={"type": "string", "pattern": pattern})
+    made = server.install(crd(plural, plural.title(), shape))
+    path = path_of(made, namespace)
+    body = {"apiVersion": f"{GROUP}/v1", "kind": plural.title()}
+    for name, value, status in (("good", good, 201), ("bad", bad, 422)):
+        spec = {"metadata": {"name": name}, "spec": {"a": value}}
+        assert server.post(path, body | spec).status == status, value
+    server.delete(f"{CRDS}/{plural}.{GROUP}")
+
+
 def test_the_top_of_a_schema_is_an_object(server: Server):
     assert refused(server, crd("things", "Thing", {"type": "string"}))
 

@@ -388,6 +388,38 @@ def test_a_path_that_leads_nowhere_is_refused(said, error):
 
 
 @attrs.define
+class Odd:
+    host: Annotated[str, Schema(pattern="(?=a)")]
+
+
+@attrs.define
+class Frozen:
+    hosts: list[Annotated[str, Schema(immutable=True)]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "said", "error"),
+    [
+        (SiteSpec, {"short_names": ["A B"]}, r"spec\.names\.shortNames\[0\]: .*label"),
+        (SiteSpec, {"categories": ["all", ""]}, r"spec\.names\.categories\[1\]"),
+        (
+            SiteSpec,
+            {"selectable": [".spec"]},
+            r"selectableFields.* must point to a field",
+        ),
+        (SiteSpec, {"deprecated": "x" * 257}, "deprecationWarning.* 256 characters"),
+        (SiteSpec, {"columns": [PrinterColumn("", ".spec.host")]}, r"\.name: Required"),
+        (Odd, {}, r"properties\[host\]\.pattern: .*valid regular expression"),
+        (Frozen, {}, "oldSelf cannot be used on the uncorrelatable portion"),
+        (SiteSpec, {"rules": [Rule("true", " ")]}, "message: .*must be non-empty"),
+    ],
+)
+def test_a_crd_that_kubernetes_would_refuse_is_refused_here(spec, said, error):
+    with pytest.raises(ResourceError, match=error):
+        crd_of(version("Site", "v1", spec, **said))
+
+
+@attrs.define
 class OtherSpec:
     host: str
     size: int = 1

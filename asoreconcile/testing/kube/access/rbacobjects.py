@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import orjson
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.testing.kube.wire.status import Cause
+from asoreconcile.crds.cause import Cause
 
 GROUP = "rbac.authorization.k8s.io"
 _SUBJECTS = ("ServiceAccount", "User", "Group")

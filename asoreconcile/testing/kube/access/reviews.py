@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject, spec
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.http import HttpRequest, HttpResponse
 from asoreconcile.testing.kube.access.attributes import Attributes, attributes_of
 from asoreconcile.testing.kube.access.rbac import Authorizer, RbacDecision
 from asoreconcile.testing.kube.access.users import User, Users
 from asoreconcile.testing.kube.wire import answers, bodies
 from asoreconcile.testing.kube.wire.status import (
-    Cause,
     StatusError,
     bad_request,
     invalid,

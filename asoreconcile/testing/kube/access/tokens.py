@@ -8,17 +8,13 @@ from datetime import timedelta
 
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import JsonObject, ObjectKey, metadata, spec
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.http import HttpRequest, HttpResponse
 from asoreconcile.testing.kube.access.attributes import Attributes, attributes_of
 from asoreconcile.testing.kube.access.users import Users, service_account
 from asoreconcile.testing.kube.store.storage import Storage, StorageTable
 from asoreconcile.testing.kube.wire import answers, bodies
-from asoreconcile.testing.kube.wire.status import (
-    Cause,
-    invalid,
-    method_not_allowed,
-    not_found,
-)
+from asoreconcile.testing.kube.wire.status import invalid, method_not_allowed, not_found
 
 _ACCOUNTS = StorageTable("", "serviceaccounts")
 _KIND, _GROUP = "TokenRequest", "authentication.k8s.io"

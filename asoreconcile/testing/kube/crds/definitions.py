@@ -9,8 +9,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject, metadata, spec
-from asoreconcile.testing.kube.crds import shapes, structural
-from asoreconcile.testing.kube.wire.status import Cause, bad_request, invalid
+from asoreconcile.crds.cause import Cause
+from asoreconcile.crds.cause import invalid as _invalid
+from asoreconcile.crds.definition import definition_causes
+from asoreconcile.testing.kube.crds import shapes
+from asoreconcile.testing.kube.crds.values import CrdValues
+from asoreconcile.testing.kube.wire.status import bad_request, invalid
 
 _KIND, _GROUP = "CustomResourceDefinition", "apiextensions.k8s.io"
 _ESTABLISHED = ("InitialNamesAccepted", "the initial names have been accepted")
@@ -22,7 +26,6 @@ _TERMINATING = (
         "begin soon"
     ),
 )
-_SCOPES = ("Cluster", "Namespaced")
 
 
 def admit_crd(obj: JsonObject, before: JsonObject | None) -> JsonObject:
@@ -35,12 +38,12 @@ def admit_crd(obj: JsonObject, before: JsonObject | None) -> JsonObject:
     content = spec(obj)
     names = content.setdefault("names", {})
     if names.get("kind"):
-        names.setdefault("singular", names["kind"].lower())
-        names.setdefault("listKind", names["kind"] + "List")
+        names["singular"] = names.get("singular") or names["kind"].lower()
+        names["listKind"] = names.get("listKind") or names["kind"] + "List"
     for empty in [key for key, value in names.items() if value in ("", [], None)]:
         del names[empty]
     content.setdefault("conversion", {"strategy": "None"})
-    if found := [*_changes(obj, before)] or [*_causes(obj, name)]:
+    if found := [*_changes(obj, before)] or [*definition_causes(obj, CrdValues())]:
         raise invalid(_KIND, _GROUP, name, found)
     stored = [v["name"] for v in content["versions"] if v.get("storage")]
     known = (obj.get("status") or {}) if before is not None else {}
@@ -175,82 +178,6 @@ def _check_shape(obj: JsonObject) -> None:
         )
 
 
-def _causes(obj: JsonObject, name: str) -> Iterator[Cause]:
-    content = spec(obj)
-    names, group = content["names"], content.get("group") or ""
-    if name != f"{names.get('plural', '')}.{group}":
-        yield _invalid(
-            "metadata.name", name, 'must be spec.names.plural+"."+spec.group'
-        )
-    if not group:
-        yield _required("spec.group")
-    for field in ("plural", "singular", "kind", "listKind"):
-        if not names.get(field):
-            yield _required(f"spec.names.{field}")
-    if not content.get("scope"):
-        yield _required("spec.scope")
-    elif content["scope"] not in _SCOPES:
-        yield Cause(
-            "spec.scope",
-            "FieldValueNotSupported",
-            f'Unsupported value: "{content["scope"]}": supported values: "Cluster", '
-            '"Namespaced"',
-        )
-    yield from _conversion_causes(content["conversion"])
-    versions = content.get("versions") or []
-    if sum(bool(v.get("storage")) for v in versions) != 1:
-        why = "must have exactly one version marked as storage version"
-        yield _invalid("spec.versions", "", why)
-    if len({v.get("name") for v in versions}) != len(versions):
-        yield _invalid("spec.versions", "", "must contain unique version names")
-    if len(versions) == 1 and (schema := _schema(versions[0])) is not None:
-        # The API server has always reported errors of all versions' shared parts at
-        # this path.
-        yield from structural.causes(schema, "spec.validation.openAPIV3Schema")
-    for index, version in enumerate(versions):
-        at = f"spec.versions[{index}]"
-        yield from _version_causes(version, at, shared=len(versions) == 1)
-
-
-def _schema(version: JsonObject) -> JsonObject | None:
-    found = (version.get("schema") or {}).get("openAPIV3Schema")
-    return found if isinstance(found, dict) else None
-
-
-def _version_causes(version: JsonObject, at: str, *, shared: bool) -> Iterator[Cause]:
-    """Yield the mistakes of one version.
-
-    shared: if true, the mistakes of the schema were already reported.
-    """
-    if not version.get("name"):
-        yield _required(f"{at}.name")
-    schema = _schema(version)
-    if schema is None:
-        where = f"{at}.schema.openAPIV3Schema"
-        yield Cause(where, "FieldValueRequired", "Required value: schemas are required")
-        return
-    if not shared:
-        yield from structural.causes(schema, f"{at}.schema.openAPIV3Schema")
-    for index, field in enumerate(version.get("selectableFields") or ()):
-        path = field.get("jsonPath") or ""
-        if structural.field_schema(schema, path) is None:
-            why = "is an invalid path: does not refer to a valid field"
-            where = "spec" if shared else at
-            yield _invalid(f"{where}.selectableFields[{index}].jsonPath", path, why)
-
-
-def _conversion_causes(conversion: JsonObject) -> Iterator[Cause]:
-    if conversion.get("strategy", "None") != "Webhook":
-        return
-    webhook = conversion.get("webhook") or {}
-    if not webhook.get("clientConfig"):
-        why = "Required value: required when strategy is set to Webhook"
-        at = "spec.conversion.webhookClientConfig"
-        yield Cause(at, "FieldValueRequired", why)
-    if not webhook.get("conversionReviewVersions"):
-        yield _required("spec.conversion.conversionReviewVersions")
-
-
 def _changes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
     """Yield the changes of immutable parts."""
     if before is None:
@@ -273,11 +200,3 @@ def _changes(obj: JsonObject, before: JsonObject | None) -> Iterator[Cause]:
                 "status.storedVersions"
             )
             yield _invalid(f"status.storedVersions[{index}]", name, why)
-
-
-def _required(field: str) -> Cause:
-    return Cause(field, "FieldValueRequired", "Required value")
-
-
-def _invalid(field: str, value: str, why: str) -> Cause:
-    return Cause(field, "FieldValueInvalid", f'Invalid value: "{value}": {why}')

@@ -119,6 +119,8 @@ def _inner(schema: JsonObject, at: str) -> str:
             return wrong
     for name in ("items", "additionalProperties", "not"):
         part = schema.get(name)
+        if name == "additionalProperties" and isinstance(part, list):
+            return f"{at}.{name}"
         if isinstance(part, (bool, list)) or part is None:
             continue  # `structural` reports this with its own message
         if wrong := _schema(part, f"{at}.{name}"):

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from asoreconcile.base.objects import JsonObject, metadata
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.kube.fields import owners
-from asoreconcile.testing.kube.wire.status import Cause, bad_request
+from asoreconcile.testing.kube.wire.status import bad_request
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"

@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 
 from asoreconcile.base.objects import JsonObject, metadata
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.kube.wire import complaints
-from asoreconcile.testing.kube.wire.status import Cause
 
 _AT = "metadata.ownerReferences"
 _STRINGS = ("apiVersion", "kind", "name", "uid")

@@ -4,16 +4,16 @@ Schemas are structural, as the API server requires. A schema with parts that thi
 cannot evaluate is refused when the CRD is created (`crds`).
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
 from asoreconcile.base.objects import JsonObject, copy_json
+from asoreconcile.crds import patterns
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.kube.fields.fieldsets import item_step
 from asoreconcile.testing.kube.fields.formats import mistaken
-from asoreconcile.testing.kube.wire.status import Cause
 
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED = "x-kubernetes-embedded-resource"
@@ -25,6 +25,11 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "integer": (int,),
     "number": (int, float),
     "boolean": (bool,),
+}
+_BOUNDS = {
+    "maximum": "Maximum boundary",
+    "minimum": "Minimum boundary",
+    "multipleOf": "MultipleOf",
 }
 _TOP = ("apiVersion", "kind", "metadata")
 
@@ -48,6 +53,11 @@ def own_properties(schema: JsonObject) -> JsonObject:
     """Return the properties of a kind's schema other than those of all objects."""
     properties: JsonObject = schema.get("properties") or {}
     return {name: inner for name, inner in properties.items() if name not in _TOP}
+
+
+def pruned(schema: JsonObject, value: Any) -> Any:
+    """Return a value without the fields that its schema does not have."""
+    return _prune(schema, value, "", [])
 
 
 def _prune(schema: JsonObject, value: Any, at: str, unknown: list[str]) -> Any:
@@ -128,11 +138,11 @@ def check(schema: JsonObject, value: Any, at: str) -> Iterator[Cause]:
         if not schema.get("nullable") and schema.get("type"):
             yield _type_error(at, value, schema["type"])
         return
-    if schema.get(_INT_OR_STRING):
-        if not isinstance(value, (int, str)) or isinstance(value, bool):
-            yield _type_error(at, value, "integer,string")
-        return
     expected = schema.get("type")
+    is_either = isinstance(value, (int, str)) and not isinstance(value, bool)
+    if schema.get(_INT_OR_STRING) and not expected and not is_either:
+        yield _type_error(at, value, "integer,string")
+        return
     if expected and not is_a(value, expected):
         yield _type_error(at, value, expected)
         if expected == "integer" and isinstance(value, float):
@@ -173,7 +183,7 @@ def _check_value(schema: JsonObject, value: Any, at: str) -> Iterator[Cause]:
     if "format" in schema and (wanted := mistaken(schema["format"], value)):
         yield _format_error(at, value, wanted)
     pattern = schema.get("pattern")
-    if pattern and isinstance(value, str) and not re.search(pattern, value):
+    if pattern and isinstance(value, str) and not patterns.matches(pattern, value):
         yield _invalid(at, value, f"should match '{pattern}'")
     if is_a(value, "number"):
         yield from _check_number(schema, value, at)
@@ -183,6 +193,12 @@ def _check_value(schema: JsonObject, value: Any, at: str) -> Iterator[Cause]:
 
 def _check_number(schema: JsonObject, value: float, at: str) -> Iterator[Cause]:
     low, high = schema.get("minimum"), schema.get("maximum")
+    if schema.get("type") == "integer":
+        for name, what in _BOUNDS.items():
+            if name in schema and not is_a(schema[name], "integer"):
+                # No value is right then.
+                why = f"{what} value must be of type integer (default format) in {at}"
+                yield Cause("<nil>", "FieldValueInvalid", f'Invalid value: "": {why}')
     if low is not None:
         if schema.get("exclusiveMinimum"):
             if value <= low:

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject, gvk_of, metadata, spec
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.kube.access import rbacobjects
 from asoreconcile.testing.kube.fields import schema
 from asoreconcile.testing.kube.kinds import (
@@ -25,7 +26,7 @@ from asoreconcile.testing.kube.kinds import (
     workloads,
 )
 from asoreconcile.testing.kube.wire.messages import MESSAGES, schema_of
-from asoreconcile.testing.kube.wire.status import Cause, bad_request
+from asoreconcile.testing.kube.wire.status import bad_request
 
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _KEY_TEXT = (

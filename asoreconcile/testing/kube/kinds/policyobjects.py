@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject, spec
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.kube.rules import conditions, policies
-from asoreconcile.testing.kube.wire.status import Cause
 
 _TEXT: JsonObject = {"type": "string"}
 _TEXTS: JsonObject = {"type": "array", "items": _TEXT}

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 
 from asoreconcile.base.objects import JsonObject, annotations
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.kube.wire import complaints
-from asoreconcile.testing.kube.wire.status import Cause
 
 _KEYS = {
     "kubernetes.io/dockercfg": (".dockercfg",),

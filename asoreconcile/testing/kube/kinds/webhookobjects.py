@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.kube.rules import conditions
-from asoreconcile.testing.kube.wire.status import Cause
 
 _QUALIFIED = re.compile(
     r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?){2,}"

@@ -13,9 +13,9 @@ import attrs
 import orjson
 
 from asoreconcile.base.objects import ObjectKey
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.kube.access.attributes import is_true
 from asoreconcile.testing.kube.wire.status import (
-    Cause,
     StatusError,
     bad_request,
     internal_error,

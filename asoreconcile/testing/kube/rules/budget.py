@@ -5,17 +5,18 @@ and all rules together have one. Rules that do not compile are reported elsewher
 cost nothing here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import attrs
 
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.crds.cause import Cause
+from asoreconcile.crds.structural import RULES
 from asoreconcile.testing.kube.rules.cel import CelMissingError, RuleError
 from asoreconcile.testing.kube.rules.cost import cost
 from asoreconcile.testing.kube.rules.sizes import Sized, sized, times_in_one
 from asoreconcile.testing.kube.rules.syntax import parsed
-from asoreconcile.testing.kube.rules.validation import RULES, program
-from asoreconcile.testing.kube.wire.status import Cause
+from asoreconcile.testing.kube.rules.validation import program
 
 _MOST_OF_ONE = 10_000_000
 _MOST_OF_ALL = 100_000_000
@@ -44,9 +45,9 @@ class Priced:
         return self.once * self.times
 
 
-def causes(schema: JsonObject, at: str) -> Iterator[Cause]:
+def causes(schema: JsonObject, at: str, places: Container[str]) -> Iterator[Cause]:
     """Yield the rules of a version's schema that cost too much."""
-    found = list(_priced(schema, at, 1, is_root=True))
+    found = list(_priced(schema, at, 1, places, is_root=True))
     for one in found:
         if one.most > _MOST_OF_ONE:
             why = _exceeds(f"estimated {one.name} cost", one.most, _MOST_OF_ONE)
@@ -69,21 +70,26 @@ def causes(schema: JsonObject, at: str) -> Iterator[Cause]:
 
 
 def _priced(
-    schema: JsonObject, at: str, times: int | None, *, is_root: bool = False
+    schema: JsonObject,
+    at: str,
+    times: int | None,
+    places: Container[str],
+    *,
+    is_root: bool = False,
 ) -> Iterator[Priced]:
     """Yield all expressions of a schema.
 
     times: if None, the number of values has no limit.
     """
-    if schema.get(RULES):
+    if at in places:
         yield from _own(schema, at, times, is_root=is_root)
     inside = _times_inside(schema, times)
     for name, part in (schema.get("properties") or {}).items():
         if isinstance(part, dict):
-            yield from _priced(part, f"{at}.properties[{name}]", inside)
+            yield from _priced(part, f"{at}.properties[{name}]", inside, places)
     for name in ("additionalProperties", "items"):
         if isinstance(schema.get(name), dict):
-            yield from _priced(schema[name], f"{at}.{name}", inside)
+            yield from _priced(schema[name], f"{at}.{name}", inside, places)
 
 
 def _times_inside(schema: JsonObject, times: int | None) -> int | None:

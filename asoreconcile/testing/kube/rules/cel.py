@@ -14,11 +14,13 @@ from typing import Any, Protocol
 import attrs
 
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.testing.kube.rules import lists, patterns, quantities
+from asoreconcile.crds import patterns
+from asoreconcile.testing.kube.rules import lists, quantities
 from asoreconcile.testing.kube.rules.syntax import ExpressionNode, parsed
 
 _EXTENSIONS = ("optional", "strings", "sets", "two-var-comprehensions")
 _FIRST = re.compile(r"ERROR: (<input>:-?\d+:-?\d+: .*)", re.DOTALL)
+_WITH_PATTERNS = ("find", "findAll", "matches")
 _OUT_OF_BUDGET = "Iteration budget exceeded"
 _NO_KEY = re.compile(r'Key not found in map : "(.*)"')
 
@@ -66,24 +68,67 @@ def engine(
 
     functions: returns further functions, given the library's module.
     """
+    library = _library()
+    return _Engine(
+        _environment(library, dict.fromkeys(variables, library.Type.DYN), functions)
+    )
+
+
+def typed_compiler(
+    variables: Callable[[Any], Mapping[str, Any]], pool: Any
+) -> Callable[[str], str]:
+    """Return a function that checks an expression and returns its type's name.
+
+    variables: makes their types, with the library's module. pool: the messages of
+    protobuf that types may name. Raises CelMissingError; the function raises RuleError.
+    """
+    library = _library()
+    environment = _environment(library, variables(library), pool=pool)
+
+    def gives(text: str) -> str:
+        return str(_compiled(environment, text).return_type().name())
+
+    return gives
+
+
+def _library() -> Any:
     try:
         from cel_expr_python import cel
     except ImportError as error:
         raise CelMissingError(
             "rules and conditions need the CEL engine: install asoreconcile[cel]"
         ) from error
+    return cel
+
+
+def _environment(
+    library: Any,
+    variables: Mapping[str, Any],
+    functions: Callable[[Any], list[Any]] | None = None,
+    pool: Any = None,
+) -> Any:
     names = "".join(f"- name: {name}\n" for name in _EXTENSIONS)
-    environment = cel.NewEnv(
-        config=cel.NewEnvConfigFromYaml(f"extensions:\n{names}"),
-        variables=dict.fromkeys(variables, cel.Type.DYN),
+    of_lists = lists.typed_functions if pool is not None else lists.functions
+    own = [*of_lists(library), *quantities.functions(library)]
+    return library.NewEnv(
+        descriptor_pool=pool,
+        config=library.NewEnvConfigFromYaml(f"extensions:\n{names}"),
+        variables=variables,
         extensions=[
-            cel.CelExtension(
-                "kubernetes", [*lists.functions(cel), *quantities.functions(cel)]
-            ),
-            *([cel.CelExtension("more", functions(cel))] if functions else []),
+            library.CelExtension("kubernetes", own),
+            *([library.CelExtension("more", functions(library))] if functions else []),
         ],
     )
-    return _Engine(environment)
+
+
+def _compiled(environment: Any, text: str) -> Any:
+    try:
+        return environment.compile(text)
+    except RuntimeError as error:
+        report = str(error).removesuffix(" [INVALID_ARGUMENT]")
+        message = _FIRST.search(report)
+        shown = f"ERROR: {message[1]}" if message else report
+        raise RuleError(f"compilation failed: {shown}") from error
 
 
 class _Engine:
@@ -102,27 +147,21 @@ class _Engine:
             return found
 
     def _compiled(self, text: str) -> "_Program":
-        try:
-            run = self._environment.compile(text)
-            made = _Program(str(run.return_type().name()), run, self._lock)
-        except RuntimeError as error:
-            report = str(error).removesuffix(" [INVALID_ARGUMENT]")
-            message = _FIRST.search(report)
-            shown = f"ERROR: {message[1]}" if message else report
-            raise RuleError(f"compilation failed: {shown}") from error
-        if "find" in text:
+        run = _compiled(self._environment, text)
+        made = _Program(str(run.return_type().name()), run, self._lock)
+        if any(name in text for name in _WITH_PATTERNS):
             _check_patterns(parsed(bytes(run.serialize())))
         return made
 
 
 def _check_patterns(node: ExpressionNode) -> None:
     """Refuse a constant that is not a regular expression. Raises RuleError."""
-    if node.kind == "call" and node.name in ("find", "findAll"):
+    if node.kind == "call" and node.name in _WITH_PATTERNS:
         stated = node.parts[1].value if len(node.parts) > 1 and node.parts[1] else None
         if isinstance(stated, bytes):
             try:
                 patterns.compiled(stated.decode())
-            except patterns.RulePatternError as error:
+            except patterns.SchemaPatternError as error:
                 raise RuleError(f"program instantiation failed: {error}") from error
     for part in node.parts:
         if part is not None:

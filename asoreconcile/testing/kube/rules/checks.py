@@ -5,91 +5,46 @@ function), is refused with the CRD, so that users do not rely on a rule that nev
 """
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.crds.cause import Cause
+from asoreconcile.crds.structural import EMBEDDED, RULES, schemas_at
 from asoreconcile.testing.kube.rules.cel import CelMissingError, RuleError
-from asoreconcile.testing.kube.rules.validation import RULES, program, uses_old
-from asoreconcile.testing.kube.rules.values import escaped
-from asoreconcile.testing.kube.wire.status import Cause
-
-_REASONS = (
-    "FieldValueDuplicate",
-    "FieldValueForbidden",
-    "FieldValueInvalid",
-    "FieldValueRequired",
-)
-_STEP = re.compile(r"\.([A-Za-z_]\w*)|\['([^']+)'\]")
-_LITERALS = re.compile(r"""r?("([^"\\\n]|\\.)*"|'([^'\\\n]|\\.)*')""")
-_CHAIN = re.compile(r"(?<![\w.])(self|oldSelf)((?:\.[A-Za-z_]\w*)+)(\s*\()?")
-_BOOL = ("BOOL", "DYN")
-_STRING = ("STRING", "DYN")
+from asoreconcile.testing.kube.rules.types import TypedEngine, type_of
+from asoreconcile.testing.kube.rules.validation import program, typed_text
 
 
-def causes(
-    schema: JsonObject, at: str, *, uncorrelated: str, is_root: bool
-) -> Iterator[Cause]:
-    """Yield the mistakes in a schema's own rules.
+def causes(schema: JsonObject, at: str, places: Container[str]) -> Iterator[Cause]:
+    """Yield the mistakes in the expressions of a version's schema.
 
-    uncorrelated: path of the enclosing list whose items cannot be matched between
-    updates; "" if there is none.
+    places: paths of the schemas whose rules are compiled.
     """
-    for index, rule in enumerate(schema.get(RULES) or ()):
-        here = f"{at}.{RULES}[{index}]"
-        text = str(rule.get("rule") or "").strip()
-        if not text:
-            why = "Required value: rule is not specified"
-            yield Cause(f"{here}.rule", "FieldValueRequired", why)
+    for here, part in schemas_at(schema, at):
+        if here not in places:
             continue
-        yield from _stated(schema, rule, here)
-        yield from _compiled(schema, rule, here, is_root=is_root)
-        if uses_old(text) and uncorrelated:
-            why = (
-                "oldSelf cannot be used on the uncorrelatable portion of the schema "
-                f"within {uncorrelated}"
-            )
-            yield _invalid(f"{here}.rule", f'"{text}"', why)
-
-
-def _stated(schema: JsonObject, rule: Mapping[str, Any], at: str) -> Iterator[Cause]:
-    """Yield the mistakes in a rule outside of its expressions."""
-    message = rule.get("message")
-    if message is not None and "\n" in str(message).strip():
-        shown = str(message).replace("\n", "\\n")
-        why = "must not contain line breaks"
-        yield _invalid(f"{at}.message", f'"{shown}"', why)
-    reason = rule.get("reason")
-    if reason is not None and reason not in _REASONS:
-        allowed = ", ".join(f'"{known}"' for known in _REASONS)
-        yield Cause(
-            f"{at}.reason",
-            "FieldValueNotSupported",
-            f'Unsupported value: "{reason}": supported values: {allowed}',
-        )
-    path = str(rule.get("fieldPath") or "")
-    if path and not _leads_somewhere(schema, path):
-        why = "must be a valid path"
-        yield _invalid(f"{at}.fieldPath", f'"{path}"', why)
-    if rule.get("optionalOldSelf") and not uses_old(str(rule["rule"])):
-        why = "may not be set if oldSelf is not used in rule"
-        yield _invalid(f"{at}.optionalOldSelf", "true", why)
+        found = type_of(part, is_root=here == at or bool(part.get(EMBEDDED)))
+        try:
+            engine = TypedEngine(found) if found else None
+        except CelMissingError:
+            engine = None  # reported for each rule
+        for index, rule in enumerate(part[RULES]):
+            yield from _compiled(engine, rule, f"{here}.{RULES}[{index}]")
 
 
 def _compiled(
-    schema: JsonObject, rule: Mapping[str, Any], at: str, *, is_root: bool
+    engine: TypedEngine | None, rule: Mapping[str, Any], at: str
 ) -> Iterator[Cause]:
-    for field, gives, message in (
-        ("rule", _BOOL, "cel expression must evaluate to a bool"),
-        ("messageExpression", _STRING, "messageExpression must evaluate to a string"),
+    for field, wanted, message in (
+        ("rule", "BOOL", "cel expression must evaluate to a bool"),
+        ("messageExpression", "STRING", "messageExpression must evaluate to a string"),
     ):
-        text = str(rule.get(field) or "")
-        if not text:
+        if not str(rule.get(field) or ""):
             continue
         try:
-            made = program(rule, field)
-            _check_fields(schema, text, is_root=is_root)
+            program(rule, field)
+            given = engine.gives(typed_text(rule, field)) if engine else "DYN"
         except CelMissingError as error:
             yield Cause(f"{at}.{field}", "FieldValueNotSupported", str(error))
             return
@@ -97,49 +52,8 @@ def _compiled(
             word = "" if field == "rule" else "messageExpression "
             yield _invalid(f"{at}.{field}", _shown(rule), f"{word}{error}")
             continue
-        if made.gives not in gives:
+        if given != wanted:
             yield _invalid(f"{at}.{field}", _shown(rule), message)
-
-
-def _check_fields(schema: JsonObject, text: str, *, is_root: bool) -> None:
-    """Refuse `self.x` if there is no field x, as far as fields lead. Raises
-    RuleError.
-    """
-    plain = _LITERALS.sub(lambda found: " " * len(found[0]), text)
-    for found in _CHAIN.finditer(plain):
-        part: Any = schema
-        names = found[2][1:].split(".")
-        if found[3]:
-            names.pop()  # the last name is called: a function, or a macro
-        column = found.start(1) + len(found[1])
-        for depth, name in enumerate(names):
-            properties = part.get("properties") or {}
-            own = {escaped(known): inner for known, inner in properties.items()}
-            if is_root and depth == 0 and name in ("metadata", "apiVersion", "kind"):
-                break
-            if name not in own:
-                if part.get("type") != "object" or "additionalProperties" in part:
-                    break
-                line = f"ERROR: <input>:1:{column + 1}: undefined field '{name}'"
-                raise RuleError(f"compilation failed: {line}")
-            part, column = own[name], column + 1 + len(name)
-
-
-def _leads_somewhere(schema: JsonObject, path: str) -> bool:
-    at, part = 0, schema
-    while at < len(path):
-        step = _STEP.match(path, at)
-        if step is None:
-            return False
-        name, at = step[1] or step[2], step.end()
-        inner = (part.get("properties") or {}).get(name)
-        extra = part.get("additionalProperties")
-        if inner is None and step[2] and isinstance(extra, dict):
-            inner = extra
-        if not isinstance(inner, dict):
-            return False
-        part = inner
-    return True
 
 
 def _shown(rule: Mapping[str, Any]) -> str:

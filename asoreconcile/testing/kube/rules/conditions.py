@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.kube.access.users import User
 from asoreconcile.testing.kube.rules import authorizer
 from asoreconcile.testing.kube.rules.authorizer import DecideAccess
@@ -18,7 +19,6 @@ from asoreconcile.testing.kube.rules.cel import (
     RuleError,
     engine,
 )
-from asoreconcile.testing.kube.wire.status import Cause
 
 _VARIABLES = ("object", "oldObject", "request", "authorizer")
 _BOOL = frozenset({"BOOL", "DYN"})

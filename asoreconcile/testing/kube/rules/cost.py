@@ -23,6 +23,8 @@ _TEXTS = ("string", "bytes")
 _COUNTED = ("list", "map", *_TEXTS)
 _UNKNOWN = Sized("dyn", 0, 0)
 _ONE = Sized("int", 1)
+# A field of an int-or-string: the real estimator takes it for as large as can be.
+_ANYTHING = Sized("dyn", 2**63)
 
 
 @attrs.frozen
@@ -70,6 +72,8 @@ def _select(node: ExpressionNode, known: Mapping[str, Sized]) -> Cost:
     value = holder.value.fields.get(node.name)
     if value is None and holder.value.kind == "map":
         value = holder.value.inner
+    if value is None and holder.value.kind == "dyn" and holder.value.most:
+        value = _ANYTHING
     step = holder.value.kind in ("map", "object")
     return Cost(holder.most + step, value or _UNKNOWN)
 

@@ -5,49 +5,93 @@ They are `isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf`, `find` and
 """
 
 import datetime as dt
-import re
+import operator
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from asoreconcile.testing.kube.rules import patterns
+from asoreconcile.crds import patterns
+
+Overloads = tuple[Any, Callable[..., Any], tuple[Any, ...]]
 
 
 def functions(cel: Any) -> list[Any]:
-    """Return the functions for the engine's environment.
+    """Return the functions, for the engine's environment.
 
     cel: the engine's module.
     """
-    one, dyn, text = cel.Type.LIST, cel.Type.DYN, cel.Type.STRING
-    whole, truth, texts = cel.Type.INT, cel.Type.BOOL, cel.Type.List(text)
-
-    def member(name: str, *overloads: tuple[Any, Callable[..., Any], Any]) -> Any:
-        made = [
-            cel.Overload(
-                f"kubernetes_{name}_{number}",
-                return_type=gives,
-                parameters=list(takes),
-                is_member=True,
-                impl=impl,
-            )
-            for number, (gives, impl, takes) in enumerate(overloads)
-        ]
-        return cel.FunctionDecl(name, made)
-
+    one, dyn = cel.Type.LIST, cel.Type.DYN
     return [
-        member("isSorted", (truth, _is_sorted, (one,))),
-        member("sum", (dyn, _sum, (one,))),
-        member("min", (dyn, _least, (one,))),
-        member("max", (dyn, _most, (one,))),
-        member("indexOf", (whole, _first_at, (one, dyn))),
-        member("lastIndexOf", (whole, _last_at, (one, dyn))),
-        member("find", (text, _find, (text, text))),
-        member(
-            "findAll",
-            (texts, _find_all, (text, text)),
-            (texts, _find_all, (text, text, whole)),
+        *_patterns_and_places(cel),
+        _member(cel, "isSorted", [(cel.Type.BOOL, _is_sorted, (one,))]),
+        _member(cel, "sum", [(dyn, _sum, (one,))]),
+        _member(cel, "min", [(dyn, _least, (one,))]),
+        _member(cel, "max", [(dyn, _most, (one,))]),
+    ]
+
+
+def typed_functions(cel: Any) -> list[Any]:
+    """Return functions that say which lists they are for, and comparisons of numbers of
+    two types.
+
+    Only for checks: when an expression runs, the types of items are not known.
+    """
+    kinds, listed = cel.Type, cel.Type.List
+    numbers = (kinds.INT, kinds.UINT, kinds.DOUBLE)
+    added = (*numbers, kinds.DURATION)
+    ordered = (*added, kinds.BOOL, kinds.TIMESTAMP, kinds.STRING, kinds.BYTES)
+    sort = [(kinds.BOOL, _is_sorted, (listed(one),)) for one in ordered]
+    pairs = [(one, two) for one in numbers for two in numbers if one is not two]
+    return [
+        *_patterns_and_places(cel),
+        _member(cel, "isSorted", sort),
+        _member(cel, "sum", [(one, _sum, (listed(one),)) for one in added]),
+        _member(cel, "min", [(one, _least, (listed(one),)) for one in ordered]),
+        _member(cel, "max", [(one, _most, (listed(one),)) for one in ordered]),
+        *(
+            _member(cel, name, [(kinds.BOOL, compare, pair) for pair in pairs], False)
+            for name, compare in _COMPARED.items()
         ),
     ]
+
+
+_COMPARED = {
+    "_<_": operator.lt,
+    "_<=_": operator.le,
+    "_>_": operator.gt,
+    "_>=_": operator.ge,
+}
+
+
+def _patterns_and_places(cel: Any) -> list[Any]:
+    one, dyn, text = cel.Type.LIST, cel.Type.DYN, cel.Type.STRING
+    whole, texts = cel.Type.INT, cel.Type.List(text)
+    found = [
+        (texts, _find_all, (text, text)),
+        (texts, _find_all, (text, text, whole)),
+    ]
+    return [
+        _member(cel, "indexOf", [(whole, _first_at, (one, dyn))]),
+        _member(cel, "lastIndexOf", [(whole, _last_at, (one, dyn))]),
+        _member(cel, "find", [(text, _find, (text, text))]),
+        _member(cel, "findAll", found),
+    ]
+
+
+def _member(
+    cel: Any, name: str, overloads: Sequence[Overloads], is_member: bool = True
+) -> Any:
+    made = [
+        cel.Overload(
+            f"kubernetes_{name}_{number}",
+            return_type=gives,
+            parameters=list(takes),
+            is_member=is_member,
+            impl=impl,
+        )
+        for number, (gives, impl, takes) in enumerate(overloads)
+    ]
+    return cel.FunctionDecl(name, made)
 
 
 def _is_sorted(items: Sequence[Any]) -> bool:
@@ -106,7 +150,7 @@ def _find(text: str, pattern: str) -> str:
 
 
 def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
-    found: list[re.Match[str]] = []
+    found: list[Any] = []
     for match in patterns.compiled(pattern).finditer(text):
         if not (match[0] == "" and found and found[-1].end() == match.start()):
             # an empty match right after another match does not count

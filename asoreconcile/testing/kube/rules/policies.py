@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.kube.access.users import User
 from asoreconcile.testing.kube.rules import authorizer, conditions
 from asoreconcile.testing.kube.rules.authorizer import DecideAccess
@@ -16,7 +17,6 @@ from asoreconcile.testing.kube.rules.cel import (
     RuleError,
     engine,
 )
-from asoreconcile.testing.kube.wire.status import Cause
 
 _NAMES = (
     *("object", "oldObject", "request", "authorizer"),

@@ -6,13 +6,15 @@ map entries, and items of lists with keys. If an update does not change a value,
 rules that it violated before are ignored.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
 
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.crds.cause import Cause
+from asoreconcile.crds.rules import uses_old
+from asoreconcile.crds.structural import RULES
 from asoreconcile.testing.kube.fields.fieldsets import item_step
 from asoreconcile.testing.kube.fields.schema import shown
 from asoreconcile.testing.kube.rules.cel import (
@@ -22,11 +24,7 @@ from asoreconcile.testing.kube.rules.cel import (
     engine,
 )
 from asoreconcile.testing.kube.rules.values import as_rules_see
-from asoreconcile.testing.kube.wire.status import Cause
 
-RULES = "x-kubernetes-validations"
-_OLD = re.compile(r"\boldSelf\b")
-_LITERALS = re.compile(r"""r?("([^"\\\n]|\\.)*"|'([^'\\\n]|\\.)*')""")
 _BLOCKING = {
     "FieldValueNotSupported",
     "FieldValueRequired",
@@ -80,14 +78,6 @@ def tree(schema: JsonObject) -> RuleNode | None:
     return node if node.rules or inner or node.extra or node.items else None
 
 
-def uses_old(text: str) -> bool:
-    """Return whether a rule mentions `oldSelf` outside a string.
-
-    Such a rule is a transition rule and runs only on updates.
-    """
-    return _OLD.search(_LITERALS.sub("", text)) is not None
-
-
 def broken(
     node: RuleNode, obj: JsonObject, before: JsonObject | None, found: list[Cause]
 ) -> Iterator[Cause]:
@@ -103,6 +93,15 @@ def broken(
         yield from _broken(node, obj, old, "", is_root=True)
     except _TooDear as stop:
         yield stop.cause
+
+
+def broken_value(node: RuleNode, value: Any) -> Iterator[Cause]:
+    """Yield what the rules say against a value, as of an update and of a creation."""
+    for old in (value, _WITHOUT_OLD):
+        try:
+            yield from _broken(node, value, old, "")
+        except _TooDear as stop:
+            yield stop.cause
 
 
 def _broken(
@@ -179,17 +178,21 @@ def program(rule: Mapping[str, Any], field: str) -> CelProgram:
     With `optionalOldSelf`, `oldSelf` is an optional value: the single item of a list on
     which the expression is run.
     """
-    text = str(rule[field])
-    made = engine().compile(text)
+    made = engine().compile(str(rule[field]))
     if not rule.get("optionalOldSelf"):
         return made
+    return engine(("self", _OLD_VALUE, _HAS_OLD)).compile(typed_text(rule, field))
+
+
+def typed_text(rule: Mapping[str, Any], field: str) -> str:
+    """Return an expression in which `oldSelf` is optional if the rule says so."""
+    text = str(rule[field])
+    if not rule.get("optionalOldSelf"):
+        return text
     before = f"[{_HAS_OLD} ? optional.of({_OLD_VALUE}) : optional.none()]"
-    wrapped = (
-        f"{before}.all(oldSelf,\n{text}\n)"
-        if field == "rule"
-        else f"{before}.map(oldSelf,\n{text}\n)[0]"
-    )
-    return engine(("self", _OLD_VALUE, _HAS_OLD)).compile(wrapped)
+    if field == "rule":
+        return f"{before}.all(oldSelf,\n{text}\n)"
+    return f"{before}.map(oldSelf,\n{text}\n)[0]"
 
 
 def _message(rule: Mapping[str, Any], values: Mapping[str, Any]) -> str:

@@ -2,24 +2,10 @@
 
 from collections.abc import Sequence
 
-import attrs
-
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.crds.cause import Cause
 
 JSON_TYPE = "application/json"
-
-
-@attrs.frozen
-class Cause:
-    """One reason of an Invalid answer: the field, and its mistake."""
-
-    field: str
-    reason: str
-    message: str
-
-    def to_json(self) -> JsonObject:
-        """Return the cause as in `details.causes`."""
-        return {"reason": self.reason, "message": self.message, "field": self.field}
 
 
 class StatusError(Exception):

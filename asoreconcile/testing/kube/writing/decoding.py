@@ -9,13 +9,14 @@ from collections.abc import Sequence
 import attrs
 
 from asoreconcile.base.objects import JsonObject, copy_json, finalizers, metadata
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.kube.access import rbacobjects
 from asoreconcile.testing.kube.crds.definitions import admit_crd
 from asoreconcile.testing.kube.fields import names, owners, schema
 from asoreconcile.testing.kube.kinds import builtin
 from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, RestResource
 from asoreconcile.testing.kube.rules import validation
-from asoreconcile.testing.kube.wire.status import Cause, StatusError, invalid
+from asoreconcile.testing.kube.wire.status import StatusError, invalid
 
 
 @attrs.frozen

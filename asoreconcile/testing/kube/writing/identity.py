@@ -7,11 +7,11 @@ resources, built-in kinds, and the verbs.
 import orjson
 
 from asoreconcile.base.objects import JsonObject, ObjectKey, metadata
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.kube.fields.schema import shown
 from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.wire import complaints
 from asoreconcile.testing.kube.wire.status import (
-    Cause,
     StatusError,
     bad_request,
     conflict,

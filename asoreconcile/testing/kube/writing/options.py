@@ -9,11 +9,12 @@ from typing import Any
 import attrs
 
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.http import HttpRequest
 from asoreconcile.testing.kube.access.attributes import is_true
 from asoreconcile.testing.kube.access.users import ADMIN, User
 from asoreconcile.testing.kube.wire import bodies, complaints
-from asoreconcile.testing.kube.wire.status import Cause, bad_request, invalid
+from asoreconcile.testing.kube.wire.status import bad_request, invalid
 
 _GROUP = "meta.k8s.io"
 _LONGEST_MANAGER = 128

@@ -6,9 +6,10 @@ Raises StatusError 400 and 422 for an invalid Scale.
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject, copy_json, dig, metadata
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.kinds.workloadrules import selector_text
-from asoreconcile.testing.kube.wire.status import Cause, bad_request, invalid
+from asoreconcile.testing.kube.wire.status import bad_request, invalid
 
 _KIND, _API_VERSION = "Scale", "autoscaling/v1"
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")

@@ -12,6 +12,7 @@ import orjson
 
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import JsonObject, ObjectKey, copy_json, key_of, metadata
+from asoreconcile.crds.cause import Cause
 from asoreconcile.testing.kube.admission.webhooks import AdmissionWrite, Gate
 from asoreconcile.testing.kube.crds import definitions
 from asoreconcile.testing.kube.fields import apply
@@ -19,7 +20,6 @@ from asoreconcile.testing.kube.kinds import versions, workloaddefaults
 from asoreconcile.testing.kube.kinds.resources import CRDS, NAMESPACES, RestResource
 from asoreconcile.testing.kube.store.storage import Storage
 from asoreconcile.testing.kube.wire.status import (
-    Cause,
     StatusError,
     already_exists,
     forbidden,

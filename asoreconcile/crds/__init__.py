@@ -1,0 +1,1 @@
+"""The rules that Kubernetes has for CustomResourceDefinitions. Pure."""
