@@ -785,7 +785,7 @@ class Maker:
         if self._maybe(0.15):
             rule["optionalOldSelf"] = self._maybe(0.8)
         node = self._pick(nodes)
-        if self._maybe(0.6):  # where most rules mean something
+        if self._maybe(0.6):  # most rules name its fields
             objects = [n for n in nodes if "text" in (n.get("properties") or {})]
             node = self._pick(objects or nodes)
         if "x-kubernetes-int-or-string" in node or "additionalProperties" in node:
