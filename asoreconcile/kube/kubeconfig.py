@@ -24,7 +24,7 @@ from asoreconcile.kube.cluster import ClusterConfig, KubeConfigError
 from asoreconcile.kube.exec_authenticator import ExecAuthenticator
 from asoreconcile.kube.exec_plugin import Credential, check_entry, exec_plugin
 from asoreconcile.kube.impersonation import impersonation_headers
-from asoreconcile.kube.kubeconfig_file import Entry, anonymous, read_files
+from asoreconcile.kube.kubeconfig_file import NamedEntry, anonymous, read_files
 from asoreconcile.kube.token_file import TokenFile
 from asoreconcile.wire.destination import Proxy
 from asoreconcile.wire.trust import TlsTrust, checked_authorities
@@ -87,7 +87,12 @@ def _load(paths: str, *, clock: Clock) -> ClusterConfig:
 
 
 def _signed_in(
-    config: ClusterConfig, user: Entry, cluster: Entry, *, paths: str, clock: Clock
+    config: ClusterConfig,
+    user: NamedEntry,
+    cluster: NamedEntry,
+    *,
+    paths: str,
+    clock: Clock,
 ) -> ClusterConfig:
     """Add the user's credential; a plug-in runs only if the user has no other one."""
     members = user.members
@@ -143,7 +148,7 @@ def _showing(renewed: ExecAuthenticator, trust: Callable[[], TlsTrust]) -> TlsTr
     return attrs.evolve(of_files, pair=renewed.pair or of_files.pair)
 
 
-def _current(paths: str) -> tuple[Entry, Entry, Entry]:
+def _current(paths: str) -> tuple[NamedEntry, NamedEntry, NamedEntry]:
     """The current context, its user and its cluster. Raises KubeConfigError."""
     files = read_files(paths)
     if not files:
@@ -152,7 +157,7 @@ def _current(paths: str) -> tuple[Entry, Entry, Entry]:
     if not name:
         raise KubeConfigError("no current-context: run kubectl config use-context NAME")
 
-    def entry(kind: str, name: str) -> Entry | None:
+    def entry(kind: str, name: str) -> NamedEntry | None:
         found = (one.entries.get((kind, name)) for one in files)
         return next((one for one in found if one is not None), None)
 
@@ -171,7 +176,7 @@ def _current(paths: str) -> tuple[Entry, Entry, Entry]:
     return context, user, cluster
 
 
-def _server(cluster: Entry) -> str:
+def _server(cluster: NamedEntry) -> str:
     """The API server's URL, without a query. Raises KubeConfigError."""
     url = str(cluster.members["server"])
     if not url:
@@ -182,7 +187,7 @@ def _server(cluster: Entry) -> str:
     return found[0].rstrip("/")
 
 
-def _check_proxy(cluster: Entry) -> None:
+def _check_proxy(cluster: NamedEntry) -> None:
     """Raises KubeConfigError."""
     url = cluster.members["proxy-url"]
     if not url:
@@ -195,7 +200,7 @@ def _check_proxy(cluster: Entry) -> None:
         cluster.refuse(f"proxy-url: {error}")
 
 
-def _check_user(user: Entry) -> None:
+def _check_user(user: NamedEntry) -> None:
     """Refuse what kubectl refuses of a user. Raises KubeConfigError."""
     members = user.members
     has_basic = bool(members["username"] or members["password"])
@@ -215,12 +220,12 @@ def _check_user(user: Entry) -> None:
             check_entry(plugin)
 
 
-def _check_header(user: Entry, member: str, value: str) -> None:
+def _check_header(user: NamedEntry, member: str, value: str) -> None:
     if not value.isascii() or not (value.isprintable() or not value):
         user.refuse(f"{member}: it must be ASCII, without line breaks")
 
 
-def _impersonation(user: Entry) -> tuple[tuple[str, str], ...]:
+def _impersonation(user: NamedEntry) -> tuple[tuple[str, str], ...]:
     members = user.members
     uid, groups, extra = (
         members[name] for name in ("as-uid", "as-groups", "as-user-extra")
@@ -232,13 +237,13 @@ def _impersonation(user: Entry) -> tuple[tuple[str, str], ...]:
     return ()
 
 
-def _has_certificate(user: Entry) -> bool:
+def _has_certificate(user: NamedEntry) -> bool:
     return bool(
         user.members["client-certificate"] or user.members["client-certificate-data"]
     )
 
 
-def _pem(entry: Entry, member: str) -> Pem | None:
+def _pem(entry: NamedEntry, member: str) -> Pem | None:
     """A member that is in the file itself (`-data`), or a path to it."""
     data, path = entry.members[f"{member}-data"], entry.path(member)
     if data and path:
@@ -246,7 +251,7 @@ def _pem(entry: Entry, member: str) -> Pem | None:
     return data or path
 
 
-def _certificates(user: Entry, cluster: Entry) -> ClientCertificates:
+def _certificates(user: NamedEntry, cluster: NamedEntry) -> ClientCertificates:
     authority = _pem(cluster, "certificate-authority")
     is_insecure = cluster.members["insecure-skip-tls-verify"]
     if authority is not None and is_insecure:
@@ -270,7 +275,7 @@ def _certificates(user: Entry, cluster: Entry) -> ClientCertificates:
 
 
 @contextmanager
-def _about(entry: Entry, member: str) -> Iterator[None]:
+def _about(entry: NamedEntry, member: str) -> Iterator[None]:
     """Say where the cause of an error is. Raises KubeConfigError."""
     try:
         yield
@@ -278,7 +283,7 @@ def _about(entry: Entry, member: str) -> Iterator[None]:
         entry.refuse(f"{member}: {_reason(error)}")
 
 
-def _header(user: Entry) -> str:
+def _header(user: NamedEntry) -> str:
     """The `Authorization` header that the file itself has, or ""."""
     members = user.members
     if token := members["token"]:

@@ -25,7 +25,7 @@ None. Raises ValueError, which says where and what was expected."""
 
 
 @attrs.frozen
-class Entry:
+class NamedEntry:
     """A context, user or cluster: its members, and the file that names it."""
 
     kind: str
@@ -49,12 +49,12 @@ class KubeConfigFile:
     """One file's content; a later entry of a name that is there already is refused."""
 
     current_context: str
-    entries: dict[tuple[str, str], Entry]
+    entries: dict[tuple[str, str], NamedEntry]
 
 
-def anonymous(context: Entry) -> Entry:
+def anonymous(context: NamedEntry) -> NamedEntry:
     """Return the user of a context that names no known one: without a credential."""
-    return Entry("user", context.members["user"], _USER(None, ""), context.file)
+    return NamedEntry("user", context.members["user"], _USER(None, ""), context.file)
 
 
 def read_files(paths: str) -> list[KubeConfigFile]:
@@ -88,7 +88,7 @@ def _read(path: Path, content: bytes) -> KubeConfigFile:
     return KubeConfigFile(
         config["current-context"],
         {
-            (kind, one["name"]): Entry(kind, one["name"], one[kind], path)
+            (kind, one["name"]): NamedEntry(kind, one["name"], one[kind], path)
             for kind in ("cluster", "context", "user")
             for one in config[f"{kind}s"]
         },
