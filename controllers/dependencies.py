@@ -1,12 +1,11 @@
 """Build the dependencies that all reconciles share. Loaded with the first object."""
 
-from collections.abc import Mapping
-from typing import Protocol
 
 from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.controllers.credential_watcher import NamedCredentials
 from asoreconcile.azure.controllers.kind_registry import KindRegistry
+from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
 from asoreconcile.azure.controllers.settings import Settings
 from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.extensions.registry import builtin_sets
@@ -19,51 +18,15 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import (
     ConnectionResolver,
     SharedDependencies,
 )
-from asoreconcile.azure.reconcile.state.sync_metrics import SyncMetrics
+from asoreconcile.azure.reconcile.state.sync_metrics import (
+    ConfirmationMetric,
+    SyncMetrics,
+)
 from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.azure.reconcile.writes.deletion import delete_resource
-from asoreconcile.base.errors import RetryError
-from asoreconcile.base.objects import ObjectKey
 from asoreconcile.base.version import __version__
-from asoreconcile.cache.entry import Entry
 from asoreconcile.kube.resources import NAMESPACES
 from asoreconcile.runtime.application import Application
-
-_AGAIN_SECONDS = 0.1
-
-
-class Headers(Protocol):
-    """The Namespaces in the cluster (`cache.informer.Informer`)."""
-
-    def has_synced(self) -> bool:
-        """Return whether the cache holds the first list."""
-
-    def entry(self, key: ObjectKey) -> Entry | None:
-        """Return the Namespace's metadata, or None if there is no such Namespace."""
-
-
-class NamespaceAnnotations:
-    """The annotations of each Namespace, which its objects inherit. From any thread."""
-
-    def __init__(self, headers: Headers) -> None:
-        self._headers = headers
-
-    def __call__(self, namespace: str) -> Mapping[str, str]:
-        """Return the annotations; {} while Namespaces cannot be listed: the defaults
-        apply then.
-
-        Raises RetryError for a Namespace that is not cached yet. Watches are not
-        ordered among each other, and a new Namespace may set the policy `skip` for its
-        objects.
-        """
-        entry = self._headers.entry(ObjectKey("", namespace))
-        if entry is not None:
-            return entry.annotations
-        if self._headers.has_synced():
-            message = f"namespace {namespace} is not known yet"
-            raise RetryError(message, after_seconds=_AGAIN_SECONDS)
-        return {}
-
 
 # Delays are spread over half a period, so that one list may do for all.
 # Its age counts as part of the period that begins then.
@@ -102,7 +65,7 @@ def shared_dependencies(
         ),
         recorder=app.recorder,
         namespace_annotations=NamespaceAnnotations(
-            app.informer(NAMESPACES, metadata_only=True)
+            app.informer(NAMESPACES, metadata_only=True), app.client, app.clock
         ),
         namespace=settings.pod_namespace,
         default_policy=settings.default_policy,
@@ -110,6 +73,7 @@ def shared_dependencies(
         undeclared=settings.undeclared,
         force_put_seconds=settings.force_put_seconds,
         count_sync=SyncMetrics(app.registry).count,
+        count_confirmation=ConfirmationMetric(app.registry).count,
         predecessor_renewed=lambda: app.predecessor_renewed,
         expressions=lambda: expressions,
         is_credential=NamedCredentials(kinds),

@@ -151,10 +151,11 @@ def objects() -> Iterator[Rule]:
 def cluster() -> Iterator[Rule]:
     """Yield the rules for cluster-scoped objects, which are only watched."""
     yield Rule(
-        "Annotations of a Namespace apply to its objects: policy and sync mode.",
+        "Annotations of a Namespace apply to its objects: policy and sync mode. They are "
+        "read again before a PUT or DELETE.",
         [""],
         ["namespaces"],
-        ["list", "watch"],
+        ["get", "list", "watch"],
     )
     yield Rule(
         "A kind starts and stops when its CRD is added and removed; metadata only.",

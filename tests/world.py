@@ -21,6 +21,7 @@ from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.crds import manifest
 from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.middleware.chain import Extensions
@@ -49,6 +50,7 @@ from asoreconcile.base.objects import (
     uid_of,
 )
 from asoreconcile.base.reconcile_context import Context, current, running
+from asoreconcile.cache.entry import Entry
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import NotFoundError
@@ -159,7 +161,9 @@ class World:
                 kinds=[kind.group_kind for kind in builtin().kinds()],
             ),
             recorder=self,
-            namespace_annotations=self._namespace_annotations,
+            namespace_annotations=NamespaceAnnotations(
+                _FreshNamespaces(self), self.client, self.clock
+            ),
             namespace=namespace,
             default_policy=policy,
             build="test",
@@ -181,10 +185,6 @@ class World:
 
     def event(self, obj, type_, reason, message):
         self.events.append((key_of(obj).name, type_, reason, message))
-
-    def _namespace_annotations(self, namespace):
-        found = self._read(NAMESPACES, ObjectKey("", namespace))
-        return {} if found is None else annotations(found)
 
     def _namesakes(self, arm_id):
         """Return all objects of the type. The cache's index would only return
@@ -395,6 +395,23 @@ class World:
             for r in self.azure.journal
             if r.method == method and fragment.lower() in r.path.lower()
         ]
+
+
+class _FreshNamespaces:
+    """A cache of Namespaces that lags behind nothing."""
+
+    def __init__(self, world):
+        self._world = world
+
+    def has_synced(self):
+        return True
+
+    def entry(self, key):
+        found = self._world._read(NAMESPACES, key)
+        return None if found is None else Entry(found)
+
+    def record_write(self, obj):
+        """Nothing is kept that could be older."""
 
 
 class _Reader:

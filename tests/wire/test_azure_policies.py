@@ -6,6 +6,7 @@ import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
+from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.reconcile.model.annotations import (
     OPERATOR_NAMESPACE,
@@ -14,7 +15,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.policy import Policy
-from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
+from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode
 from asoreconcile.base.objects import ObjectKey, annotations, finalizers, key_of
 from asoreconcile.kube.resources import NAMESPACES
 
@@ -51,6 +52,104 @@ def puts(world):
 
 def without_credentials(world):
     return attrs.evolve(world.operator, connections=GlobalConnection(None))
+
+
+class Lagging:
+    """What a watch of Namespaces that is behind shows: no annotations."""
+
+    def __init__(self, world):
+        self._live = world.operator.namespace_annotations.live
+        self.reads = 0
+
+    def __call__(self, _namespace):
+        return {}
+
+    def live(self, namespace, *, since):
+        self.reads += 1
+        return self._live(namespace, since=since)
+
+
+def behind(world):
+    """The operator, with a watch of Namespaces that is behind."""
+    return attrs.evolve(world.operator, namespace_annotations=Lagging(world))
+
+
+# Permission, when the caches are behind.
+
+
+def test_k1_a_namespace_s_skip_holds_a_put_though_the_watch_is_behind(world, network):
+    set_namespace_policy(world, "skip")
+    world.apply(virtual_network(tags={"a": "b"}))
+    for _ in range(3):
+        world.run(network, operator=behind(world))
+    assert puts(world) == 1
+
+
+def test_k1_a_namespace_s_detach_holds_a_delete_though_the_watch_is_behind(
+    world, network
+):
+    set_namespace_policy(world, "detach-on-delete")
+    world.delete(network)
+    for _ in range(3):
+        world.run(network, operator=behind(world))
+    assert world.requests("DELETE") == []
+    assert world.read(network) is not None
+    assert world.settle(network) is None
+    assert world.requests("DELETE") == []
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [{RECONCILE_POLICY: "skip"}, {OPERATOR_NAMESPACE: "another"}],
+    ids=["policy", "operator"],
+)
+def test_k1_what_an_object_s_own_annotation_forbids_is_not_sent(world, network, notes):
+    before = world.apply(virtual_network(tags={"a": "b"}))
+    world.annotate(network, **notes)
+    world.run_once(network, stale=before)
+    assert puts(world) == 1
+
+
+def test_k1_a_delete_is_not_sent_for_an_object_that_was_detached(world, network):
+    world.delete(network)
+    before = world.read(network)
+    set_policy(world, network, "detach-on-delete")
+    world.run_once(network, stale=before)
+    assert world.requests("DELETE") == []
+    assert world.settle(network) is None
+    assert world.requests("DELETE") == []
+
+
+class Unreadable:
+    """Namespaces that nobody may read."""
+
+    def __call__(self, _namespace):
+        return {}
+
+    def live(self, namespace, *, since):
+        raise ConditionError(f"{namespace}: no", reason="NamespaceUnreadable")
+
+
+def test_k1_a_delete_waits_for_a_namespace_that_cannot_be_read(world, network):
+    operator = attrs.evolve(world.operator, namespace_annotations=Unreadable())
+    world.delete(network)
+    world.run(network, operator=operator)
+    assert world.ready(network)["reason"] == "NamespaceUnreadable"
+    assert world.requests("DELETE") == []
+    assert world.settle(network) is None
+    assert len(world.requests("DELETE")) == 1
+
+
+def test_k1_steady_syncs_read_no_namespace(world, network):
+    lagging = Lagging(world)
+    operator = attrs.evolve(
+        world.operator, namespace_annotations=lagging, sync_mode=SyncMode.COMPARE
+    )
+    world.run(network, operator=operator)
+    world.run(network, operator=operator)
+    lagging.reads = 0
+    world.run(network, operator=operator)
+    assert lagging.reads == 0
 
 
 # Policies.

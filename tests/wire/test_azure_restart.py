@@ -219,6 +219,17 @@ def test_without_a_period_no_place_was_missed(world, group):
     assert passes_of(world, group)[1].requeue_after_seconds is None
 
 
+class NoNamespaces:
+    """Namespaces without annotations, however many there are."""
+
+    def __call__(self, _namespace):
+        return {}
+
+    def live(self, _namespace, *, since):
+        assert since >= 0
+        return {}
+
+
 class _Many:
     """As many objects as that, alike but for namespace and uid."""
 
@@ -234,7 +245,7 @@ class _Many:
 def minutes_of(world, obj, count):
     """In which minutes so many objects are looked at, after another process begins."""
     reconciler = ArmReconciler(
-        attrs.evolve(world.operator, namespace_annotations=lambda _: {}),
+        attrs.evolve(world.operator, namespace_annotations=NoNamespaces()),
         world.fresh_kind(obj),
         _Many(world.read(obj)),
     )

@@ -27,6 +27,7 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import (
     SharedDependencies,
 )
 from asoreconcile.azure.reconcile.writes.endings import release
+from asoreconcile.azure.reconcile.writes.sending import confirm
 from asoreconcile.base.objects import ObjectKey, spec
 
 
@@ -70,7 +71,7 @@ class ExternalReconciler(ObjectReconciler):
         require_valid(scope.patcher.version, scope.patcher.obj)
         if (written := restore_owner(scope, scope.owner())) is not None:
             return written
-        scope.patcher.confirm()
+        confirm(scope, is_delete=False)
         return self._resource.apply(scope)
 
     def _delete(self, scope: ReconcileScope) -> ReconcileOutcome:
@@ -81,6 +82,7 @@ class ExternalReconciler(ObjectReconciler):
                 "The owner is gone: nothing is left to delete with it",
             )
             return self._release(scope)
+        confirm(scope, is_delete=True)
         outcome = self._resource.delete(scope)
         return self._release(scope) if isinstance(outcome, Succeeded) else outcome
 

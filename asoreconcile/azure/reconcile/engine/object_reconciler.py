@@ -185,6 +185,7 @@ class ObjectReconciler:
             log=_log,
             memory=memory,
             objects=TrackingReader(self._operator.objects, read_set),
+            began=self._operator.clock.monotonic(),
             read_set=read_set,
         )
 

@@ -23,6 +23,9 @@ POLLER_ID = _PREFIX + "poller-resume-id"
 CHILD_ID_OVERRIDE = _PREFIX + "child-resource-id-override"
 AZURE_NAME_FROM_CONFIG = _PREFIX + "azure-name-from-config"
 
+# If one of these changes, a write that was decided before may not be sent.
+PERMITTING = (RECONCILE_POLICY, OPERATOR_NAMESPACE, RESOURCE_ID, CREDENTIAL_FROM)
+
 # The Secrets and ConfigMaps that the running PUT was made of; ASO has no such
 # annotation.
 INPUTS = OWN_PREFIX + "inputs"

@@ -20,7 +20,11 @@ from typing import Protocol
 import attrs
 
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec
-from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import (
+    FINALIZER,
+    PERMITTING,
+    RESOURCE_ID,
+)
 from asoreconcile.azure.reconcile.model.conditions import (
     ReadyCondition,
     find_ready,
@@ -216,16 +220,17 @@ class PatchHelper:
             self._collect(field, meta.get(field) or {})
         self._patch({"metadata": {**base, **meta, **self._collected()}})
 
-    def confirm(self) -> None:
-        """Make sure that the object still exists, unchanged.
+    def confirm(self) -> bool:
+        """Make sure that the object still exists, unchanged; return whether that took
+        a request.
 
         Caches lag, especially just after another process was the leader: a PUT for a
-        deleted object would leave a resource that nobody deletes (D2). One GET, unless
-        this reconcile has already written, or we wrote a moment ago. Raises GoneError,
-        StaleError.
+        deleted object would leave a resource that nobody deletes (D2), and a policy
+        that was set a moment ago may forbid the write. One GET, unless this reconcile
+        has already written, or we wrote a moment ago. Raises GoneError, StaleError.
         """
         if self._is_live:
-            return
+            return False
         try:
             # From the server, as the cache may be outdated.
             live = self._client.get(self._resource, self.key)
@@ -237,11 +242,16 @@ class PatchHelper:
             raise GoneError(f"{self.key} was replaced")
         if (
             generation(live) != generation(self.obj)
-            or is_deleting(live)
+            or is_deleting(live) != is_deleting(self.obj)
             or not has_finalizer(live, FINALIZER)
+            or any(
+                annotations(live).get(name) != self.annotations.get(name)
+                for name in PERMITTING
+            )
         ):
             raise StaleError(f"{self.key} has changed since it was read")
         self._is_live = True
+        return True
 
     def set_ready(self, ready: ReadyCondition, *, reason_aware: bool = False) -> None:
         """Offer the working status a Ready condition; written by `commit`.

@@ -41,6 +41,7 @@ from asoreconcile.azure.reconcile.state.read_set import (
     TrackingReader,
 )
 from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
+from asoreconcile.azure.reconcile.state.sync_metrics import Confirmed
 from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.base.backoff import TokenBucket
 from asoreconcile.base.clock import Clock
@@ -128,11 +129,23 @@ class ServedKinds(Objects, Protocol):
         """The version that an installed kind is served at."""
 
 
+class NamespaceReader(Protocol):
+    """Annotations of Namespaces (`controllers.namespace_annotations`)."""
+
+    def __call__(self, namespace: str) -> Mapping[str, str]:
+        """Return the annotations from the cache. Raises RetryError, ConditionError."""
+
+    def live(self, namespace: str, *, since: float) -> Mapping[str, str]:
+        """Return the annotations as a read shows them that began at `since` or later.
+        Raises ConditionError.
+        """
+
+
 @attrs.frozen
 class SharedDependencies:
     """The dependencies that all kinds share.
 
-    namespace_annotations: namespace name -> its annotations, from the cache. namespace:
+    namespace_annotations: namespace name -> its annotations. namespace:
     the operator's own, which it writes on its objects. is_credential: whether some
     object names a Secret as its credential. objects_with_arm_id: an ARM id -> the
     objects that may represent it, each with its version: those claimed for it, and
@@ -142,7 +155,8 @@ class SharedDependencies:
     note_pace: limits the rate of deferred notes.
     force_put_seconds: after so long, a resource of which Azure does not show every
     value gets a PUT even without drift; None is never. count_sync: called at each sync
-    that reads first, with its result and whether it PUTs. predecessor_renewed: when the
+    that reads first, with its result and whether it PUTs. count_confirmation: called at
+    each read that a PUT or DELETE waits for. predecessor_renewed: when the
     previous leader last renewed its lease, None if not known. expressions: the engine
     that evaluates export expressions.
     """
@@ -154,7 +168,7 @@ class SharedDependencies:
     connections: ConnectionResolver
     extensions: Extensions
     recorder: NamingRecorder
-    namespace_annotations: Callable[[str], Mapping[str, str]]
+    namespace_annotations: NamespaceReader
     namespace: str
     default_policy: Policy
     build: str
@@ -162,6 +176,7 @@ class SharedDependencies:
     undeclared: Undeclared = Undeclared.PUT
     force_put_seconds: float | None = None
     count_sync: Callable[[SyncCause, bool], None] = lambda _cause, _is_put: None
+    count_confirmation: Callable[[Confirmed], None] = lambda _of: None
     predecessor_renewed: Callable[[], datetime | None] = lambda: None
     expressions: Callable[[], Expressions] = shared
     is_credential: Callable[[ObjectKey], bool] = lambda _: False
@@ -225,8 +240,9 @@ class ReconcileScope:
     The scope holds the parts that the steps of a reconcile work with; a step passes on
     the parts that a function needs. patcher: the object's working copy, for every write
     of the object. memory: the process's memory of the object. objects: other Azure
-    objects; reads of them are recorded. A part that takes a request or a credential is
-    made by the first step that needs it (D18).
+    objects; reads of them are recorded. began: when the reconcile began, in
+    `Clock.monotonic` seconds. A part that takes a request or a credential is made by
+    the first step that needs it (D18).
     """
 
     operator: SharedDependencies
@@ -237,6 +253,7 @@ class ReconcileScope:
     # dropped.
     memory: ObjectMemory
     objects: TrackingReader
+    began: float
     _read_set: ReadSet
 
     @cached_property

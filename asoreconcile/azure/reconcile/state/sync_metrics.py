@@ -1,8 +1,12 @@
-"""Metrics of syncs that read before a PUT: avoided PUTs, found drift."""
+"""Metrics of reads that decide about a PUT or DELETE: of Azure, and of the cluster."""
+
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter
 
 from asoreconcile.azure.reconcile.model.decisions import SyncCause
+
+Confirmed = Literal["object", "namespace"]
 
 _DRIFT: frozenset[SyncCause] = frozenset({"drift", "undeclared"})
 
@@ -36,3 +40,19 @@ class SyncMetrics:
         if cause in _DRIFT:
             value = "declared" if cause == "drift" else "undeclared"
             self._drift.labels(value).inc()
+
+
+class ConfirmationMetric:
+    """Counts reads of the cluster that a PUT or DELETE waits for. Thread-safe."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._reads = Counter(
+            "asoreconcile_confirmations",
+            "Reads of an object or its Namespace just before a PUT or DELETE",
+            ("of",),
+            registry=registry,
+        )
+
+    def count(self, of: Confirmed) -> None:
+        """Count a read of the object, or of its Namespace."""
+        self._reads.labels(of).inc()

@@ -12,9 +12,31 @@ from asoreconcile.azure.middleware.extension_points import DELETE
 from asoreconcile.azure.middleware.requests import DeleteRequest, DeleteResult
 from asoreconcile.azure.reconcile.identity.claim import uses_credential
 from asoreconcile.azure.reconcile.model.decisions import Put
+from asoreconcile.azure.reconcile.model.policy import policy_of
+from asoreconcile.azure.reconcile.scope.patch_helper import StaleError
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
 from asoreconcile.azure.reconcile.sync.bulk_reads import note_write
+
+
+def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
+    """Make sure that the object and its Namespace, as they are now, permit the request.
+
+    As late as possible, and from the API server: a cache that lags must not let a
+    resource be created for an object that is gone (D2), nor be changed or deleted
+    against a policy. Raises GoneError, StaleError: the reconcile starts again from what
+    was read; ConditionError `NamespaceUnreadable`.
+    """
+    patcher, operator = scope.patcher, scope.operator
+    if patcher.confirm():
+        operator.count_confirmation("object")
+    inherited = operator.namespace_annotations.live(
+        patcher.key.namespace, since=scope.began
+    )
+    operator.count_confirmation("namespace")
+    policy, _ = policy_of(patcher.annotations, inherited, operator.default_policy)
+    if not (policy.deletes if is_delete else policy.writes):
+        raise StaleError(f"{patcher.key} may not be written: its policy has changed")
 
 
 def send_put(
@@ -27,8 +49,7 @@ def send_put(
     RetryError when a write of a parent or a child comes in between; ArmTransportError.
     """
     memory, connection = scope.memory, scope.connection
-    # As late as possible: for an object that is gone nothing may be created (D2).
-    scope.patcher.confirm()
+    confirm(scope, is_delete=False)
     # Also if Azure refuses the PUT: a person will ask whose credential it was.
     before, memory.credential = memory.credential, connection.source
     if before and before != connection.source:
@@ -61,8 +82,10 @@ def send_put(
 def send_delete(scope: ReconcileScope) -> DeleteResult | ArmError:
     """Send a DELETE through the extensions; return the result, or Azure's refusal.
 
-    Raises RetryError while a PUT of a parent is sent; ArmTransportError.
+    Raises GoneError or StaleError if the object is not as this reconcile knows it;
+    RetryError while a PUT of a parent is sent; ArmTransportError.
     """
+    confirm(scope, is_delete=True)
     patcher, operator = scope.patcher, scope.operator
     chain = operator.extensions.chain(DELETE, patcher.version.group_kind)
     scope.log.info("Deleting resource", armId=patcher.arm_id)
