@@ -1,6 +1,5 @@
 """Build the dependencies that all reconciles share. Loaded with the first object."""
 
-
 from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.controllers.credential_watcher import NamedCredentials

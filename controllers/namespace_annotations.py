@@ -21,7 +21,7 @@ from asoreconcile.kube.resources import NAMESPACES, ApiResource
 _AGAIN_SECONDS = 0.1
 
 
-class Headers(Protocol):
+class CachedNamespaces(Protocol):
     """The Namespaces in the cluster (`cache.informer.Informer`)."""
 
     def has_synced(self) -> bool:
@@ -34,7 +34,7 @@ class Headers(Protocol):
         """Make later reads of the cache at least as new as this object."""
 
 
-class Reader(Protocol):
+class LiveNamespaces(Protocol):
     """Reads from the API server (`kube.client.KubeClient`)."""
 
     def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
@@ -54,7 +54,9 @@ class NamespaceAnnotations:
     thread.
     """
 
-    def __init__(self, cache: Headers, reader: Reader, clock: Clock) -> None:
+    def __init__(
+        self, cache: CachedNamespaces, reader: LiveNamespaces, clock: Clock
+    ) -> None:
         self._cache = cache
         self._reader = reader
         self._clock = clock

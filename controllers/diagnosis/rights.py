@@ -60,6 +60,7 @@ def operator_rights(
         for verb in ("get", "list", "watch", "patch"):
             yield Right(verb, version.gvk.group, version.plural)
         yield Right("patch", version.gvk.group, version.plural, "status")
+    yield Right("get", "", "namespaces")
     for verb in ("list", "watch"):
         yield Right(verb, "", "namespaces")
         yield Right(verb, "apiextensions.k8s.io", "customresourcedefinitions")

@@ -13,6 +13,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.base.objects import annotations, finalizers, key_of, uid_of
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -313,3 +314,68 @@ def test_l16_a_page_in_place_of_the_resource_deletes_nothing(world, network):
             break
     assert world.settle(network) is None
     assert list(world.azure.resources()) == [group_id(world)]
+
+
+# A 404 that does not say that the resource is gone.
+
+
+def answers_404(world, code, *, times):
+    for method in ("GET", "DELETE"):
+        world.azure.faults.answer(
+            method, "virtualNetworks/vnet$", 404, code=code, times=times
+        )
+
+
+@pytest.mark.parametrize(
+    "code", ["SubscriptionNotFound", "InvalidResourceType", "InvalidResourceNamespace"]
+)
+def test_v3_a_404_about_another_thing_ends_no_deletion(world, network, code):
+    answers_404(world, code, times=100)
+    world.delete(network)
+    for _ in range(5):
+        world.run(network)
+        world.clock.advance(120.0)
+    ready = world.ready(network)
+    assert (ready["status"], ready["reason"]) == ("False", code)
+    assert "detach-on-delete" in ready["message"]
+    arm_id = annotations(world.read(network))[RESOURCE_ID]
+    assert arm_id in world.azure.resources()
+    world.azure.faults.clear()
+    assert world.settle(network) is None
+    assert arm_id not in world.azure.resources()
+
+
+def test_v3_an_unknown_404_ends_a_deletion_only_if_it_is_repeated(world, network):
+    answers_404(world, "VnetLost", times=100)
+    world.delete(network)
+    world.run(network)
+    assert deletes(world) == 1
+    assert world.ready(network)["reason"] == "VnetLost"
+    world.clock.advance(30.0)
+    world.run(network)
+    assert world.read(network) is not None
+    world.clock.advance(30.0)
+    world.run(network)
+    assert world.read(network) is None
+    (event,) = [e for e in world.events if e[1:3] == ("Warning", "NotDeletedInAzure")]
+    assert "404 VnetLost" in event[3]
+
+
+def test_v3_an_unknown_404_that_does_not_come_again_counts_for_nothing(world, network):
+    answers_404(world, "VnetLost", times=1)
+    world.delete(network)
+    assert world.settle(network) is None
+    assert deletes(world) == 2
+    assert [e for e in world.events if e[2] == "NotDeletedInAzure"] == []
+
+
+def test_v3_a_sync_takes_a_404_about_another_thing_for_a_failed_read(world, network):
+    operator = attrs.evolve(world.operator, sync_mode=SyncMode.COMPARE)
+    world.run(network, operator=operator)
+    before = len(world.requests("PUT", "virtualNetworks"))
+    world.azure.faults.answer(
+        "GET", "virtualNetworks/vnet$", 404, code="SubscriptionNotFound"
+    )
+    world.run(network, operator=operator)
+    assert len(world.requests("PUT", "virtualNetworks")) == before
+    assert [e for e in world.events if e[2] == "AzureResourceRecreated"] == []

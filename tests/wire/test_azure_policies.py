@@ -77,7 +77,9 @@ def behind(world):
 # Permission, when the caches are behind.
 
 
-def test_k1_a_namespace_s_skip_holds_a_put_though_the_watch_is_behind(world, network):
+def test_r1_18_a_namespace_s_skip_holds_a_put_though_the_watch_is_behind(
+    world, network
+):
     set_namespace_policy(world, "skip")
     world.apply(virtual_network(tags={"a": "b"}))
     for _ in range(3):
@@ -85,7 +87,7 @@ def test_k1_a_namespace_s_skip_holds_a_put_though_the_watch_is_behind(world, net
     assert puts(world) == 1
 
 
-def test_k1_a_namespace_s_detach_holds_a_delete_though_the_watch_is_behind(
+def test_r1_18_a_namespace_s_detach_holds_a_delete_though_the_watch_is_behind(
     world, network
 ):
     set_namespace_policy(world, "detach-on-delete")
@@ -103,14 +105,16 @@ def test_k1_a_namespace_s_detach_holds_a_delete_though_the_watch_is_behind(
     [{RECONCILE_POLICY: "skip"}, {OPERATOR_NAMESPACE: "another"}],
     ids=["policy", "operator"],
 )
-def test_k1_what_an_object_s_own_annotation_forbids_is_not_sent(world, network, notes):
+def test_r1_18_what_an_object_s_own_annotation_forbids_is_not_sent(
+    world, network, notes
+):
     before = world.apply(virtual_network(tags={"a": "b"}))
     world.annotate(network, **notes)
     world.run_once(network, stale=before)
     assert puts(world) == 1
 
 
-def test_k1_a_delete_is_not_sent_for_an_object_that_was_detached(world, network):
+def test_r1_18_a_delete_is_not_sent_for_an_object_that_was_detached(world, network):
     world.delete(network)
     before = world.read(network)
     set_policy(world, network, "detach-on-delete")
@@ -130,7 +134,7 @@ class Unreadable:
         raise ConditionError(f"{namespace}: no", reason="NamespaceUnreadable")
 
 
-def test_k1_a_delete_waits_for_a_namespace_that_cannot_be_read(world, network):
+def test_r1_18_a_delete_waits_for_a_namespace_that_cannot_be_read(world, network):
     operator = attrs.evolve(world.operator, namespace_annotations=Unreadable())
     world.delete(network)
     world.run(network, operator=operator)
@@ -140,7 +144,7 @@ def test_k1_a_delete_waits_for_a_namespace_that_cannot_be_read(world, network):
     assert len(world.requests("DELETE")) == 1
 
 
-def test_k1_steady_syncs_read_no_namespace(world, network):
+def test_r1_18_steady_syncs_read_no_namespace(world, network):
     lagging = Lagging(world)
     operator = attrs.evolve(
         world.operator, namespace_annotations=lagging, sync_mode=SyncMode.COMPARE

@@ -14,6 +14,7 @@ from typing import Literal
 import attrs
 
 from asoreconcile.azure.arm import error_body
+from asoreconcile.azure.arm.absence import Absence, absence
 from asoreconcile.azure.arm.correlation import CLIENT_REQUEST_ID, CORRELATION_ID
 from asoreconcile.azure.arm.delays import retry_after_seconds
 from asoreconcile.azure.arm.error_body import UNKNOWN_CODE, ErrorBody
@@ -99,11 +100,20 @@ class ArmError(AsoreconcileError):
         super().__init__(f"{method} {self.url}: {status} {self.code}: {self.message}")
 
     @property
-    def is_not_found(self) -> bool:
-        """Return whether Azure said that the resource does not exist (404); false for a
-        proxy's page.
+    def absence(self) -> Absence:
+        """Return what Azure said about the resource's existence (V3); a proxy's page says
+        nothing.
         """
-        return self.status == 404 and not self.is_foreign
+        if self.status != 404 or self.is_foreign:
+            return Absence.NOT
+        return absence(self.code, self.url)
+
+    @property
+    def is_not_found(self) -> bool:
+        """Return whether the resource does not exist, as far as Azure's 404 says; false
+        for a 404 about the subscription or the type, and for a proxy's page.
+        """
+        return self.absence is not Absence.NOT
 
     @property
     def is_busy_object(self) -> bool:

@@ -12,6 +12,7 @@ from datetime import datetime
 
 import attrs
 
+from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.delays import next_poll_delay
 from asoreconcile.azure.arm.endpoint import Endpoint, is_same_resource
 from asoreconcile.azure.arm.errors import parse_fault, protocol_fault
@@ -58,14 +59,15 @@ def parse_initial_response(
     now: the time that dates in `retry-after` are compared with.
 
     A refusal (status 300 and more) is Failed, and so is a response that is not from
-    Azure; a DELETE with status 404 is Done (V5).
+    Azure; a DELETE is Done if a 404 says that the resource does not exist (V3, V5).
     """
-    # A proxy's 404 does not count: the object would release a resource that still
-    # exists.
-    if method == "DELETE" and answer.status == 404 and not answer.is_foreign:
-        return OperationDone()
     if answer.status >= 300:
-        return Failed(parse_fault(answer, method=method, url=url, now=now))
+        fault = parse_fault(answer, method=method, url=url, now=now)
+        # Any other 404 does not count: the object would release a resource that still
+        # exists.
+        if method == "DELETE" and fault.absence is Absence.SAID:
+            return OperationDone()
+        return Failed(fault)
     if answer.is_foreign:
         return Failed(protocol_fault(answer, _FOREIGN, method=method, url=url))
     first = _FirstAnswer(answer, method, url, endpoint, client_request_id, now)

@@ -52,10 +52,13 @@ def infer_from_resource(
     starts again.
     Rules: L9, L16. Any other failure of the read is Failed.
     """
-    if answer.status in (404, 410) and not answer.is_foreign:
-        return OperationDone() if deleting else Restart("the resource does not exist")
     if answer.status >= 300:
-        return Failed(parse_fault(answer, method="GET", url=url, now=now))
+        fault = parse_fault(answer, method="GET", url=url, now=now)
+        # Azure has accepted the operation, so a code that is not known counts, too.
+        if fault.is_not_found or (answer.status == 410 and not answer.is_foreign):
+            gone = Restart("the resource does not exist")
+            return OperationDone() if deleting else gone
+        return Failed(fault)
     try:
         body = answer.json_object
     except BrokenBodyError as broken:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import attrs
 
 from asoreconcile.azure.arm import outcomes
+from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.errors import ArmError, stated_resource
 from asoreconcile.azure.arm.tokens import Token, TokenError, dumps, loads
 from asoreconcile.azure.catalogue.kinds import KindVersion
@@ -174,6 +175,7 @@ class ReconcileContext:
     polls: the state of running sub-operations, by name, kept between reconciles.
     rests_on: the ETag that the PUT depends on; "" if the response had none; None if the
     payload contains nothing that was read (`require_unchanged`).
+    absence: what Azure said if `raw_get` returned None.
     """
 
     version: KindVersion
@@ -188,6 +190,7 @@ class ReconcileContext:
         factory=dict, repr=False
     )
     rests_on: str | None = attrs.field(default=None, init=False)
+    absence: Absence = attrs.field(default=Absence.NOT, init=False)
     _raw: JsonObject | _Unread | None = attrs.field(
         default=_UNREAD, init=False, repr=False
     )
@@ -252,6 +255,7 @@ class ReconcileContext:
             body = self.arm.get(self.arm_id, self.version.api_version)
         except ArmError as error:
             if error.is_not_found:
+                self.absence = error.absence
                 return None
             raise
         return stated_resource(body, url=self.arm_id)

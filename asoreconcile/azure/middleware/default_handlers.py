@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from asoreconcile.azure.arm import classification, errors, outcomes
+from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.middleware.extension_points import ExtensionPoint
 from asoreconcile.azure.middleware.requests import (
     ClassifyError,
@@ -69,7 +70,7 @@ def _as_it_is(req: Import) -> ImportResult:
 
 
 def delete_resource(req: DeleteRequest) -> DeleteResult:
-    """DELETE the resource; a 404 counts as deleted. Makes one request.
+    """DELETE the resource by one request; a 404 that says so counts as deleted (V3).
 
     Raises ArmError for any other refusal, ArmTransportError if there is no response.
     """
@@ -84,7 +85,7 @@ def delete_resource(req: DeleteRequest) -> DeleteResult:
         case outcomes.OperationDone():
             return ResourceDeleted()
         case outcomes.Failed(error=error):
-            if error.is_not_found:
+            if error.absence is Absence.SAID:
                 return ResourceDeleted()
             raise error
         case outcomes.Pending(token=token, delay_seconds=delay, progress=progress):

@@ -60,6 +60,8 @@ ADVICE = {
     "exports could not be written. Look at the names in spec.operatorSpec and at the "
     "operator's rights in the namespace.",
     "Invalid": "Mend the fields that the message names.",
+    "NamespaceUnreadable": "Let the operator's role get, list and watch namespaces, "
+    "and see whether the API server answers. The write is sent once it does.",
     "PostReconciliationFailure": "The resource was written and is not usable yet: the "
     "message says what it lacks.",
     "Reconciling": "The operator is at it. If it takes long, look at the operation.",

@@ -93,6 +93,8 @@ class ObjectMemory:
     another accepted PUT does not reset the count.
     precondition_failures: consecutive PUTs that Azure refused because the resource had
     changed since it was read.
+    perhaps_gone_since: when a DELETE was first answered by a 404 with an unknown code,
+    in monotonic seconds; None if the last DELETE was answered otherwise.
     credential: `namespace/name` of the Secret whose credential was used last.
     unknown_values: unknown values of annotations that were reported already.
     was_looked_at: whether this process has reconciled it before.
@@ -113,6 +115,7 @@ class ObjectMemory:
     precondition_failures: int = 0
     _failed_operation_generation: int = 0
     failure_streak: FailureStreak = attrs.field(factory=FailureStreak)
+    perhaps_gone_since: float | None = None
     credential: str = ""
     was_looked_at: bool = False
     unknown_values: frozenset[str] = frozenset()

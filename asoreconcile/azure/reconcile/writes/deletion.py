@@ -6,10 +6,12 @@ deleted object (R4.5). The polls of a deletion are in `operations`.
 """
 
 from collections.abc import Mapping
+from http import HTTPStatus
 
 import attrs
 
 from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.arm.outcomes import PollState
@@ -71,7 +73,41 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
         return release(scope)
     answer = send_delete(scope)
     now = scope.operator.clock.monotonic()
+    if isinstance(answer, ArmError) and answer.status == HTTPStatus.NOT_FOUND:
+        if answer.absence is Absence.PERHAPS:
+            return _perhaps_gone(scope, answer, now=now)
+        patcher.remark = _LET_GO
+    scope.memory.perhaps_gone_since = None
     return carry_out(scope, after_delete(answer, stored=patcher.annotations, now=now))
+
+
+def _perhaps_gone(
+    scope: ReconcileScope, answer: ArmError, *, now: float
+) -> ReconcileOutcome:
+    """Release the object if Azure has answered the DELETE twice, a minute apart, with
+    a 404 whose code is not known.
+
+    Raises ConditionError for the first such answer.
+    """
+    quoted = f"Azure answered DELETE with 404 {answer.code}: {answer.message}"
+    since = scope.memory.perhaps_gone_since
+    if since is not None and now - since >= _ASKED_AGAIN_SECONDS:
+        scope.event("Warning", NOT_DELETED, f"{quoted}; twice, so nothing is left")
+        return release(scope)
+    if since is None:
+        scope.memory.perhaps_gone_since = since = now
+    raise ConditionError(
+        f"{quoted}; that does not say for certain that the resource is gone, so DELETE "
+        f"is sent again in a minute. {_LET_GO}",
+        reason=answer.code,
+        after_seconds=since + _ASKED_AGAIN_SECONDS - now,
+    )
+
+
+_ASKED_AGAIN_SECONDS = 60.0
+_LET_GO = (
+    f"To remove only this object, annotate it with {RECONCILE_POLICY}: detach-on-delete"
+)
 
 
 @attrs.frozen
@@ -164,8 +200,7 @@ def await_parent(scope: ReconcileScope) -> ReconcileOutcome:
         return release(scope)
     message = (
         f"Azure has no way to delete a {scope.patcher.version.gvk.kind} alone: it goes "
-        "with its owner. To remove only this object, annotate it with "
-        f"{RECONCILE_POLICY}: detach-on-delete"
+        f"with its owner. {_LET_GO}"
     )
     scope.event("Normal", "NotPossibleInAzure", message)
     raise ConditionError(
@@ -184,11 +219,13 @@ def delete_resource(request: DeleteRequest) -> DeleteResult:
 
 
 def is_absent(ctx: ReconcileContext) -> bool:
-    """Return whether Azure says that the resource does not exist; False if in doubt."""
+    """Return whether Azure says that the resource does not exist (V3); False if in
+    doubt.
+    """
     try:
         if "Get" not in ctx.version.operations:
             return not ctx.arm.head(ctx.arm_id, ctx.version.api_version)
-        return ctx.raw_get() is None
+        return ctx.raw_get() is None and ctx.absence is Absence.SAID
     # In doubt the DELETE is sent, which does no harm if nothing is there. Otherwise the
     # resource could be left behind for ever.
     except (ArmError, ArmTransportError) as error:

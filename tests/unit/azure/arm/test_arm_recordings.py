@@ -14,6 +14,7 @@ import orjson
 import pytest
 from datafolder import data_folder
 
+from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.endpoint import Endpoint
 from asoreconcile.azure.arm.errors import parse_fault
 from asoreconcile.azure.arm.ids import parse
@@ -226,3 +227,16 @@ def test_l19_recorded_monitors_survive_the_annotation():
                 token = Token(TokenShape.ASYNC, RESOURCE, url, "InProgress")
                 assert loads(dumps(token)).url == url
                 assert ENDPOINT.serves(url)
+
+
+def test_v3_every_recorded_404_of_a_resource_says_so():
+    """Azure answered these for resources that were deleted, or not made yet."""
+    codes = set()
+    for cassette in cassettes():
+        for exchange in cassette["exchanges"]:
+            method, url = exchange["method"], exchange["url"]
+            if exchange["status"] == 404 and method in {"GET", "DELETE"}:
+                fault = parse_fault(answer_of(exchange), method=method, url=url)
+                assert fault.absence is Absence.SAID, (fault.code, url)
+                codes.add(fault.code)
+    assert len(codes) > 5

@@ -1,0 +1,86 @@
+"""What a 404 of Azure says about a resource. Pure. Rule: V3.
+
+A 404 may be about the subscription, the type, or another resource. It is taken for the
+absence of this resource only if its code says so; the codes of providers are those that
+were recorded.
+"""
+
+import re
+from enum import Enum
+
+from asoreconcile.azure.arm.error_body import UNKNOWN_CODE
+
+
+class Absence(Enum):
+    """What a response says about a resource.
+
+    SAID: the resource does not exist. PERHAPS: a 404 with a code that is not known.
+    NOT: nothing, or another thing is missing.
+    """
+
+    SAID = "said"
+    PERHAPS = "perhaps"
+    NOT = "not"
+
+
+# ARM's own codes, and the one that most providers use.
+_SAY_SO = frozenset(
+    {"resourcenotfound", "resourcegroupnotfound", "parentresourcenotfound", "notfound"}
+)
+# 404s of ARM about the subscription or the type: the resource may be there.
+_SAY_NOTHING = frozenset(
+    {
+        "disallowedprovider",
+        "invalidapiversionparameter",
+        "invalidresourcenamespace",
+        "invalidresourcetype",
+        "invalidsubscriptionid",
+        "missingapiversionparameter",
+        "missingregistrationforlocation",
+        "missingsubscription",
+        "missingsubscriptionregistration",
+        "noregisteredproviderfound",
+        "subscriptionnotfound",
+        "subscriptionnotregistered",
+        "tenantnotfound",
+    }
+)
+# Recorded codes of single providers; a type is the end of a path, without names.
+_RECORDED = frozenset(
+    {
+        ("microsoft.authorization", "roleassignmentnotfound"),
+        ("microsoft.dataprotection", "usererrorgenericresourcenotfound"),
+        ("microsoft.eventhub", "namespacenotfound"),
+        ("microsoft.keyvault", "deletedvaultnotfound"),
+        ("microsoft.servicebus", "namespacenotfound"),
+        ("microsoft.subscription", "subscriptionaliasnotfound"),
+    }
+)
+# A topic's subscription, and the rules of one.
+_SUBSCRIPTION_OF_A_TOPIC = re.compile(
+    r"/providers/microsoft\.servicebus/namespaces/[^/]+/topics/[^/]+/subscriptions/",
+    re.IGNORECASE,
+)
+# Providers that give no code: RedisEnterprise an RFC 9457 document, Synapse `null`.
+_WITHOUT_A_CODE = frozenset({"microsoft.cache", "microsoft.synapse"})
+_PROVIDER = re.compile(r"/providers/([^/?]+)", re.IGNORECASE)
+
+
+def absence(code: str, url: str) -> Absence:
+    """Return what a 404 of Azure says about the resource that was asked for.
+
+    code: of the error body, `UNKNOWN_CODE` without one. url: of the request, or the
+    resource's id.
+    """
+    folded = code.lower()
+    if folded in _SAY_SO:
+        return Absence.SAID
+    providers = _PROVIDER.findall(url)
+    provider = providers[-1].lower() if providers else ""
+    if (provider, folded) in _RECORDED:
+        return Absence.SAID
+    if folded == "subscriptionnotfound" and _SUBSCRIPTION_OF_A_TOPIC.search(url):
+        return Absence.SAID
+    if code == UNKNOWN_CODE and provider in _WITHOUT_A_CODE:
+        return Absence.SAID
+    return Absence.NOT if folded in _SAY_NOTHING else Absence.PERHAPS

@@ -1,0 +1,53 @@
+"""What a 404 says: this resource is gone, perhaps, or nothing about this resource."""
+
+import pytest
+
+from asoreconcile.azure.arm.absence import Absence, absence
+from asoreconcile.azure.arm.error_body import UNKNOWN_CODE
+from asoreconcile.azure.arm.errors import parse_fault
+from asoreconcile.azure.arm.response import ArmResponse
+
+GROUP = "https://management.azure.com/subscriptions/s/resourceGroups/rg"
+NETWORK = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/vnet"
+BUS = f"{GROUP}/providers/Microsoft.ServiceBus/namespaces/ns"
+
+
+@pytest.mark.parametrize(
+    ("code", "url", "expected"),
+    [
+        ("ResourceNotFound", NETWORK, Absence.SAID),
+        ("resourcegroupnotfound", GROUP, Absence.SAID),
+        ("ParentResourceNotFound", NETWORK, Absence.SAID),
+        ("NotFound", NETWORK, Absence.SAID),
+        ("SubscriptionNotFound", NETWORK, Absence.NOT),
+        ("SubscriptionNotFound", BUS, Absence.NOT),
+        ("SubscriptionNotFound", f"{BUS}/topics/t", Absence.NOT),
+        ("SubscriptionNotFound", f"{BUS}/topics/t/subscriptions/s", Absence.SAID),
+        (
+            "SubscriptionNotFound",
+            f"{BUS}/topics/t/subscriptions/s/rules/r",
+            Absence.SAID,
+        ),
+        ("InvalidResourceType", NETWORK, Absence.NOT),
+        ("InvalidResourceNamespace", NETWORK, Absence.NOT),
+        ("MissingSubscription", NETWORK, Absence.NOT),
+        ("NamespaceNotFound", BUS, Absence.SAID),
+        ("NamespaceNotFound", NETWORK, Absence.PERHAPS),
+        ("ServerNotFound", NETWORK, Absence.PERHAPS),
+        (UNKNOWN_CODE, NETWORK, Absence.PERHAPS),
+        (
+            UNKNOWN_CODE,
+            f"{GROUP}/providers/Microsoft.Synapse/workspaces/w",
+            Absence.SAID,
+        ),
+    ],
+)
+def test_v3_a_code_says_what_is_absent(code, url, expected):
+    assert absence(code, url) is expected
+
+
+def test_a_proxy_s_404_says_nothing():
+    page = ArmResponse(404, {"content-type": "text/html"}, b"<html>lost</html>")
+    fault = parse_fault(page, method="GET", url=NETWORK)
+    assert fault.absence is Absence.NOT
+    assert not fault.is_not_found
