@@ -1,7 +1,7 @@
 """Annotations of a Namespace that its objects inherit, cached or as they are now.
 
-A Namespace may forbid to write its objects' resources, or to delete them. An unknown
-answer is never taken for "nothing is forbidden": whoever cannot read waits.
+A Namespace may forbid to write its objects' resources, or to delete them. If the
+Namespace cannot be read, the reconcile waits.
 """
 
 from collections.abc import Mapping

@@ -411,7 +411,7 @@ class _FreshNamespaces:
         return None if found is None else Entry(found)
 
     def record_write(self, obj):
-        """Nothing is kept that could be older."""
+        """Keep nothing: every read goes to the server."""
 
 
 class _Reader:

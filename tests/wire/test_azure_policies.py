@@ -55,7 +55,7 @@ def without_credentials(world):
 
 
 class Lagging:
-    """What a watch of Namespaces that is behind shows: no annotations."""
+    """A watch of Namespaces that is behind: the cache shows no annotations."""
 
     def __init__(self, world):
         self._live = world.operator.namespace_annotations.live
@@ -125,7 +125,7 @@ def test_r1_18_a_delete_is_not_sent_for_an_object_that_was_detached(world, netwo
 
 
 class Unreadable:
-    """Namespaces that nobody may read."""
+    """Namespaces that cannot be read."""
 
     def __call__(self, _namespace):
         return {}

@@ -1,4 +1,4 @@
-"""What a 404 of Azure says about a resource. Pure. Rule: V3.
+"""Judge whether a 404 of Azure means that a resource is absent. Pure. Rule: V3.
 
 A 404 may be about the subscription, the type, or another resource. It is taken for the
 absence of this resource only if its code says so; the codes of providers are those that
@@ -12,7 +12,7 @@ from asoreconcile.azure.arm.error_body import UNKNOWN_CODE
 
 
 class Absence(Enum):
-    """What a response says about a resource.
+    """The existence of a resource, as a response states it.
 
     SAID: the resource does not exist. PERHAPS: a 404 with a code that is not known.
     NOT: nothing, or another thing is missing.
@@ -67,10 +67,10 @@ _PROVIDER = re.compile(r"/providers/([^/?]+)", re.IGNORECASE)
 
 
 def absence(code: str, url: str) -> Absence:
-    """Return what a 404 of Azure says about the resource that was asked for.
+    """Return the absence of the requested resource, as a 404 of Azure states it.
 
-    code: of the error body, `UNKNOWN_CODE` without one. url: of the request, or the
-    resource's id.
+    code: the code of the error body, `UNKNOWN_CODE` if the body has no code. url: the
+    URL of the request, or the resource's id.
     """
     folded = code.lower()
     if folded in _SAY_SO:

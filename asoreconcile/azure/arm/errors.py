@@ -101,8 +101,9 @@ class ArmError(AsoreconcileError):
 
     @property
     def absence(self) -> Absence:
-        """Return what Azure said about the resource's existence (V3); a proxy's page says
-        nothing.
+        """Return what Azure said about the resource's existence (V3).
+
+        The page of a proxy says nothing.
         """
         if self.status != 404 or self.is_foreign:
             return Absence.NOT

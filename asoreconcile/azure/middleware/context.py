@@ -175,7 +175,7 @@ class ReconcileContext:
     polls: the state of running sub-operations, by name, kept between reconciles.
     rests_on: the ETag that the PUT depends on; "" if the response had none; None if the
     payload contains nothing that was read (`require_unchanged`).
-    absence: what Azure said if `raw_get` returned None.
+    absence: the statement of Azure if `raw_get` returned None.
     """
 
     version: KindVersion

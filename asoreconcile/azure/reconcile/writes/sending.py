@@ -24,8 +24,8 @@ def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
 
     As late as possible, and from the API server: a cache that lags must not let a
     resource be created for an object that is gone (D2), nor be changed or deleted
-    against a policy. Raises GoneError, StaleError: the reconcile starts again from what
-    was read; ConditionError `NamespaceUnreadable`.
+    against a policy. Raises GoneError, StaleError: the reconcile starts again from
+    the newer object; ConditionError `NamespaceUnreadable`.
     """
     patcher, operator = scope.patcher, scope.operator
     if patcher.confirm():
