@@ -273,6 +273,7 @@ MODULES = {
     "azure-core": "azure.core",
     "azure-identity": "azure.identity",
     "cel-expr-python": "cel_expr_python",
+    "google-re2": "re2",
     "opentelemetry-api": "opentelemetry",
     "opentelemetry-sdk": "opentelemetry.sdk",
     "prometheus-client": "prometheus_client",

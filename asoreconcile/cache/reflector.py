@@ -78,6 +78,10 @@ class Sink(Protocol):
         """A bookmark: all events up to this version have been delivered."""
 
 
+class _ClosedError(Exception):
+    """The client of the watch is closed: there is nothing left to watch with."""
+
+
 class Reflector:
     """Lists and watches a kind, and passes everything to a sink, until it is
     stopped.
@@ -130,6 +134,8 @@ class Reflector:
         while not self.stopping.is_set():
             try:
                 yield from self._read()
+            except _ClosedError:
+                return
             except Exception as error:  # noqa: BLE001 - no fault may end a kind's watch
                 if not self.stopping.is_set():
                     yield from self._recover(error)
@@ -285,6 +291,9 @@ class Reflector:
                 except StopIteration as ended:
                     opened: _C = ended.value
                     break
+                # No code of others runs here: the watch's own client is closed.
+                except StoppedError as error:
+                    raise _ClosedError from error
                 yield pause
                 self._check_stop()
         finally:

@@ -5,10 +5,10 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from asoreconcile.base.objects import GroupKind, JsonObject
-from asoreconcile.crds.cause import Cause
-from asoreconcile.crds.definition import definition_causes
 from asoreconcile.resources.annotations import PrinterColumn
 from asoreconcile.resources.class_fields import ResourceError
+from asoreconcile.resources.crds.cause import Cause
+from asoreconcile.resources.crds.definition import definition_causes
 from asoreconcile.resources.schema import leaf, object_schema
 from asoreconcile.resources.stored_data import lost_fields
 from asoreconcile.resources.typed_kind import TypedKind, kind_of

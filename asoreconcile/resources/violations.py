@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.crds import patterns
+from asoreconcile.resources.crds import patterns
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),

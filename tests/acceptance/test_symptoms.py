@@ -19,6 +19,7 @@ from world import (
 )
 
 from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
+from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
 from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     OPERATOR_NAMESPACE,
@@ -27,7 +28,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.base.objects import annotations, finalizers, key_of
-from asoreconcile.kube.errors import ApiError, NotFoundError
+from asoreconcile.kube.errors import ApiError, ForbiddenError, NotFoundError
 from asoreconcile.kube.resources import NAMESPACES, ApiResource
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -144,6 +145,21 @@ def not_allowed(world):
     refusal = {"code": "AuthorizationFailed", "message": "The client may not."}
     world.azure.faults.answer("PUT", "virtualNetworks", 403, **refusal)
     return {reason_of(world, virtual_network())}
+
+
+def unreadable_namespace(world):
+    class Forbidden:
+        """The API server, as it answers without the permission."""
+
+        def get(self, resource, key):
+            raise ForbiddenError(f"{resource.plural} {key.name}", status=403)
+
+    world.settled(virtual_network())
+    cached = world.operator.namespace_annotations._cache
+    namespaces = NamespaceAnnotations(cached, Forbidden(), world.clock)
+    operator = attrs.evolve(world.operator, namespace_annotations=namespaces)
+    edited = virtual_network(tags={"a": "b"})
+    return {reason_of(world, edited, operator=operator)}
 
 
 def other_subscription(world):
@@ -267,6 +283,7 @@ PROVOKED = {
     "`ReferenceNotFound`, `SecretNotFound`, `ConfigMapNotFound`": missing_inputs,
     "`AzureResourceNotFound` with policy `skip`": skipped_and_gone,
     "`AuthorizationFailed`": not_allowed,
+    "`NamespaceUnreadable`": unreadable_namespace,
     "`SubscriptionMismatch`": other_subscription,
     "`AlreadyManaged`": managed_by_an_older,
     "`Reconciling` for long": slow,

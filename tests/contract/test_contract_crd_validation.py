@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from crdsamples import ATOMS, PATTERNS, TEXTS, Maker
 
-from asoreconcile.crds import patterns
+from asoreconcile.resources.crds import patterns
 from asoreconcile.testing.kube.crds.definitions import admit_crd
 from asoreconcile.testing.kube.wire.status import StatusError
 

@@ -55,18 +55,6 @@ DEFINITION = {
         ],
     },
 }
-DEPLOYMENT_DEFINITION = {
-    **DEFINITION,
-    "metadata": {
-        "name": "deployments.apps",
-        "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
-    },
-    "spec": {
-        **DEFINITION["spec"],
-        "group": "apps",
-        "names": {"plural": "deployments", "kind": "Deployment"},
-    },
-}
 WEBHOOK = {
     "apiVersion": "admissionregistration.k8s.io/v1",
     "kind": "ValidatingWebhookConfiguration",
@@ -100,8 +88,7 @@ class Cluster:
     def __init__(self, kubeconfig, port):
         self.client = KubeClient(load(kubeconfig), user_agent="tests")
         self.kubeconfig, self.port = kubeconfig, port
-        for definition in (DEFINITION, DEPLOYMENT_DEFINITION):
-            self.client.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
+        self.client.create(CUSTOM_RESOURCE_DEFINITIONS, DEFINITION)
 
     def application(self, port=None):
         port = self.port if port is None else port

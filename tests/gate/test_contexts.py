@@ -59,7 +59,11 @@ def test_tests_that_run_a_function_are_recorded(tmp_path, workers):
     (package / "thing.py").write_text(PACKAGE)
     (tmp_path / "tests" / "test_thing.py").write_text(TESTS)
     (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    kept = {
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith(("PYTEST_", "ASORECONCILE_"))
+    }
     subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-p", "xdist", workers),

@@ -39,6 +39,7 @@ class Project:
 
     def __init__(self, folder):
         self.folder = folder
+        self.environment = {}
         (folder / "pyproject.toml").write_text(PYPROJECT)
 
     def file(self, name, text):
@@ -48,7 +49,11 @@ class Project:
 
     def run(self, *arguments):
         """The exit code and the output."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+        kept = {
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith(("PYTEST_", "ASORECONCILE_"))
+        }
         kept["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # they take a second each time
         done = subprocess.run(
             [
@@ -60,7 +65,7 @@ class Project:
                 *arguments,
             ],
             cwd=self.folder,
-            env=kept,
+            env={**kept, **self.environment},
             capture_output=True,
             text=True,
             check=False,
@@ -275,7 +280,7 @@ def test_the_project_s_own_entries_can_be_read():
     assert len(flaky.read(ROOT)) <= flaky.MOST_ENTRIES
 
 
-def test_a_run_keeps_its_results_and_its_costs(project, monkeypatch):
+def test_a_run_keeps_its_results_and_its_costs(project):
     project.file(
         "test_kept.py",
         COUNTED
@@ -286,7 +291,7 @@ def test_a_run_keeps_its_results_and_its_costs(project, monkeypatch):
     )
     folder = project.folder / "results"
     folder.mkdir()
-    monkeypatch.setenv(results.FOLDER_VARIABLE, str(folder))
+    project.environment[results.FOLDER_VARIABLE] = str(folder)
     project.run()
     kept = results.read(folder)
     assert kept.counts == {"failed": 1, "passed": 1, "skipped": 1, "flaky": 1}

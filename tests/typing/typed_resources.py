@@ -3,7 +3,7 @@
 Each line marked `error:` must be refused (by mypy with that code), all others accepted.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import assert_type
 
 import attrs
@@ -28,6 +28,7 @@ from asoreconcile import (
     resource,
     to_dict,
 )
+from asoreconcile.resources.decoded import DecodedList, Decoding
 
 
 @attrs.define
@@ -57,9 +58,9 @@ def use(app: Application, key: ObjectKey) -> None:
     assert_type(app.client.get(Website, key), Website)
     assert_type(app.client.get(CONFIG_MAPS, key), JsonObject)
     assert_type(app.cached.get(Website, key), Website)
-    assert_type(app.cached.list(Website), Sequence[Website])
+    assert_type(app.cached.list(Website), DecodedList[Website])
     assert_type(app.cached.list(CONFIG_MAPS), Sequence[JsonObject])
-    assert_type(app.client.list_all(Website, namespace="a"), Iterator[Website])
+    assert_type(app.client.list_all(Website, namespace="a"), Decoding[Website])
     assert_type(app.informer(Website), TypedInformer[Website])
     assert_type(app.informer(CONFIG_MAPS), Informer)
     assert_type(app.informer(Website).get(key), Website | None)

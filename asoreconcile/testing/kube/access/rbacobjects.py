@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import orjson
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 
 GROUP = "rbac.authorization.k8s.io"
 _SUBJECTS = ("ServiceAccount", "User", "Group")

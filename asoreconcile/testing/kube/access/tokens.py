@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import JsonObject, ObjectKey, metadata, spec
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.http import HttpRequest, HttpResponse
 from asoreconcile.testing.kube.access.attributes import Attributes, attributes_of
 from asoreconcile.testing.kube.access.users import Users, service_account

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject, metadata, spec
-from asoreconcile.crds.cause import Cause
-from asoreconcile.crds.cause import invalid as _invalid
-from asoreconcile.crds.definition import definition_causes
+from asoreconcile.resources.crds.cause import Cause
+from asoreconcile.resources.crds.cause import invalid as _invalid
+from asoreconcile.resources.crds.definition import definition_causes
 from asoreconcile.testing.kube.crds import shapes
 from asoreconcile.testing.kube.crds.values import CrdValues
 from asoreconcile.testing.kube.wire.status import bad_request, invalid

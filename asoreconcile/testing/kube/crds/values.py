@@ -5,8 +5,8 @@ from collections.abc import Container, Iterator
 import attrs
 
 from asoreconcile.base.objects import JsonObject, copy_json
-from asoreconcile.crds.cause import Cause, invalid, required
-from asoreconcile.crds.structural import EMBEDDED
+from asoreconcile.resources.crds.cause import Cause, invalid, required
+from asoreconcile.resources.crds.structural import EMBEDDED
 from asoreconcile.testing.kube.fields.schema import check, pruned, shown
 from asoreconcile.testing.kube.rules import budget, checks, validation
 

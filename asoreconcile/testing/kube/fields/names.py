@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from asoreconcile.base.objects import JsonObject, metadata
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.fields import owners
 from asoreconcile.testing.kube.wire.status import bad_request
 

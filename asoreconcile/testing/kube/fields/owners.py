@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from asoreconcile.base.objects import JsonObject, metadata
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.wire import complaints
 
 _AT = "metadata.ownerReferences"

@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 
 from asoreconcile.base.objects import JsonObject, copy_json
-from asoreconcile.crds import patterns
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds import patterns
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.fields.fieldsets import item_step
 from asoreconcile.testing.kube.fields.formats import mistaken
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject, gvk_of, metadata, spec
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.access import rbacobjects
 from asoreconcile.testing.kube.fields import schema
 from asoreconcile.testing.kube.kinds import (

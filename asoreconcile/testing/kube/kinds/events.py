@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject, metadata
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.fields import names
 from asoreconcile.testing.kube.fields.schema import shown
 

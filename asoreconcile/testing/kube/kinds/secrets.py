@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from asoreconcile.base.objects import JsonObject, annotations
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.wire import complaints
 
 _KEYS = {

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.rules import conditions
 
 _QUALIFIED = re.compile(

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.fields import names
 from asoreconcile.testing.kube.fields.schema import shown
 from asoreconcile.testing.kube.kinds.workloads import fields_of

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from asoreconcile.base.objects import JsonObject, copy_json, dig, spec
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.fields.schema import shown
 from asoreconcile.testing.kube.kinds import workloadchecks, workloaddefaults
 from asoreconcile.testing.kube.kinds.cronschedules import schedule_problem

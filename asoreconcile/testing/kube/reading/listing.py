@@ -13,7 +13,7 @@ import attrs
 import orjson
 
 from asoreconcile.base.objects import ObjectKey
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.access.attributes import is_true
 from asoreconcile.testing.kube.wire.status import (
     StatusError,

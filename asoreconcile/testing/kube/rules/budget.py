@@ -10,8 +10,8 @@ from collections.abc import Container, Iterator
 import attrs
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.crds.cause import Cause
-from asoreconcile.crds.structural import RULES
+from asoreconcile.resources.crds.cause import Cause
+from asoreconcile.resources.crds.structural import RULES
 from asoreconcile.testing.kube.rules.cel import CelMissingError, RuleError
 from asoreconcile.testing.kube.rules.cost import cost
 from asoreconcile.testing.kube.rules.sizes import Sized, sized, times_in_one

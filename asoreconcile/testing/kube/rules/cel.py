@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import attrs
 
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.crds import patterns
+from asoreconcile.resources.crds import patterns
 from asoreconcile.testing.kube.rules import lists, quantities
 from asoreconcile.testing.kube.rules.syntax import ExpressionNode, parsed
 

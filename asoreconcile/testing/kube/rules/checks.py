@@ -9,8 +9,8 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.crds.cause import Cause
-from asoreconcile.crds.structural import EMBEDDED, RULES, schemas_at
+from asoreconcile.resources.crds.cause import Cause
+from asoreconcile.resources.crds.structural import EMBEDDED, RULES, schemas_at
 from asoreconcile.testing.kube.rules.cel import CelMissingError, RuleError
 from asoreconcile.testing.kube.rules.types import TypedEngine, type_of
 from asoreconcile.testing.kube.rules.validation import program, typed_text

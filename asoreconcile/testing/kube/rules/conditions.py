@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.access.users import User
 from asoreconcile.testing.kube.rules import authorizer
 from asoreconcile.testing.kube.rules.authorizer import DecideAccess

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from asoreconcile.crds import patterns
+from asoreconcile.resources.crds import patterns
 
 Overloads = tuple[Any, Callable[..., Any], tuple[Any, ...]]
 

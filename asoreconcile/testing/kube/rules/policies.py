@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.access.users import User
 from asoreconcile.testing.kube.rules import authorizer, conditions
 from asoreconcile.testing.kube.rules.authorizer import DecideAccess

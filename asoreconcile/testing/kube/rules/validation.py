@@ -12,9 +12,9 @@ from typing import Any
 import attrs
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.crds.cause import Cause
-from asoreconcile.crds.rules import uses_old
-from asoreconcile.crds.structural import RULES
+from asoreconcile.resources.crds.cause import Cause
+from asoreconcile.resources.crds.rules import uses_old
+from asoreconcile.resources.crds.structural import RULES
 from asoreconcile.testing.kube.fields.fieldsets import item_step
 from asoreconcile.testing.kube.fields.schema import shown
 from asoreconcile.testing.kube.rules.cel import (

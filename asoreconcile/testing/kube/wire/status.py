@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 
 JSON_TYPE = "application/json"
 

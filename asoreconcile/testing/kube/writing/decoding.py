@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import attrs
 
 from asoreconcile.base.objects import JsonObject, copy_json, finalizers, metadata
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.access import rbacobjects
 from asoreconcile.testing.kube.crds.definitions import admit_crd
 from asoreconcile.testing.kube.fields import names, owners, schema

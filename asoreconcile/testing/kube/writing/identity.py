@@ -7,7 +7,7 @@ resources, built-in kinds, and the verbs.
 import orjson
 
 from asoreconcile.base.objects import JsonObject, ObjectKey, metadata
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.fields.schema import shown
 from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.wire import complaints

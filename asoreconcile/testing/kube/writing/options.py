@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.http import HttpRequest
 from asoreconcile.testing.kube.access.attributes import is_true
 from asoreconcile.testing.kube.access.users import ADMIN, User

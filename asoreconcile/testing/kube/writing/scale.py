@@ -6,7 +6,7 @@ Raises StatusError 400 and 422 for an invalid Scale.
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject, copy_json, dig, metadata
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.kinds.resources import RestResource
 from asoreconcile.testing.kube.kinds.workloadrules import selector_text
 from asoreconcile.testing.kube.wire.status import bad_request, invalid

@@ -12,7 +12,7 @@ import orjson
 
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import JsonObject, ObjectKey, copy_json, key_of, metadata
-from asoreconcile.crds.cause import Cause
+from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.testing.kube.admission.webhooks import AdmissionWrite, Gate
 from asoreconcile.testing.kube.crds import definitions
 from asoreconcile.testing.kube.fields import apply

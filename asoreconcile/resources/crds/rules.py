@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.crds.cause import Cause, invalid, required, unsupported
-from asoreconcile.crds.paths import FieldPathError, field_schema
+from asoreconcile.resources.crds.cause import Cause, invalid, required, unsupported
+from asoreconcile.resources.crds.paths import FieldPathError, field_schema
 
 REASONS = (
     "FieldValueDuplicate",

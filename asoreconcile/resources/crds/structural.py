@@ -7,9 +7,15 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Any, Protocol
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.crds import patterns
-from asoreconcile.crds.cause import Cause, forbidden, invalid, required, unsupported
-from asoreconcile.crds.rules import rule_causes, transition_causes
+from asoreconcile.resources.crds import patterns
+from asoreconcile.resources.crds.cause import (
+    Cause,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+)
+from asoreconcile.resources.crds.rules import rule_causes, transition_causes
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 PRESERVE = "x-kubernetes-preserve-unknown-fields"

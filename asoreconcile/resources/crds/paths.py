@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.crds.cause import Cause, invalid
+from asoreconcile.resources.crds.cause import Cause, invalid
 
 _STEP = re.compile(r"[.\[\]]|'(?:[^'\\]|\\.|(?<=.)\\(?='))*'|[^.\[\]]+", re.DOTALL)
 _ESCAPES = frozenset("abfnrtv\\'\"")

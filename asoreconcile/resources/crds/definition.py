@@ -6,10 +6,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject, metadata, spec
-from asoreconcile.crds.cause import Cause, forbidden, invalid, required, unsupported
-from asoreconcile.crds.labels import domain_mistakes, label_mistakes
-from asoreconcile.crds.paths import FieldPathError, field_schema, simple_path_causes
-from asoreconcile.crds.structural import Values, causes, without_nulls
+from asoreconcile.resources.crds.cause import (
+    Cause,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
+)
+from asoreconcile.resources.crds.labels import domain_mistakes, label_mistakes
+from asoreconcile.resources.crds.paths import (
+    FieldPathError,
+    field_schema,
+    simple_path_causes,
+)
+from asoreconcile.resources.crds.structural import Values, causes, without_nulls
 
 _SCOPES = ("Cluster", "Namespaced")
 _STRATEGIES = ("None", "Webhook")
