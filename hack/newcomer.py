@@ -11,9 +11,7 @@ there is one.
 """
 
 import argparse
-import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -21,15 +19,14 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+
+from newcomer_trial import Trial, TrialError, sandbox
 
 ROOT = Path(__file__).resolve().parent.parent
 SUBSCRIPTION = "11111111-1111-1111-1111-111111111111"
 MEGABYTES = 150  # units of 2**20 bytes, as du counts
-SECONDS = 300
 GROUP = """
 apiVersion: resources.azure.com/v1api20200601
 kind: ResourceGroup
@@ -173,100 +170,6 @@ WRONG = (
 )
 
 
-class TrialError(Exception):
-    """A result that differs from the expected one."""
-
-
-class Trial:
-    """The steps so far, with their durations."""
-
-    def __init__(self, folder: Path, python: str) -> None:
-        self.folder = folder
-        self.clone = folder / "clone"
-        self.rows: list[tuple[str, str, str, float, float]] = []
-        home = folder / "home"
-        home.mkdir()
-        (folder / "tmp").mkdir()
-        kept = {k: v for k, v in os.environ.items() if k.startswith(("PIP_", "SSL_"))}
-        kept |= {k: v for k, v in os.environ.items() if k.lower().endswith("_proxy")}
-        self.environment = {
-            **kept,
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
-            "HOME": str(home),
-            "TMPDIR": str(folder / "tmp"),
-            "ASORECONCILE_PYTHON": python,
-            "LANG": "C.UTF-8",
-        }
-
-    def step(self, group: str, what: str, do: Callable[[], str | None]) -> bool:
-        """Run one step and record its result; return whether it succeeded."""
-        print(f"{group}: {what} ...", file=sys.stderr, flush=True)
-        wall, cpu = time.monotonic(), cpu_seconds()
-        try:
-            note = do() or ""
-            result = f"ok {note}".rstrip()
-        except (TrialError, subprocess.TimeoutExpired, OSError) as error:
-            result = f"FAILED: {' '.join(str(error).split())[:300]}"
-        spent = time.monotonic() - wall, cpu_seconds() - cpu
-        self.rows.append((group, what, result, *spent))
-        return not result.startswith("FAILED")
-
-    def run(
-        self,
-        *command: str,
-        says: str = "",
-        code: int = 0,
-        stdin: str = "",
-        more: Mapping[str, str] | None = None,
-    ) -> str:
-        """Run a command, and return its output.
-
-        Raises TrialError if the command ends in another way than expected.
-        """
-        done = subprocess.run(
-            command,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            cwd=self.clone,
-            env={**self.environment, **(more or {})},
-            timeout=SECONDS,
-            check=False,
-        )
-        output = done.stdout + done.stderr
-        if done.returncode != code:
-            raise TrialError(
-                f"{command[0]}: exit code {done.returncode}: {output[-600:]}"
-            )
-        if says not in output:
-            raise TrialError(f"{command[0]} does not say {says!r}: {output[-600:]}")
-        return output
-
-    def passes(
-        self, *command: str, says: str, code: int = 0, stdin: str = ""
-    ) -> str | None:
-        """Run a command whose output needs no note in the table."""
-        self.run(*command, says=says, code=code, stdin=stdin)
-        return None
-
-    def table(self) -> str:
-        head = ("STEP", "WHAT", "RESULT", "SECONDS", "CPU")
-        cells = [
-            head,
-            *((g, w, r, f"{s:.1f}", f"{c:.1f}") for g, w, r, s, c in self.rows),
-        ]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        return "\n".join(
-            "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
-            for row in cells
-        )
-
-
-def cpu_seconds() -> float:
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return spent.ru_utime + spent.ru_stime
-
-
 def setup(trial: Trial) -> None:
     def environment() -> str:
         trial.run("hack/env", "run")
@@ -351,30 +254,6 @@ def manifests(trial: Trial) -> None:
             and None
         ),
     )
-
-
-@contextmanager
-def sandbox(trial: Trial) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """A running sandbox with all kinds, and its kubeconfig."""
-    with subprocess.Popen(
-        ["hack/sandbox"],
-        cwd=trial.clone,
-        env={**trial.environment, "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        kubeconfig = ""
-        try:
-            assert process.stdout is not None
-            for line in process.stdout:
-                if line.startswith("export KUBECONFIG="):
-                    kubeconfig = line.strip().partition("=")[2]
-                if "kinds are served" in line:
-                    break
-            yield process, kubeconfig
-        finally:
-            process.terminate()
 
 
 def kubectl(trial: Trial) -> None:

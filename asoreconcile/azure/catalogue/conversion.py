@@ -42,7 +42,7 @@ class KindConversionError(AsoreconcileError):
 
 
 @attrs.frozen
-class Form:
+class VersionForm:
     """One version of a kind, either as users write it or in its stored form."""
 
     version: KindVersion
@@ -77,12 +77,12 @@ def stored_name(kind: Kind) -> str:
     return kind.storage + STORED_SUFFIX
 
 
-def form(kind: Kind, name: str) -> Form:
+def form(kind: Kind, name: str) -> VersionForm:
     """Return a version by its name in an `apiVersion`. Raises UnknownVersionError."""
     plain = name.removesuffix(STORED_SUFFIX)
     if name not in kind.versions and plain in kind.versions:
-        return Form(kind.version(plain), stored=True)
-    return Form(kind.version(name), stored=False)
+        return VersionForm(kind.version(plain), stored=True)
+    return VersionForm(kind.version(name), stored=False)
 
 
 def convert(
@@ -196,7 +196,7 @@ class _PartConversion:
 
 @lru_cache(maxsize=1024)
 def _part_conversion(
-    source: Form, target: Form, part: str, *, lenient: bool
+    source: VersionForm, target: VersionForm, part: str, *, lenient: bool
 ) -> _PartConversion:
     # Kept, as a projection learns where two schemas are alike and is quick from then
     # on.
@@ -211,7 +211,7 @@ def _part_conversion(
 
 
 def _conversion_data(
-    kind: Kind, source: Form, obj: JsonObject, spec: Any
+    kind: Kind, source: VersionForm, obj: JsonObject, spec: Any
 ) -> _ConversionData:
     own = source.version.gvk.version
     if source.stored:
@@ -238,7 +238,9 @@ def _conversion_data(
     return _ConversionData(authored, tree)
 
 
-def _annotated(made: JsonObject, target: Form, authored: str, tree: Tree) -> JsonObject:
+def _annotated(
+    made: JsonObject, target: VersionForm, authored: str, tree: Tree
+) -> JsonObject:
     """Write the conversion data to the spec of a stored form, else to an annotation."""
     given = _notes(made)
     meta = dict(made.get("metadata") or {})

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from asoreconcile.azure.catalogue.conversion import (
     ORIGINAL_VERSION,
-    Form,
+    VersionForm,
     form,
     stored_name,
 )
@@ -178,7 +178,7 @@ def _conversion(client: WebhookClient) -> JsonObject:
 
 
 def _version(
-    served: Form, *, stored: bool, rules: bool, whole: bool, complete: bool
+    served: VersionForm, *, stored: bool, rules: bool, whole: bool, complete: bool
 ) -> JsonObject:
     if served.stored:
         schema = stored_schema(served.version) if complete else open_stored()

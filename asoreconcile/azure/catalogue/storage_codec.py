@@ -55,7 +55,7 @@ class SingleVersionCodec:
         """Return the object itself: it is stored as its author wrote it."""
         return obj
 
-    def version(self, obj: JsonObject) -> KindVersion:  # noqa: ARG002 - a Form's
+    def version(self, obj: JsonObject) -> KindVersion:  # noqa: ARG002 - a VersionForm's
         """Return the one version."""
         return self.only
 
