@@ -138,12 +138,23 @@ def test_links_are_listed_over_pages_added_and_removed(client, graph, azure, lin
     people = [graph.add_object() for _ in range(7)]
     for person in people:
         client.add(id_, link, person)
-    client.add(id_, link, people[0])  # is there already
+    assert not client.add(id_, link, people[0])  # is there already
     assert client.linked(id_, link) == people
     assert len([e for e in azure.requests("GET", link) if e.status == 200]) == 3
     client.remove(id_, link, people[0])
     client.remove(id_, link, people[0])  # is out already
     assert client.linked(id_, link) == people[1:]
+
+
+@pytest.mark.parametrize("link", ["members", "owners"])
+def test_objects_of_every_type_are_listed(client, graph, link):
+    id_ = graph.seed(displayName="Shop")
+    types = ("device", "servicePrincipal", "user")
+    ids = [graph.add_object(type_=type_) for type_ in types]
+    ids.append(graph.seed(displayName="Team within"))
+    for each in ids:
+        client.add(id_, link, each)
+    assert client.linked(id_, link) == ids
 
 
 def test_a_member_that_is_no_object_is_refused_in_graphs_words(client, graph):
@@ -172,7 +183,7 @@ def test_the_next_page_is_read_from_graphs_host_only(client, graph, azure):
 
 def test_a_list_that_leads_in_a_circle_is_an_error(client, graph):
     id_ = graph.seed(displayName="Shop")
-    link = f"{graph.url}/v1.0/groups/{id_}/members?$select=id&$top=999"
+    link = f"{graph.url}/beta/groups/{id_}/members?$select=id&$top=999"
     circle = {"value": [], "@odata.nextLink": link}
     graph.faults.respond("GET", "members", HttpResponse(200, _json(circle)), times=3)
     with pytest.raises(ArmError, match="circle"):

@@ -31,9 +31,9 @@ def ask(azure):
     audience = "https://graph.microsoft.com"
     token = azure.entra.issue(azure.client_id, audience=audience)
 
-    def ask(method, path, body=None, **headers):
+    def ask(method, path, body=None, version="v1.0", **headers):
         request = urllib.request.Request(
-            f"{azure.graph.url}/v1.0{path}",
+            f"{azure.graph.url}/{version}{path}",
             method=method,
             data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {token}", **headers},
@@ -140,6 +140,28 @@ def test_the_identity_of_a_resource_is_an_object_of_the_directory(ask, azure):
 )
 def test_what_is_not_simulated_is_refused(ask, method, path):
     assert ask(method, path.replace(" ", "%20"))[0] in (400, 405)
+
+
+@pytest.mark.parametrize("link", ["members", "owners"])
+def test_lists_of_v1_leave_service_principals_out(ask, azure, link):
+    id_ = azure.graph.seed(displayName="Crew")
+    for type_ in ("servicePrincipal", "user"):
+        azure.graph.link(id_, link, azure.graph.add_object(type_=type_))
+
+    def listed(version):
+        _, page, _ = ask("GET", f"/groups/{id_}/{link}", version=version)
+        return [entry["@odata.type"].rpartition(".")[2] for entry in page["value"]]
+
+    assert listed("v1.0") == ["user"]
+    assert listed("beta") == ["servicePrincipal", "user"]
+
+
+def test_hidden_members_are_listed_nowhere(ask, azure):
+    id_ = azure.graph.seed(displayName="Hidden")
+    azure.graph.link(id_, "members", azure.graph.add_object())
+    azure.graph.change(id_, visibility="HiddenMembership")
+    for version in ("v1.0", "beta"):
+        assert ask("GET", f"/groups/{id_}/members", version=version)[1]["value"] == []
 
 
 def test_faults_speak_graphs_words(ask, azure):

@@ -17,7 +17,7 @@ from enum import Enum, auto
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
-from asoreconcile.azure.entra.desired import DesiredGroup
+from asoreconcile.azure.entra.desired import MARK_PREFIX, DesiredGroup
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.base.objects import JsonObject
 
@@ -154,6 +154,12 @@ def decide_delete(facts: Facts) -> DeleteStep:
         if facts.by_id is UNREAD:
             return Ask.BY_ID
         if facts.by_id is not None:
+            if foreign := foreign_mark(facts.by_id, facts.mark):
+                return Leave(
+                    f"the group {facts.claimed} is left in Entra: its uniqueName is "
+                    f"{foreign!r}, so the operator made it for another object, perhaps "
+                    "of another cluster"
+                )
             if is_own(facts):
                 return DeleteGroup(str(facts.by_id["id"]))
             return Leave(f"the group {facts.claimed} is left in Entra: {_UNPROVEN}")
@@ -168,6 +174,16 @@ def is_another_tenant(noted: str, tenant: str) -> bool:
     """Return whether two tenants certainly differ; a domain's name may mean either."""
     both_ids = _ID.fullmatch(noted) and _ID.fullmatch(tenant)
     return bool(both_ids) and noted.lower() != tenant.lower()
+
+
+def foreign_mark(group: JsonObject, mark: str) -> str:
+    """Return the mark of a group that was made for another object; "" if there is none.
+
+    mark: the `uniqueName` of a group that was made for this object.
+    """
+    found = str(group.get("uniqueName") or "")
+    is_foreign = found.lower().startswith(MARK_PREFIX) and found.lower() != mark.lower()
+    return found if is_foreign else ""
 
 
 def is_own(facts: Facts) -> bool:

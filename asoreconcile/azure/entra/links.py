@@ -1,7 +1,7 @@
 """Members and owners of a group: read them from the spec, and compute changes. Pure."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import attrs
 
@@ -17,7 +17,10 @@ _ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 @attrs.frozen
 class LinkChanges:
-    """Object ids to add, and then to remove. more: true if some are left for later."""
+    """Object ids to add, and then to remove.
+
+    more: true if some are left for later, besides those whose addition failed before.
+    """
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -54,19 +57,30 @@ def object_ids(
 
 
 def link_changes(
-    desired: Sequence[str], present: Sequence[str], *, most: int = MOST_CHANGES
+    desired: Sequence[str],
+    present: Sequence[str],
+    *,
+    failed: Collection[str] = (),
+    most: int = MOST_CHANGES,
 ) -> LinkChanges:
     """Return the changes from the present ids to the desired ones.
 
-    Additions are first, so that a replacement never leaves the group without both.
+    failed: ids whose addition failed before; they are tried last. most: the limit of
+    additions, and of removals.
+
+    Additions are first, so that a replacement never leaves the group without both. Each
+    direction has a limit of its own: ids that cannot be added keep no other id in the
+    group.
     """
     there, meant = set(present), set(desired)
-    added = [id_ for id_ in desired if id_ not in there]
+    new = [id_ for id_ in desired if id_ not in there]
+    added = sorted(new, key=lambda id_: id_ in failed)
     removed = [id_ for id_ in present if id_ not in meant]
-    taken = added[:most]
-    left = removed[: max(most - len(added), 0)]
+    left = [id_ for id_ in added[most:] if id_ not in failed]
     return LinkChanges(
-        tuple(taken), tuple(left), more=len(taken + left) < len(added + removed)
+        tuple(added[:most]),
+        tuple(removed[:most]),
+        more=bool(left) or len(removed) > most,
     )
 
 

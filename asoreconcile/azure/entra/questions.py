@@ -1,34 +1,61 @@
 """Collect the facts about an object's group from the object and from Graph."""
 
-from contextlib import suppress
 from datetime import datetime
 
 import attrs
 
-from asoreconcile.azure.entra.decisions import Ask, Facts
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.entra.decisions import VISIBLE_SECONDS, Ask, Facts
 from asoreconcile.azure.entra.desired import desired_group, unique_name_of
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX, RESOURCE_ID
 from asoreconcile.base.objects import JsonObject, annotations, spec, status, uid_of
 
+_MOST_SHOWN = 40
 CREATION = OWN_PREFIX + "entra-creation"  # when a group was last tried to be made
 
 
 def facts_of(obj: JsonObject, *, now: datetime) -> Facts:
-    """Return the facts in the object. Pure. Raises ConditionError for an
-    invalid spec.
+    """Return the facts in the object. Pure.
+
+    Raises ConditionError for an invalid spec, and for an annotation that does not hold
+    a time of the past.
     """
     notes = annotations(obj)
-    tried = None
-    with suppress(ValueError):
-        then = datetime.fromisoformat(notes.get(CREATION, ""))
-        tried = (now - then).total_seconds()
     return Facts(
         desired=desired_group(spec(obj)),
         claimed=notes.get(RESOURCE_ID, ""),
         seen=str(status(obj).get("entraID") or ""),
         mark=unique_name_of(uid_of(obj)),
-        tried_seconds=tried,
+        tried_seconds=_seconds_since(notes.get(CREATION, ""), now),
+    )
+
+
+def _seconds_since(noted: str, now: datetime) -> float | None:
+    """Return the time since a noted one; None if none is noted. Raises
+    ConditionError.
+    """
+    if not noted:
+        return None
+    try:
+        then = datetime.fromisoformat(noted)
+    except ValueError:
+        raise _bad_time(noted, "which is no time") from None
+    if then.tzinfo is None:
+        raise _bad_time(noted, "a time without a zone")
+    seconds = (now - then).total_seconds()
+    # Clocks of two machines may differ a little.
+    if seconds < -VISIBLE_SECONDS:
+        raise _bad_time(noted, "a time in the future")
+    return seconds
+
+
+def _bad_time(noted: str, problem: str) -> ConditionError:
+    return ConditionError(
+        f"annotation {CREATION} is {noted[:_MOST_SHOWN]!r}, {problem}: the operator "
+        "writes times such as 2026-01-31T12:00:00Z there; remove the annotation",
+        reason="Failed",
+        severity="Error",
     )
 
 

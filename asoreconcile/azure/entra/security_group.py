@@ -5,15 +5,12 @@ is created with the mark of its object, so that a lost response or a crash does 
 to a second group. Its id is stored before anything else is done with the group.
 """
 
-from collections.abc import Callable
-from typing import TypeVar
-
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.entra.attempts import LinkAttempts
 from asoreconcile.azure.entra.decisions import (
-    LOOK_SECONDS,
     Ask,
     Create,
     DeleteGroup,
@@ -25,7 +22,6 @@ from asoreconcile.azure.entra.decisions import (
     Wait,
     decide,
     decide_delete,
-    is_another_tenant,
 )
 from asoreconcile.azure.entra.desired import (
     changes_of,
@@ -35,28 +31,35 @@ from asoreconcile.azure.entra.desired import (
     status_of,
     unique_name_of,
 )
-from asoreconcile.azure.entra.links import MOST_AT_CREATION, link_changes, object_ids
-from asoreconcile.azure.entra.questions import CREATION, asked, facts_of
+from asoreconcile.azure.entra.graph_calls import (
+    TENANT,
+    advised,
+    graph_of,
+    not_seen,
+    present_facts,
+    read,
+    wanted_links,
+    with_text,
+    written,
+)
+from asoreconcile.azure.entra.links import MOST_AT_CREATION
+from asoreconcile.azure.entra.memberships import Linked, make_linked
+from asoreconcile.azure.entra.questions import CREATION, asked
 from asoreconcile.azure.graph.client import GraphClient, GroupLink, is_absent
 from asoreconcile.azure.middleware.requests import Export
 from asoreconcile.azure.reconcile.exports.export_plan import merged
 from asoreconcile.azure.reconcile.exports.export_writer import write
 from asoreconcile.azure.reconcile.identity.duplicates import holder, require_sole
-from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.azure.reconcile.model.decisions import (
     AT_ONCE_SECONDS,
     ReconcileOutcome,
     Requeue,
     Succeeded,
 )
-from asoreconcile.azure.reconcile.scope.arm_errors import (
-    delete_failed,
-    put_failed,
-    read_failed,
-)
+from asoreconcile.azure.reconcile.scope.arm_errors import delete_failed
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.writes.external_deletion import RECREATED
-from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
@@ -67,18 +70,14 @@ from asoreconcile.base.objects import (
 )
 from asoreconcile.kube.resources import CONFIG_MAPS
 
-TENANT = OWN_PREFIX + "entra-tenant"  # whose the group is
 _LINKS: tuple[GroupLink, ...] = ("owners", "members")
-_FORBIDDEN = 403
-_ADVICE = (
-    "grant the operator's application the permission Group.ReadWrite.All of Microsoft "
-    "Graph (an application permission, with an administrator's consent)"
-)
-_Answer = TypeVar("_Answer")
 
 
 class SecurityGroups:
-    """`non_arm.resource.ExternalResource` for groups. Stateless."""
+    """`non_arm.resource.ExternalResource` for groups. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._attempts = LinkAttempts()
 
     def apply(self, scope: ReconcileScope) -> ReconcileOutcome:
         """Find or create the group, and make it match the spec."""
@@ -88,12 +87,19 @@ class SecurityGroups:
         patcher = scope.patcher
         require_sole(scope.operator, patcher.version, patcher.obj, group_id)
         _note(scope, group_id)
-        left: list[bool] = []
+        done: list[Linked] = []
         if not is_whole:
             group = _updated(scope, group)
-            left = [_linked(scope, group_id, link) for link in _LINKS]
+            done = [
+                make_linked(scope, self._attempts, group_id, link) for link in _LINKS
+            ]
         _report(scope, group)
-        return Requeue(AT_ONCE_SECONDS) if any(left) else Succeeded()
+        if any(one.more for one in done):
+            return Requeue(AT_ONCE_SECONDS)
+        problems = [one.problem for one in done if one.problem is not None]
+        if problems:
+            raise with_text(problems[0], "; ".join(map(str, problems)))
+        return Succeeded()
 
     def observe(self, scope: ReconcileScope) -> None:
         """Show the group that belongs or would belong to the object."""
@@ -105,7 +111,7 @@ class SecurityGroups:
             case Refuse(error):
                 raise error
             case Wait():
-                raise _not_seen()
+                raise not_seen()
             case Create():
                 name = spec(scope.patcher.obj)["displayName"]
                 raise ConditionError(
@@ -118,14 +124,14 @@ class SecurityGroups:
     def delete(self, scope: ReconcileScope) -> ReconcileOutcome:
         """Delete the group, if it belongs to the object."""
         _complete_status(scope)
-        graph, facts = _graph(scope), _facts(scope)
+        graph, facts = graph_of(scope), present_facts(scope)
         while isinstance(step := decide_delete(facts), Ask):
             facts = _answered(scope, graph, facts, step)
         match step:
             case Refuse(error):
                 raise error
             case Wait():
-                raise _not_seen()
+                raise not_seen()
             case Leave(why):
                 scope.event("Warning", "NotDeletedInAzure", why)
             case DeleteGroup(group_id):
@@ -135,7 +141,8 @@ class SecurityGroups:
         return Succeeded()
 
     def forget(self, key: ObjectKey) -> None:
-        """Do nothing: no state is kept."""
+        """Drop the memory of an object's members and owners."""
+        self._attempts.forget(key)
 
     def close(self) -> None:
         """Do nothing: the connections belong to the credentials."""
@@ -161,23 +168,23 @@ class _Search:
             case Refuse(error):
                 raise error
             case Wait():
-                raise _not_seen()
+                raise not_seen()
             case Create():
                 return self._created()
 
     def step(self) -> Manage | Create | Wait | Refuse:
         """Return the next step after all necessary facts have been read."""
-        graph, facts = _graph(self.scope), _facts(self.scope)
+        graph, facts = graph_of(self.scope), present_facts(self.scope)
         while isinstance(step := decide(facts), Ask):
             facts = _answered(self.scope, graph, facts, step)
         return step
 
     def _created(self) -> tuple[JsonObject, bool]:
-        scope, graph = self.scope, _graph(self.scope)
+        scope, graph = self.scope, graph_of(self.scope)
         links: dict[str, list[str]] = {}
         room, is_whole = MOST_AT_CREATION, True
         for link in _LINKS:
-            ids = _wanted_links(scope, link) or ()
+            ids = wanted_links(scope, link) or ()
             links[link] = [graph.reference(id_) for id_ in ids[:room]]
             is_whole = is_whole and len(ids) <= room
             # Owners and members share the limit.
@@ -189,13 +196,13 @@ class _Search:
         scope.patcher.record({CREATION: f"{now:%Y-%m-%dT%H:%M:%SZ}"})
         scope.log.info("Creating group", uniqueName=mark)
         try:
-            made = _put(scope, lambda: graph.create_group(mark, body))
-        except ConditionError as refused:
-            raise _with_links(refused, scope) from refused
+            made = written(scope, lambda: graph.create_group(mark, body))
+        except ConditionError as failed:
+            raise _with_links(failed, scope) from failed
         if made is None:
-            found = _read(scope, lambda: graph.group_named(mark))
+            found = read(scope, lambda: graph.group_named(mark))
             if found is None:
-                raise _not_seen()
+                raise not_seen()
             return found, False
         _report_made(scope, str(made["id"]))
         return made, is_whole
@@ -210,33 +217,10 @@ def _complete_status(scope: ReconcileScope) -> None:
     scope.patcher.status.setdefault("groupEmailAddress", desired)
 
 
-def _facts(scope: ReconcileScope) -> Facts:
-    return facts_of(scope.patcher.obj, now=scope.operator.clock.now())
-
-
 def _answered(
     scope: ReconcileScope, graph: GraphClient, facts: Facts, question: Ask
 ) -> Facts:
-    return _read(scope, lambda: asked(graph, facts, question))
-
-
-def _graph(scope: ReconcileScope) -> GraphClient:
-    """Return the Graph client. Raises ConditionError if the credential is of another
-    tenant.
-
-    Entra tells a client of another tenant that the group does not exist.
-    """
-    connection = scope.connection
-    noted, tenant = (scope.patcher.annotations.get(TENANT) or ""), connection.tenant_id
-    if is_another_tenant(noted, tenant):
-        raise ConditionError(
-            f"the group is in tenant {noted}, but the credential from "
-            f"{connection.source} is of {tenant}: use a credential of the group's "
-            f"tenant, or remove annotation {TENANT} to have a group in the other",
-            reason="TenantMismatch",
-            severity="Error",
-        )
-    return connection.graph()
+    return read(scope, lambda: asked(graph, facts, question))
 
 
 def _note(scope: ReconcileScope, group_id: str) -> None:
@@ -273,62 +257,8 @@ def _updated(scope: ReconcileScope, group: JsonObject) -> JsonObject:
     if changes:
         group_id = str(group["id"])
         scope.log.info("Updating group", groupId=group_id, properties=sorted(changes))
-        _put(scope, lambda: _graph(scope).update_group(group_id, changes))
+        written(scope, lambda: graph_of(scope).update_group(group_id, changes))
     return {**group, **changes}
-
-
-def _linked(scope: ReconcileScope, group_id: str, link: GroupLink) -> bool:
-    """Make members or owners match the spec; return whether some are left for later."""
-    desired = _wanted_links(scope, link)
-    if desired is None:
-        return False
-    graph = _graph(scope)
-    try:
-        present = graph.linked(group_id, link)
-    except ArmError as error:
-        # Readers of Entra see a new group late: its id may be unknown for minutes.
-        if is_absent(error) and _facts(scope).is_fresh:
-            raise _not_seen() from error
-        raise
-    changes = link_changes(desired, present)
-    missing = [id_ for id_ in changes.added if not _added(scope, group_id, link, id_)]
-    if missing:
-        # Nobody is taken out meanwhile: a group without anybody locks people out.
-        raise ConditionError(
-            f"Entra knows no object {', '.join(missing)}, which spec.{link} names: "
-            "correct the ids, or create the objects",
-            reason="ReferenceNotFound",
-        )
-    for object_id in changes.removed:
-        _put(scope, lambda id_=object_id: graph.remove(group_id, link, id_))  # type: ignore[misc]  # bound early
-    if changes.added or changes.removed:
-        scope.log.info(
-            "Changed group",
-            groupId=group_id,
-            link=link,
-            added=len(changes.added),
-            removed=len(changes.removed),
-        )
-    return changes.more
-
-
-def _added(
-    scope: ReconcileScope, group_id: str, link: GroupLink, object_id: str
-) -> bool:
-    """Add an object and return true; return false if Entra has no such object."""
-    try:
-        _graph(scope).add(group_id, link, object_id)
-    except ArmError as error:
-        if not is_absent(error):
-            raise _refused(scope, error) from error
-        if _facts(scope).is_fresh:
-            raise _not_seen() from error  # it may be the group that is not seen
-        return False
-    return True
-
-
-def _wanted_links(scope: ReconcileScope, link: GroupLink) -> tuple[str, ...] | None:
-    return object_ids(spec(scope.patcher.obj), link, scope.references.config_map)
 
 
 def _report(scope: ReconcileScope, group: JsonObject) -> None:
@@ -361,31 +291,7 @@ def _delete(scope: ReconcileScope, graph: GraphClient, group_id: str) -> None:
     try:
         graph.delete_group(group_id)
     except ArmError as error:
-        raise _advised(delete_failed(scope, error), error) from error
-
-
-def _read(scope: ReconcileScope, call: Callable[[], _Answer]) -> _Answer:
-    try:
-        return call()
-    except ArmError as error:
-        raise _advised(read_failed(scope, error), error) from error
-
-
-def _put(scope: ReconcileScope, call: Callable[[], _Answer]) -> _Answer:
-    try:
-        return call()
-    except ArmError as error:
-        raise _refused(scope, error) from error
-
-
-def _refused(scope: ReconcileScope, error: ArmError) -> ConditionError:
-    return _advised(put_failed(scope, error), error)
-
-
-def _advised(condition: ConditionError, error: ArmError) -> ConditionError:
-    if error.status != _FORBIDDEN:
-        return condition
-    return _with_text(condition, f"{condition}: {_ADVICE}")
+        raise advised(delete_failed(scope, error), error) from error
 
 
 def _with_links(refused: ConditionError, scope: ReconcileScope) -> ConditionError:
@@ -397,20 +303,4 @@ def _with_links(refused: ConditionError, scope: ReconcileScope) -> ConditionErro
         return refused
     named = [link for link in _LINKS if spec(scope.patcher.obj).get(link)]
     where = " and ".join(f"spec.{link}" for link in named)
-    return _with_text(refused, f"{refused} (see {where})") if named else refused
-
-
-def _with_text(condition: ConditionError, text: str) -> ConditionError:
-    failure = ConditionError(
-        text,
-        reason=condition.reason,
-        severity=condition.severity,
-        retry=condition.retry,
-        after_seconds=condition.after_seconds,
-    )
-    failure.__cause__ = condition.__cause__  # its ids go into the event
-    return failure
-
-
-def _not_seen() -> RetryError:
-    return RetryError("Entra does not show the group yet", after_seconds=LOOK_SECONDS)
+    return with_text(refused, f"{refused} (see {where})") if named else refused

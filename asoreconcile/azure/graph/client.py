@@ -34,6 +34,9 @@ from asoreconcile.base.random_id import random_id
 GroupLink = Literal["members", "owners"]
 
 _ROOT = "/v1.0"
+# Lists of v1.0 leave service principals out, and so managed identities; Microsoft's
+# reference names the same call of this version for complete lists.
+_LISTS = "/beta"
 _SELECTED = (
     "id,displayName,mailNickname,mail,description,groupTypes,securityEnabled,"
     "mailEnabled,isAssignableToRole,uniqueName,onPremisesSyncEnabled"
@@ -143,21 +146,22 @@ class GraphClient:
         self._unless_absent("DELETE", url)
 
     def linked(self, group_id: str, link: GroupLink) -> list[str]:
-        """Return the object ids of a group's members or owners, in lower case, in
-        Graph's order.
+        """Return the object ids of a group's members or owners of every type, in lower
+        case, in Graph's order.
 
         A list that cannot be read to its end raises an error; a shorter list is never
-        returned.
+        returned. Graph still hides members if the group's membership is hidden and the
+        application lacks Member.Read.Hidden.
         """
-        path = f"{_ROOT}/groups/{group_id}/{link}"
+        path = f"{_LISTS}/groups/{group_id}/{link}"
         found: dict[str, None] = {}
         for answer, url, entry in self._list(path, {"$select": "id", "$top": _PAGE}):
             _check_id(answer, entry, method="GET", url=url)
             found[entry["id"].lower()] = None
         return list(found)
 
-    def add(self, group_id: str, link: GroupLink, object_id: str) -> None:
-        """Add a member or owner, if it is not one already.
+    def add(self, group_id: str, link: GroupLink, object_id: str) -> bool:
+        """Add a member or owner; return false if it was one already.
 
         Raises ArmError 404 if Graph does not know the object, or does not know the
         group yet.
@@ -168,6 +172,8 @@ class GraphClient:
         except ArmError as error:
             if not _is_there_already(error):
                 raise
+            return False
+        return True
 
     def remove(self, group_id: str, link: GroupLink, object_id: str) -> None:
         """Remove a member or owner, if it is one."""

@@ -8,7 +8,9 @@ import re
 
 from asoreconcile.azure.arm.metrics import ArmMetrics
 
-_PATH = re.compile(r"/v1\.0/(groups)(?:\([^/]*\))?(?:/[^/]+(?:/(members|owners))?)?")
+_PATH = re.compile(
+    r"/(?:v1\.0|beta)/(groups)(?:\([^/]*\))?(?:/[^/]+(?:/(members|owners))?)?"
+)
 
 
 class GraphMetrics:

@@ -21,6 +21,7 @@ from asoreconcile.testing.graph.properties import (
 )
 
 GroupRelation = Literal["members", "owners"]
+DirectoryType = Literal["device", "group", "servicePrincipal", "user"]
 MOST_AT_ONCE = 20
 
 
@@ -59,16 +60,22 @@ class Directory:
         self._clock = clock
         self._knows = knows
         self._groups: dict[str, Group] = {}
-        self._objects: set[str] = set()
+        self._objects: dict[str, DirectoryType] = {}
 
-    def add_object(self, object_id: str) -> str:
-        """Add a user or service principal; return its id.
+    def add_object(self, object_id: str, type_: DirectoryType = "user") -> str:
+        """Add an object other than a group; return its id.
 
         object_id: if it is empty, an id is made up.
         """
         made = (object_id or str(uuid.uuid4())).lower()
-        self._objects.add(made)
+        self._objects.setdefault(made, type_)
         return made
+
+    def type_of(self, object_id: str) -> DirectoryType:
+        """Return the type of an object that exists."""
+        if object_id in self._groups:
+            return "group"
+        return self._objects.get(object_id, "servicePrincipal")
 
     def groups(self) -> Iterator[Group]:
         """Yield the groups that readers can see now."""

@@ -15,7 +15,7 @@ from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.entra import Grant
 from asoreconcile.testing.graph.answers import GraphRefusal
-from asoreconcile.testing.graph.directory import Directory, Group
+from asoreconcile.testing.graph.directory import Directory, DirectoryType, Group
 from asoreconcile.testing.graph.faults import GraphFaults
 from asoreconcile.testing.graph.service import GraphService
 from asoreconcile.testing.http import HttpRequest, HttpResponse, HttpsServer, Server
@@ -120,10 +120,10 @@ class GraphServer(Server):
         with self._lock:
             self._directory.delete(self._found(group_id))
 
-    def add_object(self, object_id: str = "") -> str:
-        """Add a user or service principal; return its id."""
+    def add_object(self, object_id: str = "", type_: DirectoryType = "user") -> str:
+        """Add an object other than a group; return its id."""
         with self._lock:
-            return self._directory.add_object(object_id)
+            return self._directory.add_object(object_id, type_)
 
     def link(self, group_id: str, link: str, object_id: str) -> None:
         """Add a member or owner as another client would."""

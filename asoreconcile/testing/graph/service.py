@@ -8,7 +8,8 @@
     DELETE                   /groups/ID/members/ID/$ref
 
 Owners have the same endpoints as members. The behaviour follows Microsoft's reference:
-for example, POST creates a second group with the same name.
+for example, POST creates a second group with the same name, and lists of members leave
+service principals out, except in the version `beta`.
 """
 
 import re
@@ -29,7 +30,7 @@ from asoreconcile.testing.graph.directory import Directory, Group, GroupRelation
 from asoreconcile.testing.http import HttpRequest, HttpResponse
 
 _PATH = re.compile(
-    r"^/v1\.0/groups(?:\(uniqueName='(?P<name>[^']*)'\)|/(?P<id>[^/()]+)"
+    r"^/(?P<version>v1\.0|beta)/groups(?:\(uniqueName='(?P<name>[^']*)'\)|/(?P<id>[^/()]+)"
     r"(?:/(?P<link>members|owners)(?:/(?P<object>[^/$]+))?(?P<ref>/\$ref)?)?)?$"
 )
 _FILTER = re.compile(r"^(displayName|mailNickname|uniqueName) eq '((?:[^']|'')*)'$")
@@ -63,6 +64,10 @@ class GraphService:
             return self._group(request, self._directory.find(match["id"]))
         group = self._directory.find(match["id"])
         link = cast("GroupRelation", match["link"])
+        if not match["ref"] and not match["object"]:
+            _only(request, "GET")
+            shown = self._listed(group, link, is_beta=match["version"] == "beta")
+            return self._page("directoryObjects", shown, request)
         return self._linked(request, group, link, match["object"] or "", match["ref"])
 
     def _collection(self, request: HttpRequest) -> HttpResponse:
@@ -120,11 +125,6 @@ class GraphService:
         object_id: str,
         ref: str,
     ) -> HttpResponse:
-        if not ref and not object_id:
-            _only(request, "GET")
-            ids = group.linked(link)
-            shown = [{"@odata.type": _TYPE, "id": id_} for id_ in ids]
-            return self._page("directoryObjects", shown, request)
         if ref and object_id:
             _only(request, "DELETE")
             self._directory.take_out(group, link, object_id)
@@ -133,6 +133,22 @@ class GraphService:
         reference = _body(request).get("@odata.id")
         self._directory.add(group, link, str(reference or ""))
         return answer(204)
+
+    def _listed(
+        self, group: Group, link: GroupRelation, *, is_beta: bool
+    ) -> list[JsonObject]:
+        """Return the members or owners that Graph shows.
+
+        The simulated application lacks Member.Read.Hidden.
+        """
+        if link == "members" and group.properties["visibility"] == _HIDDEN:
+            return []
+        types = {id_: self._directory.type_of(id_) for id_ in group.linked(link)}
+        return [
+            {"@odata.type": f"#microsoft.graph.{type_}", "id": id_}
+            for id_, type_ in types.items()
+            if is_beta or type_ != "servicePrincipal"
+        ]
 
     def _shown(self, status: int, group: Group, request: HttpRequest) -> HttpResponse:
         body = _selected(group.properties, request)
@@ -158,7 +174,7 @@ class GraphService:
         return answer(200, page)
 
 
-_TYPE = "#microsoft.graph.directoryObject"
+_HIDDEN = "HiddenMembership"
 
 
 def _selected(properties: JsonObject, request: HttpRequest) -> JsonObject:

@@ -1,8 +1,11 @@
 """Which group is an object's, as a table: what is known, and the step that follows."""
 
+from datetime import UTC, datetime
+
 import attrs
 import pytest
 
+from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.entra.decisions import (
     VISIBLE_SECONDS,
     Ask,
@@ -19,6 +22,7 @@ from asoreconcile.azure.entra.decisions import (
     is_another_tenant,
 )
 from asoreconcile.azure.entra.desired import desired_group, unique_name_of
+from asoreconcile.azure.entra.questions import CREATION, facts_of
 
 ID = "11111111-2222-3333-4444-555555555555"
 OTHER = "99999999-2222-3333-4444-555555555555"
@@ -126,6 +130,7 @@ def test_what_a_person_decides(case):
     assert text in str(step.error)
 
 
+MARKED_ELSEWHERE = {**MINE, "uniqueName": "asoreconcile-another-uid"}
 ENDS = {
     "never made": (facts(**NEW, by_mark=None), Gone.GONE),
     "perhaps made a moment ago": (
@@ -175,3 +180,42 @@ def test_an_id_that_is_none_holds_the_object():
 )
 def test_tenants_differ_for_sure_or_not(noted, tenant, differs):
     assert is_another_tenant(noted, tenant) is differs
+
+
+@pytest.mark.parametrize("known", [KNOWN, {**KNOWN, "seen": ""}])
+def test_a_group_that_was_made_for_another_object_is_never_deleted(known):
+    """As of another cluster, or of this object before a restore gave it a new uid."""
+    step = decide_delete(facts(**known, by_id=MARKED_ELSEWHERE))
+    assert isinstance(step, Leave)
+    assert "asoreconcile-another-uid" in step.why
+
+
+def test_a_group_that_was_made_for_another_object_is_adopted_as_others_are():
+    known = facts(**NEW, by_mark=None, shown_alike=(MARKED_ELSEWHERE,))
+    assert decide(known) == Manage(MARKED_ELSEWHERE)
+
+
+TRIED = {
+    "soon": "which is no time",
+    "2026-01-31T12:00:00": "a time without a zone",
+    "2999-01-31T12:00:00Z": "a time in the future",
+}
+
+
+@pytest.mark.parametrize("noted", TRIED)
+def test_a_time_that_cannot_be_is_said(noted):
+    obj = {
+        "metadata": {"uid": "uid", "annotations": {CREATION: noted}},
+        "spec": {"displayName": "Team", "mailNickname": "team"},
+    }
+    with pytest.raises(ConditionError, match=TRIED[noted]) as said:
+        facts_of(obj, now=datetime(2026, 2, 1, tzinfo=UTC))
+    assert CREATION in str(said.value)
+
+
+def test_a_time_a_little_ahead_is_another_clock_s():
+    obj = {
+        "metadata": {"uid": "uid", "annotations": {CREATION: "2026-02-01T00:01:00Z"}},
+        "spec": {"displayName": "Team", "mailNickname": "team"},
+    }
+    assert facts_of(obj, now=datetime(2026, 2, 1, tzinfo=UTC)).is_fresh

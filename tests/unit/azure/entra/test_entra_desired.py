@@ -149,8 +149,8 @@ def test_what_is_no_object_id_is_told_with_its_place(entry):
         ("ab", "bc", "a", "c", False),
         ("abcd", "", "abc", "", True),
         ("", "abcd", "", "abc", True),
-        ("abc", "xy", "abc", "", True),
-        ("ab", "xy", "ab", "x", True),
+        ("abc", "xy", "abc", "xy", False),
+        ("abcd", "wxyz", "abc", "wxy", True),
     ],
 )
 def test_additions_come_first_and_some_at_a_time(
@@ -160,3 +160,9 @@ def test_additions_come_first_and_some_at_a_time(
     assert changes.added == tuple(added)
     assert changes.removed == tuple(removed)
     assert changes.more is more
+
+
+def test_what_failed_before_comes_last_and_is_not_waited_for():
+    changes = link_changes("abcd", "", failed={"a", "b"}, most=3)
+    assert changes.added == ("c", "d", "a")
+    assert not changes.more

@@ -1,0 +1,99 @@
+"""Call Microsoft Graph in a reconcile, with its refusals as conditions."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.entra.decisions import LOOK_SECONDS, Facts, is_another_tenant
+from asoreconcile.azure.entra.links import object_ids
+from asoreconcile.azure.entra.questions import facts_of
+from asoreconcile.azure.graph.client import GraphClient, GroupLink
+from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
+from asoreconcile.azure.reconcile.scope.arm_errors import put_failed, read_failed
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.base.errors import RetryError
+from asoreconcile.base.objects import spec
+
+TENANT = OWN_PREFIX + "entra-tenant"  # whose the group is
+_FORBIDDEN = 403
+_ADVICE = (
+    "grant the operator's application the permission Group.ReadWrite.All of Microsoft "
+    "Graph (an application permission, with an administrator's consent)"
+)
+_Answer = TypeVar("_Answer")
+
+
+def present_facts(scope: ReconcileScope) -> Facts:
+    """Return the facts in the object now. Raises ConditionError."""
+    return facts_of(scope.patcher.obj, now=scope.operator.clock.now())
+
+
+def graph_of(scope: ReconcileScope) -> GraphClient:
+    """Return the Graph client. Raises ConditionError if the credential is of another
+    tenant.
+
+    Entra tells a client of another tenant that the group does not exist.
+    """
+    connection = scope.connection
+    noted, tenant = (scope.patcher.annotations.get(TENANT) or ""), connection.tenant_id
+    if is_another_tenant(noted, tenant):
+        raise ConditionError(
+            f"the group is in tenant {noted}, but the credential from "
+            f"{connection.source} is of {tenant}: use a credential of the group's "
+            f"tenant, or remove annotation {TENANT} to have a group in the other",
+            reason="TenantMismatch",
+            severity="Error",
+        )
+    return connection.graph()
+
+
+def wanted_links(scope: ReconcileScope, link: GroupLink) -> tuple[str, ...] | None:
+    """Return the ids of a link in the spec (`links.object_ids`)."""
+    return object_ids(spec(scope.patcher.obj), link, scope.references.config_map)
+
+
+def read(scope: ReconcileScope, call: Callable[[], _Answer]) -> _Answer:
+    """Return the result of a read. Raises ConditionError if Graph refuses."""
+    try:
+        return call()
+    except ArmError as error:
+        raise advised(read_failed(scope, error), error) from error
+
+
+def written(scope: ReconcileScope, call: Callable[[], _Answer]) -> _Answer:
+    """Return the result of a write. Raises ConditionError if Graph refuses."""
+    try:
+        return call()
+    except ArmError as error:
+        raise refused(scope, error) from error
+
+
+def refused(scope: ReconcileScope, error: ArmError) -> ConditionError:
+    """Return the condition for a refused write."""
+    return advised(put_failed(scope, error), error)
+
+
+def advised(condition: ConditionError, error: ArmError) -> ConditionError:
+    """Return the condition, with the permission to grant if one is missing."""
+    if error.status != _FORBIDDEN:
+        return condition
+    return with_text(condition, f"{condition}: {_ADVICE}")
+
+
+def with_text(condition: ConditionError, text: str) -> ConditionError:
+    """Return the condition with another message."""
+    failure = ConditionError(
+        text,
+        reason=condition.reason,
+        severity=condition.severity,
+        retry=condition.retry,
+        after_seconds=condition.after_seconds,
+    )
+    failure.__cause__ = condition.__cause__  # its ids go into the event
+    return failure
+
+
+def not_seen() -> RetryError:
+    """Return the error for a group that readers of Entra do not see yet."""
+    return RetryError("Entra does not show the group yet", after_seconds=LOOK_SECONDS)
