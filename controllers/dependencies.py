@@ -5,6 +5,7 @@ from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.controllers.credential_watcher import NamedCredentials
 from asoreconcile.azure.controllers.kind_registry import KindRegistry
 from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
+from asoreconcile.azure.controllers.record_key_secret import RecordKeySecret
 from asoreconcile.azure.controllers.settings import Settings
 from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.extensions.registry import builtin_sets
@@ -76,6 +77,7 @@ def shared_dependencies(
         predecessor_renewed=lambda: app.predecessor_renewed,
         expressions=lambda: expressions,
         is_credential=NamedCredentials(kinds),
+        record_key=RecordKeySecret(app.client, settings.pod_namespace, app.clock),
         objects_with_arm_id=kinds.objects_with_arm_id,
         waiting=waiting,
         collection_reads=_collection_reads(app, settings),

@@ -17,7 +17,7 @@ from pathlib import Path
 import yaml
 
 from asoreconcile.azure.catalogue.kinds import Kind
-from asoreconcile.azure.catalogue.reserved import SERVING_SECRET
+from asoreconcile.azure.catalogue.reserved import RECORD_KEY_SECRET, SERVING_SECRET
 from asoreconcile.azure.catalogue.webhook_manifests import (
     MUTATING_NAME,
     VALIDATING_NAME,
@@ -181,6 +181,23 @@ def election() -> Iterator[Rule]:
     )
 
 
+def record_key() -> Iterator[Rule]:
+    yield Rule(
+        "The key of the operator's records is stored in a Secret, which is made once; "
+        "Kubernetes cannot restrict `create` to a name.",
+        [""],
+        ["secrets"],
+        ["create"],
+    )
+    yield Rule(
+        "All replicas read it. It is never changed.",
+        [""],
+        ["secrets"],
+        ["get"],
+        [RECORD_KEY_SECRET],
+    )
+
+
 def definitions() -> Iterator[Rule]:
     names = [f"{k.plural}.{k.group}" for k in run_kinds()]
     yield Rule(
@@ -260,6 +277,13 @@ def roles() -> Iterator[Role]:
         "Role",
         f"{prefix}-leader-election-role",
         list(election()),
+        NAMESPACE,
+    )
+    yield Role(
+        "For the key of the operator's records, in the operator's own namespace.",
+        "Role",
+        f"{prefix}-record-key-role",
+        list(record_key()),
         NAMESPACE,
     )
     yield Role(

@@ -32,6 +32,7 @@ from asoreconcile.azure.reconcile.model.annotations import OPERATOR_NAMESPACE
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.azure.reconcile.model.decisions import IN_PROGRESS_PRIORITY
 from asoreconcile.azure.reconcile.model.policy import Policy
+from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.scope.reconcile_scope import (
     KindRuntime,
     SharedDependencies,
@@ -66,6 +67,7 @@ from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.kube import KubeServer
 
 OPERATOR = "azure-operator"
+RECORD_KEY = RecordKey(b"k" * 32)
 SYNC_SECONDS = 3600.0
 
 
@@ -167,6 +169,7 @@ class World:
             namespace=namespace,
             default_policy=policy,
             build="test",
+            record_key=lambda: RECORD_KEY,
             objects_with_arm_id=self._namesakes,
         )
 

@@ -92,6 +92,7 @@ def test_no_tenant_writes_what_all_share():
         ("", "azureserviceoperator-cluster-reader-role"),
         ("", "azureserviceoperator-metrics-auth-role"),
         (NAMESPACE, "azureserviceoperator-leader-election-role"),
+        (NAMESPACE, "azureserviceoperator-record-key-role"),
         ("blue", "azureserviceoperator-manager-role"),
         ("red", "azureserviceoperator-manager-role"),
     ]

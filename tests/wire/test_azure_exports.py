@@ -201,6 +201,7 @@ def test_d14_somebody_who_was_faster_is_looked_at_before_anything_is_written(wor
         ("aso-credential", ""),
         ("aso-controller-settings", ""),
         ("asoreconcile-webhook-certificate", ""),
+        ("asoreconcile-record-key", ""),
         ("team-login", "somebody names it"),
         ("team-login", "it names it"),
     ],

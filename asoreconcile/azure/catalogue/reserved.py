@@ -1,14 +1,17 @@
-"""Names of Secrets that the operator signs in with or serves with.
+"""Names of Secrets that the operator signs in with, serves with or signs records with.
 
 No object may export to one of them: its author could choose the identity that the
-operator uses in Azure.
+operator uses in Azure, or forge the operator's records.
 """
 
 NAMESPACE_SECRET = "aso-credential"  # noqa: S105 - a Secret's name
 SETTINGS_SECRET = "aso-controller-settings"  # noqa: S105 - a Secret's name
 SERVING_SECRET = "asoreconcile-webhook-certificate"  # noqa: S105 - a Secret's name
+RECORD_KEY_SECRET = "asoreconcile-record-key"  # noqa: S105 - a Secret's name
 
-_RESERVED = frozenset({NAMESPACE_SECRET, SETTINGS_SECRET, SERVING_SECRET})
+_RESERVED = frozenset(
+    {NAMESPACE_SECRET, SETTINGS_SECRET, SERVING_SECRET, RECORD_KEY_SECRET}
+)
 
 
 def is_reserved(name: str) -> bool:

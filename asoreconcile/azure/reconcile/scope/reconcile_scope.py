@@ -26,6 +26,7 @@ from asoreconcile.azure.reconcile.model.decisions import SyncCause
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.reconcile.model.policy import Policy
+from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, Undeclared
 from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
 from asoreconcile.azure.reconcile.scope.graph_reads import GraphReads
@@ -158,7 +159,8 @@ class SharedDependencies:
     that reads first, with its result and whether it PUTs. count_confirmation: called at
     each read that a PUT or DELETE waits for. predecessor_renewed: when the
     previous leader last renewed its lease, None if not known. expressions: the engine
-    that evaluates export expressions.
+    that evaluates export expressions. record_key: returns the key that authenticates
+    the operator's records; raises ConditionError `RecordKeyUnreadable`.
     """
 
     clock: Clock
@@ -172,6 +174,7 @@ class SharedDependencies:
     namespace: str
     default_policy: Policy
     build: str
+    record_key: Callable[[], RecordKey]
     sync_mode: SyncMode = SyncMode.PUT
     undeclared: Undeclared = Undeclared.PUT
     force_put_seconds: float | None = None

@@ -9,6 +9,7 @@ import yaml
 from click.testing import CliRunner
 
 from asoreconcile.azure.arm.credentials_federated import TOKEN_FILE
+from asoreconcile.azure.catalogue.reserved import RECORD_KEY_SECRET
 from asoreconcile.azure.cmd.manager import manager
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.objects import copy_json
@@ -86,17 +87,36 @@ def test_no_rule_is_a_wildcard_or_deletes():
 def test_several_replicas_elect_a_leader_by_leases_of_their_own_namespace_only():
     assert replicas() > 1
     assert "--enable-leader-election" in deployment()["args"]
-    (role,) = [d for d in RBAC if d["kind"] == "Role"]
-    assert role["metadata"]["namespace"] == "azureserviceoperator-system"
+    role, binding = own_role("leader-election")
     make, keep = role["rules"]
     assert make["resources"] == keep["resources"] == ["leases"]
     assert make["verbs"] == ["create"]
     assert keep["resourceNames"] == ["controllers-leader-election-azinfra-generated"]
     for cluster_role in [d for d in RBAC if d["kind"] == "ClusterRole"]:
         assert not any("leases" in rule["resources"] for rule in cluster_role["rules"])
-    (binding,) = [d for d in OPERATOR if d["kind"] == "RoleBinding"]
     assert binding["roleRef"]["name"] == role["metadata"]["name"]
-    assert binding["metadata"]["namespace"] == role["metadata"]["namespace"]
+
+
+def own_role(name):
+    """Return a role of the operator's own namespace, and its binding."""
+    named = f"azureserviceoperator-{name}-role"
+    (role,) = [d for d in RBAC if d["metadata"]["name"] == named]
+    (binding,) = [d for d in OPERATOR if d["metadata"]["name"] == f"{named}binding"]
+    for one in (role, binding):
+        assert one["metadata"]["namespace"] == "azureserviceoperator-system"
+    return role, binding
+
+
+def test_the_record_key_is_made_once_and_read_by_name_in_the_operators_namespace():
+    role, binding = own_role("record-key")
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    make, read = role["rules"]
+    assert make["resources"] == read["resources"] == ["secrets"]
+    assert make["verbs"] == ["create"]
+    assert read["verbs"] == ["get"]
+    assert read["resourceNames"] == [RECORD_KEY_SECRET]
+    tenants = [d for d in TENANT if d["metadata"]["name"] == role["metadata"]["name"]]
+    assert [d["rules"] for d in tenants] == [role["rules"]]
 
 
 @pytest.mark.parametrize(
@@ -152,6 +172,7 @@ def test_what_reads_the_whole_cluster_for_a_tenant_reads_no_content():
         "azureserviceoperator-manager-role": "RoleBinding",
         "azureserviceoperator-cluster-reader-role": "ClusterRoleBinding",
         "azureserviceoperator-leader-election-role": "RoleBinding",
+        "azureserviceoperator-record-key-role": "RoleBinding",
     }
     for rule in cluster_role("cluster-reader-role"):
         (resource,) = rule["resources"]
