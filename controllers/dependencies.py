@@ -13,7 +13,6 @@ from asoreconcile.azure.middleware.chain import Extensions, LinkMetrics
 from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.discovery import load_sets
 from asoreconcile.azure.reconcile.model.sync_mode import BulkReads
-from asoreconcile.azure.reconcile.scope.graph_reads import GraphReads, is_new_enough
 from asoreconcile.azure.reconcile.scope.reconcile_scope import (
     ConnectionResolver,
     SharedDependencies,
@@ -81,7 +80,6 @@ def shared_dependencies(
         objects_with_arm_id=kinds.objects_with_arm_id,
         waiting=waiting,
         collection_reads=_collection_reads(app, settings),
-        graph_reads=_graph_reads(app, settings),
         build=f"asoreconcile-{__version__}",
     )
 
@@ -93,13 +91,3 @@ def _collection_reads(app: Application, settings: Settings) -> CollectionReads |
     if settings.bulk_reads is BulkReads.OFF or period is None:
         return None
     return CollectionReads(app.clock, max_age_seconds=period * _LIST_PERIODS)
-
-
-def _graph_reads(app: Application, settings: Settings) -> GraphReads | None:
-    period = settings.sync_period_seconds
-    if settings.bulk_reads is not BulkReads.GRAPH or period is None:
-        return None
-    max_age_seconds = period * _LIST_PERIODS
-    if not is_new_enough(period, max_age_seconds):
-        return None
-    return GraphReads(app.clock, max_age_seconds=max_age_seconds)

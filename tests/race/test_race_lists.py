@@ -5,7 +5,6 @@ import itertools
 from interleaving import Interleaving, seeds
 
 from asoreconcile.azure.arm.collection_reads import CollectionReads
-from asoreconcile.azure.arm.collections import collection_of
 
 PARENT = "/subscriptions/1/resourceGroups/g/providers/Microsoft.Sql/servers/s"
 
@@ -21,22 +20,15 @@ class Ticking:
 
 
 class Servers:
-    """A source of lists; each shows one server, and what was written below it so far.
+    """A client whose lists show one server, and what was written below it so far.
 
     noted: of that, what the writer has said to the lists.
     """
 
-    name = "lists"
-    lag_seconds = 0.0
-    can_narrow = False
-
     def __init__(self):
         self.written, self.noted = [], []
 
-    def address(self, arm_id):
-        return collection_of(arm_id)
-
-    def pages(self, _client, _wanted):
+    def pages(self, _path, _api_version):
         yield [{"id": PARENT, "written": [*self.written]}]
 
 
@@ -46,7 +38,7 @@ def test_q8_no_list_shows_a_parent_as_it_was_before_a_write_below_it():
         interleaving = Interleaving(seed, every=4)
         with interleaving.locks():
             clock, servers = Ticking(), Servers()
-            reads = CollectionReads(clock, max_age_seconds=8.0, source=servers)
+            reads = CollectionReads(clock, max_age_seconds=8.0)
 
         def write(name, clock=clock, servers=servers, reads=reads):
             for number in range(6):
@@ -63,7 +55,7 @@ def test_q8_no_list_shows_a_parent_as_it_was_before_a_write_below_it():
             for _ in range(40):
                 noted = {name for name, _ in servers.noted}
                 found = reads.entry(
-                    None, PARENT, "2021-11-01", credential="one", seen_at=-1.0
+                    servers, PARENT, "2021-11-01", credential="one", seen_at=-1.0
                 )
                 if found is not None:
                     shown += 1

@@ -182,17 +182,6 @@ class ArmClient:
         url = self.endpoint.address(arm_id_with_action, api_version)
         return self._begin("POST", url, body=body)
 
-    def query(
-        self, path: str, api_version: str, body: JsonObject
-    ) -> tuple[JsonObject, Mapping[str, str]]:
-        """Send a POST that changes nothing; return its body, and its headers in lower
-        case.
-        """
-        url = self.endpoint.address(path, api_version)
-        answer = self._exchanger.send("POST", url, body=body)
-        self._expect_success(answer, "POST", url)
-        return stated_object(answer, method="POST", url=url), answer.headers
-
     def poll(self, token: Token, progress: Progress = NO_PROGRESS) -> ArmOutcome:
         """Read an operation's status once.
 

@@ -3,8 +3,8 @@
 For syncs, which read everything once a period. A list is read if enough of its
 resources were asked for lately to pay for its pages. It is kept for a while, and each
 entry is used once. The answer is None wherever a list may know less than a GET: then
-the caller sends a GET, and reports what the list had missed (`distrust`). Lists come
-from ARM or from Resource Graph (`bulk_sources`). Rules: Q3, Q6-Q9.
+the caller sends a GET, and reports what the list had missed (`distrust`). Rules: Q3,
+Q6-Q8.
 """
 
 import threading
@@ -12,15 +12,14 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Iterator
 from math import inf
+from typing import Protocol
 
 import attrs
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.bearer import ForeignHostError
-from asoreconcile.azure.arm.bulk_sources import ArmLists, BulkReader, BulkSource, Wanted
-from asoreconcile.azure.arm.collections import CollectionAddress
+from asoreconcile.azure.arm.collections import CollectionAddress, collection_of
 from asoreconcile.azure.arm.errors import ArmError
-from asoreconcile.azure.arm.graph_rows import NotAnsweredError
 from asoreconcile.base import jsontext
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
@@ -35,8 +34,13 @@ _ASKED_AGAIN_AFTER_SECONDS = 86_400.0
 # Beyond it the oldest lists are dropped: their resources are read one by one until the
 # next list.
 _MAX_KEPT_BYTES = 32 * 1024 * 1024
-# With more groups a query over all of them is shorter than their names.
-_MOST_GROUPS = 200
+
+
+class BulkReader(Protocol):
+    """Reads lists from Azure, one request a page (`arm.client.ArmClient`)."""
+
+    def pages(self, path: str, api_version: str) -> Iterator[list[JsonObject]]:
+        """A list's pages, as the iteration gets there. Blocks; raises ArmError."""
 
 
 @attrs.frozen
@@ -51,8 +55,8 @@ class _Key:
 
 @attrs.frozen
 class ListedBody:
-    """A resource from a list. at: in monotonic seconds; the body is no older. A list
-    shows the state at its start, or a lag before that.
+    """A resource from a list. at: when the list was started, in monotonic seconds; the
+    body is no older.
     """
 
     body: JsonObject = attrs.field(repr=False)
@@ -62,9 +66,7 @@ class ListedBody:
 @attrs.define(eq=False)
 class _Collection:
     """asked: resources asked for since `since`, while there is no list. started: of the
-    kept list. paid: how many reads its entries have saved. groups: of the requested
-    resources. is_narrowed: the whole list was too long, so only those groups are
-    listed.
+    kept list. paid: how many reads its entries have saved.
     """
 
     asked: int = 0
@@ -73,8 +75,6 @@ class _Collection:
     pages: int = 1
     paid: int = 0
     refused_until: float = 0.0
-    is_narrowed: bool = False
-    groups: set[str] = attrs.field(factory=set)
     entries: dict[str, bytes] = attrs.field(factory=dict)
 
     def is_worth_it(self) -> bool:
@@ -92,18 +92,9 @@ class _Collection:
 class CollectionReads:
     """Lists that all syncs share. Safe from any thread."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        *,
-        max_age_seconds: float,
-        source: BulkSource | None = None,
-    ) -> None:
-        """max_age_seconds: the maximum age of a list whose entries are used. source: of
-        the lists, ARM by default.
-        """
+    def __init__(self, clock: Clock, *, max_age_seconds: float) -> None:
+        """max_age_seconds: the maximum age of a list whose entries are used."""
         self._clock = clock
-        self._source = source or ArmLists()
         self._max_age_seconds = max_age_seconds
         self._lock = threading.Lock()
         self._collections: dict[_Key, _Collection] = {}
@@ -128,17 +119,13 @@ class CollectionReads:
         returned. Blocks for the list at most. Raises ArmTransportError, ThrottledError
         and CredentialError as a GET would; a refusal of the list is not raised.
         """
-        address = self._source.address(arm_id)
+        address = collection_of(arm_id)
         if address is None or (address.arm_type, api_version) in self._distrusted:
             return None
         key = _Key(credential, address.path.lower(), address.arm_type, api_version)
-        if self._is_wanted(key, address.group):
+        if self._is_wanted(key):
             self._under_way.do(key, lambda: self._list(client, key, address))
         return self._taken(key, ids.key(arm_id), seen_at)
-
-    def address(self, arm_id: str) -> CollectionAddress | None:
-        """The list that may contain a resource. Pure."""
-        return self._source.address(arm_id)
 
     def wrote(self, arm_id: str) -> None:
         """Record that a resource was written now, or its operation ended: lists that
@@ -149,7 +136,7 @@ class CollectionReads:
             # Read the clock under the lock: the time of a common parent must not go
             # backwards.
             now = self._clock.monotonic()
-            limit = now - self._max_age_seconds - self._source.lag_seconds
+            limit = now - self._max_age_seconds
             while self._written and next(iter(self._written.values())) <= limit:
                 self._written.popitem(last=False)
             # Each parent id, and partial paths, which are never looked up.
@@ -162,7 +149,7 @@ class CollectionReads:
         """Record that a list lacks what a GET shows: from now on, until the process
         ends, the type is read by GET.
         """
-        address = self._source.address(arm_id)
+        address = collection_of(arm_id)
         if address is None:
             return
         with self._lock:
@@ -170,17 +157,16 @@ class CollectionReads:
             for key in [k for k in self._collections if k.arm_type == address.arm_type]:
                 del self._collections[key]
         _log.info(
-            f"{self._source.name} leave out what a GET shows; not used for it any more",
+            "Lists leave out what a GET shows; not used for it any more",
             armType=address.arm_type,
             apiVersion=api_version,
         )
 
-    def _is_wanted(self, key: _Key, group: str) -> bool:
+    def _is_wanted(self, key: _Key) -> bool:
         """Return whether to read a list now; counts requests while there is none."""
         now = self._clock.monotonic()
         with self._lock:
             known = self._collections.setdefault(key, _Collection(since=now))
-            known.groups.add(group)
             if known.refused_until > now or self._is_young(known, now):
                 return False
             if known.started is not None and known.is_worth_it():
@@ -204,27 +190,15 @@ class CollectionReads:
             if is_settled or not known.is_worth_it():
                 return
             affordable = max(1, max(known.asked, known.paid) // _READS_A_PAGE)
-            is_narrowed = known.is_narrowed and len(known.groups) <= _MOST_GROUPS
-            groups = set(known.groups)
-        wanted = Wanted(
-            address,
-            key.api_version,
-            credential=key.credential,
-            groups=frozenset(groups if is_narrowed else ()),
-        )
         entries: dict[str, bytes] = {}
         pages = 0
         try:
-            for page in self._source.pages(client, wanted):
+            for page in client.pages(address.path, key.api_version):
                 pages += 1
                 entries.update(_packed(page))
                 if pages > affordable:
                     self._too_long(key, affordable)
                     return
-        except NotAnsweredError as later:
-            self._refuse(key, later.after_seconds)
-            _log.debug("Not answered; reading otherwise", reason=str(later))
-            return
         except (ArmError, ForeignHostError) as error:
             lasting = isinstance(error, ForeignHostError) or not error.is_transient
             self._refuse(
@@ -232,49 +206,29 @@ class CollectionReads:
             )
             _log.debug("Not listed; reading one by one", reason=str(error))
             return
-        if not entries and self._source.can_narrow:
-            # Resource Graph does not index the type yet, or never will.
-            self._refuse(key, _ASKED_AGAIN_AFTER_SECONDS)
-            return
         with self._lock:
             if (key.arm_type, key.api_version) in self._distrusted:
                 return  # distrusted since the start: nobody may use it
-            # Requests during the read count for the next list.
-            before = self._collections.get(key)
             self._collections[key] = _Collection(
-                since=started,
-                started=started,
-                pages=max(pages, 1),
-                entries=entries,
-                is_narrowed=is_narrowed,
-                groups=groups | (before.groups if before else set()),
+                since=started, started=started, pages=max(pages, 1), entries=entries
             )
             self._make_room()
 
     def _too_long(self, key: _Key, affordable: int) -> None:
-        """The list is too long for the reads that it saves. It is read again, only for
-        the needed groups if that helps, once twice its pages would be justified.
+        """The list is too long for the reads that it saves. It is read again once twice
+        its pages would be justified.
         """
         with self._lock:
             known = self._collections.get(key)
             if known is None:
                 return
-            if self._source.can_narrow and not known.is_narrowed:
-                known.is_narrowed = True
-            else:
-                known.pages = 2 * affordable
+            known.pages = 2 * affordable
             known.started, known.entries = None, {}
 
     def _refuse(self, key: _Key, seconds: float) -> None:
         now = self._clock.monotonic()
         with self._lock:
-            before = self._collections.get(key) or _Collection()
-            self._collections[key] = _Collection(
-                since=now,
-                refused_until=now + seconds,
-                is_narrowed=before.is_narrowed,
-                groups=before.groups,
-            )
+            self._collections[key] = _Collection(since=now, refused_until=now + seconds)
 
     def _make_room(self) -> None:
         """Drop the oldest lists; their resources are read by GET."""
@@ -295,11 +249,11 @@ class CollectionReads:
                 return None
             packed = known.entries.pop(id_, None)
             not_before = max(seen_at, self._written.get(id_, -inf))
-            shown_at = known.started - self._source.lag_seconds
-            if packed is None or shown_at <= not_before:
+            started = known.started
+            if packed is None or started <= not_before:
                 return None
             known.paid += 1
-        return ListedBody(jsontext.loads(zlib.decompress(packed)), shown_at)
+        return ListedBody(jsontext.loads(zlib.decompress(packed)), started)
 
 
 def _packed(page: list[JsonObject]) -> Iterator[tuple[str, bytes]]:

@@ -12,13 +12,10 @@ from asoreconcile.azure.arm.ids import ArmIdError
 
 @attrs.frozen
 class CollectionAddress:
-    """path: of the list. arm_type: of its entries, in lower case. group: the name of
-    the resource's group, in lower case.
-    """
+    """path: of the list. arm_type: of its entries, in lower case."""
 
     path: str
     arm_type: str
-    group: str = ""
 
 
 def collection_of(arm_id: str) -> CollectionAddress | None:

@@ -7,7 +7,7 @@ import attrs
 
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.testing.arm import moves, resource_graph
+from asoreconcile.testing.arm import moves
 from asoreconcile.testing.arm.actions import act, check_provisioned
 from asoreconcile.testing.arm.address import ArmAddress, parse
 from asoreconcile.testing.arm.locks import check_locks
@@ -94,7 +94,7 @@ class Gateway:
             # refuses.
             left = self._left(request, principal)
             tenants = self._simulation.tenants.shown(request)
-            response = self._route(request, tenants, principal)
+            response = self._route(request, tenants)
         except RefusedError as refused:
             address = parse(request.path)
             envelope = (
@@ -114,7 +114,7 @@ class Gateway:
         return self._simulation.monitors.find(request.path.rstrip("/"), query)
 
     def _route(
-        self, request: HttpRequest, tenants: frozenset[str], principal: str
+        self, request: HttpRequest, tenants: frozenset[str]
     ) -> HttpResponse:
         path = request.path.rstrip("/")
         if request.method == "GET" and (look := self.look(request)) is not None:
@@ -135,9 +135,6 @@ class Gateway:
             return answer(200, show(match[1]))
         if path.lower().endswith(_ROLES) and request.method == "GET":
             return answer(200, role_definitions(path[: -len(_ROLES)]))
-        if request.method == "POST" and path.lower() == resource_graph.PATH:
-            graph = self._simulation.resource_graph
-            return graph.handle(_body(request), principal)
         if request.method == "POST":
             return self._act(path, request)
         address = parse(path)

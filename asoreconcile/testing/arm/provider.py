@@ -194,15 +194,6 @@ class Provider:
     def _note_write(self, address: ArmAddress, present: ArmResource | None) -> None:
         shown = None if present is None else self._views.body(present)
         self._simulation.lag.note_write(address.key, shown)
-        self._note_indexed(address)
-
-    def _note_indexed(self, address: ArmAddress) -> None:
-        """Record what Resource Graph continues to show for a while."""
-        if self._simulation.resource_graph.lag.seconds <= 0:
-            return
-        present = self._resources.find(address.id)
-        shown = None if present is None else self._views.body(present)
-        self._simulation.resource_graph.lag.note_write(address.key, shown)
 
     def _stuck_or(self, style: Style, address: ArmAddress) -> Style:
         """Return the style, changed if an operation is planned to run for ever."""

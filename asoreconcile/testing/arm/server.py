@@ -29,7 +29,6 @@ from asoreconcile.testing.arm.monitors import MonitorRegistry
 from asoreconcile.testing.arm.named_styles import style_type
 from asoreconcile.testing.arm.operations import Operations
 from asoreconcile.testing.arm.providers import Providers
-from asoreconcile.testing.arm.resource_graph import ResourceGraph
 from asoreconcile.testing.arm.resources import Resources
 from asoreconcile.testing.arm.scopes import Scopes
 from asoreconcile.testing.arm.scripted import plan
@@ -116,9 +115,7 @@ class ArmServer(Cloud):
                 self.url, self._resources, views, scopes, page_size=page_size
             ),
             throttling=Throttling(clock) if throttle else None,
-            resource_graph=ResourceGraph(clock, self._resources, views),
         )
-        self.resource_graph = self._simulation.resource_graph
         self.providers = self._simulation.providers
         self._gateway = Gateway(self._simulation)
         self.graph = GraphServer(

@@ -10,7 +10,6 @@ from asoreconcile.testing.arm.monitors import MonitorRegistry
 from asoreconcile.testing.arm.operations import Operations
 from asoreconcile.testing.arm.policies import Policies
 from asoreconcile.testing.arm.providers import Providers
-from asoreconcile.testing.arm.resource_graph import ResourceGraph
 from asoreconcile.testing.arm.resources import Resources
 from asoreconcile.testing.arm.scopes import Scopes
 from asoreconcile.testing.arm.styles import Styles
@@ -37,7 +36,6 @@ class Simulation:
     listing: ListHandler
     providers: Providers
     tenants: Tenants
-    resource_graph: ResourceGraph
     throttling: Throttling | None = None
     policies: Policies = attrs.field(factory=Policies)
     vaults: SoftDeletedVaults = attrs.field(factory=SoftDeletedVaults)

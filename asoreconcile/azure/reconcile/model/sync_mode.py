@@ -26,7 +26,6 @@ class BulkReads(Enum):
 
     OFF = "off"  # by one GET each
     LIST = "list"  # by a list for many, where there are many
-    GRAPH = "graph"  # by a query of Resource Graph first, then as LIST
 
 
 class Undeclared(Enum):

@@ -29,7 +29,6 @@ from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, Undeclared
 from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
-from asoreconcile.azure.reconcile.scope.graph_reads import GraphReads
 from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper, WriteCache
 from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
@@ -152,12 +151,11 @@ class SharedDependencies:
     objects that may represent it, each with its version: those claimed for it, and
     unclaimed ones with its name. Raises RetryError while some are not listed yet.
     waiting: objects that wait for an older one of the same id. collection_reads: None
-    reads each resource by a GET of its own. graph_reads: tried before collection_reads.
-    note_pace: limits the rate of deferred notes.
-    force_put_seconds: after so long, a resource of which Azure does not show every
-    value gets a PUT even without drift; None is never. count_sync: called at each sync
-    that reads first, with its result and whether it PUTs. count_confirmation: called at
-    each read that a PUT or DELETE waits for. predecessor_renewed: when the
+    reads each resource by a GET of its own. note_pace: limits the rate of deferred
+    notes. force_put_seconds: after so long, a resource of which Azure does not show
+    every value gets a PUT even without drift; None is never. count_sync: called at each
+    sync that reads first, with its result and whether it PUTs. count_confirmation:
+    called at each read that a PUT or DELETE waits for. predecessor_renewed: when the
     previous leader last renewed its lease, None if not known. expressions: the engine
     that evaluates export expressions. record_key: returns the key that authenticates
     the operator's records; raises ConditionError `RecordKeyUnreadable`.
@@ -198,7 +196,6 @@ class SharedDependencies:
     )
     waiting: Waiting = attrs.field(factory=Waiting)
     collection_reads: CollectionReads | None = None
-    graph_reads: GraphReads | None = None
 
     def forget(self, kind: "KindRuntime", key: ObjectKey) -> None:
         """Drop the memory of an object that is gone or released."""

@@ -5,7 +5,6 @@ from zlib import crc32
 import attrs
 
 from asoreconcile.azure.arm.body_digest import digest_of
-from asoreconcile.azure.reconcile.state.row_reading import RowReading
 from asoreconcile.base.objects import JsonObject
 
 # After so many syncs in a row by lists, a GET checks whether the lists show every
@@ -20,14 +19,12 @@ class LastLook:
     """One object's last read of its resource.
 
     at: its time, in monotonic seconds. digest: of the last GET's body. listed: reads by
-    a list since that GET. row: its row in Resource Graph; None if that does not show
-    everything, or was not read.
+    a list since that GET.
     """
 
     at: float
     digest: bytes
     listed: int = 0
-    row: RowReading | None = None
 
     @classmethod
     def by_get(cls, body: JsonObject, at: float, arm_id: str) -> "LastLook":
@@ -45,8 +42,6 @@ class LastLook:
         """Return whether a body equals the last GET's."""
         return digest_of(body) == self.digest
 
-    def confirmed(self, at: float, *, weight: int = 1) -> "LastLook":
-        """Record that a list of that time showed no change. weight: how much nearer it
-        brings the next GET.
-        """
-        return attrs.evolve(self, at=at, listed=self.listed + weight)
+    def confirmed(self, at: float) -> "LastLook":
+        """Record that a list of that time showed no change."""
+        return attrs.evolve(self, at=at, listed=self.listed + 1)

@@ -4,7 +4,6 @@ import pytest
 
 from asoreconcile.azure.arm.bearer import ForeignHostError
 from asoreconcile.azure.arm.collection_reads import CollectionReads
-from asoreconcile.azure.arm.collections import CollectionAddress, collection_of
 from asoreconcile.azure.arm.error_body import ErrorBody
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.testing.clock import FakeClock
@@ -13,16 +12,9 @@ GROUP = "/subscriptions/1/resourceGroups/g"
 
 
 class Lists:
-    """A source of lists that holds one storage account, whenever it is asked."""
+    """A client whose lists have ten storage accounts."""
 
-    name = "lists"
-    lag_seconds = 0.0
-    can_narrow = False
-
-    def address(self, arm_id):
-        return collection_of(arm_id)
-
-    def pages(self, _client, _wanted):
+    def pages(self, _path, _api_version):
         yield [{"id": account(number)} for number in range(10)]
 
 
@@ -30,9 +22,9 @@ def account(number):
     return f"{GROUP}/providers/Microsoft.Storage/storageAccounts/account{number}"
 
 
-def shown(reads, number):
+def shown(reads, number, client):
     found = reads.entry(
-        None, account(number), "2023-01-01", credential="one", seen_at=-1.0
+        client, account(number), "2023-01-01", credential="one", seen_at=-1.0
     )
     return found is not None
 
@@ -40,16 +32,16 @@ def shown(reads, number):
 def test_q6_writes_are_remembered_as_long_as_a_list_is_older():
     """However many others were written meanwhile; and not for ever."""
     clock = FakeClock()
-    reads = CollectionReads(clock, max_age_seconds=60.0, source=Lists())
-    while not shown(reads, 0):
+    reads, lists = CollectionReads(clock, max_age_seconds=60.0), Lists()
+    while not shown(reads, 0, lists):
         pass
     clock.advance(1.0)
     reads.wrote(account(1))
     for number in range(3000):
         clock.advance(0.01)
         reads.wrote(f"{GROUP}/providers/Microsoft.Network/virtualNetworks/n{number}")
-    assert not shown(reads, 1)
-    assert shown(reads, 2)
+    assert not shown(reads, 1, lists)
+    assert shown(reads, 2, lists)
     clock.advance(60.0)
     reads.wrote(account(3))
     assert len(reads._written) == 6  # it, and the paths above it
@@ -57,7 +49,7 @@ def test_q6_writes_are_remembered_as_long_as_a_list_is_older():
 
 def test_q6_what_is_written_again_is_remembered_from_then_on():
     clock = FakeClock()
-    reads = CollectionReads(clock, max_age_seconds=60.0, source=Lists())
+    reads = CollectionReads(clock, max_age_seconds=60.0)
     reads.wrote(account(1))
     clock.advance(59.0)
     reads.wrote(account(1))
@@ -86,7 +78,7 @@ class CountedLists(Lists):
         self._answers = [*answers]
         self.asked = 0
 
-    def pages(self, _client, _wanted):
+    def pages(self, _path, _api_version):
         self.asked += 1
         answer = self._answers.pop(0)
         if isinstance(answer, Exception):
@@ -98,12 +90,12 @@ def test_q7_a_type_that_is_distrusted_while_it_is_listed_is_read_by_get():
     clock = FakeClock()
 
     class Distrusted(Lists):
-        def pages(self, client, wanted):
-            yield from super().pages(client, wanted)
+        def pages(self, path, api_version):
+            yield from super().pages(path, api_version)
             reads.distrust(account(0), "2023-01-01")
 
-    reads = CollectionReads(clock, max_age_seconds=60.0, source=Distrusted())
-    assert [shown(reads, number) for number in range(5)] == [False] * 5
+    reads, lists = CollectionReads(clock, max_age_seconds=60.0), Distrusted()
+    assert [shown(reads, number, lists) for number in range(5)] == [False] * 5
     assert reads._collections == {}
 
 
@@ -118,70 +110,15 @@ def test_q7_a_type_that_is_distrusted_while_it_is_listed_is_read_by_get():
 )
 def test_q6_who_looked_before_a_list_came_to_nothing_makes_no_other(answer):
     lists = CountedLists(answer, *[answer] * 3)
-    reads = CollectionReads(FakeClock(), max_age_seconds=60.0, source=lists)
-    reads._under_way = Overtaken(reads._under_way, lambda: shown(reads, 3))
-    assert [shown(reads, number) for number in range(3)] == [False] * 3
+    reads = CollectionReads(FakeClock(), max_age_seconds=60.0)
+    reads._under_way = Overtaken(reads._under_way, lambda: shown(reads, 3, lists))
+    assert [shown(reads, number, lists) for number in range(3)] == [False] * 3
     assert lists.asked == 1
 
 
 def test_h4_a_list_that_leads_elsewhere_is_a_refusal_of_the_list_alone():
     error = ForeignHostError("the list's next page is on a foreign host")
     lists = CountedLists(*[error] * 3)
-    reads = CollectionReads(FakeClock(), max_age_seconds=60.0, source=lists)
-    assert [shown(reads, number) for number in range(9)] == [False] * 9
+    reads = CollectionReads(FakeClock(), max_age_seconds=60.0)
+    assert [shown(reads, number, lists) for number in range(9)] == [False] * 9
     assert lists.asked == 1
-
-
-def network(group, number):
-    return (
-        f"/subscriptions/1/resourceGroups/{group}/providers/Microsoft.Network"
-        f"/virtualNetworks/n{number}"
-    )
-
-
-class Rows:
-    """One list for all groups, which is narrowed to those that asked."""
-
-    name = "rows"
-    lag_seconds = 0.0
-    can_narrow = True
-
-    def __init__(self, meanwhile):
-        self.asked = []
-        self._meanwhile = meanwhile
-
-    def address(self, arm_id):
-        group = arm_id.split("/")[4]
-        return CollectionAddress("/rows", "microsoft.network/virtualnetworks", group)
-
-    def pages(self, _client, wanted):
-        self.asked.append(wanted.groups)
-        if not wanted.groups:
-            for _ in range(20):  # longer than it is worth
-                yield [{"id": network("other", 0)}]
-            return
-        yield [{"id": network(group, n)} for group in wanted.groups for n in range(9)]
-        self._meanwhile()
-
-
-def test_q6_groups_that_ask_while_a_list_is_made_are_in_the_next_one():
-    clock = FakeClock()
-
-    def ask(group, number):
-        id_ = network(group, number)
-        return reads.entry(None, id_, "v", credential="one", seen_at=-1.0) is not None
-
-    def meanwhile():
-        key = next(iter(reads._collections))
-        reads._is_wanted(key, f"late-{len(rows.asked)}")
-
-    rows = Rows(meanwhile)
-    reads = CollectionReads(clock, max_age_seconds=60.0, source=rows)
-    while len(rows.asked) < 2:
-        ask("early", 0)
-    assert rows.asked[1] == {"early"}
-    for number in range(1, 9):
-        assert ask("early", number)
-    clock.advance(61.0)
-    ask("early", 0)
-    assert rows.asked[2] == {"early", "late-2"}

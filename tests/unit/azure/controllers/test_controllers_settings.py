@@ -67,7 +67,7 @@ def test_values_are_read():
             "RATE_LIMIT_BUCKET_SIZE": "7",
             "ASORECONCILE_SYNC_MODE": "Put",
             "ASORECONCILE_UNDECLARED": "Report",
-            "ASORECONCILE_BULK_READS": "Graph",
+            "ASORECONCILE_BULK_READS": "Off",
             "ASORECONCILE_FORCE_PUT_PERIOD": "24h",
             "ASORECONCILE_EXTENSIONS": "freeze, audit,",
         }
@@ -82,7 +82,7 @@ def test_values_are_read():
     assert settings.rate_limit == RateLimit(qps=2.5, bucket_size=7)
     assert settings.sync_mode is SyncMode.PUT
     assert settings.undeclared is Undeclared.REPORT
-    assert settings.bulk_reads is BulkReads.GRAPH
+    assert settings.bulk_reads is BulkReads.OFF
     assert settings.force_put_seconds == 86400.0
     assert settings.extensions == ("freeze", "audit")
 
