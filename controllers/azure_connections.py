@@ -57,6 +57,8 @@ class AzureConnections:
             settings=_Later(Lazy(self._connect_settings)),
             seen=seen,
             clock=app.clock,
+            namespace=settings.pod_namespace,
+            widens=settings.wider_credentials,
         )
         """Which of them an object uses."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.controllers.azure_connections import AzureConnections
+from asoreconcile.azure.controllers.credential_hold import CredentialHold
 from asoreconcile.azure.controllers.credential_watcher import CredentialWatcher
 from asoreconcile.azure.controllers.event_mapping import EventMapping
 from asoreconcile.azure.controllers.kind_builder import KindBuilder, controller_options
@@ -22,6 +23,7 @@ from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
 from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.base.lazy import Lazy
 from asoreconcile.base.objects import GroupKind
+from asoreconcile.kube.resources import SECRETS
 from asoreconcile.runtime.application import Application
 
 if TYPE_CHECKING:
@@ -50,7 +52,10 @@ def azure_controllers(
     mapping = EventMapping(kinds, DependencyIndex(), waiting)
     mapping.setup_with(app)
     connections = AzureConnections(app, settings, seen=kinds.seen).resolver
-    CredentialWatcher(connections, kinds).setup_with(app)
+    secrets = app.informer(SECRETS, metadata_only=True)
+    hold = CredentialHold(app.client, secrets, settings.hold_credentials)
+    credentials = CredentialWatcher(connections, kinds, hold)
+    credentials.setup_with(app)
     metrics = ExtensionMetrics(app.registry)
     names = tuple(dict.fromkeys((*extension_names, *settings.extensions)))
 
@@ -70,6 +75,7 @@ def azure_controllers(
             connections=connections,
             metrics=metrics,
             waiting=waiting,
+            wake_children=mapping.wake_children,
             expressions=expressions,
         )
 
@@ -88,6 +94,7 @@ def azure_controllers(
         catalogue=catalogue,
         operator=shared,
         wakeups=mapping,
+        on_event=credentials.on_azure_object,
         webhooks=webhooks,
         external=Lazy(external),
     )

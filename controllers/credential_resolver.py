@@ -21,15 +21,21 @@ from asoreconcile.azure.arm.credentials_secret import (
     entra_app_in,
     secret_values,
 )
-from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET
+from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET, STAND_IN_PREFIX
 from asoreconcile.azure.controllers.shared_reads import SharedReads
-from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import (
+    CREDENTIAL_FROM,
+    OWN_CREDENTIAL,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
     ObjectKey,
     annotations,
+    is_deleting,
     key_of,
     owner_references,
     resource_version,
@@ -149,16 +155,21 @@ class CredentialResolver:
         settings: "ConnectionResolver",
         seen: Callable[[GroupKind], str],
         clock: Clock,
+        namespace: str = "",
+        widens: bool = False,
     ) -> None:
         """connect: creates the client of a Secret's credential; sends nothing.
         settings: the widest scope, for objects without a narrower one.
-        seen: see `SharedReads`.
+        seen: see `SharedReads`. namespace: the operator's own. widens: if true, an
+        object whose Secret is gone uses the settings.
         """
         self._client = client
         self._headers = headers
         self._connect = connect
         self._rules = rules
         self._settings = settings
+        self._namespace = namespace
+        self._widens = widens
         self._lock = threading.Lock()
         self._kept: dict[ObjectKey, _Kept] = {}
         # Otherwise an object could be created in another subscription than its
@@ -171,25 +182,58 @@ class CredentialResolver:
         A Secret that one of our objects exports is not accepted: its author could
         choose the identity of others. Blocks for one read of the Secret if it changed
         or the object is new.
-        Raises CredentialError if the Secret that the object names does not exist, or if
-        the Secret that applies is malformed. Rules: R8.1 - R8.5.
+        Raises CredentialError if the Secret that the object names or has used does not
+        exist, or if the Secret that applies is malformed. Rules: R8.1 - R8.5, R8.7.
         """
         key, notes = credential_secret(obj), annotations(obj)
         named = CREDENTIAL_FROM in notes
+        # The settings are wider than a Secret of the namespace. They do not take the
+        # place of such a Secret that the object has used.
+        is_own = named or (OWN_CREDENTIAL in notes and not self._widens)
         if RESOURCE_ID in notes:
-            connection = self._known(key, named=named)
+            connection = self._known(key, named=is_own)
         else:
             connection = self._reads.get(key, obj)
         if connection is not None:
             return connection
+        if not is_own:
+            return self._settings.for_object(obj)
+        if is_deleting(obj) and (stand_in := self._stand_in_for(key.namespace)):
+            return stand_in
+        raise self._gone(key, obj, named=named)
+
+    def _stand_in_for(self, namespace: str) -> "Connection | None":
+        try:
+            return self._read_now(self._stand_in(namespace))
+        except CredentialError as error:
+            # The object's own Secret is gone, whatever is wrong with this one.
+            raise CredentialError(str(error), is_gone=True) from error
+
+    def _stand_in(self, namespace: str) -> ObjectKey:
+        """The Secret of the operator's namespace that deletes the objects of a
+        Namespace in which no Secret can be created any more.
+        """
+        return ObjectKey(self._namespace, STAND_IN_PREFIX + namespace)
+
+    def _gone(self, key: ObjectKey, obj: JsonObject, *, named: bool) -> CredentialError:
+        origin = (
+            f"annotation {CREDENTIAL_FROM} names"
+            if named
+            else "was used for the resource"
+        )
+        what = f"Secret {key.name!r}, which {origin}, does not exist in namespace "
+        how = f"{key.namespace}, or is exported by an Azure resource, and then it is no"
+        text = f"{what}{how} credential: create it"
         if named:
-            raise CredentialError(
-                f"Secret {key.name!r}, which annotation {CREDENTIAL_FROM} names, does "
-                f"not exist in namespace {key.namespace}, or is exported by an Azure "
-                "resource, and then it is no credential: create it, or correct the "
-                "annotation"
+            text += ", or correct the annotation"
+        if is_deleting(obj):
+            text += (
+                ". If the namespace is being deleted, nothing can be created in it: "
+                f"create Secret {self._stand_in(key.namespace)} with the same keys, or "
+                f"annotate the object with {RECONCILE_POLICY}: detach-on-delete, which "
+                "leaves the resource in Azure"
             )
-        return self._settings.for_object(obj)
+        return CredentialError(text, is_gone=True)
 
     def forget(self, key: ObjectKey) -> None:
         """Drop the data of a Secret; the next use reads it again."""

@@ -4,10 +4,11 @@ An object without a working credential continues once there is one. A Ready obje
 at once if its new credential does not work. The caches keep the index.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET
+from asoreconcile.azure.controllers.credential_hold import CredentialHold
 from asoreconcile.azure.controllers.kind_registry import RunningKind, failure_limiter
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
 from asoreconcile.azure.reconcile.model.conditions import is_ready
@@ -49,20 +50,44 @@ class KindsOfCredential(Protocol):
 class CredentialWatcher:
     """`runtime.reconciler.Reconciler` for Secrets: one at a time."""
 
-    def __init__(self, kept: CredentialCache, kinds: KindsOfCredential) -> None:
+    def __init__(
+        self,
+        kept: CredentialCache,
+        kinds: KindsOfCredential,
+        hold: CredentialHold | None = None,
+    ) -> None:
+        """hold: keeps Secrets that are in use; None changes no Secret."""
         self._kept = kept
         self._kinds = kinds
+        self._hold = hold
         self._announced: dict[ObjectKey, str] = {}
+        self._enqueue: Callable[[ObjectKey], object] = lambda _: None
+
+    def on_azure_object(self, event: Event) -> None:
+        """Handle an object that came or went: its Secret may have to be held, or let
+        go. Never blocks.
+        """
+        if self._hold is None or not self._hold.is_wanted:
+            return
+        entries = (
+            (event.old, event.new) if isinstance(event, Updated) else (event.entry,)
+        )
+        keys = [_secret_of(entry) for entry in entries]
+        if isinstance(event, Updated) and keys[0] == keys[1]:
+            return
+        for key in keys:
+            self._enqueue(key)
 
     def setup_with(self, app: Application) -> None:
         """Register for watch events of Secrets."""
-        app.reconcile(
+        added = app.reconcile(
             app.informer(SECRETS, metadata_only=True),
             self,
             name="credentials",
             when=is_change,
             options=ControllerOptions(limiter=failure_limiter(app.clock)),
         )
+        self._enqueue = added.controller.enqueue
 
     def reconcile(self, request: Request) -> Result:
         """Wake the objects that use a Secret.
@@ -73,6 +98,8 @@ class CredentialWatcher:
         Raises ApiError, TransportError, CredentialError.
         """
         users = list(self._users(request.key))
+        if self._hold is not None:
+            self._hold.update(request.key, is_used=bool(users))
         if not users:
             self._announced.pop(request.key, None)
             self._kept.forget(request.key)
@@ -133,5 +160,9 @@ def is_change(event: Event) -> bool:
 
 
 def _credential_of(entry: Entry) -> Iterable[str]:
+    return (str(_secret_of(entry)),)
+
+
+def _secret_of(entry: Entry) -> ObjectKey:
     name = entry.annotations.get(CREDENTIAL_FROM, NAMESPACE_SECRET)
-    return (str(ObjectKey(entry.namespace, name)),)
+    return ObjectKey(entry.namespace, name)

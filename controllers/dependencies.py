@@ -1,5 +1,7 @@
 """Build the dependencies that all reconciles share. Loaded with the first object."""
 
+from collections.abc import Callable
+
 from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.controllers.credential_watcher import NamedCredentials
@@ -12,6 +14,7 @@ from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.middleware.chain import Extensions, LinkMetrics
 from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.discovery import load_sets
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.sync_mode import BulkReads
 from asoreconcile.azure.reconcile.scope.reconcile_scope import (
     ConnectionResolver,
@@ -42,6 +45,7 @@ def shared_dependencies(
     connections: ConnectionResolver,
     metrics: LinkMetrics,
     waiting: Waiting,
+    wake_children: Callable[[ObjectReference], None],
     expressions: Expressions,
 ) -> SharedDependencies:
     """Return the shared dependencies.
@@ -79,6 +83,7 @@ def shared_dependencies(
         record_key=RecordKeySecret(app.client, settings.pod_namespace, app.clock),
         objects_with_arm_id=kinds.objects_with_arm_id,
         waiting=waiting,
+        wake_children=wake_children,
         collection_reads=_collection_reads(app, settings),
         build=f"asoreconcile-{__version__}",
     )

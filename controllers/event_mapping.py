@@ -161,6 +161,17 @@ class EventMapping:
             if by_policy or by_mode:
                 self._wake(node, namespace, _version_now(event))
 
+    def wake_children(self, parent: ObjectReference) -> None:
+        """Wake all objects below an object: its resource is gone, or was made again."""
+        above, seen = [parent], {parent}
+        while above:
+            owner = above.pop()
+            for node, relation in self._dependents.of(owner):
+                if relation is Relation.OWNER and node not in seen:
+                    seen.add(node)
+                    above.append(node)
+                    self._wake(node, parent, "")
+
     def _index(self, form: StorageCodec, node: ObjectReference, entry: Entry) -> None:
         try:
             obj = form.read(entry.shared_view())

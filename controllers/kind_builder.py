@@ -28,6 +28,7 @@ from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.lazy import Lazy
 from asoreconcile.base.objects import GroupKind, ObjectKey
+from asoreconcile.cache.events import Event
 from asoreconcile.cache.informer import Informer
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.options import ControllerOptions
@@ -50,7 +51,8 @@ class KindBuilder:
     options: of each kind's controller, except the rate limiter, which is created for
     each kind (`controller_options`).
     operator: called with the first object of any kind.
-    external: returns the resources of the kinds without ARM.
+    external: returns the resources of the kinds without ARM. on_event: called with the
+    events of all kinds.
     """
 
     app: Application
@@ -61,6 +63,7 @@ class KindBuilder:
     wakeups: EventMapping
     webhooks: Webhooks | None
     external: "Callable[[], Mapping[GroupKind, ExternalResource]]" = dict
+    on_event: Callable[[Event], None] = lambda _: None
 
     def build(self, version: KindVersion) -> RunningKind:
         """Return a kind's informer and controller, neither started."""
@@ -104,6 +107,7 @@ class KindBuilder:
         # The dependency index first, then the queue: when a worker finds an owner
         # missing, the index already contains its object.
         informer.add_handler(lambda event: self.wakeups.on_azure_object(form, event))
+        informer.add_handler(self.on_event)
         controller.watch(Watch(informer, when=needs_reconcile))
         return RunningKind(
             version, informer, controller, form, in_flight_reads, memories

@@ -48,8 +48,10 @@ KNOWN = frozenset(
         "ASORECONCILE_EXTENSIONS",
         "ASORECONCILE_GRAPH_ENDPOINT",
         "ASORECONCILE_FORCE_PUT_PERIOD",
+        "ASORECONCILE_HOLD_CREDENTIALS",
         "ASORECONCILE_SYNC_MODE",
         "ASORECONCILE_UNDECLARED",
+        "ASORECONCILE_WIDER_CREDENTIALS",
         "AUTH_MODE",
         "AZURE_ADDITIONAL_TENANTS",
         "AZURE_CLIENT_CERTIFICATE",
@@ -123,7 +125,9 @@ class Settings:
     gets a PUT even without drift; None is never.
     pod_namespace: the operator's own namespace, which it writes on its objects.
     rate_limit: None does not limit.
-    target_namespaces: the only ones to watch; None is all.
+    target_namespaces: the only ones to watch; None is all. wider_credentials: if true,
+    an object whose Secret with a credential is gone uses the global credential.
+    hold_credentials: whether a finalizer holds credential Secrets that objects use.
     extensions: names of extension sets of other packages to load. graph_endpoint:
     Microsoft Graph's address; "" follows from the cloud.
     entra_app_id: the application for requests to Graph, signed in with the global
@@ -146,6 +150,8 @@ class Settings:
     undeclared: Undeclared = Undeclared.PUT
     force_put_seconds: float | None = None
     bulk_reads: BulkReads = BulkReads.LIST
+    wider_credentials: bool = False
+    hold_credentials: bool = False
     user_agent_suffix: str = ""
     target_namespaces: tuple[str, ...] | None = None
     extensions: tuple[str, ...] = ()
@@ -197,6 +203,8 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         force_put_seconds=reader.parsed(
             "ASORECONCILE_FORCE_PUT_PERIOD", _sync_period, None
         ),
+        hold_credentials=reader.parsed("ASORECONCILE_HOLD_CREDENTIALS", flag, False),
+        wider_credentials=reader.parsed("ASORECONCILE_WIDER_CREDENTIALS", flag, False),
         user_agent_suffix=reader.parsed("AZURE_USER_AGENT_SUFFIX", header_text, ""),
         target_namespaces=reader.parsed("AZURE_TARGET_NAMESPACES", _namespaces, None),
         extensions=reader.parsed("ASORECONCILE_EXTENSIONS", _names, ()),

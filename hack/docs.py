@@ -30,6 +30,7 @@ PAGES = {
     "asoreconcile/testing/README.md": "testing.md",
     "deploy/README.md": "operator/index.md",
     "deploy/docs/databases.md": "operator/databases.md",
+    "deploy/docs/drift.md": "operator/drift.md",
     "deploy/docs/entra.md": "operator/entra.md",
     "deploy/docs/import.md": "operator/import.md",
     "deploy/docs/operations.md": "operator/operations.md",

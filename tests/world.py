@@ -423,8 +423,9 @@ class _Reader:
 
 
 def _key(obj):
-    """Return an object's key. Manifests have no namespace."""
-    return ObjectKey("default", key_of(obj).name)
+    """Return an object's key. Most manifests have no namespace."""
+    key = key_of(obj)
+    return ObjectKey(key.namespace or "default", key.name)
 
 
 def another_owner(world):

@@ -382,7 +382,7 @@ def test_a_rule_that_would_not_run_keeps_its_crd_out(server, rules, at, message)
     assert message in causes[0]["message"]
 
 
-def test_a_transition_rule_needs_items_that_can_be_told_apart(server):
+def test_a_transition_rule_needs_items_that_can_be_distinctions_of(server):
     items = {
         "type": "object",
         "properties": {"x": INT},

@@ -114,7 +114,7 @@ def test_a_user_of_a_database_is_made_and_brought_in_line(world):
         ((40613, "Database 'shop' is not currently available."), "ServerUnreachable"),
     ],
 )
-def test_what_the_server_says_at_the_sign_in_is_told_apart(world, refusal, reason):
+def test_what_the_server_says_at_the_sign_in_is_distinctions_of(world, refusal, reason):
     world.server.refuse["sign-in"] = refusal
     user = sql_user(world)
     world.apply(user)

@@ -8,6 +8,7 @@ from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, Undeclared
 from asoreconcile.azure.reconcile.state import last_look
+from asoreconcile.azure.reconcile.writes.confirmed_absence import ASKED_AGAIN_SECONDS
 from asoreconcile.base.objects import annotations
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -117,7 +118,10 @@ def test_q7_what_somebody_changed_is_read_and_put_again(world):
     assert requests.count(("GET", "net7")) == 1
     assert world.read(objects[7])["status"]["tags"] == {"by": "hand"}
     assert ("PUT", "net9") in requests
-    assert ("PUT", "net3") in requests
+    assert ("PUT", "net3") not in requests  # it is read again first
+    world.clock.advance(ASKED_AGAIN_SECONDS)
+    world.run(objects[3])
+    assert ("PUT", "net3") in asked(world)
     assert {name for _, name in requests} == {"virtualNetworks", "net3", "net7", "net9"}
 
 

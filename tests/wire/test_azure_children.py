@@ -13,6 +13,11 @@ from world import World, resource_group
 
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.azure.reconcile.writes.confirmed_absence import (
+    ASKED_AGAIN_SECONDS,
+    UNKNOWN_CODE_SECONDS,
+)
 from asoreconcile.base.objects import GroupKind, annotations, dig
 
 AT_ONCE = 0.01
@@ -254,3 +259,121 @@ def test_who_is_overtaken_for_ever_is_told_so_and_backs_off(estate):
     assert estate.world.ready(estate.parent)["reason"] == "PreconditionFailed"
     estate.world.settle(estate.parent)
     assert dig(estate.shown(estate.parent_id), "tags.mark") == "one"
+
+
+# A 404 for a resource that is there, and one for a resource that is not.
+
+
+@pytest.fixture
+def two_children(estate):
+    """Two Ready children of a Ready parent, synced by reads; the woken are noted."""
+    estate.woken = []
+    estate.world.operator = attrs.evolve(
+        estate.world.operator,
+        sync_mode=SyncMode.COMPARE,
+        wake_children=estate.woken.append,
+    )
+    children = [
+        estate.child(name, value)
+        for name, value in zip(("one", "two"), estate.family.values, strict=True)
+    ]
+    for child in children:
+        estate.settled(child)
+    sync(estate)
+    return children
+
+
+def sync(estate):
+    """A sync of the parent, one hour later; return the Result."""
+    estate.world.clock.advance(3600.0)
+    return estate.world.run(estate.parent)
+
+
+def not_found(estate, code, *, path="", times=1):
+    path = f"{path or estate.parent_id}$"
+    estate.world.azure.faults.answer("GET", path, 404, code=code, times=times)
+
+
+def is_ready(estate, obj):
+    return estate.world.ready(obj)["status"] == "True"
+
+
+@pytest.mark.parametrize("code", ["ResourceNotFound", "NotFound", "NeverSeen"])
+def test_v11_one_false_404_is_followed_by_no_put(estate, two_children, code):
+    before = len(estate.parent_puts())
+    not_found(estate, code)
+    result = sync(estate)
+    said = code != "NeverSeen"
+    pause = ASKED_AGAIN_SECONDS if said else UNKNOWN_CODE_SECONDS
+    assert result.requeue_after_seconds == pause
+    assert is_ready(estate, estate.parent)
+    estate.world.clock.advance(pause)
+    estate.world.settle(estate.parent)
+    assert len(estate.parent_puts()) == before
+    assert [estate.value(name) for name in ("one", "two")] == [*estate.family.values]
+    # The next false 404, an hour later, begins again.
+    not_found(estate, code)
+    assert sync(estate).requeue_after_seconds == pause
+    assert len(estate.parent_puts()) == before
+
+
+@pytest.mark.parametrize("mode", [SyncMode.COMPARE, SyncMode.PUT])
+def test_v11_no_put_while_the_list_has_what_a_get_denies(estate, two_children, mode):
+    estate.world.operator = attrs.evolve(estate.world.operator, sync_mode=mode)
+    before = len(estate.parent_puts())
+    not_found(estate, "ResourceNotFound", times=1000)
+    result = sync(estate)
+    for _ in range(5):
+        estate.world.clock.advance(result.requeue_after_seconds)
+        result = estate.world.run(estate.parent)
+    assert len(estate.parent_puts()) == before
+    assert "but its list has it" in estate.world.ready(estate.parent)["message"]
+    assert [estate.value(name) for name in ("one", "two")] == [*estate.family.values]
+    estate.world.azure.faults.clear()
+    estate.world.clock.advance(result.requeue_after_seconds)
+    estate.world.settle(estate.parent)
+    assert [estate.value(name) for name in ("one", "two")] == [*estate.family.values]
+
+
+def test_v11_an_edit_during_a_false_404_waits_too(estate, two_children):
+    not_found(estate, "ResourceNotFound")
+    estate.edit_parent("one")
+    before = len(estate.parent_puts())
+    result = estate.world.run(estate.parent)
+    assert len(estate.parent_puts()) == before
+    estate.world.clock.advance(result.requeue_after_seconds)
+    estate.world.settle(estate.parent)
+    assert dig(estate.shown(estate.parent_id), "tags.mark") == "one"
+    assert [estate.value(name) for name in ("one", "two")] == [*estate.family.values]
+
+
+def test_v11_no_put_while_the_list_cannot_be_read(estate, two_children):
+    before = len(estate.parent_puts())
+    not_found(estate, "ResourceNotFound", times=1000)
+    collection = estate.parent_id.rpartition("/")[0]
+    faults = estate.world.azure.faults
+    faults.answer("GET", f"{collection}$", 503, code="Unavailable", times=1000)
+    result = sync(estate)
+    for _ in range(4):
+        estate.world.clock.advance(result.requeue_after_seconds)
+        result = estate.world.run(estate.parent)
+    assert len(estate.parent_puts()) == before
+
+
+def test_v11_what_is_gone_is_made_again_and_its_children_with_it(estate, two_children):
+    world = estate.world
+    world.azure.remove(estate.parent_id)
+    result = sync(estate)
+    assert len(estate.woken) == 1  # before the PUT, as we may die after it
+    world.clock.advance(result.requeue_after_seconds)
+    world.run(estate.parent)
+    assert len(estate.woken) == 2
+    for child in two_children:
+        world.run(child)
+        # Ready as soon as it is back, and not before.
+        is_back = estate.value(child["metadata"]["name"]) is not None
+        assert is_back or not is_ready(estate, child)
+    world.settle(estate.parent)
+    for child in two_children:
+        estate.settled(child)
+    assert [estate.value(name) for name in ("one", "two")] == [*estate.family.values]

@@ -9,7 +9,7 @@ import logging
 import attrs
 import pytest
 from operation import Operation
-from world import World, postgres_server, resource_group, virtual_network
+from world import OPERATOR, World, postgres_server, resource_group, virtual_network
 
 from asoreconcile.azure.arm.credentials import CloudConfig
 from asoreconcile.azure.arm.credentials_secret import SecretRules
@@ -27,7 +27,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 from asoreconcile.base.objects import ObjectKey, annotations, key_of
 from asoreconcile.cache.entry import Entry
 from asoreconcile.kube.errors import NotFoundError
-from asoreconcile.kube.resources import SECRETS
+from asoreconcile.kube.resources import NAMESPACES, SECRETS
 from asoreconcile.testing.arm import ArmServer
 
 GROUPS = "resources.azure.com/ResourceGroup"
@@ -96,6 +96,7 @@ def scoped(world, connector, settings):
             settings=settings,
             seen=lambda _group_kind: "",
             clock=world.clock,
+            namespace=OPERATOR,
         ),
     )
 
@@ -350,6 +351,7 @@ def test_a_deletion_waits_for_its_credential(world, other, operator):
     run(world, operator, group)
     drop_secret(world, "own")
     world.delete(group)
+    world.restart()
     assert "Secret 'own'" in failure(world, operator, group, "CredentialError")
     put_secret(world, other, "own")
     run(world, operator, group)
@@ -435,3 +437,64 @@ def test_a_changed_secret_wakes_who_uses_it(tmp_path):
         operation.apply(secret)
         operation.wait_ready(group)
         assert azure.client_secret not in operation.logs()
+
+
+# A credential that is gone.
+
+
+def test_r8_7_a_deletion_uses_the_credential_that_was_used_last(world, other, operator):
+    """The Namespace is deleted: its Secret goes first, its objects need it still."""
+    put_secret(world, other)
+    group = resource_group()
+    world.apply(group)
+    assert run(world, operator, group)["status"] == "True"
+    drop_secret(world)
+    world.delete(group)
+    for _ in range(4):
+        world.run(group, operator=operator)
+        world.clock.advance(10.0)
+    assert world.read(group) is None
+    assert writes(other)[-1][0] == "DELETE"
+    assert writes(world.azure) == []
+
+
+def test_r8_7_after_a_restart_it_says_which_secret_to_create(world, other, operator):
+    put_secret(world, other)
+    group = resource_group()
+    world.apply(group)
+    run(world, operator, group)
+    drop_secret(world)
+    world.delete(group)
+    world.restart()
+    operator.connections.forget(_key("aso-credential"))
+    other.journal.clear()
+    world.run(group, operator=operator)
+    ready = world.ready(group)
+    assert ready["reason"] == "CredentialError"
+    assert f"create Secret {OPERATOR}/aso-credential.default" in ready["message"]
+    assert writes(other) == writes(world.azure) == []
+    stand_in = ObjectKey(OPERATOR, "aso-credential.default")
+    namespace = {"metadata": {"name": OPERATOR}}
+    world.client.create(NAMESPACES, namespace)
+    meta = {"name": stand_in.name, "namespace": stand_in.namespace}
+    world.client.create(SECRETS, {"metadata": meta, "stringData": other.settings()})
+    for _ in range(4):
+        world.run(group, operator=operator)
+        world.clock.advance(10.0)
+    assert world.read(group) is None
+    assert writes(other)[0][0] == "DELETE"
+    assert writes(world.azure) == []
+
+
+def test_r8_7_a_secret_that_is_dropped_moves_nothing_to_the_settings(
+    world, other, operator
+):
+    put_secret(world, other)
+    group = resource_group()
+    world.apply(group)
+    run(world, operator, group)
+    drop_secret(world)
+    other.journal.clear()
+    world.apply(resource_group(tags={"edited": "yes"}))
+    assert run(world, operator, group)["reason"] == "CredentialError"
+    assert writes(other) == writes(world.azure) == []

@@ -1,12 +1,14 @@
 """Syncs that look before they put: D11's other way, pass by pass."""
 
+import itertools
 from datetime import datetime
 
 import attrs
 import pytest
 from world import World, postgres_server, resource_group, virtual_network
 
-from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.arm.outcomes import OperationDone
+from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY, RESOURCE_ID
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
 from asoreconcile.azure.reconcile.model.sync_mode import (
     SYNC_MODE,
@@ -14,7 +16,6 @@ from asoreconcile.azure.reconcile.model.sync_mode import (
     Undeclared,
     sync_mode_of,
 )
-from asoreconcile.azure.reconcile.sync.drift import PERSISTENT
 from asoreconcile.base.objects import ObjectKey, annotations, generation, key_of
 from asoreconcile.kube.resources import SECRETS
 
@@ -156,20 +157,141 @@ def test_what_azure_never_shows_costs_no_put(world, group):
     assert sync(world, group) == ["GET"]
 
 
-def test_two_writers_that_fight_are_told_apart_from_drift(world, group):
+def fights(world, group):
+    """Another writer undoes the last PUT, and an hour later there is a sync."""
+    others = {"lastModifiedBy": "policy@example.com"}
+    by_hand(world, group, tags={"team": "blue"}, systemData=others)
+    world.clock.advance(3600.0)
+    world.azure.journal.clear()
+    world.run(group)
+    return [request.method for request in world.azure.journal]
+
+
+def test_two_writers_that_fight_are_put_again_after_growing_pauses(world, group):
     sync(world, group)
-    for _ in range(3):
-        by_hand(world, group, tags={"team": "blue"})
-        assert "PUT" in sync(world, group)
-    by_hand(world, group, tags={"team": "blue"})
-    assert sync(world, group) == ["GET"]
     ready = world.ready(group)
-    assert (ready["severity"], ready["reason"]) == ("Warning", PERSISTENT)
-    assert "tags/team" in ready["message"]
-    assert sync(world, group) == ["GET"]
+    hours = [hour for hour in range(100) if "PUT" in fights(world, group)]
+    assert [b - a for a, b in itertools.pairwise(hours)] == [
+        *(1, 1),
+        *(2, 4, 8, 16),
+        *(24, 24),
+    ]
+    assert world.ready(group) == ready  # as it was, all the time
+
+
+def test_two_writers_that_fight_are_told_of_until_one_stops(world, group):
+    sync(world, group)
+    for _ in range(4):
+        assert world.ready(group)["status"] == "True"
+        fights(world, group)
+    drifted = condition(world.read(group), "Drifted")
+    assert "policy@example.com changes the resource back" in drifted["message"]
+    assert "tags/team" in drifted["message"]
+    while "PUT" not in fights(world, group):
+        assert condition(world.read(group), "Drifted") == drifted
+    assert condition(world.read(group), "Drifted") == drifted
     by_hand(world, group, tags=TAGS)  # the other one stops
     assert sync(world, group) == ["GET"]
+    assert condition(world.read(group), "Drifted") is None
+    fights(world, group)  # a new fight
+    assert in_azure(world, group)["tags"] == TAGS
+
+
+def test_a_new_child_does_not_wait_for_the_end_of_a_fight(world, group):
+    sync(world, group)
+    for _ in range(5):
+        fights(world, group)
+    world.settled(virtual_network())
+
+
+@pytest.mark.parametrize("state", ["Failed", "Canceled"])
+def test_a_failed_resource_is_not_in_order_and_put_once_in_a_period(
+    world, group, state
+):
+    sync(world, group)
+    failed = {**in_azure(world, group)["properties"], "provisioningState": state}
+    world.clock.advance(3600.0)
+    by_hand(world, group, properties=failed)
+    world.azure.journal.clear()
+    world.arm.put = lambda *_args, **_options: OperationDone(in_azure(world, group))
+    puts, last = [], 0.0
+    for minute in range(0, 60 * 8, 10):  # wakes in between
+        world.run(group)
+        ready = world.ready(group)
+        assert (ready["status"], ready["reason"], ready["severity"]) == (
+            *("False", state),
+            "Warning",
+        )
+        counted = annotations(world.read(group))[OBSERVED]
+        if (at := loads(counted).at) != last:
+            last = at
+            puts.append(minute)
+        world.clock.advance(600.0)
+    assert 6 <= len(puts) <= 11
+    by_hand(world, group, properties={**failed, "provisioningState": "Succeeded"})
+    del world.arm.put
+    world.settle(group)
+    assert reasons(world).count("UndeclaredChange") == 0
+
+
+def test_a_failed_resource_that_is_only_read_is_not_ready(world, group):
+    world.annotate(group, **{RECONCILE_POLICY: "skip"})
+    failed = {**in_azure(world, group)["properties"], "provisioningState": "Failed"}
+    by_hand(world, group, properties=failed)
+    assert sync(world, group) == ["GET"]
+    assert world.ready(group)["reason"] == "Failed"
+    assert "put again" not in world.ready(group)["message"]
+
+
+def test_a_resource_in_another_region_is_told_of(world, group):
+    sync(world, group)
+    by_hand(world, group, location="northeurope")
+    assert sync(world, group) == ["GET"]
+    drifted = condition(world.read(group), "Drifted")
+    assert "the resource is in northeurope" in drifted["message"]
     assert world.ready(group)["status"] == "True"
+    by_hand(world, group, location="West Europe")
+    sync(world, group)
+    assert condition(world.read(group), "Drifted") is None
+
+
+@pytest.mark.parametrize("status", [403, 429, 500, 503])
+def test_one_read_that_fails_leaves_ready_and_is_repeated(world, group, status):
+    sync(world, group)
+    before = world.read(group)
+    world.azure.faults.answer("GET", "resourceGroups/rg$", status, code="Sorry")
+    world.clock.advance(3600.0)
+    world.azure.journal.clear()
+    result = world.run(group)
+    assert world.read(group) == before
+    assert 0.0 < result.requeue_after_seconds <= 60.0
+    world.clock.advance(result.requeue_after_seconds)
+    world.run(group)
+    assert [r.method for r in world.azure.journal] == ["GET", "GET"]
+    assert reasons(world) == []
+
+
+def test_no_put_follows_an_outage_of_azure(world, group):
+    """Twenty networks in order; Azure fails for an hour, and each of them is woken."""
+    networks = [virtual_network(f"vnet-{number}") for number in range(20)]
+    for network in networks:
+        world.settled(network)
+    for obj in (group, *networks):
+        sync(world, obj)
+    world.azure.faults.answer("GET", ".", 503, code="Down", times=10_000)
+    for _ in range(6):
+        world.clock.advance(600.0)
+        for obj in (group, *networks):
+            world.run(obj)
+    assert {world.ready(obj)["reason"] for obj in networks} == {"Down"}
+    world.restart()
+    world.azure.faults.clear()
+    world.azure.journal.clear()
+    world.clock.advance(600.0)
+    for obj in (group, *networks):
+        world.run(obj)
+        assert world.ready(obj)["status"] == "True"
+    assert world.requests("PUT") == []
 
 
 def test_a_resource_in_transition_is_left_in_peace(world, group):

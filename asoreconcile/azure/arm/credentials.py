@@ -83,9 +83,11 @@ class CredentialError(ConditionError):
     (D12).
     """
 
-    def __init__(self, message: str, *, is_passing: bool = False) -> None:
+    def __init__(
+        self, message: str, *, is_passing: bool = False, is_gone: bool = False
+    ) -> None:
         """is_passing: if true, the authority did not answer, or had a temporary
-        failure.
+        failure. is_gone: if true, the object's own Secret does not exist.
         """
         super().__init__(
             message,
@@ -94,6 +96,7 @@ class CredentialError(ConditionError):
             retry=RetryClass.SLOW,
         )
         self.is_passing = is_passing
+        self.is_gone = is_gone
 
 
 def passes(error: "AzureError") -> bool:

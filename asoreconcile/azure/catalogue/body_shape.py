@@ -112,6 +112,13 @@ def body_shape(version: KindVersion) -> BodyShape:
     )
 
 
+def body_paths(version: KindVersion) -> frozenset[str]:
+    """Return the paths of all fields in a version's bodies, in lower case; lists add no
+    step.
+    """
+    return frozenset(path for path, _ in _fields(version.table, "", ()))
+
+
 def _fields(
     table: Table, at: str, within: tuple[int, ...]
 ) -> Iterator[tuple[str, str]]:

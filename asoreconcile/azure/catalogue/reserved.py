@@ -9,6 +9,12 @@ SETTINGS_SECRET = "aso-controller-settings"  # noqa: S105 - a Secret's name
 SERVING_SECRET = "asoreconcile-webhook-certificate"  # noqa: S105 - a Secret's name
 RECORD_KEY_SECRET = "asoreconcile-record-key"  # noqa: S105 - a Secret's name
 
+STAND_IN_PREFIX = "aso-credential."
+"""Begins the name of a Secret of the operator's namespace whose credential deletes the
+objects of a Namespace that is deleted together with its own; the Namespace's name
+follows.
+"""
+
 _RESERVED = frozenset(
     {NAMESPACE_SECRET, SETTINGS_SECRET, SERVING_SECRET, RECORD_KEY_SECRET}
 )
@@ -16,4 +22,4 @@ _RESERVED = frozenset(
 
 def is_reserved(name: str) -> bool:
     """Return whether a Secret's name is forbidden for exports, in any namespace."""
-    return name in _RESERVED
+    return name in _RESERVED or name.startswith(STAND_IN_PREFIX)

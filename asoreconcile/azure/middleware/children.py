@@ -42,7 +42,9 @@ def keep_children(
     empty.
 
     The extension makes one GET at the object's own api-version, shared with the other
-    links of the reconcile. A resource that does not exist yet (404) has no children.
+    links of the reconcile. A resource that does not exist yet (404) has no children; if
+    it was there before, the PUT waits until its absence is confirmed
+    (`ReconcileContext.require_absence`).
     Children that are being deleted are left out, because the PUT would restore them.
     The PUT is sent only while Azure has the state that was read
     (`ReconcileContext.require_unchanged`). Raises ConditionError if Azure's response
@@ -55,6 +57,7 @@ def keep_children(
         payload = call_next(req)
         current = req.ctx.raw_get()
         if current is None:
+            req.ctx.require_absence()
             return payload
         req.ctx.require_unchanged()
         children = _children(current, path, parent_may_be_absent=parent_may_be_absent)

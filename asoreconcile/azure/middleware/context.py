@@ -176,6 +176,8 @@ class ReconcileContext:
     rests_on: the ETag that the PUT depends on; "" if the response had none; None if the
     payload contains nothing that was read (`require_unchanged`).
     absence: the statement of Azure if `raw_get` returned None.
+    needs_absence: if true, the PUT would delete parts of a resource that is there after
+    all (`require_absence`).
     """
 
     version: KindVersion
@@ -191,6 +193,7 @@ class ReconcileContext:
     )
     rests_on: str | None = attrs.field(default=None, init=False)
     absence: Absence = attrs.field(default=Absence.NOT, init=False)
+    needs_absence: bool = attrs.field(default=False, init=False)
     _raw: JsonObject | _Unread | None = attrs.field(
         default=_UNREAD, init=False, repr=False
     )
@@ -227,6 +230,15 @@ class ReconcileContext:
         known = isinstance(etag, str) and _ETAG.fullmatch(etag)
         self.rests_on = etag if known else ""
 
+    def require_absence(self) -> None:
+        """Declare that the payload lacks parts of the resource because `raw_get` found
+        no resource.
+
+        If the resource was there before, the payload is PUT only after Azure has
+        confirmed that the resource is gone.
+        """
+        self.needs_absence = True
+
     @property
     def has_read(self) -> bool:
         """Return whether `raw_get` already has its result. Makes no request."""
@@ -243,6 +255,7 @@ class ReconcileContext:
         """Discard the result of `raw_get`, so that the next call reads from Azure."""
         self._raw = _UNREAD
         self.rests_on = None
+        self.needs_absence = False
 
     def observed(self, body: JsonObject | None) -> None:
         """Set the result of later `raw_get` calls to a body that Azure has just

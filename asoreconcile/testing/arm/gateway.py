@@ -113,9 +113,7 @@ class Gateway:
         _, _, query = request.target.partition("?")
         return self._simulation.monitors.find(request.path.rstrip("/"), query)
 
-    def _route(
-        self, request: HttpRequest, tenants: frozenset[str]
-    ) -> HttpResponse:
+    def _route(self, request: HttpRequest, tenants: frozenset[str]) -> HttpResponse:
         path = request.path.rstrip("/")
         if request.method == "GET" and (look := self.look(request)) is not None:
             return self._polling.handle(look, request)

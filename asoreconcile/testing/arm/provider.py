@@ -49,13 +49,7 @@ class Provider:
 
         state: its provisioningState; "" is the state after a completed operation.
         """
-        self._note_indexed(address)
         self._storage.seed(address, body, state=state)
-
-    def note_removed(self, id_: str) -> None:
-        """Prepare for the removal of a resource without a request."""
-        if (present := self._resources.find(id_)) is not None:
-            self._note_indexed(present.address)
 
     def get(self, address: ArmAddress) -> HttpResponse:
         """Return the resource as its type shows it. Raises RefusedError 404."""

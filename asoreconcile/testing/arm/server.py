@@ -226,7 +226,6 @@ class ArmServer(Cloud):
     def remove(self, id_: str) -> None:
         """Delete a resource with everything below it, as another client would."""
         with self._lock:
-            self._gateway.provider.note_removed(id_)
             self._resources.remove(id_)
 
     def serve(self, request: HttpRequest) -> HttpResponse:

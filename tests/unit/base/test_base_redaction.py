@@ -95,7 +95,7 @@ def test_a_text_cut_in_the_middle_of_a_secret_shows_no_more_than_a_few_letters(
         ("abc", "YWJj or abc", "*** or ***"),
     ],
 )
-def test_short_values_are_hidden_where_they_can_be_told_apart(
+def test_short_values_are_hidden_where_they_can_be_distinctions_of(
     registry, secret, text, shown
 ):
     registry.register(secret)

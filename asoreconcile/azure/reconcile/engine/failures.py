@@ -7,6 +7,7 @@ import errno
 
 from asoreconcile.azure.arm.bearer import ForeignHostError
 from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.paths import PathError
@@ -15,8 +16,15 @@ from asoreconcile.azure.reconcile.engine.failure_report import (
     FailureFacts,
     has_no_way_in,
 )
-from asoreconcile.azure.reconcile.model.annotations import OPERATOR_NAMESPACE
-from asoreconcile.azure.reconcile.model.conditions import ReadyCondition, merge_ready
+from asoreconcile.azure.reconcile.model.annotations import (
+    OPERATOR_NAMESPACE,
+    POLLER_TOKEN,
+)
+from asoreconcile.azure.reconcile.model.conditions import (
+    ReadyCondition,
+    find_ready,
+    merge_ready,
+)
 from asoreconcile.azure.reconcile.model.owner import owner_target
 from asoreconcile.azure.reconcile.scope.arm_errors import read_failed, unreachable
 from asoreconcile.azure.reconcile.scope.reconcile_scope import (
@@ -51,6 +59,10 @@ from asoreconcile.redaction import redact
 # race that the next reconcile resolves.
 _VERDICTS = frozenset({400, 403, 405, 413, 422})
 _SHORT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+# A Ready resource is not in order if so many reads in a row have failed.
+_FAILURES_UNTIL_SHOWN = 3
+# Keys to export are fetched by POST.
+_READS = frozenset({"GET", "HEAD", "POST"})
 _NO_THREAD = "can't start new thread"
 
 
@@ -95,6 +107,30 @@ def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None
                 f"internal error ({type(error).__name__}): see the operator's log",
                 reason="Failed",
             )
+
+
+def leaves_ready(scope: ReconcileScope, error: ConditionError) -> bool:
+    """Return whether Ready stays as it is after a failure: Azure refused a read of a
+    Ready resource, or the fetch of a value to export, for the first times in a row.
+
+    Such a failure says nothing about the resource.
+    """
+    patcher, memory = scope.patcher, scope.memory
+    ready = find_ready(status(patcher.obj).get("conditions")) or {}
+    if (
+        memory.failure_streak.attempts >= _FAILURES_UNTIL_SHOWN - 1
+        or memory.accepted is not None
+        or is_deleting(patcher.obj)
+        or patcher.annotations.get(POLLER_TOKEN)
+        or ready.get("status") != "True"
+        or ready.get("observedGeneration") != patcher.generation
+    ):
+        return False
+    refused = in_chain(error, CredentialError)
+    if refused is not None:
+        return refused.is_passing
+    fault = in_chain(error, ArmError) or in_chain(error, ArmTransportError)
+    return fault is not None and fault.method in _READS
 
 
 def _shortage(error: Exception) -> str:

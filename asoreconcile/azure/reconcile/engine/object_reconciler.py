@@ -17,11 +17,11 @@ from asoreconcile.azure.reconcile.engine.failure_report import after_failure, sh
 from asoreconcile.azure.reconcile.engine.failures import (
     facts_of_failure,
     failure_of,
+    leaves_ready,
     report_unreadable,
 )
 from asoreconcile.azure.reconcile.model.conditions import find_ready, succeeded
 from asoreconcile.azure.reconcile.model.decisions import (
-    AT_ONCE_SECONDS,
     IN_PROGRESS_PRIORITY,
     Keep,
     ReconcileOutcome,
@@ -137,9 +137,9 @@ class ObjectReconciler:
         except GoneError:
             self._forget(scope.patcher.key)
             return self._finish(scope, Stop())
-        # The newer object is already in the cache: the read that found it stored it.
-        except StaleError:
-            return Result(requeue_after_seconds=AT_ONCE_SECONDS)
+        # What is newer is in the cache: the read that found it stored it.
+        except StaleError as stale:
+            return Result(requeue_after_seconds=stale.after_seconds)
         except SuboperationPending as pending:
             # The object is not Ready yet, so earlier failures still count (R4.3).
             return self._commit(
@@ -215,9 +215,15 @@ class ObjectReconciler:
                 return result
 
     def _fail(self, scope: ReconcileScope, error: ConditionError) -> Result:
-        """Show the failure, and retry as its class says. Rules: R4.1, R7.3."""
+        """Show the failure, unless Ready outlasts it, and retry as its class says.
+        Rules: R4.1, R7.3.
+        """
         before = find_ready(status(scope.patcher.obj).get("conditions"))
-        apply(scope, (shown(error, scope.patcher.generation),))
+        is_left = leaves_ready(scope, error)
+        if is_left:
+            scope.patcher.restore_ready()
+        else:
+            apply(scope, (shown(error, scope.patcher.generation),))
         after = find_ready(scope.patcher.status["conditions"])
         facts = facts_of_failure(scope, error, is_repeated=after == before)
         scope.log.warning(
@@ -229,7 +235,7 @@ class ObjectReconciler:
             failingSeconds=round(facts.seconds, 1),
         )
         events, again = after_failure(facts)
-        apply(scope, events)
+        apply(scope, () if is_left else events)
         return self._result_of(scope, again)
 
     def _commit(self, scope: ReconcileScope, result: Result) -> Result:

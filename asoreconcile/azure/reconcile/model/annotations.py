@@ -30,6 +30,10 @@ PERMITTING = (RECONCILE_POLICY, OPERATOR_NAMESPACE, RESOURCE_ID, CREDENTIAL_FROM
 # annotation.
 INPUTS = OWN_PREFIX + "inputs"
 
+# The Secret of the object's namespace whose credential was used last. Without this
+# Secret no wider credential takes its place.
+OWN_CREDENTIAL = OWN_PREFIX + "own-credential"
+
 # Values of POLLER_ID: which kind of write the stored operation belongs to.
 PUT_POLLER = "GenericClient.CreateOrUpdateByID"
 DELETE_POLLER = "GenericClient.DeleteByID"

@@ -92,6 +92,19 @@ def reconciling(generation: int) -> ReadyCondition:
     )
 
 
+def recreating(generation: int) -> ReadyCondition:
+    """Ready=False for a resource that was deleted in Azure, until a PUT has made the
+    resource again.
+    """
+    return ReadyCondition(
+        "False",
+        "AzureResourceNotFound",
+        "Warning",
+        "The resource is gone from Azure, and is being created again",
+        generation,
+    )
+
+
 def deleting(generation: int) -> ReadyCondition:
     """Ready=False while Azure deletes: severity Info, as nothing is wrong."""
     return ReadyCondition(

@@ -39,6 +39,7 @@ SyncCause = Literal[
     "undeclared",  # a value changed that the spec does not declare
     "confirm",  # Azure accepted a value but reports another
     "forced",  # the last PUT is too long ago
+    "failed",  # Azure says that the resource's last operation failed or was canceled
 ]
 AnnotationPatch = Mapping[str, str | None]  # annotations; None removes one
 
@@ -123,6 +124,11 @@ class Log:
 
 
 @attrs.frozen
+class WakeChildren:
+    """Queue a reconcile of every object below this one."""
+
+
+@attrs.frozen
 class CountSync:
     """Count a sync in the metrics. is_put: whether it sends a PUT."""
 
@@ -162,6 +168,7 @@ Effect = (
     | EmitEvent
     | EmitUnreadableEvent
     | Log
+    | WakeChildren
     | CountSync
     | UpdateMemory
 )

@@ -2,7 +2,8 @@
 
 Pure. The walk follows the wanted body; additions by Azure are ignored, except in lists
 and free maps, where an addition changes the meaning. A list of children that other
-objects manage, too, may have further elements.
+objects manage, too, may have further elements. Spelling is forgiven, except of texts
+that Azure tells apart (`distinctions`).
 """
 
 import re
@@ -12,6 +13,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from asoreconcile.azure.reconcile.model.distinctions import NOTHING, Distinctions
 from asoreconcile.azure.reconcile.model.normalization import is_empty, is_same, plain
 from asoreconcile.base import jsontext
 from asoreconcile.base.jsontext import DeepJson
@@ -57,16 +59,17 @@ def differences(
     *,
     children: frozenset[str] = frozenset(),
     free_maps: frozenset[str] = frozenset(),
+    apart: Distinctions = NOTHING,
 ) -> list[Difference]:
     """The differences that a PUT of `want` might repair. Changes neither.
 
     children: names in `properties` of collections whose elements are resources of their
     own, in lower case. free_maps: paths of maps of which an entry without a value says
-    something, as in `catalogue.body_shape`.
+    something, as in `catalogue.body_shape`. apart: fields that the type tells apart.
     """
     inside = {name: value for name, value in want.items() if name not in _ENVELOPE}
     collections = frozenset(f"properties/{name}" for name in children)
-    walk = _Walk(collections, free_maps)
+    walk = _Walk(collections, free_maps, apart)
     return list(walk.objects("", inside, have))
 
 
@@ -78,6 +81,7 @@ class _Walk:
 
     children: frozenset[str]
     free_maps: frozenset[str] = frozenset()
+    apart: Distinctions = NOTHING
     roughly: bool = False
 
     def is_free(self, path: str) -> bool:
@@ -108,6 +112,7 @@ class _Walk:
         spelled = {name.casefold(): name for name in have}
         is_closed = path.rpartition("/")[2].casefold() in _FREE_MAPS
         is_free = is_closed or self.is_free(path)
+        is_named_by_author = path.rpartition("/")[2].casefold() == "tags"
         seen = set()
         for name, value in want.items():
             at = f"{path}/{name}" if path else name
@@ -123,36 +128,47 @@ class _Walk:
                 else:
                     yield from self.absent(at, value)
             else:
-                yield from self.values(at, value, found)
+                if is_named_by_author and theirs != name and not _is_id(name):
+                    yield Difference(at, "value", want=name, have=theirs)
+                exactly = is_named_by_author or self.is_exact(at)
+                yield from self.values(at, value, found, exactly=exactly)
         # Into other free maps Azure writes entries of its own, which the snapshot
         # watches.
         if is_closed:
             for name in have.keys() - seen:
                 yield Difference(f"{path}/{name}", "map-extra", have=have[name])
 
-    def values(self, path: str, want: Any, have: Any) -> Iterator[Difference]:
+    def is_exact(self, path: str) -> bool:
+        """Return whether the texts at a path are equal only to themselves."""
+        exact = self.apart.exact
+        return bool(exact) and _ELEMENT.sub("", path).casefold() in exact
+
+    def values(
+        self, path: str, want: Any, have: Any, *, exactly: bool = False
+    ) -> Iterator[Difference]:
         if want is None or want == HIDDEN:
             return
         if isinstance(want, dict) and isinstance(have, dict):
             yield from self.objects(path, want, have)
         elif isinstance(want, list) and isinstance(have, list):
-            yield from self.lists(path, want, have)
+            yield from self.lists(path, want, have, exactly=exactly)
         elif isinstance(want, DeepJson) or isinstance(have, DeepJson):
             if want != have:
                 yield Difference(path, "value", want, have)
         elif isinstance(want, dict | list) or isinstance(have, dict | list):
             if not (is_empty(want) and is_empty(have)):
                 yield Difference(path, "shape", want, have)
-        elif not is_same(want, have):
+        elif not (_is_exactly(want, have) if exactly else is_same(want, have)):
             yield Difference(path, "value", want, have)
 
     def lists(
-        self, path: str, want: list[Any], have: list[Any]
+        self, path: str, want: list[Any], have: list[Any], *, exactly: bool
     ) -> Iterator[Difference]:
         if all(isinstance(one, dict) for one in (*want, *have)):
             yield from self.elements(path, want, have)
             return
-        mine, theirs = (Counter(_text(one) for one in some) for some in (want, have))
+        written = str if exactly else _text
+        mine, theirs = (Counter(map(written, some)) for some in (want, have))
         # It is unknown which of Azure's elements is the hidden one, so none is
         # reported.
         if HIDDEN in mine:
@@ -161,6 +177,13 @@ class _Walk:
             yield Difference(path, "list-missing", want=text)
         for text in (theirs - mine).elements():
             yield Difference(path, "list-extra", have=text)
+        has_order = _ELEMENT.sub("", path).casefold() in self.apart.ordered
+        if (
+            has_order
+            and mine == theirs
+            and [*map(written, want)] != [*map(written, have)]
+        ):
+            yield Difference(path, "value", want, have)
 
     def elements(
         self, path: str, want: list[JsonObject], have: list[JsonObject]
@@ -247,6 +270,17 @@ def _by_identity(name: str, want: list[JsonObject], have: list[JsonObject]) -> _
         else:
             pairs.append((str(mine[name]), mine, found))
     return pairs, missing, [(str(one[name]), one) for one in theirs.values()]
+
+
+def _is_exactly(want: Any, have: Any) -> bool:
+    """Return whether two texts are the same; other values have no spelling."""
+    if isinstance(want, str) and isinstance(have, str):
+        return want == have
+    return is_same(want, have)
+
+
+def _is_id(name: str) -> bool:
+    return name.startswith("/")
 
 
 def _text(value: Any) -> str:

@@ -30,6 +30,8 @@ _PUT_DIGITS = 32
 _DIFFERENCE_DIGITS = 12
 # Elements without an identity are named by their position, which is arbitrary.
 _POSITION = re.compile(r"\[\d+\]")
+UNSETTLED = "-"
+"""A snapshot that equals no other, for a resource that never matched its spec."""
 # Marks of undeclared additions in Azure: their removal is drift, too.
 _EXTRA = "+"
 # Marks of differences that remained after a PUT and that another PUT may repair: Azure
@@ -134,16 +136,21 @@ class RepairAttempts:
     """Marks of one object's differences.
 
     pending: those that the last PUT should repair. repairs: the number of PUTs for
-    each.
+    each. at: the time of the last PUT, in `Clock.monotonic` seconds.
     """
 
     pending: frozenset[str] = frozenset()
     repairs: Mapping[str, int] = _NONE
+    at: float = 0.0
 
-    def started(self, found: frozenset[str]) -> "RepairAttempts":
+    def started(self, found: frozenset[str], *, at: float) -> "RepairAttempts":
         """The attempts with one more for each of these, before a PUT for them."""
         more = {difference: self.repairs.get(difference, 0) + 1 for difference in found}
-        return RepairAttempts(found, {**self.repairs, **more})
+        return RepairAttempts(found, {**self.repairs, **more}, at)
+
+    def most_for(self, found: Iterable[str]) -> int:
+        """The highest number of PUTs for one of these differences."""
+        return max((self.repairs.get(difference, 0) for difference in found), default=0)
 
     def max_attempts(self) -> int:
         """The highest number of PUTs for one pending difference."""
@@ -155,4 +162,4 @@ class RepairAttempts:
         """
         dropped = frozenset(given_up)
         left = {m: n for m, n in self.repairs.items() if m not in dropped}
-        return RepairAttempts(frozenset(), left)
+        return RepairAttempts(frozenset(), left, self.at)

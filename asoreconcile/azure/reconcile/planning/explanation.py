@@ -13,9 +13,10 @@ import attrs
 
 from asoreconcile.azure.catalogue.inputs import InputReference, inputs_of
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
-from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET
+from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET, STAND_IN_PREFIX
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
+    OWN_CREDENTIAL,
     POLLER_ID,
     POLLER_TOKEN,
     PUT_POLLER,
@@ -66,6 +67,8 @@ ADVICE = {
     "message says what it lacks.",
     "Reconciling": "The operator is at it. If it takes long, look at the operation.",
     "ReconciliationBlocked": "Nothing is sent until what the message names changes.",
+    "RecordKeyUnreadable": "Let the operator's role get and create Secrets in its own "
+    "namespace, and see whether the API server answers.",
     "ReferenceNotFound": "Create the object that is referred to, in the same "
     "namespace, or name the resource by armId.",
     "SecretNotFound": "Create the Secret, or the key in it, in the object's own "
@@ -247,6 +250,12 @@ def _credential(obj: JsonObject, cluster: ClusterView) -> str:
         return f"Secret {namespace}/{named}, named by the object{state}"
     if keys is not None:
         return f"Secret {namespace}/{name}, of the namespace"
+    if used := annotations(obj).get(OWN_CREDENTIAL):
+        return (
+            f"Secret {namespace}/{used}, which was used last and is missing: create "
+            f"Secret {namespace}/{name}, or, if the namespace is being deleted, Secret "
+            f"{STAND_IN_PREFIX}{namespace} in the operator's namespace"
+        )
     return "the operator's settings"
 
 

@@ -19,6 +19,7 @@ from asoreconcile.azure.reconcile.model.differences import (
     DifferenceKind,
     differences,
 )
+from asoreconcile.azure.reconcile.model.distinctions import distinctions_of
 from asoreconcile.azure.reconcile.model.normalization import is_same
 from asoreconcile.base.objects import GroupKind, JsonObject
 from asoreconcile.redaction import HIDDEN as STARS
@@ -119,7 +120,8 @@ def compared(
             why="a resource stays where it was made: delete it, or mend the manifest",
             changes=(change,),
         )
-    found = differences(body, have, children=children)
+    apart = distinctions_of(version)
+    found = differences(body, have, children=children, apart=apart)
     write_only = [d for d in found if d.kind == "absent" and _never_shown(version, d)]
     changes = tuple(_change(d, secrets) for d in found if d not in write_only)
     return attrs.evolve(

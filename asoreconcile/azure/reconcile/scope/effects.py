@@ -20,6 +20,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     SetObservedGeneration,
     SetReady,
     UpdateMemory,
+    WakeChildren,
 )
 from asoreconcile.azure.reconcile.scope.arm_errors import monitor_refused
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -50,6 +51,8 @@ def apply(scope: ReconcileScope, effects: Iterable[Effect]) -> None:
                 scope.event("Warning", "OperationUnreadable", message)
             case Log():
                 _log(scope, effect)
+            case WakeChildren():
+                scope.wake_children()
             case CountSync(cause, is_put=is_put):
                 scope.operator.count_sync(cause, is_put)
             case UpdateMemory():

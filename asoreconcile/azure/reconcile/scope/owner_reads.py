@@ -19,14 +19,19 @@ _KEPT = 256
 _Key = tuple[str, str, str]
 
 
-@attrs.frozen
+@attrs.define(eq=False)
 class _Read:
-    body: JsonObject
-    at: float
+    """is_outdated: whether the owner was written by us since the read began."""
+
+    body: JsonObject = attrs.field(factory=dict)
+    at: float = 0.0
+    is_outdated: bool = False
 
 
 class OwnerReads:
-    """Shares reads for a short time. Safe from any thread."""
+    """Shares reads for a short time, at most until our next write of the owner. Safe
+    from any thread.
+    """
 
     def __init__(
         self, clock: Clock, *, max_age_seconds: float = _MAX_AGE_SECONDS
@@ -35,12 +40,14 @@ class OwnerReads:
         self._max_age_seconds = max_age_seconds
         self._lock = threading.Lock()
         self._reads: dict[_Key, _Read] = {}
-        self._under_way: SingleFlight[_Key, JsonObject] = SingleFlight()
+        self._started: dict[_Key, _Read] = {}
+        self._under_way: SingleFlight[_Key, _Read] = SingleFlight()
 
     def get(
         self, client: ArmClient, arm_id: str, api_version: str, *, credential: str
     ) -> JsonObject:
-        """The resource's body; the caller must not change it. One request at most.
+        """The resource's body; the caller must not change it. One request at most,
+        unless the owner is written meanwhile.
 
         credential: answers are shared only between users of the same credential.
         Callers during a read wait for its answer, at most until their own deadline.
@@ -48,29 +55,50 @@ class OwnerReads:
         """
         key = (credential, arm_id.lower(), api_version)
 
-        def read() -> JsonObject:
+        def read() -> _Read:
             # Another read may have ended since this thread checked.
-            young = self._young(key)
-            return young.body if young else self._read(client, key, arm_id)
+            return self._young(key) or self._read(client, key, arm_id)
 
-        young = self._young(key)
-        return young.body if young else self._under_way.do(key, read)
+        while True:
+            found = self._young(key) or self._under_way.do(key, read)
+            if not found.is_outdated:
+                return found.body
 
-    def _read(self, client: ArmClient, key: _Key, arm_id: str) -> JsonObject:
-        body = client.get(arm_id, key[2])
-        now = self._clock.monotonic()
+    def wrote(self, arm_id: str) -> None:
+        """Record that we have written a resource: reads that began before do not show
+        it as it is now.
+        """
+        id_ = arm_id.lower()
+        with self._lock:
+            for key in [key for key in self._reads if key[1] == id_]:
+                del self._reads[key]
+            for key, read in self._started.items():
+                if key[1] == id_:
+                    read.is_outdated = True
+
+    def _read(self, client: ArmClient, key: _Key, arm_id: str) -> _Read:
+        read = _Read()
+        with self._lock:
+            self._started[key] = read
+        try:
+            read.body = client.get(arm_id, key[2])
+        finally:
+            with self._lock:
+                del self._started[key]
+        read.at = self._clock.monotonic()
         with self._lock:
             # Only when full: most clusters have fewer owners than that in two seconds.
             if len(self._reads) >= _KEPT:
                 self._reads = {
                     k: read for k, read in self._reads.items() if self._is_young(read)
                 }
-            self._reads[key] = _Read(body, now)
-        return body
+            if not read.is_outdated:
+                self._reads[key] = read
+        return read
 
     def _young(self, key: _Key) -> _Read | None:
-        # Without the lock: pruning replaces the dict, and other changes add whole
-        # entries. A reader that misses a new entry checks again (`read`).
+        # Without the lock: other changes replace the dict or whole entries. A reader
+        # that misses a new entry checks again (`read`).
         read = self._reads.get(key)
         return read if read is not None and self._is_young(read) else None
 

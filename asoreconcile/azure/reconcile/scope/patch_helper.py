@@ -31,6 +31,7 @@ from asoreconcile.azure.reconcile.model.conditions import (
     merge_drifted,
     merge_ready,
 )
+from asoreconcile.azure.reconcile.model.decisions import AT_ONCE_SECONDS
 from asoreconcile.base import jsontext, reconcile_context
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
@@ -99,7 +100,15 @@ class GoneError(AsoreconcileError):
 
 
 class StaleError(AsoreconcileError):
-    """The object is newer than this reconcile's copy: start the reconcile again."""
+    """The reconcile's copies are outdated: start the reconcile again.
+
+    after_seconds: the pause before. It is short for an object whose newer version is
+    already in the cache, and longer for a Namespace whose watch is behind.
+    """
+
+    def __init__(self, message: str, *, after_seconds: float = AT_ONCE_SECONDS) -> None:
+        super().__init__(message)
+        self.after_seconds = after_seconds
 
 
 class ObjectPatcher(Patcher, Protocol):

@@ -5,6 +5,7 @@ kind; `ReconcileScope` belongs to one reconcile.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
 from typing import Literal, Protocol
@@ -17,11 +18,13 @@ from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.azure.catalogue.reserved import SETTINGS_SECRET
 from asoreconcile.azure.catalogue.storage_codec import SingleVersionCodec, StorageCodec
 from asoreconcile.azure.expressions.api import Expressions, shared
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.context import ReconcileContext
+from asoreconcile.azure.reconcile.model.annotations import OWN_CREDENTIAL
 from asoreconcile.azure.reconcile.model.decisions import SyncCause
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_owner
@@ -46,7 +49,7 @@ from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.base.backoff import TokenBucket
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
-from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, is_deleting
 from asoreconcile.cache.unreadable import Unreadable
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import ApiResource
@@ -150,6 +153,7 @@ class SharedDependencies:
     object names a Secret as its credential. objects_with_arm_id: an ARM id -> the
     objects that may represent it, each with its version: those claimed for it, and
     unclaimed ones with its name. Raises RetryError while some are not listed yet.
+    wake_children: queues a reconcile of every object below an object.
     waiting: objects that wait for an older one of the same id. collection_reads: None
     reads each resource by a GET of its own. note_pace: limits the rate of deferred
     notes. force_put_seconds: after so long, a resource of which Azure does not show
@@ -194,6 +198,7 @@ class SharedDependencies:
     objects_with_arm_id: Callable[[str], Iterable[tuple[KindVersion, JsonObject]]] = (
         lambda _: ()
     )
+    wake_children: Callable[[ObjectReference], None] = lambda _: None
     waiting: Waiting = attrs.field(factory=Waiting)
     collection_reads: CollectionReads | None = None
 
@@ -270,10 +275,39 @@ class ReconcileScope:
         """
         # Taken before the read: a change during it must not count as already used.
         self.memory.content = ""
-        connection = self.operator.connections.for_object(self.patcher.obj)
+        connection = self._found()
         self.memory.content = connection.content
         connection.require_subscription_of(self.patcher.arm_id)
+        # A deletion may use another Secret in place of the one that is gone.
+        if not is_deleting(self.patcher.obj):
+            self.patcher.annotate({OWN_CREDENTIAL: self._own_secret(connection)})
         return connection
+
+    def remember_credential(self) -> None:
+        """Keep the connection for a later deletion, if there is one now."""
+        with suppress(ConditionError):
+            self._found()
+
+    def _found(self) -> Connection:
+        """The connection of the object's credential. For a deleted object whose Secret
+        is gone, as with a deleted Namespace, the one that was used last.
+        """
+        obj, memory = self.patcher.obj, self.memory
+        try:
+            found = self.operator.connections.for_object(obj)
+        except CredentialError as error:
+            kept = memory.connection if is_deleting(obj) and error.is_gone else None
+            if not isinstance(kept, Connection):
+                raise
+            found = kept
+        memory.connection = found
+        return found
+
+    def _own_secret(self, connection: Connection) -> str | None:
+        """The name of a connection's Secret in the object's namespace, else None."""
+        namespace, _, name = connection.source.partition("/")
+        is_own = namespace == self.patcher.key.namespace and name != SETTINGS_SECRET
+        return name if is_own else None
 
     @cached_property
     def references(self) -> ReferenceResolver:
@@ -310,6 +344,11 @@ class ReconcileScope:
             return owner
         served = self.operator.objects.served(owner.group_kind)
         return attrs.evolve(owner, kept_as=served.kept_as) if served else owner
+
+    def wake_children(self) -> None:
+        """Queue a reconcile of every object below this one. Never blocks."""
+        group_kind = self.patcher.version.group_kind
+        self.operator.wake_children(ObjectReference(group_kind, self.patcher.key))
 
     def event(
         self, type_: Literal["Normal", "Warning"], reason: str, message: str

@@ -95,7 +95,11 @@ class ObjectMemory:
     changed since it was read.
     perhaps_gone_since: when a DELETE was first answered by a 404 with an unknown code,
     in monotonic seconds; None if the last DELETE was answered otherwise.
+    absent_since: when a read first found a resource gone that was there before, in
+    monotonic seconds; None if the last read found it, or nothing was to be confirmed.
     credential: `namespace/name` of the Secret whose credential was used last.
+    connection: to Azure, as used last: a deletion needs it also after the Secret of
+    its credential is gone. None before its first use.
     unknown_values: unknown values of annotations that were reported already.
     was_looked_at: whether this process has reconciled it before.
     content: a hash of that Secret's content; "" while none is used.
@@ -116,7 +120,9 @@ class ObjectMemory:
     _failed_operation_generation: int = 0
     failure_streak: FailureStreak = attrs.field(factory=FailureStreak)
     perhaps_gone_since: float | None = None
+    absent_since: float | None = None
     credential: str = ""
+    connection: object | None = None
     was_looked_at: bool = False
     unknown_values: frozenset[str] = frozenset()
     content: str = ""

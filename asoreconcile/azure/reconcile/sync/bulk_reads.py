@@ -55,9 +55,10 @@ def look_at_list(scope: ReconcileScope) -> ListLook:
 
 
 def note_write(scope: ReconcileScope) -> None:
-    """Lists that were started before now are not used for the object's resource
-    (Q8).
+    """Lists and reads of owners that began before now are not used for the object's
+    resource (Q8).
     """
+    scope.operator.owner_reads.wrote(scope.patcher.arm_id)
     if (reads := scope.operator.collection_reads) is not None:
         reads.wrote(scope.patcher.arm_id)
 

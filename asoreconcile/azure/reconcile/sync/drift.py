@@ -10,13 +10,12 @@ from collections.abc import Sequence
 
 import attrs
 
-from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.arm.provisioning_state import FAILURE, provisioning_state
 from asoreconcile.azure.reconcile.model.decisions import (
     CountSync,
     Decision,
     Effect,
     EmitEvent,
-    Fail,
     Log,
     Put,
     Read,
@@ -28,6 +27,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
 from asoreconcile.azure.reconcile.model.differences import Difference
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     OBSERVED,
+    UNSETTLED,
     DriftBaseline,
     RepairAttempts,
     confirmed,
@@ -40,12 +40,11 @@ from asoreconcile.azure.reconcile.model.snapshot import is_comparable
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, Undeclared
 from asoreconcile.base.objects import JsonObject, dig
 
-PERSISTENT = "PersistentDrift"
-# Beyond it somebody undoes each of our PUTs.
+# Beyond it somebody undoes each of our PUTs, and the pauses between them grow.
 _MOST_REPAIRS = 3
+_FIRST_PAUSE_SECONDS = 2 * 3600.0
+_LONGEST_PAUSE_SECONDS = 24 * 3600.0
 _SHOWN_PATHS = 10
-# A snapshot that equals no other, for a resource that never matched its spec.
-_UNSETTLED = "-"
 # The entry of the repair attempts for all undeclared values together.
 _UNDECLARED = "undeclared"
 # Provisioning states of a running operation; any other, such as Ready or Enabled, may
@@ -63,7 +62,9 @@ class SyncFacts:
     another. found: how it differs. rest: its snapshot. spec: the fingerprint of the
     PUT's inputs. is_forced: a PUT is due whatever is found. changed: the paths at which
     the stored status differs from what was read.
-    repair_attempts: the differences that PUTs were sent for before.
+    repair_attempts: the differences that PUTs were sent for before. now: in
+    `Clock.monotonic` seconds. is_period_over: whether the last PUT is a sync period
+    old. region: the declared location, if the resource is in another one; else "".
     """
 
     mode: SyncMode
@@ -77,13 +78,31 @@ class SyncFacts:
     is_forced: bool = False
     undeclared: Undeclared = Undeclared.PUT
     changed: Sequence[str] = ()
+    now: float = 0.0
+    is_period_over: bool = True
+    region: str = ""
 
 
 def at_sync(facts: SyncFacts, put: Put) -> Decision:
     """PUT, or continue with the resource that was read if a PUT would change nothing.
 
-    Fails with `PersistentDrift` when somebody undoes each PUT.
+    A resource in another region than the declared one is shown as drifted: Azure
+    cannot move the resource.
     """
+    decided = _at_sync(facts, put)
+    if not facts.region or facts.have is None:
+        return decided
+    moved = (
+        f"the resource is in {facts.have.get('location')} and the spec declares "
+        f"{facts.region}: Azure cannot move it, so correct spec.location, or delete "
+        "the object and create it again"
+    )
+    shown = [e.message for e in decided.effects if isinstance(e, SetDrifted)]
+    drifted = SetDrifted("; ".join([*shown, moved]))
+    return attrs.evolve(decided, effects=(*decided.effects, drifted))
+
+
+def _at_sync(facts: SyncFacts, put: Put) -> Decision:
     observed, have = facts.observed, facts.have
     # The body is not the last one: the spec was edited, so no comparison is needed.
     if observed is not None and observed.put != facts.put:
@@ -95,6 +114,10 @@ def at_sync(facts: SyncFacts, put: Put) -> Decision:
     if is_moving(have):
         # In transition: nothing can be compared; the next sync tries again.
         return Decision((CountSync("moving"),), read)
+    if failed_state(have):
+        is_put = facts.is_period_over and facts.mode is SyncMode.COMPARE
+        # A failed resource shows values that later reads must not be compared with.
+        return Decision((CountSync("failed", is_put=is_put),), put if is_put else read)
     if facts.is_forced and facts.mode is SyncMode.COMPARE:
         return Decision((CountSync("forced", is_put=True),), put)
     before = observed or DriftBaseline(facts.put)
@@ -122,6 +145,14 @@ def is_moving(have: JsonObject) -> bool:
     return state in _MOVING or (state.endswith("ing") and state not in _RESTING)
 
 
+def failed_state(have: JsonObject) -> str:
+    """Return the provisioning state if it says that the last operation failed or was
+    canceled, else "".
+    """
+    state = provisioning_state(have)
+    return state if state.lower() in FAILURE else ""
+
+
 def _in_order(facts: SyncFacts, learnt: DriftBaseline) -> tuple[Effect, ...]:
     # A difference that the PUT left is either gone by itself or still in `found`.
     note = attrs.evolve(learnt, known=confirmed(learnt.known), rest=facts.rest)
@@ -138,17 +169,18 @@ def _repair(
     vanished: frozenset[str],
     put: Put,
 ) -> Decision:
-    attempts = facts.repair_attempts.started(marks(open_) | vanished)
+    found, where = marks(open_) | vanished, _at(open_)
+    lasting: tuple[Effect, ...] = ()
+    repairs = facts.repair_attempts.most_for(found)
+    if repairs >= _MOST_REPAIRS:
+        lasting = (SetDrifted(_undone(facts, where)),)
+        doubled = _FIRST_PAUSE_SECONDS * 2.0 ** min(repairs - _MOST_REPAIRS, 10)
+        pause = min(doubled, _LONGEST_PAUSE_SECONDS)
+        if facts.now - facts.repair_attempts.at < pause:
+            read = Read(ReadAfter.PUT, facts.have)
+            return Decision((*lasting, CountSync("drift")), read)
+    attempts = facts.repair_attempts.started(found, at=facts.now)
     counted = UpdateMemory(repair_attempts=attempts)
-    where = _at(open_)
-    if attempts.max_attempts() > _MOST_REPAIRS:
-        error = ConditionError(
-            f"somebody changes the resource back after each sync {where}: it is "
-            "left as it is until the spec says the same, or the other one stops",
-            reason=PERSISTENT,
-            retry=RetryClass.VERY_SLOW,
-        )
-        return Decision((counted, CountSync("drift")), Fail(error))
     if not vanished and all(
         learnt.is_unconfirmed(difference_mark(one)) for one in open_
     ):
@@ -156,7 +188,18 @@ def _repair(
         return Decision((counted, log, CountSync("confirm", is_put=True)), put)
     log = Log("warning", "Azure differs from the spec; putting again", where)
     event = EmitEvent("Warning", "Drift", f"Azure differs {where}; it is put again")
-    return Decision((counted, log, event, CountSync("drift", is_put=True)), put)
+    metric = CountSync("drift", is_put=True)
+    return Decision((counted, *lasting, log, event, metric), put)
+
+
+def _undone(facts: SyncFacts, where: str) -> str:
+    """Return the text about a writer that undoes each PUT."""
+    writer = str(dig(facts.have or {}, "systemData.lastModifiedBy") or "another writer")
+    return (
+        f"{writer} changes the resource back after each PUT {where}: it is put again "
+        "after growing pauses, at least once a day, until the spec says the same or "
+        "the other writer stops"
+    )
 
 
 def _report(
@@ -169,7 +212,7 @@ def _report(
     others = [one for one in open_ if one not in left]
     known = confirmed(learnt.known) | marks(left)
     # No snapshot is taken of a resource that differs.
-    rest = learnt.rest or (_UNSETTLED if others else facts.rest)
+    rest = learnt.rest or (UNSETTLED if others else facts.rest)
     note = attrs.evolve(learnt, known=known, rest=rest)
     effects: list[Effect] = [SetMetadata({OBSERVED: note.dumps()})]
     if left:
@@ -195,7 +238,8 @@ def _undeclared(
         return Decision((*noted, CountSync("unchanged")), read)
     where = _shown(facts.changed) if facts.changed else "; see the status"
     text = f"a value that the spec does not declare was changed in Azure{where}"
-    attempts = facts.repair_attempts.started(frozenset({_UNDECLARED}))
+    undeclared = frozenset({_UNDECLARED})
+    attempts = facts.repair_attempts.started(undeclared, at=facts.now)
     if attempts.max_attempts() > _MOST_REPAIRS:
         # The value changes by itself: neither a PUT nor another event helps.
         log = Log("info", "Undeclared values change with each sync")

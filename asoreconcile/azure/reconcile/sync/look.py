@@ -6,6 +6,8 @@ Blocking: reads of Azure.
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+import attrs
+
 from asoreconcile.azure.catalogue.body_shape import body_shape
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.status import status_of
@@ -16,6 +18,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Effect,
     Keep,
     ReadAfter,
+    SetMetadata,
     Succeeded,
 )
 from asoreconcile.azure.reconcile.model.differences import (
@@ -23,11 +26,14 @@ from asoreconcile.azure.reconcile.model.differences import (
     changed_paths,
     differences,
 )
+from asoreconcile.azure.reconcile.model.distinctions import distinctions_of
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     OBSERVED,
+    UNSETTLED,
     DriftBaseline,
     loads,
 )
+from asoreconcile.azure.reconcile.model.normalization import is_same
 from asoreconcile.azure.reconcile.model.snapshot import snapshot
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.model.type_rules import not_kept
@@ -46,15 +52,18 @@ from asoreconcile.azure.reconcile.sync.desired import (
     render,
 )
 from asoreconcile.azure.reconcile.sync.drift import (
-    PERSISTENT,
     SyncFacts,
     after_own_put,
+    failed_state,
     is_moving,
 )
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
 from asoreconcile.base.objects import JsonObject, status, uid_of
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
+# Without a sync period. A sync may come somewhat before a whole period is over.
+_PERIOD_SECONDS = 3600.0
+_OF_THE_PERIOD = 0.7
 
 
 def ready_of_last_put(patcher: PatchHelper) -> JsonObject | None:
@@ -67,14 +76,22 @@ def ready_of_last_put(patcher: PatchHelper) -> JsonObject | None:
     return ready if is_of_put and put == str(patcher.generation) else None
 
 
-def reads_first(version: KindVersion, mode: SyncMode, ready: JsonObject | None) -> bool:
-    """Whether a sync reads before it PUTs: a PUT of this spec has completed.
+def reads_first(
+    version: KindVersion,
+    mode: SyncMode,
+    ready: JsonObject | None,
+    observed: DriftBaseline | None,
+) -> bool:
+    """Return whether a sync reads before it PUTs: a PUT of this spec has completed.
 
-    ready: the result of `ready_of_last_put`.
+    ready: the result of `ready_of_last_put`. observed: the record of the last PUT. With
+    a snapshot it shows that the PUT was followed to its end. A later failure, such as
+    that of a read during an outage of Azure, then causes no other PUT.
     """
     if mode is SyncMode.PUT or ready is None:
         return False
-    is_complete = ready.get("status") == "True" or ready.get("reason") == PERSISTENT
+    is_followed = observed is not None and bool(observed.rest)
+    is_complete = ready.get("status") == "True" or is_followed
     return is_complete and "Get" in version.operations
 
 
@@ -194,7 +211,26 @@ def facts_of_sync(
         is_forced=_is_forced(scope, observed, made, found),
         undeclared=operator.undeclared,
         changed=changed,
+        now=operator.clock.monotonic(),
+        is_period_over=_is_period_over(scope, observed),
+        region="" if have is None else _another_region(made.own, have),
     )
+
+
+def _is_period_over(scope: ReconcileScope, observed: DriftBaseline | None) -> bool:
+    """Return whether the last PUT is a sync period old, or its time is not known."""
+    period = scope.kind.requeue_backoff.sync_period_seconds or _PERIOD_SECONDS
+    at = _time_of(observed)
+    now = scope.operator.clock.now().timestamp()
+    return at is None or now - at >= _OF_THE_PERIOD * period
+
+
+def _another_region(want: JsonObject, have: JsonObject) -> str:
+    """The declared location if the resource is in another one, else ""."""
+    declared, found = want.get("location"), have.get("location")
+    if not (isinstance(declared, str) and isinstance(found, str) and found):
+        return ""
+    return "" if is_same(declared, found) else declared
 
 
 def learned(
@@ -225,6 +261,10 @@ def learned(
         return ()
     if is_moving(have):
         return ()
+    if failed_state(have):
+        # A failed resource shows values that later reads must not be compared with.
+        note = attrs.evolve(observed, rest=UNSETTLED)
+        return (SetMetadata({OBSERVED: note.dumps()}),)
     return after_own_put(
         scope.memory.repair_attempts,
         observed,
@@ -261,10 +301,8 @@ def _is_forced(
         return False
     if made.own == made.body and not any(one.kind == "absent" for one in found):
         return False
-    try:
-        text = "" if observed is None else observed.at
-        last_put = datetime.strptime(text, _TIME).replace(tzinfo=UTC).timestamp()
-    except ValueError:
+    last_put = _time_of(observed)
+    if last_put is None:
         return True  # PUT by another operator, or before times were recorded
     return is_put_due(
         uid_of(scope.patcher.obj),
@@ -272,6 +310,15 @@ def _is_forced(
         period_seconds=period,
         now=scope.operator.clock.now().timestamp(),
     )
+
+
+def _time_of(observed: DriftBaseline | None) -> float | None:
+    """The time of the last PUT, in seconds since the epoch; None if not known."""
+    try:
+        text = "" if observed is None else observed.at
+        return datetime.strptime(text, _TIME).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
 
 
 def _compared(
@@ -283,6 +330,7 @@ def _compared(
         have,
         children=child_collections(version, scope.operator.catalogue),
         free_maps=body_shape(version).free_maps,
+        apart=distinctions_of(version),
     )
     return not_kept(version.arm_type, found)
 

@@ -2,7 +2,7 @@
 reconcile fails.
 """
 
-from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.middleware.context import SuboperationPending
@@ -36,7 +36,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Stop,
     Succeeded,
 )
-from asoreconcile.azure.reconcile.model.sync_mode import sync_mode_of
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, sync_mode_of
 from asoreconcile.azure.reconcile.scope.arm_errors import (
     delete_failed,
     monitor_refused,
@@ -46,6 +46,7 @@ from asoreconcile.azure.reconcile.scope.arm_errors import (
 from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired
+from asoreconcile.azure.reconcile.sync.drift import failed_state
 from asoreconcile.azure.reconcile.sync.look import (
     learned,
     seconds_until_next_sync,
@@ -139,10 +140,11 @@ def settle(
     patcher = scope.patcher
     try:
         _read(scope, after, body, is_listed=is_listed)
-        _check(scope)
         mode = sync_mode_of(
             patcher.annotations, scope.namespace_annotations, scope.operator.sync_mode
         )
+        _require_success(scope, mode, after, sent)
+        _check(scope)
         apply(scope, learned(scope, mode, after, sent))
         _export(scope)
     except AsoreconcileError as error:
@@ -185,6 +187,32 @@ def _read(
         return
     if is_another(before, patcher.status):
         scope.event("Warning", RECREATED, what_to_do(patcher.arm_id))
+        scope.wake_children()
+
+
+def _require_success(
+    scope: ReconcileScope, mode: SyncMode, after: ReadAfter, sent: Desired | None
+) -> None:
+    """Raises ConditionError if Azure says that the resource's last operation failed or
+    was canceled, with Azure's word as the reason.
+    """
+    version = scope.patcher.version
+    have = scope.context.raw_get() if "Get" in version.operations else None
+    state = failed_state(have or {})
+    if not state:
+        return
+    apply(scope, learned(scope, mode, after, sent))
+    # The next PUT is a sync's, which comes once in a period.
+    scope.memory.accepted = None
+    again = (
+        "" if after is ReadAfter.NOTHING else "; it is put again once in a sync period"
+    )
+    raise ConditionError(
+        f"the provisioningState of the resource in Azure is {state}: see its activity "
+        f"log{again}",
+        reason=state,
+        retry=RetryClass.VERY_SLOW,
+    )
 
 
 def _check(scope: ReconcileScope) -> None:

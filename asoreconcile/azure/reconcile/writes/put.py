@@ -8,7 +8,7 @@ from asoreconcile.azure.reconcile.exports.export import checked_expressions
 from asoreconcile.azure.reconcile.identity.claim import require_valid, restore_owner
 from asoreconcile.azure.reconcile.identity.duplicates import require_sole
 from asoreconcile.azure.reconcile.identity.identity import identify
-from asoreconcile.azure.reconcile.model.conditions import reconciling
+from asoreconcile.azure.reconcile.model.conditions import reconciling, recreating
 from asoreconcile.azure.reconcile.model.decisions import (
     CountSync,
     Decision,
@@ -38,6 +38,7 @@ from asoreconcile.azure.reconcile.sync.look import (
     resumable,
     resumed_period,
 )
+from asoreconcile.azure.reconcile.writes.confirmed_absence import confirm_absence
 from asoreconcile.azure.reconcile.writes.endings import carry_out
 from asoreconcile.azure.reconcile.writes.operations import poll
 from asoreconcile.azure.reconcile.writes.prechecks import run_prechecks
@@ -85,15 +86,17 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     inherited, version = scope.namespace_annotations, patcher.version
     mode = sync_mode_of(patcher.annotations, inherited, operator.sync_mode)
     ready = ready_of_last_put(patcher)
-    is_sync = reads_first(version, mode, ready)
+    last_put = loads(patcher.annotations.get(OBSERVED) or "")
+    is_sync = reads_first(version, mode, ready, last_put)
     inputs: RenderedSpec | None = None
     # Nothing more is read for an object that the previous process left in order: at a
     # start there are thousands.
     if accepted is None and (observed := resumable(scope, mode, ready)) is not None:
         inputs = render(patcher, scope.references, identify(scope, owner))
         if inputs.fingerprint == observed.spec:
+            scope.remember_credential()
             return resumed_period(scope, mode)
-    if (postponed := run_prechecks(scope, owner)) is not None:
+    if not is_sync and (postponed := run_prechecks(scope, owner)) is not None:
         patcher.restore_ready()
         return postponed
     identity = inputs.identity if inputs is not None else identify(scope, owner)
@@ -110,9 +113,20 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
         look = NO_LIST
         made = _made(scope, render(patcher, scope.references, identity))
         request, decided = _decide(scope, mode, look, made, is_sync=is_sync)
+    if isinstance(decided.then, Put):
+        # A sync that writes nothing does not ask whether it may.
+        pause = run_prechecks(scope, owner) if is_sync else None
+        pause = pause or confirm_absence(scope)
+        if pause is not None:
+            patcher.restore_ready()
+            return pause
+    memory.absent_since = None
     patcher.set_ready(reconciling(patcher.generation), reason_aware=True)
     if not isinstance(decided.then, Put):
         return carry_out(scope, decided, is_listed=look.is_used)
+    if is_sync and scope.context.is_known_absent:
+        # Otherwise Ready stays True until the resource is back.
+        patcher.set_ready(recreating(patcher.generation))
     apply(scope, decided.effects)
     return _sent(scope, request, made, reading)
 

@@ -36,6 +36,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Requeue,
     SetMetadata,
     UpdateMemory,
+    WakeChildren,
 )
 from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
 from asoreconcile.azure.reconcile.writes.external_deletion import (
@@ -133,7 +134,9 @@ def _accepted(facts: PutAnswer, answer: ArmOutcome) -> Decision:
         ),
     ]
     if accepted.recreated:
-        effects.append(EmitEvent("Warning", RECREATED, what_to_do(put.arm_id)))
+        # The resources below are gone, too: their objects must find out now.
+        event = EmitEvent("Warning", RECREATED, what_to_do(put.arm_id))
+        effects += [event, WakeChildren()]
     return after_accepted(effects, accepted, now=facts.now, build=facts.build)
 
 

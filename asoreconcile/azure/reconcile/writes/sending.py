@@ -18,6 +18,9 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
 from asoreconcile.azure.reconcile.sync.bulk_reads import note_write
 
+# A watch of Namespaces that is behind may be so for a while.
+_BEHIND_SECONDS = 1.0
+
 
 def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
     """Make sure that the object and its Namespace, as they are now, permit the request.
@@ -36,7 +39,10 @@ def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
     operator.count_confirmation("namespace")
     policy, _ = policy_of(patcher.annotations, inherited, operator.default_policy)
     if not (policy.deletes if is_delete else policy.writes):
-        raise StaleError(f"{patcher.key} may not be written: its policy has changed")
+        raise StaleError(
+            f"{patcher.key} may not be written: its policy has changed",
+            after_seconds=_BEHIND_SECONDS,
+        )
 
 
 def send_put(
@@ -68,6 +74,7 @@ def send_put(
             # From here on Azure may have this body, also if the answer is a refusal.
             memory.accepted = None
             memory.last_look = None
+            memory.absent_since = None
             stack.callback(note_write, scope)
             return connection.client.put(
                 put.arm_id,

@@ -96,6 +96,8 @@ control-plane: controller-manager
   "ASORECONCILE_UNDECLARED" .Values.undeclared
   "ASORECONCILE_BULK_READS" .Values.bulkReads
   "ASORECONCILE_FORCE_PUT_PERIOD" .Values.forcePutPeriod
+  "ASORECONCILE_HOLD_CREDENTIALS" (ternary "true" "" .Values.holdCredentials)
+  "ASORECONCILE_WIDER_CREDENTIALS" (ternary "true" "" .Values.widerCredentials)
   "ASORECONCILE_GRAPH_ENDPOINT" .Values.graphEndpoint
   "ENTRA_APP_ID" .Values.entraAppID
   "ASORECONCILE_EXTENSIONS" (join "," .Values.extensions)

@@ -138,7 +138,7 @@ OTHER_ID = "/subscriptions/S/resourceGroups/G/providers/P/T/M"
 
 
 @pytest.mark.parametrize("shape", ["async", "body"])
-def test_a_token_of_another_resource_or_verb_is_told_apart(shape):
+def test_a_token_of_another_resource_or_verb_is_distinctions_of(shape):
     token = EXAMPLES[shape][0]
     assert concerns(token, ID.lower(), deleting=False)
     assert not concerns(token, OTHER_ID, deleting=False)

@@ -474,7 +474,7 @@ def test_inputs_name_every_place_of_the_same_reference():
     ]
 
 
-def test_all_kinds_of_inputs_are_told_apart():
+def test_all_kinds_of_inputs_are_distinctions_of():
     cases = {
         "reference": ("cache.azure.com/Redis", {"subnetReference": ref("S", "s")}),
         "secret": (

@@ -22,7 +22,11 @@ from asoreconcile.azure.controllers.credential_watcher import (
     index_credentials,
     is_change,
 )
-from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import (
+    CREDENTIAL_FROM,
+    OWN_CREDENTIAL,
+    RESOURCE_ID,
+)
 from asoreconcile.azure.reconcile.scope.reconcile_scope import Connection
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.base.objects import GroupKind, ObjectKey
@@ -130,6 +134,7 @@ def connections(cluster, made, clock):
         settings=GlobalConnection("global", subscription_id="g", source="ops/settings"),
         seen=lambda group_kind: cluster.seen.get(group_kind.kind, ""),
         clock=clock,
+        namespace="ops",
     )
 
 
@@ -174,6 +179,58 @@ def test_r8_1_the_narrowest_scope_wins(cluster, connections, make):
 def test_another_namespaces_secret_is_none_of_its_business(cluster, connections):
     cluster.put("aso-credential", namespace="other", **VALUES)
     assert connections.for_object(claimed()).source == "ops/settings"
+
+
+def used(name="aso-credential", **notes):
+    """An object that has used a Secret of its namespace."""
+    return claimed(**{OWN_CREDENTIAL: name}, **notes)
+
+
+def deleted(obj):
+    meta = {**obj["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    return {**obj, "metadata": meta}
+
+
+@pytest.mark.parametrize("was_used", ["aso-credential", "own"])
+@pytest.mark.parametrize("state", [lambda obj: obj, deleted])
+def test_r8_7_no_wider_credential_takes_the_place_of_one_that_is_gone(
+    connections, was_used, state
+):
+    text = refusal(connections, state(used(was_used)))
+    assert "Secret 'aso-credential', which was used for the resource" in text
+    # What can be done in a Namespace that is being deleted, and only there.
+    assert ("Secret ops/aso-credential.ns" in text) is (state is deleted)
+
+
+def test_r8_7_an_export_does_not_take_that_place_either(cluster, connections):
+    cluster.put("aso-credential", **VALUES)
+    references = [{"apiVersion": "storage.azure.com/v1", "kind": "K", "name": "n"}]
+    secret = cluster.secrets[NAMESPACE_WIDE]
+    secret["metadata"]["ownerReferences"] = references
+    refusal(connections, used())
+
+
+def test_r8_7_a_setting_lets_wider_credentials_be_used(cluster, connections):
+    connections._widens = True
+    assert connections.for_object(used()).source == "ops/settings"
+    refusal(connections, used(**named("own")))  # what the object names is never left
+
+
+def test_r8_7_a_secret_of_the_operators_namespace_ends_a_deletion(cluster, connections):
+    cluster.put("aso-credential.ns", namespace="ops", **VALUES)
+    source = "ops/aso-credential.ns"
+    assert connections.for_object(deleted(used())).source == source
+    assert connections.for_object(deleted(used(**named("own")))).source == source
+    refusal(connections, used())  # for deletions alone
+    assert connections.for_object(deleted(claimed())).source == "ops/settings"
+
+
+def test_r8_7_a_malformed_secret_of_the_operators_namespace_is_told_of(
+    cluster, connections
+):
+    cluster.put("aso-credential.ns", namespace="ops")
+    text = refusal(connections, deleted(used()))
+    assert "'ops/aso-credential.ns' cannot be used" in text
 
 
 @pytest.mark.parametrize("name", ["other/own", "/", ""])

@@ -118,6 +118,8 @@ OWN = {
     "ASORECONCILE_EXTENSIONS": ("a, b", get("extensions"), ("a", "b")),
     "ASORECONCILE_BULK_READS": ("Off", get("bulk_reads"), BulkReads.OFF),
     "ASORECONCILE_FORCE_PUT_PERIOD": ("24h", get("force_put_seconds"), 86400.0),
+    "ASORECONCILE_HOLD_CREDENTIALS": ("true", get("hold_credentials"), True),
+    "ASORECONCILE_WIDER_CREDENTIALS": ("true", get("wider_credentials"), True),
     "ASORECONCILE_SYNC_MODE": ("put", get("sync_mode"), SyncMode.PUT),
     "ASORECONCILE_UNDECLARED": ("ignore", get("undeclared"), Undeclared.IGNORE),
     "AZURE_FEDERATED_TOKEN_FILE": ("/t", get("credentials.token_file"), "/t"),

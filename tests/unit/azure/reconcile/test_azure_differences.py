@@ -1,10 +1,18 @@
 """What counts as a difference between a body to PUT and a body from a GET."""
 
 import random
+from pathlib import Path
 
 import pytest
 
+from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.model.differences import HIDDEN, differences
+from asoreconcile.azure.reconcile.model.distinctions import (
+    EXACT,
+    ORDERED,
+    Distinctions,
+    distinctions_of,
+)
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     DriftBaseline,
     fingerprint,
@@ -13,6 +21,9 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
 )
 from asoreconcile.azure.reconcile.model.normalization import is_empty, is_same
 from asoreconcile.base import jsontext
+from asoreconcile.base.objects import GroupKind
+
+ROOT = Path(__file__).parents[4]
 
 
 def found(want, have, **options):
@@ -109,6 +120,7 @@ def test_tags_and_identities_are_compared_both_ways():
     want = {"tags": {"a": "1", "b": "2", "d": ""}}
     have = {"tags": {"A": "1", "c": "3"}}
     assert sorted(found(want, have)) == [
+        ("tags/a", "value"),  # Azure keeps the spelling of a tag's name
         ("tags/b", "absent"),
         ("tags/c", "map-extra"),
         ("tags/d", "absent"),
@@ -126,6 +138,77 @@ def test_lists_of_scalars_have_no_order_and_no_case():
         ("zones", "list-missing"),
         ("zones", "list-extra"),
     ]
+
+
+@pytest.mark.parametrize("have", ["red Team", "RedTeam", "Red  Team"])
+def test_tags_are_told_apart_to_the_letter(have):
+    want = {"tags": {"team": "Red Team"}}
+    assert found(want, {"tags": {"team": have}}) == [("tags/team", "value")]
+    assert found(want, {"tags": {"team": "Red Team"}}) == []
+
+
+APART = Distinctions(
+    exact=frozenset({"properties/rules/query", "properties/args"}),
+    ordered=frozenset({"properties/args", "properties/dns"}),
+)
+
+
+@pytest.mark.parametrize(
+    ("want", "have", "expected"),
+    [
+        ({"rules": [{"name": "a", "query": "A | x"}]}, None, []),
+        (
+            {"rules": [{"name": "a", "query": "A | x"}]},
+            {"rules": [{"name": "a", "query": "a |x"}]},
+            [("properties/rules[a]/query", "value")],
+        ),
+        ({"dns": ["1.1.1.1", "8.8.8.8"]}, None, []),
+        (
+            {"dns": ["1.1.1.1", "8.8.8.8"]},
+            {"dns": ["8.8.8.8", "1.1.1.1"]},
+            [("properties/dns", "value")],
+        ),
+        (
+            {"dns": ["1.1.1.1"]},
+            {"dns": ["8.8.8.8"]},
+            [("properties/dns", "list-missing"), ("properties/dns", "list-extra")],
+        ),
+        # Not the same texts in another order.
+        (
+            {"args": ["a", "B"]},
+            {"args": ["a", "b"]},
+            [("properties/args", "list-missing"), ("properties/args", "list-extra")],
+        ),
+        ({"other": ["a", "b"]}, {"other": ["B", "a"]}, []),
+    ],
+)
+def test_what_a_type_tells_apart(want, have, expected):
+    have = want if have is None else have
+    one, other = {"properties": want}, {"properties": have}
+    assert found(one, other, apart=APART) == expected
+
+
+def test_the_page_for_users_names_every_field_that_is_distinctions_of():
+    page = (ROOT / "deploy" / "docs" / "drift.md").read_text().lower()
+    for end in (*EXACT, *ORDERED):
+        assert f"`{end.replace('/', '.')}`" in page
+
+
+def test_what_is_told_apart_is_there_in_the_bodies_of_some_type():
+    """A misspelt name would forgive everything in silence."""
+    versions = [kind.version() for kind in builtin().kinds() if kind.is_arm]
+    apart = [distinctions_of(version) for version in versions]
+    for ends, paths in (
+        (EXACT, {path for one in apart for path in one.exact}),
+        (ORDERED, {path for one in apart for path in one.ordered}),
+    ):
+        for end in ends:
+            assert any(path.endswith(f"/{end}") for path in paths), end
+
+
+def test_the_dns_servers_of_a_network_have_an_order():
+    network = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork")).version()
+    assert distinctions_of(network).ordered == {"properties/dhcpoptions/dnsservers"}
 
 
 def test_elements_are_paired_by_what_identifies_them():
@@ -273,7 +356,7 @@ def test_what_is_nested_deep_differs_by_what_it_says_not_by_where_it_stands(leve
     assert len(list(differences(wanted("1"), shown("2")))) == 1
 
 
-def test_lists_of_lists_nested_deep_are_told_apart():
+def test_lists_of_lists_nested_deep_are_distinctions_of():
     def body(leaf):
         return jsontext.loads('{"p":' + "[" * 300 + leaf + "]" * 300 + "}")
 

@@ -7,7 +7,6 @@ from asoreconcile.azure.reconcile.model.decisions import (
     CountSync,
     Decision,
     EmitEvent,
-    Fail,
     Log,
     Put,
     Read,
@@ -223,14 +222,48 @@ def test_a_state_that_is_none_of_transition_is_one_to_rest_in(state, expected):
     assert is_moving({"properties": {"provisioningState": state}}) is expected
 
 
-@pytest.mark.parametrize(("times", "gives_up"), [(2, False), (3, True), (9, True)])
-def test_what_comes_back_each_time_is_given_up(times, gives_up):
-    tried = RepairAttempts(frozenset(), dict.fromkeys(MARKS, times))
-    decided = decide(found=[CHANGED], repair_attempts=tried)
-    assert decided.effects[0].repair_attempts.repairs == dict.fromkeys(MARKS, times + 1)
-    assert isinstance(decided.then, Fail if gives_up else Put)
-    if gives_up:
-        assert decided.then.error.reason == "PersistentDrift"
+HOUR = 3600.0
+
+
+@pytest.mark.parametrize(
+    ("times", "pause"),
+    [(0, 0.0), (2, 0.0), (3, 2 * HOUR), (4, 4 * HOUR), (7, 24 * HOUR), (99, 24 * HOUR)],
+)
+def test_what_comes_back_each_time_is_put_after_growing_pauses(times, pause):
+    tried = RepairAttempts(frozenset(), dict.fromkeys(MARKS, times), at=1000.0)
+    given = {"found": [CHANGED], "repair_attempts": tried}
+    decided = decide(**given, now=1000.0 + pause)
+    (counted,) = (e for e in decided.effects if isinstance(e, UpdateMemory))
+    assert counted.repair_attempts.repairs == dict.fromkeys(MARKS, times + 1)
+    assert counted.repair_attempts.at == 1000.0 + pause
+    assert decided.then == PUT
+    shown = [e for e in decided.effects if isinstance(e, SetDrifted)]
+    assert bool(shown) is (times >= 3)
+    if pause:
+        early = decide(**given, now=1000.0 + pause - 1.0)
+        assert early == Decision((*shown, CountSync("drift")), READ)
+
+
+@pytest.mark.parametrize("is_period_over", [True, False])
+@pytest.mark.parametrize("mode", [SyncMode.COMPARE, SyncMode.REPORT])
+def test_a_failed_resource_is_put_once_in_a_period(is_period_over, mode):
+    have = {**HAVE, "properties": {"provisioningState": "Failed"}}
+    decided = decide(
+        have=have, found=[CHANGED], is_period_over=is_period_over, mode=mode
+    )
+    is_put = is_period_over and mode is SyncMode.COMPARE
+    assert decided.effects == (CountSync("failed", is_put=is_put),)
+    assert decided.then == (PUT if is_put else Read(ReadAfter.PUT, have))
+
+
+def test_another_region_is_told_of_beside_other_drift():
+    have = {**HAVE, "location": "northeurope"}
+    decided = decide(
+        have=have, found=[CHANGED], mode=SyncMode.REPORT, region="westeurope"
+    )
+    shown = [e.message for e in decided.effects if isinstance(e, SetDrifted)][-1]
+    assert "properties/size" in shown
+    assert "northeurope" in shown
 
 
 def test_what_a_put_left_is_not_put_for_again():
@@ -268,7 +301,8 @@ def test_what_a_put_mended_is_counted_on():
 
 
 def test_the_most_stubborn_difference_counts():
-    attempts = RepairAttempts().started(frozenset("ab")).started(frozenset("bc"))
+    attempts = RepairAttempts().started(frozenset("ab"), at=1.0)
+    attempts = attempts.started(frozenset("bc"), at=2.0)
     assert attempts.pending == frozenset("bc")
     assert attempts.max_attempts() == 2
     assert RepairAttempts().max_attempts() == 0

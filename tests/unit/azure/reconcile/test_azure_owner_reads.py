@@ -42,6 +42,29 @@ def test_children_in_a_row_share_a_read_until_it_is_old(reads, clock):
     assert len(azure.sent) == 2
 
 
+def test_no_read_is_shared_that_is_older_than_our_last_write(reads):
+    azure = arm({"n": 1}, {"n": 2})
+    reads.get(azure, ID, API, credential="a")
+    reads.wrote(ID.upper().replace("/C", "/c"))
+    assert reads.get(azure, ID, API, credential="a") == {"n": 2}
+    reads.wrote(ID.replace("rg", "another"))
+    assert reads.get(azure, ID, API, credential="a") == {"n": 2}
+    assert len(azure.sent) == 2
+
+
+def test_a_read_during_which_we_write_is_made_again(reads):
+    bodies = [{"n": 1}, {"n": 2}]
+
+    class Writing:
+        def get(self, *_):
+            body = bodies.pop(0)
+            if body["n"] == 1:
+                reads.wrote(ID)
+            return body
+
+    assert reads.get(Writing(), ID, API, credential="a") == {"n": 2}
+
+
 def test_what_one_credential_read_is_not_shown_to_another(reads):
     azure = arm({"n": 1}, arm_fault(403, "AuthorizationFailed"))
     reads.get(azure, ID, API, credential="a")

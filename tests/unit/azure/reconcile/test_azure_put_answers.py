@@ -34,6 +34,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     SetDrifted,
     SetMetadata,
     UpdateMemory,
+    WakeChildren,
 )
 from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
 from asoreconcile.azure.reconcile.writes.put_answers import (
@@ -130,9 +131,10 @@ def test_a_put_that_takes_its_time_is_recorded_before_anything_else():
     ids=["answered 201", "seen absent"],
 )
 def test_what_is_made_again_is_told(answer, given):
-    memory, _, told, _ = after(answer, **given).effects
+    memory, _, told, woken, _ = after(answer, **given).effects
     assert memory.accepted.recreated
     assert (told.type, told.reason) == ("Warning", "AzureResourceRecreated")
+    assert woken == WakeChildren()
 
 
 @pytest.mark.parametrize("wrapped", [False, True], ids=["refused", "failed at once"])

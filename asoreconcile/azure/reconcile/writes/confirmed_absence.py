@@ -1,0 +1,91 @@
+"""Confirms that a resource is gone before a PUT makes it again. Blocking: one list.
+
+A provider may answer 404 for a resource that is there. A PUT of a parent that embeds
+its children would then delete them all, as its body is made without them. So the 404 is
+asked for again after a pause, and the list that would contain the resource must lack
+it. A 404 whose code does not say that the resource is gone is asked for again as well.
+Rule: V11.
+"""
+
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.absence import Absence
+from asoreconcile.azure.arm.collections import collection_of
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.reconcile.model.decisions import Requeue
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.writes.external_deletion import was_there
+from asoreconcile.base.objects import status
+
+ASKED_AGAIN_SECONDS = 10.0
+# As long as for a DELETE that is answered in this way.
+UNKNOWN_CODE_SECONDS = 60.0
+
+
+def confirm_absence(scope: ReconcileScope) -> Requeue | None:
+    """Return None if the PUT may be sent, else the pause before the next read.
+
+    Only a resource that was there before is asked for again: a new one has nothing to
+    lose. Its child objects are woken at the first 404: they find out for themselves
+    whether they are gone, too. Raises ConditionError if a list has the resource, and
+    as `ArmClient.pages`.
+    """
+    context, memory = scope.context, scope.memory
+    if not context.is_known_absent:
+        if context.has_read:
+            memory.absent_since = None
+        return None
+    is_said = context.absence is Absence.SAID
+    if not _was_there(scope) or (is_said and not context.needs_absence):
+        memory.absent_since = None
+        return None
+    now = scope.operator.clock.monotonic()
+    if memory.absent_since is None:
+        memory.absent_since = now
+        scope.wake_children()
+    pause = ASKED_AGAIN_SECONDS if is_said else UNKNOWN_CODE_SECONDS
+    left = memory.absent_since + pause - now
+    if left > 0:
+        scope.log.warning(
+            "Azure says that the resource is gone; asking again before it is put",
+            armId=scope.patcher.arm_id,
+        )
+        return Requeue(left)
+    memory.absent_since = None
+    if context.needs_absence and _is_listed(scope):
+        raise ConditionError(
+            f"Azure answers 404 for {scope.patcher.arm_id}, but its list has it: "
+            "nothing is sent, as a PUT could delete what the resource contains",
+            reason="AzureResourceNotFound",
+        )
+    return None
+
+
+def _was_there(scope: ReconcileScope) -> bool:
+    """Return whether the resource has existed, also for an object whose status was lost
+    in a restore.
+    """
+    patcher = scope.patcher
+    return was_there(status(patcher.obj)) or bool(patcher.annotations.get(OBSERVED))
+
+
+def _is_listed(scope: ReconcileScope) -> bool:
+    """Return whether the list of the resource's type has it; False if its group or
+    parent is gone.
+    """
+    patcher = scope.patcher
+    address = collection_of(patcher.arm_id)
+    if address is None:
+        return False
+    pages = scope.connection.client.pages(address.path, patcher.version.api_version)
+    try:
+        return any(
+            ids.same(str(one.get("id") or ""), patcher.arm_id)
+            for page in pages
+            for one in page
+        )
+    except ArmError as error:
+        if error.absence is Absence.SAID:
+            return False
+        raise

@@ -1,0 +1,75 @@
+"""Hold credential Secrets that objects still need, by a finalizer. Off by default.
+
+A Namespace that is deleted loses its Secrets at once, while its objects still need the
+credential to delete their resources. With the finalizer the Secret stays until the last
+object that uses it is gone.
+"""
+
+from typing import Protocol
+
+import attrs
+
+from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
+from asoreconcile.base.objects import JsonObject, ObjectKey
+from asoreconcile.cache.entry import Entry
+from asoreconcile.kube.errors import NotFoundError
+from asoreconcile.kube.resources import SECRETS, ApiResource
+
+FINALIZER = OWN_PREFIX + "credential-in-use"
+
+
+class HeldSecrets(Protocol):
+    """The metadata of Secrets in the cluster (`cache.informer.Informer`)."""
+
+    def entry(self, key: ObjectKey) -> Entry | None:
+        """Return the Secret's metadata, or None if the cache has no such Secret."""
+
+    def record_write(self, obj: JsonObject) -> None:
+        """Make later reads of the cache at least as new as this object."""
+
+
+class SecretPatcher(Protocol):
+    """Writes to the API server (`kube.client.KubeClient`)."""
+
+    def patch(
+        self, resource: ApiResource, key: ObjectKey, body: JsonObject
+    ) -> JsonObject:
+        """Send a merge patch. Blocking; raises ApiError, TransportError."""
+
+
+@attrs.frozen
+class CredentialHold:
+    """Adds and removes the finalizer. is_wanted: if false, the finalizer is only
+    removed.
+    """
+
+    client: SecretPatcher
+    secrets: HeldSecrets
+    is_wanted: bool
+
+    def update(self, key: ObjectKey, *, is_used: bool) -> None:
+        """Hold a Secret that objects use, and let go of any other.
+
+        Raises ConflictError if the Secret has changed meanwhile, ApiError and
+        TransportError.
+        """
+        secret = self.secrets.entry(key)
+        if secret is None:
+            return
+        present = list(secret.finalizers)
+        wanted = is_used and self.is_wanted
+        # Kubernetes accepts no new finalizer on an object that is being deleted.
+        if wanted == (FINALIZER in present) or (wanted and secret.deleting):
+            return
+        rest = [name for name in present if name != FINALIZER]
+        # The whole list on the version that was read: a merge patch replaces lists.
+        meta = {
+            "uid": secret.uid,
+            "resourceVersion": secret.resource_version,
+            "finalizers": [*rest, FINALIZER] if wanted else rest,
+        }
+        try:
+            answer = self.client.patch(SECRETS, key, {"metadata": meta})
+        except NotFoundError:
+            return
+        self.secrets.record_write(answer)
