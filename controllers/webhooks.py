@@ -44,9 +44,11 @@ from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.server import OFF, webhook_path
 from asoreconcile.webhooks.serving_certificates import FileCertificates
 
+# The reconciler applies the rules of the admission webhooks too: an installation may do
+# without them.
 _CONFIGURATIONS = (
-    WebhookTarget.mutating(MUTATING_NAME),
-    WebhookTarget.validating(VALIDATING_NAME),
+    WebhookTarget.mutating(MUTATING_NAME, required=False),
+    WebhookTarget.validating(VALIDATING_NAME, required=False),
 )
 
 

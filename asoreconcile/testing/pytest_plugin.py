@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import pytest
 
 if TYPE_CHECKING:
+    from asoreconcile.base.objects import JsonObject, ObjectKey
     from asoreconcile.kube.client import KubeClient
     from asoreconcile.testing.clock import FakeClock
     from asoreconcile.testing.envtest import RealKubeServer
     from asoreconcile.testing.kube import KubeServer
+    from asoreconcile.webhooks.managed import ManagedCertificates
+    from asoreconcile.webhooks.server import WebhookServer
 
 _ASSETS = "KUBEBUILDER_ASSETS"
 _PAUSE_SECONDS = 0.005
@@ -38,6 +41,26 @@ class Eventually(Protocol):
         An AssertionError or a missing object counts as "not yet"; any other exception
         ends the test. When the time-out, in real seconds, is over, the last
         AssertionError is raised.
+        """
+
+
+class CallWebhooks(Protocol):
+    """The type of the fixture `call_webhooks`."""
+
+    def __call__(
+        self,
+        server: "WebhookServer",
+        name: str,
+        *,
+        service: "ObjectKey",
+        certificates: "ManagedCertificates",
+    ) -> None:
+        """Create the configurations of a running webhook server in `kube_server`, send
+        calls of the Service to the server's port, and wait until `certificates` has
+        written each configuration's caBundle.
+
+        name: the name of the configurations. Raises AssertionError if the server does
+        not listen, or a caBundle is missing, within 20 seconds.
         """
 
 
@@ -116,3 +139,40 @@ def _eventually(
             raise AssertionError(message) from failure
         time.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+
+
+@pytest.fixture
+def call_webhooks(kube_server: "KubeServer", kube_client: "KubeClient") -> CallWebhooks:
+    """Have `kube_server` call a webhook server, as a cluster calls its Service."""
+    from asoreconcile.base.objects import ObjectKey as Key
+    from asoreconcile.webhooks.ca_bundles import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
+
+    kinds = {one.kind: one for one in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)}
+
+    def call(
+        server: "WebhookServer",
+        name: str,
+        *,
+        service: "ObjectKey",
+        certificates: "ManagedCertificates",
+    ) -> None:
+        port = _eventually(lambda: server.port)
+        kube_server.route_service(service, f"127.0.0.1:{port}")
+        documents = server.configurations(name, service=service)
+        for document in documents:
+            kube_client.create(kinds[document["kind"]], document)
+        certificates.refresh()
+
+        def all_trust_the_server() -> bool:
+            for kind in (kinds[document["kind"]] for document in documents):
+                found = kube_client.get(kind, Key("", name))["webhooks"]
+                missing = [one["name"] for one in found if not trusts(one)]
+                assert not missing, f"targets= lacks the {kind.kind} {name}: {missing}"
+            return True
+
+        _eventually(all_trust_the_server)
+
+    def trusts(webhook: "JsonObject") -> bool:
+        return bool(webhook["clientConfig"].get("caBundle"))
+
+    return call

@@ -56,6 +56,8 @@ class WebhookTarget:
     """Its known resource version, if any; a target that was correct at this version is
     not read again.
     """
+    required: bool = attrs.field(default=True, eq=False)
+    """Whether the server is ready only if the object is in the cluster."""
 
     @classmethod
     def crd(cls, name: str, *, version: str = "") -> Self:
@@ -63,14 +65,14 @@ class WebhookTarget:
         return cls(CUSTOM_RESOURCE_DEFINITIONS, name, version)
 
     @classmethod
-    def mutating(cls, name: str) -> Self:
+    def mutating(cls, name: str, *, required: bool = True) -> Self:
         """All webhooks of a MutatingWebhookConfiguration."""
-        return cls(MUTATING_WEBHOOKS, name)
+        return cls(MUTATING_WEBHOOKS, name, required=required)
 
     @classmethod
-    def validating(cls, name: str) -> Self:
+    def validating(cls, name: str, *, required: bool = True) -> Self:
         """All webhooks of a ValidatingWebhookConfiguration."""
-        return cls(VALIDATING_WEBHOOKS, name)
+        return cls(VALIDATING_WEBHOOKS, name, required=required)
 
 
 @attrs.frozen
@@ -100,7 +102,8 @@ class Trust(Enum):
     INJECTED = "trusts our authorities"
     PENDING = "does not trust our authorities yet"
     FOREIGN = "calls another server"
-    ABSENT = "is not there, or calls nobody"
+    MISSING = "the object is not in the cluster"
+    UNUSED = "calls no server"
 
 
 def inject_ca_bundle(
@@ -141,14 +144,14 @@ def _inject_once(
     try:
         obj = client.get(target.resource, ObjectKey("", target.name))
     except NotFoundError:
-        return Trust.ABSENT, ""
+        return Trust.MISSING, ""
     changed = copy_json(obj)
     found = parts(changed)
     ours = [part for part in found if address.is_named_by(part)]
     version = resource_version(obj)
     # Our caBundle in another server's webhook would break that webhook.
     if not ours:
-        return (Trust.FOREIGN if found else Trust.ABSENT), version
+        return (Trust.FOREIGN if found else Trust.UNUSED), version
     for part in ours:
         part["caBundle"] = bundle
     change = merge_patch(obj, changed)

@@ -123,8 +123,8 @@ class ManagedCertificates:
         return self._shown.get(AUTHORITY, b"")
 
     def pending_injections(self) -> Mapping[str, str]:
-        """Targets that do not trust the serving certificate, with the reason; "" before
-        the first check. Calls only `targets`, no server.
+        """Targets that do not trust the serving certificate, or are not in the cluster,
+        with the reason; "" before the first check. Calls only `targets`, no server.
         """
         found, bundle = self._found, self.authorities
         left: dict[str, str] = {}
@@ -132,8 +132,8 @@ class ManagedCertificates:
             known = found.get(target)
             if known is None or known.authorities != bundle:
                 left[target.name] = ""
-            elif known.trust is Trust.PENDING:
-                left[target.name] = known.error or Trust.PENDING.value
+            elif known.is_lacking(target):
+                left[target.name] = known.error or known.trust.value
         return left
 
     def start(self) -> None:
@@ -200,7 +200,7 @@ class ManagedCertificates:
         for target in targets:
             self._found[target] = self._inject(target)
         self._found = {target: self._found[target] for target in targets}
-        return all(one.trust is not Trust.PENDING for one in self._found.values())
+        return not any(one.is_lacking(target) for target, one in self._found.items())
 
     def _inject(self, target: WebhookTarget) -> "_Found":
         known, authorities = self._found.get(target), self.authorities
@@ -218,8 +218,16 @@ class ManagedCertificates:
         except (ApiError, TransportError) as error:
             _log.warning("caBundle not written", name=target.name, error=str(error))
             return _Found(Trust.PENDING, "", authorities, error=str(error))
-        if trust is Trust.FOREIGN and (known is None or known.trust is not trust):
-            _log.info("Another server is called", by=target.name)
+        if known is None or known.trust is not trust:
+            if trust is Trust.FOREIGN:
+                _log.info("Another server is called", by=target.name)
+            elif trust is Trust.MISSING and target.required:
+                _log.warning(
+                    "Webhook target is not in the cluster: the API server does not "
+                    "call this server until it is created",
+                    kind=target.resource.kind,
+                    name=target.name,
+                )
         return _Found(trust, version, authorities)
 
     def _keep(self) -> None:
@@ -300,10 +308,15 @@ class _Found:
     authorities: bytes
     error: str = ""
 
+    def is_lacking(self, target: WebhookTarget) -> bool:
+        """Return whether the server is not ready because of the target."""
+        missing = self.trust is Trust.MISSING and target.required
+        return missing or self.trust is Trust.PENDING
+
     def holds(self, target: WebhookTarget, authorities: bytes) -> bool:
         """Return whether the result is still valid."""
         return (
-            self.trust is not Trust.PENDING
+            not self.is_lacking(target)
             and self.authorities == authorities
             and target.version not in ("", "0")
             and target.version == self.version

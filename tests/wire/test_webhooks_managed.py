@@ -7,6 +7,7 @@ from contextlib import closing
 from datetime import timedelta
 
 import pytest
+from applications import until
 
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.objects import ObjectKey
@@ -340,6 +341,19 @@ def test_wh7_who_may_not_write_looks_whether_another_has(manage, client, widgets
         pass
 
 
+def test_wh7_a_target_that_is_not_there_is_named_until_it_is(manage, client, caplog):
+    """Until the configuration is there, the API server asks nothing and admits all."""
+    certificates = manage(targets=(WebhookTarget.validating("demo"),))
+    absent = {"demo": "the object is not in the cluster"}
+    until(lambda: certificates.pending_injections() == absent)
+    (warned,) = [one for one in caplog.records if one.levelname == "WARNING"]
+    assert "not in the cluster" in warned.getMessage()
+    client.create(VALIDATING_WEBHOOKS, configuration(VALIDATING_WEBHOOKS, "one"))
+    certificates.refresh()
+    until(lambda: not certificates.pending_injections())
+    assert [one.levelname for one in caplog.records].count("WARNING") == 1
+
+
 def test_wh7_a_caller_that_was_not_looked_at_is_untold(client):
     targets = (WebhookTarget.crd("a"), WebhookTarget.crd("b"))
     certificates = ManagedCertificates(
@@ -396,7 +410,7 @@ def test_wh7_all_webhooks_of_a_configuration_are_told(client, cluster):
 
 
 def test_wh7_nothing_is_told_to_who_does_not_call_us(client):
-    assert inject_ours(client, WebhookTarget.crd("not.there")) is Trust.ABSENT
+    assert inject_ours(client, WebhookTarget.crd("not.there")) is Trust.MISSING
 
 
 def test_wh7_conflicts_with_other_replicas_are_tried_again(client, cluster, widgets):

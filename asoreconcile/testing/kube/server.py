@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from asoreconcile.base.clock import Clock, SystemClock
-from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.objects import JsonObject, ObjectKey
 from asoreconcile.testing.clock import ShiftedClock
 from asoreconcile.testing.control import is_control
 from asoreconcile.testing.http import HttpRequest, HttpResponse, HttpsServer, Server
@@ -105,6 +105,10 @@ class KubeServer(Server):
     def port(self) -> int:
         """Return the port. It stays the same over `restart`."""
         return self._server.port
+
+    def route_service(self, service: ObjectKey, address: str) -> None:
+        """Send calls of a webhook's Service to an address, `127.0.0.1:9443`."""
+        self._services.addresses[str(service)] = address
 
     def start(self) -> None:
         """Accept connections, on threads of the server. Returns at once."""

@@ -63,7 +63,7 @@ class Services:
     There is no network of Pods here, so a test states where its webhook listens.
     """
 
-    addresses: Mapping[str, str] = attrs.field(factory=dict)
+    addresses: dict[str, str] = attrs.field(factory=dict)
     _pools: "dict[_Peer, urllib3.HTTPSConnectionPool]" = attrs.field(
         factory=dict, init=False, repr=False, eq=False
     )
