@@ -17,6 +17,7 @@ import attrs
 
 from asoreconcile.base.log import Logger
 from asoreconcile.serving.connection_limiter import (
+    FREE_BODY_BYTES,
     ConnectionLimiter,
     ConnectionLimitError,
 )
@@ -46,9 +47,10 @@ _PIECE_BYTES = 1 << 14  # of TLS: one is sent, or waited for, as a whole
 class ServerLimits:
     """The limits of a server.
 
-    max_body_bytes: of a request for a target. read_seconds: for a whole request, from
-    its first byte, and as much again for its answer to be taken. is_urgent: whether a
-    target is answered when all places but the reserve are taken.
+    max_body_bytes: limit of a request for a target. read_seconds: limit of a whole
+    request, from its first byte, and as much again for its answer to be taken.
+    is_urgent: whether a target is answered when all places but the reserve are taken.
+    The limiter reserves the memory of long bodies before they are read.
     """
 
     answer: RequestHandler
@@ -68,9 +70,13 @@ class ConnectionHandler:
         counted: socket.socket,
         limiter: ConnectionLimiter,
         limits: ServerLimits,
+        caller: str,
     ) -> None:
-        """counted: the raw socket below `connection`, which the limiter knows."""
+        """counted: the raw socket below `connection`, which the limiter knows. caller:
+        the client's address.
+        """
         self._counted = counted
+        self._caller = caller
         self._limiter = limiter
         self._limits = limits
         self._input = _Limited(connection)
@@ -141,7 +147,9 @@ class ConnectionHandler:
             return None
         if head.body_bytes > self._limits.max_body_bytes(head.target):
             self._leave_unread()
-            return ServerRequest(head.method, head.target, head.headers, too_long=True)
+            return self._made(head, too_long=True)
+        if head.body_bytes > FREE_BODY_BYTES and not self._reserves(head.body_bytes):
+            return None
         if head.awaits_go:
             self._output.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._input.admit(head.body_bytes)
@@ -149,13 +157,38 @@ class ConnectionHandler:
         if len(body) < head.body_bytes:
             self._keeps = False
             return None
-        return ServerRequest(head.method, head.target, head.headers, body)
+        return self._made(head, body)
+
+    def _reserves(self, body_bytes: int) -> bool:
+        """Return whether there is memory for a long body; if not, it was refused."""
+        seconds = self._limits.read_seconds
+        try:
+            self._limiter.reserve(self._counted, body_bytes, seconds)
+        except ConnectionLimitError:
+            self._refuse(503)
+            return False
+        # The client did not cause the wait.
+        self._input.allow(seconds, _HEAD_BYTES)
+        return True
+
+    def _made(
+        self, head: RequestHead, body: bytes = b"", *, too_long: bool = False
+    ) -> ServerRequest:
+        return ServerRequest(
+            head.method,
+            head.target,
+            head.headers,
+            body,
+            too_long=too_long,
+            caller=self._caller,
+        )
 
     def _answer(self, request: ServerRequest) -> None:
         urgent = self._limits.is_urgent(request.target)
         try:
             with self._limiter.answering(self._counted, urgent=urgent):
                 response = _answered(self._limits.answer, request)
+                self._limiter.sending(self._counted)
                 self._respond(response, with_body=request.method != "HEAD")
         except ConnectionLimitError:
             self._refuse(503)
@@ -170,17 +203,17 @@ class ConnectionHandler:
             "Server: asoreconcile\r\n"
             f"Date: {formatdate(usegmt=True)}\r\n"
             f"Content-Type: {response.content_type}\r\n"
-            f"Content-Length: {len(response.body)}\r\n"
+            f"Content-Length: {response.size_bytes}\r\n"
             "X-Content-Type-Options: nosniff\r\n"
             f"{'' if self._keeps else _CLOSE}\r\n"
         ).encode("latin-1")
-        body = response.body if with_body else b""
+        pieces = response.pieces if with_body else ()
         # A small body goes out with the head: a piece costs both sides a system call.
-        if len(body) < _PIECE_BYTES:
-            self._output.write(head + body)
-        else:
-            self._output.write(head)
-            self._output.write(body)
+        if len(pieces) == 1 and len(pieces[0]) < _PIECE_BYTES:
+            self._output.write(head + pieces[0])
+            return
+        for piece in (head, *pieces):
+            self._output.write(piece)
 
     def _leave_unread(self) -> None:
         """Close after this response, as unread data is not a next request."""

@@ -22,7 +22,7 @@ from asoreconcile.serving.connection_handler import (
     ConnectionHandler,
     ServerLimits,
 )
-from asoreconcile.serving.connection_limiter import ConnectionLimiter
+from asoreconcile.serving.connection_limiter import MEMORY_BYTES, ConnectionLimiter
 from asoreconcile.serving.messages import RequestHandler
 
 _log = Logger(__name__)
@@ -56,6 +56,7 @@ class Listener:
         max_body_bytes: Callable[[str], int] = lambda _: 0,
         read_seconds: float = READ_SECONDS,
         max_connections: int = _MAX_CONNECTIONS,
+        memory_bytes: int = MEMORY_BYTES,
         is_urgent: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """address: `:8081` (every address of the machine), `127.0.0.1:0` (any free
@@ -65,8 +66,11 @@ class Listener:
         max_body_bytes: limit of a request for a target.
         read_seconds: limit of a whole request, from its first byte.
         max_connections: a further one takes the place of one that has not asked
-        anything yet, is idle, or is slow with its body, in this order; a further
-        request is answered with a 503.
+        anything yet, is idle, or is slow with its body or its answer, in this order; a
+        further request is answered with a 503. One address gets three quarters of the
+        places at most.
+        memory_bytes: of all long bodies and their answers; a body that finds no room is
+        not read before others have ended.
         is_urgent: whether a target is answered even then, from a reserve.
         """
         self.address = address
@@ -75,7 +79,9 @@ class Listener:
             answer, methods, max_body_bytes, read_seconds, is_urgent
         )
         self._tls = tls
-        self._limiter = ConnectionLimiter(max_connections, reserve=_RESERVE)
+        self._limiter = ConnectionLimiter(
+            max_connections, reserve=_RESERVE, memory_bytes=memory_bytes
+        )
         self._server: _Server | None = None
 
     @property
@@ -185,7 +191,7 @@ class _Server(socketserver.ThreadingTCPServer):
         Raises what kept it from being served.
         """
         connection, client = self.socket.accept()
-        if not self._limiter.add(connection):
+        if not self._limiter.add(connection, str(client[0])):
             connection.close()
             return
         try:
@@ -202,14 +208,18 @@ class _Server(socketserver.ThreadingTCPServer):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.server_close()
 
-    def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class's
+    def finish_request(self, request: Any, client_address: Any) -> None:
         """On the connection's thread."""
         try:
             served = self._handshaken(request)
             # The counted socket is the raw one: it can be shut down from anywhere.
             with served:
                 ConnectionHandler(
-                    served, counted=request, limiter=self._limiter, limits=self._limits
+                    served,
+                    counted=request,
+                    limiter=self._limiter,
+                    limits=self._limits,
+                    caller=str(client_address[0]),
                 ).serve()
         finally:
             self._limiter.remove(request)

@@ -1,6 +1,6 @@
 """A request and its answer, whole, as the rest of the library sees them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
@@ -11,7 +11,8 @@ PLAIN = "text/plain; charset=utf-8"
 class ServerRequest:
     """One request. target: path and query. headers: names in lower case.
 
-    body: whole, or empty where `too_long` says that it is longer than is taken here.
+    body: whole, or empty if `too_long` says that it is longer than is taken here.
+    caller: the client's address.
     """
 
     method: str
@@ -19,15 +20,26 @@ class ServerRequest:
     headers: Mapping[str, str] = attrs.field(repr=False)
     body: bytes = attrs.field(default=b"", repr=False)
     too_long: bool = False
+    caller: str = ""
 
 
 @attrs.frozen
 class ServerResponse:
-    """One answer."""
+    """One answer. body: bytes, or a long body as pieces that are never joined."""
 
     status: int
-    body: bytes = attrs.field(default=b"", repr=False)
+    body: bytes | Sequence[bytes] = attrs.field(default=b"", repr=False)
     content_type: str = PLAIN
+
+    @property
+    def pieces(self) -> Sequence[bytes]:
+        """The body as pieces; one if it is short."""
+        return (self.body,) if isinstance(self.body, bytes) else self.body
+
+    @property
+    def size_bytes(self) -> int:
+        """The length of the body."""
+        return sum(map(len, self.pieces))
 
 
 RequestHandler = Callable[[ServerRequest], ServerResponse]

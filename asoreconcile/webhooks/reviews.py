@@ -4,7 +4,7 @@ A review is one POST: `{apiVersion, kind, request: {uid, ...}}` in, the same kin
 `response` out. Rules: WH-3, WH-4.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -36,12 +36,14 @@ class Review:
     request: JsonObject = attrs.field(repr=False)
 
 
-def parse(
-    body: bytes, content_type: str, *, kind: str, api_versions: frozenset[str]
-) -> Review:
-    """The review in a request's body. Raises ReviewError."""
+def check_content_type(content_type: str) -> None:
+    """Raises ReviewError for anything but JSON."""
     if content_type.partition(";")[0].strip() != "application/json":
         raise ReviewError("the content type is not application/json", code=400)
+
+
+def parse(body: bytes, *, kind: str, api_versions: frozenset[str]) -> Review:
+    """The review in a request's body. Raises ReviewError."""
     try:
         document = jsontext.loads(body)
     except jsontext.JSONDecodeError as error:
@@ -66,6 +68,20 @@ def answered(api_version: str, kind: str, response: JsonObject) -> bytes:
     """The review with its response, ready to send."""
     document = {"apiVersion": api_version, "kind": kind, "response": response}
     return jsontext.dumps(document)
+
+
+def answered_in_pieces(
+    api_version: str, kind: str, response: JsonObject, name: str, items: Sequence[bytes]
+) -> list[bytes]:
+    """The same as pieces, with a list as the response's last member.
+
+    name: of the list. items: pieces of the list's text, each of whole items.
+    """
+    head = answered(api_version, kind, response).removesuffix(b"}}")
+    pieces = [head + b',"%s":[' % name.encode()]
+    for at, item in enumerate(items):
+        pieces += [b",", item] if at else [item]
+    return [*pieces, b"]}}"]
 
 
 def failure(error: ReviewError | ApiError) -> JsonObject:

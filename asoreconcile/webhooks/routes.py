@@ -4,57 +4,85 @@ Every response is a review with HTTP status 200: the API server shows users the 
 of a review, but only the number of any other status. Rule: WH-3.
 """
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from functools import partial
 
 import attrs
 
-from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.serving.messages import ServerRequest
 from asoreconcile.webhooks import admission, conversion
+from asoreconcile.webhooks.batches import Batch
 from asoreconcile.webhooks.metrics import PathMetrics
+from asoreconcile.webhooks.review_work import ReviewWork
 from asoreconcile.webhooks.reviews import (
     Review,
     ReviewError,
     answered,
+    answered_in_pieces,
+    check_content_type,
     failure,
     parse,
 )
 
 _MIB = 1 << 20
+_OBJECTS = "convertedObjects"
+
+
+@attrs.frozen
+class OpenReview:
+    """A review that was read. respond: makes the response's body, in pieces."""
+
+    review: Review
+    respond: Callable[[], Sequence[bytes]]
 
 
 @attrs.frozen
 class Route:
     """One path.
 
-    respond: gets the review and its deadline; may raise ReviewError.
+    open: reads a request, and holds its share of memory and processor until the
+    response is made; gets the deadline, too. Raises ReviewError, as `respond` may.
     reject: makes the response from a uid and a metav1 Status.
     """
 
     kind: str
     api_versions: frozenset[str]
     max_bytes: int
-    respond: Callable[[Review, float], JsonObject]
+    open: Callable[[ServerRequest, float], AbstractContextManager[OpenReview]]
     reject: Callable[[str, JsonObject], JsonObject]
     metrics: PathMetrics | None = None
 
 
 def admission_route(
-    decide: admission.Decide, *, max_bytes: int, metrics: PathMetrics | None
+    decide: admission.Decide,
+    *,
+    work: ReviewWork,
+    max_bytes: int,
+    metrics: PathMetrics | None,
 ) -> Route:
     """A route that calls `decide` for each write."""
 
-    def respond(review: Review, _deadline: float) -> JsonObject:
-        return admission.respond(review, decide, on_broken=_broken(metrics))
+    def answer(review: Review) -> Sequence[bytes]:
+        response = admission.respond(review, decide, on_broken=_broken(metrics))
+        return [answered(review.api_version, review.kind, response)]
+
+    @contextmanager
+    def opened(request: ServerRequest, deadline: float) -> Iterator[OpenReview]:
+        with work.parsing(request.body, request.caller, deadline):
+            review = parse(
+                request.body,
+                kind=admission.KIND,
+                api_versions=admission.API_VERSIONS,
+            )
+            yield OpenReview(review, partial(answer, review))
 
     return Route(
         admission.KIND,
         admission.API_VERSIONS,
         max_bytes,
-        respond,
+        opened,
         admission.refused,
         metrics,
     )
@@ -63,36 +91,53 @@ def admission_route(
 def conversion_route(
     convert: conversion.Convert,
     *,
-    slots: threading.Semaphore,
-    clock: Clock,
+    work: ReviewWork,
     max_bytes: int,
     metrics: PathMetrics | None,
 ) -> Route:
-    """A route that converts each batch. slots: limits concurrent batches. Rule:
-    TH-7.
-    """
+    """A route that converts each batch. Rule: TH-7."""
 
-    def respond(review: Review, deadline: float) -> JsonObject:
-        def check() -> None:
-            if clock.monotonic() >= deadline:
-                raise ReviewError("the conversion took too long", code=504)
-
-        with _slot(slots, deadline - clock.monotonic()):
-            return conversion.respond(
-                review, convert, check=check, on_broken=_broken(metrics)
+    def answer(review: Review, batch: Batch, deadline: float) -> Sequence[bytes]:
+        if not batch.has_objects or review.request.get("objects") != []:
+            message = "the request's objects are no list of objects"
+            raise ReviewError(message, code=400)
+        with closing(batch.objects()) as objects:
+            response, pieces = conversion.respond(
+                review,
+                objects,
+                convert,
+                check=partial(work.check, deadline),
+                on_broken=_broken(metrics),
             )
+        if pieces is None:
+            return [answered(review.api_version, review.kind, response)]
+        return answered_in_pieces(
+            review.api_version, review.kind, response, _OBJECTS, pieces
+        )
+
+    @contextmanager
+    def opened(request: ServerRequest, deadline: float) -> Iterator[OpenReview]:
+        batch = Batch(request.body, work, caller=request.caller, deadline=deadline)
+        review = parse(
+            batch.envelope,
+            kind=conversion.KIND,
+            api_versions=conversion.API_VERSIONS,
+        )
+        yield OpenReview(review, partial(answer, review, batch, deadline))
 
     return Route(
         conversion.KIND,
         conversion.API_VERSIONS,
         max_bytes,
-        respond,
+        opened,
         conversion.rejected,
         metrics,
     )
 
 
-def reviewed(route: Route, request: ServerRequest, *, deadline: float) -> bytes:
+def reviewed(
+    route: Route, request: ServerRequest, *, deadline: float
+) -> Sequence[bytes]:
     """The response body for a request. deadline: in `Clock.monotonic` seconds."""
     api_version, uid = _newest(route.api_versions), ""
     try:
@@ -100,28 +145,13 @@ def reviewed(route: Route, request: ServerRequest, *, deadline: float) -> bytes:
         if request.too_long:
             limit = f"{route.max_bytes / _MIB:g} MiB"
             raise ReviewError(f"the review is longer than {limit}", code=413)
-        review = parse(
-            request.body,
-            request.headers.get("content-type", ""),
-            kind=route.kind,
-            api_versions=route.api_versions,
-        )
-        api_version, uid = review.api_version, review.uid
-        response = route.respond(review, deadline)
+        check_content_type(request.headers.get("content-type", ""))
+        with route.open(request, deadline) as one:
+            api_version, uid = one.review.api_version, one.review.uid
+            return one.respond()
     except ReviewError as error:
         response = route.reject(uid, failure(error))
-    return answered(api_version, route.kind, response)
-
-
-@contextmanager
-def _slot(slots: threading.Semaphore, seconds: float) -> Iterator[None]:
-    """Take a slot; raises ReviewError if none becomes free in time."""
-    if not slots.acquire(timeout=max(0.0, seconds)):
-        raise ReviewError("too many conversions at once", code=503)
-    try:
-        yield
-    finally:
-        slots.release()
+    return [answered(api_version, route.kind, response)]
 
 
 def _newest(api_versions: frozenset[str]) -> str:

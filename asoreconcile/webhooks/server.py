@@ -41,6 +41,7 @@ from asoreconcile.webhooks.configurations import (
 )
 from asoreconcile.webhooks.conversion import Convert
 from asoreconcile.webhooks.metrics import PathMetrics, WebhookMetrics
+from asoreconcile.webhooks.review_work import ReviewWork
 from asoreconcile.webhooks.routes import (
     Route,
     admission_route,
@@ -52,10 +53,10 @@ from asoreconcile.webhooks.serving_certificates import ServingCertificates
 OFF = ("", "0")
 """Addresses that disable the server."""
 
-# The most concurrent reviews over HTTP/1.1: this times the review size bounds their
-# memory.
-_CONNECTIONS = 64
+# Connections over HTTP/1.1, of which one address may use 60.
+_CONNECTIONS = 80
 _TIMEOUT_SECONDS = 10.0  # the API server's own default
+_MOST_TIMEOUT_SECONDS = 30.0  # and its limit
 _DIAL_SECONDS = 1.0
 
 
@@ -67,14 +68,21 @@ class WebhookError(AsoreconcileError):
 class WebhookLimits:
     """Limits of concurrency and size.
 
-    max_conversions: concurrent batches; None is the number of cores. Conversions are
-    CPU-bound, and must not starve watches and the leader's lease (TH-7).
-    max_admission_bytes, max_conversion_bytes: of a request's body.
+    max_conversions: concurrent conversions; None is the number of cores. Conversions
+    are CPU-bound, and must not starve watches and the leader's lease (TH-7).
+    max_admission_bytes, max_conversion_bytes: of a request's body. All long bodies and
+    their answers together take no more than two of the longest and an eighth.
     """
 
     max_conversions: int | None = None
     max_admission_bytes: int = 7 << 20
     max_conversion_bytes: int = 64 << 20
+
+    @property
+    def memory_bytes(self) -> int:
+        """The limit for all long bodies and their answers."""
+        longest = max(self.max_admission_bytes, self.max_conversion_bytes)
+        return 2 * longest * 9 // 8
 
 
 class WebhookServer:
@@ -104,8 +112,8 @@ class WebhookServer:
         self._registered: dict[str, RegisteredWebhook | None] = {}
         self._lock = threading.Lock()
         # Conversions are CPU-bound: with more at once each takes longer.
-        slots = limits.max_conversions or os.cpu_count() or 1
-        self._slots = threading.BoundedSemaphore(slots)
+        conversions = limits.max_conversions or os.cpu_count() or 1
+        self._work = ReviewWork(clock, conversions=conversions)
         self._limits = limits
         self._listener: Listener | None = None
         if address not in OFF:
@@ -116,6 +124,7 @@ class WebhookServer:
                 tls=certificates.context,
                 max_body_bytes=self._max_bytes,
                 max_connections=_CONNECTIONS,
+                memory_bytes=limits.memory_bytes,
             )
 
     def validate(
@@ -146,8 +155,7 @@ class WebhookServer:
         check_takes(convert, "object", "api_version", what="conversion")
         route = conversion_route(
             convert,
-            slots=self._slots,
-            clock=self._clock,
+            work=self._work,
             max_bytes=self._limits.max_conversion_bytes,
             metrics=self._path_metrics(path, converts=True),
         )
@@ -223,7 +231,8 @@ class WebhookServer:
             return ServerResponse(404, b"no webhook at this path\n")
         deadline = self._clock.monotonic() + _timeout_seconds(query)
         with self._measured(route):
-            body = reviewed(route, request, deadline=deadline)
+            pieces = reviewed(route, request, deadline=deadline)
+            body = pieces[0] if len(pieces) == 1 else pieces
             return ServerResponse(200, body, "application/json")
 
     def _admit(
@@ -233,6 +242,7 @@ class WebhookServer:
             check_is("on", on, WebhookRules)
         route = admission_route(
             decide,
+            work=self._work,
             max_bytes=self._limits.max_admission_bytes,
             metrics=self._path_metrics(path),
         )
@@ -303,7 +313,8 @@ def _timeout_seconds(query: str) -> float:
     """The API server's timeout from the query: `timeout=10s`."""
     stated = urllib.parse.parse_qs(query).get("timeout", [""])[0]
     match = re.fullmatch(r"(\d{1,3})s", stated)
-    return float(match[1]) if match else _TIMEOUT_SECONDS
+    seconds = float(match[1]) if match else _TIMEOUT_SECONDS
+    return min(seconds, _MOST_TIMEOUT_SECONDS)
 
 
 def _check_handshake(address: tuple[str, int]) -> None:

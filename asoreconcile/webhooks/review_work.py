@@ -1,0 +1,94 @@
+"""Limits the processor time and memory of reviews, whoever calls.
+
+Reviews are parsed in pieces: a whole admission review, or one object of a conversion.
+A piece that may become large in memory waits for the one lane of such pieces, is
+measured before it is parsed, and is followed by a rest: so the lease's renewal and
+other reviews never wait for longer than one piece takes. Rule: TH-7.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from asoreconcile.base import json_size
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.json_size import JsonSizeError, NoJsonError
+from asoreconcile.webhooks.fair_slots import FairSlots, NoSlotError
+from asoreconcile.webhooks.reviews import ReviewError
+
+_MIB = 1 << 20
+# A typical object of 400 kB, or five of 80 kB.
+_LIGHT_BYTES = 8 * _MIB
+# Each waiting piece holds its text.
+_MOST_WAITING = 16
+_LEAST_REST_SECONDS, _MOST_REST_SECONDS = 0.005, 1.0
+
+
+class ReviewWork:
+    """The lanes of a server's reviews. Safe from any thread."""
+
+    def __init__(self, clock: Clock, *, conversions: int) -> None:
+        """conversions: how many conversions run concurrently."""
+        self._clock = clock
+        self._conversions = FairSlots(conversions)
+        self._heavy = FairSlots(1, most_waiting=_MOST_WAITING)
+
+    def is_heavy(self, text: bytes) -> bool:
+        """Return whether the text's values may take much memory."""
+        return json_size.most_value_bytes(text) > _LIGHT_BYTES
+
+    @contextmanager
+    def converting(self, caller: str, deadline: float) -> Iterator[None]:
+        """Wait for a slot for light objects of a conversion. Raises ReviewError."""
+        with self._slot(self._conversions, caller, deadline):
+            yield
+
+    @contextmanager
+    def parsing(
+        self, text: bytes, caller: str, deadline: float, *, is_measured: bool = False
+    ) -> Iterator[None]:
+        """Wait for the lane if the text is heavy, until its values are dropped.
+
+        is_measured: if true, the size of the text was checked already.
+
+        Raises ReviewError for text that is too large, and if the lane is not free in
+        time.
+        """
+        if not self.is_heavy(text):
+            yield
+            return
+        with self._slot(self._heavy, caller, deadline):
+            began = self._clock.monotonic()
+            try:
+                if not is_measured:
+                    json_size.check_size(text)
+                yield
+            except (JsonSizeError, NoJsonError) as error:
+                raise refusal(error) from error
+            finally:
+                self._rest(self._clock.monotonic() - began)
+
+    def check(self, deadline: float) -> None:
+        """Raises ReviewError after the deadline."""
+        if self._clock.monotonic() >= deadline:
+            raise ReviewError("the conversion took too long", code=504)
+
+    @contextmanager
+    def _slot(self, slots: FairSlots, caller: str, deadline: float) -> Iterator[None]:
+        remaining = deadline - self._clock.monotonic()
+        try:
+            with slots.slot(caller, remaining):
+                yield
+        except NoSlotError as error:
+            raise ReviewError(f"too many reviews at once: {error}", code=503) from error
+
+    def _rest(self, seconds: float) -> None:
+        """Keep the lane closed for as long as the piece took."""
+        if seconds >= _LEAST_REST_SECONDS:
+            self._clock.wait(threading.Event(), min(seconds, _MOST_REST_SECONDS))
+
+
+def refusal(error: JsonSizeError | NoJsonError) -> ReviewError:
+    """Return the error that refuses a review."""
+    code = 413 if isinstance(error, JsonSizeError) else 400
+    return ReviewError(f"the review cannot be read: {error}", code=code)
