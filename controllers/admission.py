@@ -19,6 +19,7 @@ from asoreconcile.azure.catalogue.kinds import (
 from asoreconcile.azure.catalogue.problems import Problem
 from asoreconcile.azure.catalogue.validation import rule_problems
 from asoreconcile.azure.controllers.dropped_fields import dropped_fields
+from asoreconcile.azure.reconcile.model.annotation_values import new_unknown_values
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RESOURCE_ID
 from asoreconcile.base.objects import (
     GroupVersionKind,
@@ -48,11 +49,20 @@ class Admission:
 
         A write that does not change the spec is always allowed, and so is a write of an
         object that is being deleted: an object that violates a newer rule must stay
-        manageable. Dropped fields cause a warning. Rules: R10.1, R10.2.
+        manageable. An annotation that is set to an unknown value is always refused: it
+        may be meant to protect the resource (R1.7). Dropped fields cause a warning.
+        Rules: R10.1, R10.2.
         """
         obj, old = request.obj, request.old
         version = self._version(request.gvk)
-        if obj is None or version is None or request.subresource or is_deleting(obj):
+        if obj is None or version is None or request.subresource:
+            return Allowed()
+        misspelt = "; ".join(
+            new_unknown_values(annotations(obj), annotations(old or {}))
+        )
+        if misspelt:
+            return Denied(misspelt, code=422, reason="Invalid")
+        if is_deleting(obj):
             return Allowed()
         warnings = dropped_fields(self._catalogue, obj, old)
         problems: list[Problem] = []

@@ -394,7 +394,7 @@ def test_an_object_may_want_it_otherwise(world, group):
         (None, "compare", SyncMode.COMPARE),
         ("", "report", SyncMode.REPORT),
         (None, None, SyncMode.PUT),
-        ("Compare", "compare", SyncMode.PUT),
+        ("Compare", "compare", SyncMode.REPORT),
     ],
 )
 def test_the_object_s_mode_comes_before_its_namespace_s(own, inherited, expected):

@@ -195,11 +195,39 @@ def test_r1_7_the_operator_s_default_counts_where_nothing_is_said(world, network
     assert world.requests("DELETE") == []
 
 
-def test_r1_7_an_unknown_policy_is_the_default_and_in_the_log(world, network, caplog):
+def test_r1_7_with_an_unknown_policy_nothing_is_written(world, network, caplog):
     set_policy(world, network, "Skip")
+    world.apply(virtual_network(tags={"a": "b"}))
     world.run(network)
+    world.run(network)
+    assert puts(world) == 1
+    assert "Unknown reconcile-policy; nothing is written" in caplog.messages
+    set_policy(world, network, "manage")
+    world.settle(network)
     assert puts(world) == 2
-    assert "Unknown reconcile-policy; using the default" in caplog.messages
+
+
+@pytest.mark.parametrize("value", ["detach-on-delte", "Skip", "mange"])
+def test_r1_7_with_an_unknown_policy_nothing_is_deleted(world, network, value):
+    set_policy(world, network, value)
+    world.delete(network)
+    world.run(network)
+    assert world.ready(network)["reason"] == "ReconcilePolicyUnreadable"
+    assert world.requests("DELETE") == []
+    set_policy(world, network, "detach-on-delete")
+    assert world.settle(network) is None
+    assert world.requests("DELETE") == []
+
+
+def test_r1_7_an_unknown_policy_does_not_switch_off_the_namespace_s_skip(
+    world, network
+):
+    set_namespace_policy(world, "skip")
+    set_policy(world, network, "skp")
+    world.apply(virtual_network(tags={"a": "b"}))
+    world.run(network)
+    world.run(network)
+    assert puts(world) == 1
 
 
 def told(world):
@@ -210,17 +238,14 @@ def test_r1_7_an_unknown_policy_is_told_to_whoever_wrote_it(world, network):
     """In the condition of whatever comes of its passes, and once in an event."""
     set_policy(world, network, "detach_on_delete")
     for _ in range(3):
-        world.settle(network)
+        world.run(network)
     ready = world.ready(network)
-    assert (ready["status"], ready["reason"]) == ("True", "Succeeded")
-    assert f"annotation {RECONCILE_POLICY} is 'detach_on_delete'" in ready["message"]
-    assert "manage is used; did you mean detach-on-delete?" in ready["message"]
-    assert told(world) == [ready["message"]]
-    world.azure.faults.answer("PUT", "virtualNetworks", 409, code="Conflict")
-    world.run(network)
-    failed = world.ready(network)
-    assert failed["reason"] == "Conflict"
-    assert failed["message"].endswith(ready["message"])
+    assert (ready["status"], ready["reason"]) == ("False", "ReconcilePolicyUnreadable")
+    sentence = f"annotation {RECONCILE_POLICY} is 'detach_on_delete', which is none of "
+    assert sentence in ready["message"]
+    assert "nothing is written or deleted in Azure; did you mean" in ready["message"]
+    (event,) = told(world)
+    assert ready["message"].endswith(event)
     set_policy(world, network, "detach-on-delete")
     world.settle(network)
     assert "message" not in world.ready(network)
@@ -250,7 +275,7 @@ def test_an_unknown_sync_mode_is_told_too(world, network):
     world.settle(network)
     message = world.ready(network)["message"]
     assert f"annotation {SYNC_MODE} is 'xxx" in message
-    assert "none of put, compare, report: put is used" in message
+    assert "none of put, compare, report: until it is, syncs only report" in message
     assert len(message) < 300
 
 

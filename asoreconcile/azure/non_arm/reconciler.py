@@ -10,7 +10,7 @@ from asoreconcile.azure.reconcile.engine.object_reconciler import (
     ObjectReconciler,
 )
 from asoreconcile.azure.reconcile.engine.plan import Step
-from asoreconcile.azure.reconcile.engine.reconciler import first_step
+from asoreconcile.azure.reconcile.engine.reconciler import first_step, policy_unreadable
 from asoreconcile.azure.reconcile.identity.claim import (
     claim,
     require_valid,
@@ -64,6 +64,8 @@ class ExternalReconciler(ObjectReconciler):
                 return self._delete(scope)
             case Step.RELEASE:
                 return self._release(scope)
+            case Step.AWAIT_POLICY:
+                raise policy_unreadable()
             case _:
                 return Stop()
 

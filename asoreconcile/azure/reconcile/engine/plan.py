@@ -47,6 +47,7 @@ class Step(Enum):
     DELETE = auto()
     AWAIT_PARENT = auto()  # Azure deletes the resource with its parent only (R5.9)
     RELEASE = auto()  # remove the finalizer
+    AWAIT_POLICY = auto()  # the reconcile policy is unreadable (R1.7)
 
 
 @attrs.frozen
@@ -65,12 +66,13 @@ def plan(
     operator_namespace: str,
     can_delete: bool = True,
     is_arm: bool = True,
+    is_readable: bool = True,
 ) -> Plan:
     """Decide how a reconcile starts.
 
     obj: reads metadata only. may_write, may_delete: whether the reconcile policy lets
     the operator PUT and DELETE the resource. can_delete: whether Azure offers DELETE
-    for the kind.
+    for the kind. is_readable: false if the policy has an unknown value.
     """
     notes = annotations(obj)
     owner = notes.get(OPERATOR_NAMESPACE)
@@ -78,7 +80,11 @@ def plan(
         return _foreign(owner, operator_namespace)
     if is_deleting(obj):
         return _plan_delete(
-            obj, may_delete=may_delete, can_delete=can_delete, is_arm=is_arm
+            obj,
+            may_delete=may_delete,
+            can_delete=can_delete,
+            is_arm=is_arm,
+            is_readable=is_readable,
         )
     # Each of these is one write that must be stored before any request to Azure. It
     # ends its reconcile; the next reconcile continues.
@@ -86,6 +92,8 @@ def plan(
         return Plan((), Step.CLAIM)
     if is_arm and not notes.get(RESOURCE_ID):
         return Plan((), Step.RESTORE_ID)
+    if not is_readable:
+        return Plan((), Step.AWAIT_POLICY)
     show = SetReady(reconciling(generation(obj)))
     if not may_write:
         return Plan((show,), Step.OBSERVE)
@@ -111,10 +119,15 @@ def _foreign(owner: str, operator_namespace: str) -> Plan:
 
 
 def _plan_delete(
-    obj: JsonObject, *, may_delete: bool, can_delete: bool, is_arm: bool
+    obj: JsonObject,
+    *,
+    may_delete: bool,
+    can_delete: bool,
+    is_arm: bool,
+    is_readable: bool,
 ) -> Plan:
     notes = annotations(obj)
-    if not has_finalizer(obj, FINALIZER) or not may_delete:
+    if not has_finalizer(obj, FINALIZER) or (is_readable and not may_delete):
         return Plan((), Step.RELEASE)
     # Never created: nothing to delete, and no credential is needed (D18).
     if is_arm and not notes.get(RESOURCE_ID):
@@ -125,4 +138,6 @@ def _plan_delete(
     # A deletion does not wait for a running create (R5.7).
     if is_arm and notes.get(POLLER_TOKEN) and notes.get(POLLER_ID) == DELETE_POLLER:
         return Plan((show,), Step.POLL)
+    if not is_readable:
+        return Plan((), Step.AWAIT_POLICY)
     return Plan((show,), Step.DELETE)

@@ -5,6 +5,7 @@ A reconcile makes at most one write to Azure or one poll, and never waits.
 
 from enum import Enum
 
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.reconcile.engine.object_reconciler import (
     ObjectReader,
     ObjectReconciler,
@@ -47,14 +48,15 @@ def first_step(scope: ReconcileScope) -> Step:
     """Plan a reconcile, apply what the plan shows, and return its step."""
     operator, patcher = scope.operator, scope.patcher
     inherited, version = scope.namespace_annotations, patcher.version
-    policy, _ = policy_of(patcher.annotations, inherited, operator.default_policy)
+    policy = policy_of(patcher.annotations, inherited, operator.default_policy)
     planned = plan(
         patcher.obj,
-        may_write=policy.writes,
-        may_delete=policy.deletes,
+        may_write=policy is not None and policy.writes,
+        may_delete=policy is not None and policy.deletes,
         operator_namespace=operator.namespace,
         can_delete=not version.is_arm or "Delete" in version.operations,
         is_arm=version.is_arm,
+        is_readable=policy is not None,
     )
     effects = planned.effects
     if planned.step is not Step.LEAVE:
@@ -70,6 +72,17 @@ def first_step(scope: ReconcileScope) -> Step:
         effects = (*unknown, *effects)
     apply(scope, effects)
     return planned.step
+
+
+def policy_unreadable() -> ConditionError:
+    """Return the failure of a step that has to wait for the policy. Its value, and the
+    nearest one, are added to every condition (`unknown_values`).
+    """
+    return ConditionError(
+        "The reconcile policy cannot be read",
+        reason="ReconcilePolicyUnreadable",
+        retry=RetryClass.VERY_SLOW,
+    )
 
 
 def _run(scope: ReconcileScope) -> ReconcileOutcome:
@@ -101,3 +114,5 @@ def _do(scope: ReconcileScope, step: Step) -> ReconcileOutcome:
             return await_parent(scope)
         case Step.RELEASE:
             return release(scope)
+        case Step.AWAIT_POLICY:
+            raise policy_unreadable()

@@ -167,9 +167,10 @@ def _oldest(
 
 
 def _writes(neighbours: Neighbours, obj: JsonObject) -> bool:
-    policy, _ = policy_of(
+    policy = policy_of(
         annotations(obj),
         neighbours.namespace_annotations(key_of(obj).namespace),
         neighbours.default_policy,
     )
-    return policy.writes
+    # An unreadable policy gives nothing away.
+    return policy is None or policy.writes

@@ -1,10 +1,11 @@
 """Reports annotations with unknown values in an event and the condition. Pure.
 
-The default is used instead (R1.7), which may be the opposite of what was meant: with a
-misspelt `detach-on-delete` the resource is deleted.
+A value that was meant to protect a resource does so even if it is misspelt: with an
+unknown reconcile policy nothing is written or deleted (R1.7), and with an unknown sync
+mode syncs only report.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 
 from asoreconcile.azure.catalogue.suggestions import hint
@@ -16,14 +17,19 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Log,
     UpdateMemory,
 )
-from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
+from asoreconcile.azure.reconcile.model.policy import Policy
+from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode
 
 _MOST_SHOWN = 40
 # Shared by nearly all objects; an empty set takes 216 bytes.
 _NONE: frozenset[str] = frozenset()
+_EFFECTS = {
+    RECONCILE_POLICY: "nothing is written or deleted in Azure",
+    SYNC_MODE: "syncs only report",
+}
 _LOGGED = {
-    RECONCILE_POLICY: "Unknown reconcile-policy; using the default",
-    SYNC_MODE: "Unknown sync-mode; using the default",
+    RECONCILE_POLICY: "Unknown reconcile-policy; nothing is written",
+    SYNC_MODE: "Unknown sync-mode; syncs only report",
 }
 
 
@@ -72,8 +78,33 @@ def not_understood(
     whose = "annotation" if own.get(name) else "the Namespace's annotation"
     return (
         f"{whose} {name} is {_shown(value)!r}, which is none of {', '.join(known)}: "
-        f"{default.value} is used{hint(_shown(value).strip().lower(), known)}"
+        f"until it is, {_EFFECTS[name]}{hint(_shown(value).strip().lower(), known)}"
     )
+
+
+def unreadable_policy(own: Mapping[str, str], inherited: Mapping[str, str]) -> str:
+    """The sentence about an unknown reconcile policy, or "". Pure.
+
+    own, inherited: the annotations of the object and of its Namespace.
+    """
+    return not_understood(RECONCILE_POLICY, Policy.MANAGE, own, inherited)
+
+
+def new_unknown_values(
+    own: Mapping[str, str], before: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield a sentence for each annotation of an object that was set to an unknown
+    value, or changed to one. Pure.
+    """
+    defaults: tuple[tuple[str, Enum], ...] = (
+        (RECONCILE_POLICY, Policy.MANAGE),
+        (SYNC_MODE, SyncMode.COMPARE),
+    )
+    for name, default in defaults:
+        if own.get(name) == before.get(name):
+            continue
+        if sentence := not_understood(name, default, own, {}):
+            yield sentence
 
 
 def _shown(value: str) -> str:

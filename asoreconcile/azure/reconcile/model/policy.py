@@ -34,23 +34,24 @@ def policy_of(
     annotations: Mapping[str, str],
     namespace_annotations: Mapping[str, str],
     default: Policy,
-) -> tuple[Policy, str | None]:
-    """The policy in force, and the unknown value, if any.
+) -> Policy | None:
+    """The policy in force; None if its value is unknown: it may have been meant to
+    protect the resource, so nothing may be written or deleted (`annotation_values`
+    reports it).
 
     The object's annotation wins over its namespace's, which wins over the default; an
-    empty value counts as absent, an unknown one as the default (`annotation_values`
-    reports it). Rule: R1.7.
+    empty value counts as absent. Rule: R1.7.
     """
     value = annotations.get(RECONCILE_POLICY) or namespace_annotations.get(
         RECONCILE_POLICY
     )
     # An empty annotation counts as none, as ASO has it.
     if not value:
-        return default, None
+        return default
     try:
-        return Policy(value), None
+        return Policy(value)
     except ValueError:
-        return default, value
+        return None
 
 
 def concerns(

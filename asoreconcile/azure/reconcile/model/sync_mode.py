@@ -46,10 +46,11 @@ def sync_mode_of(
 ) -> SyncMode:
     """The mode in force: the object's, else its namespace's, else the default. Pure.
 
-    An unknown value counts as the default.
+    An unknown value counts as `report`: it may have been meant to protect what others
+    wrote in Azure.
     """
     value = annotations.get(SYNC_MODE) or namespace_annotations.get(SYNC_MODE)
     try:
         return SyncMode(value) if value else default
     except ValueError:
-        return default
+        return SyncMode.REPORT

@@ -18,6 +18,7 @@ from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.azure.middleware.requests import ModifyPayload
+from asoreconcile.azure.reconcile.model.annotation_values import unreadable_policy
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.differences import HIDDEN
 from asoreconcile.azure.reconcile.model.owner import owner_reference
@@ -126,8 +127,7 @@ class Planner:
             if version.is_arm:
                 id_ = self.resolution.arm_id_of(version, obj)
                 plan = attrs.evolve(plan, arm_id=id_, api_version=version.api_version)
-            if whose := _skipping(obj, view):
-                why = f"the reconcile policy of the {whose} is skip"
+            if why := _skipping(obj, view):
                 return attrs.evolve(plan, action="no change", why=why)
             if outside is not None:
                 inputs = _HiddenSecrets(self.resolution, key.namespace)
@@ -210,10 +210,13 @@ def _absence(plan: PlannedChange, code: str, *, has_owner: bool) -> str:
 
 
 def _skipping(obj: JsonObject, view: ManifestObjects) -> str:
-    """Return which policy prevents writes: `object`'s, `namespace`'s or none."""
+    """Return which policy prevents writes; "" if they are allowed."""
     namespace = view.get(_NAMESPACE, ObjectKey("", key_of(obj).namespace))
     inherited = annotations(namespace) if namespace else {}
-    policy, _ = policy_of(annotations(obj), inherited, Policy.MANAGE)
+    policy = policy_of(annotations(obj), inherited, Policy.MANAGE)
+    if policy is None:
+        return unreadable_policy(annotations(obj), inherited)
     if policy.writes:
         return ""
-    return "object" if annotations(obj).get(RECONCILE_POLICY) else "namespace"
+    whose = "object" if annotations(obj).get(RECONCILE_POLICY) else "namespace"
+    return f"the reconcile policy of the {whose} is skip"

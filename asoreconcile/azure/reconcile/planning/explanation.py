@@ -14,6 +14,7 @@ import attrs
 from asoreconcile.azure.catalogue.inputs import InputReference, inputs_of
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET, STAND_IN_PREFIX
+from asoreconcile.azure.reconcile.model.annotation_values import unreadable_policy
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
     OWN_CREDENTIAL,
@@ -66,6 +67,9 @@ ADVICE = {
     "PostReconciliationFailure": "The resource was written and is not usable yet: the "
     "message says what it lacks.",
     "Reconciling": "The operator is at it. If it takes long, look at the operation.",
+    "ReconcilePolicyUnreadable": "Nothing is written or deleted in Azure until the "
+    f"annotation {RECONCILE_POLICY}, of the object or its Namespace, is manage, "
+    "detach-on-delete or skip.",
     "ReconciliationBlocked": "Nothing is sent until what the message names changes.",
     "RecordKeyUnreadable": "Let the operator's role get and create Secrets in its own "
     "namespace, and see whether the API server answers.",
@@ -219,9 +223,11 @@ def _azure(obj: JsonObject) -> str:
 
 
 def _policy(obj: JsonObject, of_namespace: JsonObject) -> str:
-    own = annotations(obj).get(RECONCILE_POLICY)
-    if own:
-        return f"{own} (of the object)"
+    own = annotations(obj)
+    if unreadable := unreadable_policy(own, of_namespace):
+        return unreadable
+    if own.get(RECONCILE_POLICY):
+        return f"{own[RECONCILE_POLICY]} (of the object)"
     inherited = of_namespace.get(RECONCILE_POLICY)
     return f"{inherited} (of the namespace)" if inherited else ""
 

@@ -37,8 +37,8 @@ def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
         patcher.key.namespace, since=scope.began
     )
     operator.count_confirmation("namespace")
-    policy, _ = policy_of(patcher.annotations, inherited, operator.default_policy)
-    if not (policy.deletes if is_delete else policy.writes):
+    policy = policy_of(patcher.annotations, inherited, operator.default_policy)
+    if policy is None or not (policy.deletes if is_delete else policy.writes):
         raise StaleError(
             f"{patcher.key} may not be written: its policy has changed",
             after_seconds=_BEHIND_SECONDS,

@@ -69,3 +69,44 @@ def test_r10_3_a_name_that_is_given_anew_stays(admission):
     old = {"metadata": {"name": "it"}, "spec": {"azureName": "before"}}
     asked = request({"azureName": "now", "owner": {"name": "x"}}, gvk=gvk, old=old)
     assert admission.mutate(asked)["spec"]["azureName"] == "now"
+
+
+POLICY = "serviceoperator.azure.com/reconcile-policy"
+MODE = "asoreconcile/sync-mode"
+RIGHT = {"owner": {"name": "rg"}}
+
+
+def annotated(admission, before, after, **metadata):
+    """The decision about a change of annotations alone; before: None at a create."""
+    old = None
+    if before is not None:
+        old = request(RIGHT, annotations=before, **metadata).obj
+    return admission.validate(request(RIGHT, old=old, annotations=after, **metadata))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "meant"),
+    [
+        (POLICY, "detach-on-delte", "detach-on-delete"),
+        (POLICY, "Skip", "skip"),
+        (POLICY, "mange", "manage"),
+        (MODE, "reprot", "report"),
+    ],
+)
+def test_r1_7_a_misspelt_protecting_value_is_refused_where_it_is_new(
+    admission, name, value, meant
+):
+    for before in (None, {}, {name: meant}, {name: f"{value}x"}):
+        denied = annotated(admission, before, {name: value})
+        assert denied.code == 422
+        assert f"did you mean {meant}?" in denied.message
+        assert annotated(admission, before, {name: meant}) == Allowed()
+
+
+def test_r1_7_an_object_that_has_a_misspelt_value_stays_manageable(admission):
+    """Such as for the removal of our finalizer; but it may not be set then, either."""
+    wrong, deleting = {POLICY: "skp"}, {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    assert annotated(admission, wrong, {**wrong, "a": "b"}) == Allowed()
+    assert annotated(admission, wrong, wrong, **deleting) == Allowed()
+    assert annotated(admission, wrong, {}) == Allowed()
+    assert isinstance(annotated(admission, {}, wrong, **deleting), Denied)

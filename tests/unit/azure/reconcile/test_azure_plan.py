@@ -25,7 +25,7 @@ OURS = {OPERATOR_NAMESPACE: "ops"}
 CLAIMED = {**OURS, RESOURCE_ID: "/subscriptions/s/resourceGroups/g"}
 PUTTING = {**CLAIMED, POLLER_TOKEN: "{}", POLLER_ID: PUT_POLLER}
 DELETING = {**CLAIMED, POLLER_TOKEN: "{}", POLLER_ID: DELETE_POLLER}
-SKIP, DETACH = Policy.SKIP, Policy.DETACH_ON_DELETE
+SKIP, DETACH, UNREADABLE = Policy.SKIP, Policy.DETACH_ON_DELETE, None
 UNCLAIMED, GOING, STUCK = (
     {"finalizer": False},
     {"deleting": True},
@@ -53,17 +53,40 @@ def decide(
         meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     return plan(
         {"metadata": meta},
-        may_write=policy.writes,
-        may_delete=policy.deletes,
+        may_write=policy is not None and policy.writes,
+        may_delete=policy is not None and policy.deletes,
         operator_namespace="ops",
         can_delete=can,
         is_arm=is_arm,
+        is_readable=policy is not None,
     )
 
 
 @pytest.mark.parametrize(
     ("notes", "given", "step"),
     [
+        # R1.7: an unreadable policy keeps the resource as it is.
+        pytest.param(
+            CLAIMED, {"policy": UNREADABLE}, Step.AWAIT_POLICY, id="R1.7-neither-put"
+        ),
+        pytest.param(
+            PUTTING, {"policy": UNREADABLE}, Step.AWAIT_POLICY, id="R1.7-nor-poll"
+        ),
+        pytest.param(
+            CLAIMED,
+            {"policy": UNREADABLE, **GOING},
+            Step.AWAIT_POLICY,
+            id="R1.7-nor-delete",
+        ),
+        pytest.param(
+            DELETING, {"policy": UNREADABLE, **GOING}, Step.POLL, id="R1.7-sent-already"
+        ),
+        pytest.param(
+            OURS, {"policy": UNREADABLE, **GOING}, Step.RELEASE, id="R1.7-never-made"
+        ),
+        pytest.param(
+            {}, {"policy": UNREADABLE, **UNCLAIMED}, Step.CLAIM, id="R1.7-claimed"
+        ),
         # R1.3: an unmarked object is marked first, and claimed with it.
         pytest.param({}, UNCLAIMED, Step.CLAIM, id="R1.3"),
         pytest.param(

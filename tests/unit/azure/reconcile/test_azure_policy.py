@@ -22,13 +22,14 @@ def annotated(value):
 def test_r1_7_object_wins_over_namespace_over_default(
     obj, namespace, default, expected
 ):
-    assert policy_of(annotated(obj), annotated(namespace), default) == (expected, None)
+    assert policy_of(annotated(obj), annotated(namespace), default) is expected
 
 
 @pytest.mark.parametrize("value", ["Skip", "managed", " skip"])
-def test_r1_7_unknown_value_is_the_default_and_reported(value):
-    found = policy_of(annotated(value), annotated("skip"), Policy.MANAGE)
-    assert found == (Policy.MANAGE, value)
+def test_r1_7_an_unknown_value_is_no_policy(value):
+    for default in Policy:
+        assert policy_of(annotated(value), annotated("skip"), default) is None
+        assert policy_of({}, annotated(value), default) is None
 
 
 @pytest.mark.parametrize(
