@@ -209,6 +209,7 @@ def test_d14_somebody_who_was_faster_is_looked_at_before_anything_is_written(wor
 @pytest.mark.parametrize("field", ["secrets", "secretExpressions"])
 def test_no_export_makes_a_credential(world, name, why, field):
     """Whoever wrote it would choose as whom the namespace acts."""
+    made = []
     if field == "secrets":
         asked = {"primaryKey": {"name": name, "key": "AZURE_CLIENT_SECRET"}}
     else:
@@ -217,6 +218,10 @@ def test_no_export_makes_a_credential(world, name, why, field):
     if why == "somebody names it":
         named = ObjectKey("default", name)
         world.operator = attrs.evolve(world.operator, is_credential=named.__eq__)
+        place = {"name": name, "namespace": "default"}
+        login = {"metadata": place, "data": {"AZURE_CLIENT_ID": "aWQ="}}
+        world.client.create(SECRETS, login)
+        made.append(name)
     elif why:
         obj["metadata"]["annotations"] = {CREDENTIAL_FROM: name}
     world.apply(obj)
@@ -226,4 +231,15 @@ def test_no_export_makes_a_credential(world, name, why, field):
     assert (ready["severity"], ready["reason"]) == ("Error", FAILED)
     assert f"Secret {name!r} is a credential" in ready["message"]
     assert world.requests("POST") == []
-    assert world.client.list_page(Selection(SECRETS, "default")).items == []
+    found = world.client.list_page(Selection(SECRETS, "default")).items
+    assert [one["metadata"]["name"] for one in found] == made
+
+
+def test_naming_a_secret_as_a_credential_forbids_nobody_to_export_to_it(world):
+    named = ObjectKey("default", "team-login")
+    world.operator = attrs.evolve(world.operator, is_credential=named.__eq__)
+    keys = {"primaryKey": {"name": "team-login", "key": "primary"}}
+    obj = redis(secrets=keys)
+    world.settled(obj)
+    (made,) = world.client.list_page(Selection(SECRETS, "default")).items
+    assert made["metadata"]["name"] == "team-login"

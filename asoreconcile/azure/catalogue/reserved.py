@@ -1,8 +1,12 @@
 """Names of Secrets that the operator signs in with, serves with or signs records with.
 
 No object may export to one of them: its author could choose the identity that the
-operator uses in Azure, or forge the operator's records.
+operator uses in Azure, or forge the operator's records. No object may read one of them,
+either: an author without the right to read Secrets could have a resource in Azure show
+the login.
 """
+
+from asoreconcile.base.objects import JsonObject, owner_references
 
 NAMESPACE_SECRET = "aso-credential"  # noqa: S105 - a Secret's name
 SETTINGS_SECRET = "aso-controller-settings"  # noqa: S105 - a Secret's name
@@ -15,11 +19,28 @@ objects of a Namespace that is deleted together with its own; the Namespace's na
 follows.
 """
 
+_LOGIN_KEYS = "AZURE_"
+_AZURE_GROUPS = ".azure.com"
 _RESERVED = frozenset(
     {NAMESPACE_SECRET, SETTINGS_SECRET, SERVING_SECRET, RECORD_KEY_SECRET}
 )
 
 
 def is_reserved(name: str) -> bool:
-    """Return whether a Secret's name is forbidden for exports, in any namespace."""
+    """Return whether objects may neither export to a Secret of this name nor read it,
+    in any namespace.
+    """
     return name in _RESERVED or name.startswith(STAND_IN_PREFIX)
+
+
+def is_login(secret: JsonObject) -> bool:
+    """Return whether a Secret that is named as a credential can be one: it has keys of
+    a credential, and no Azure object exports it, as exports are never used as one.
+    """
+    if not any(key.startswith(_LOGIN_KEYS) for key in secret.get("data") or {}):
+        return False
+    groups = (
+        str(reference.get("apiVersion") or "").rpartition("/")[0]
+        for reference in owner_references(secret)
+    )
+    return not any(group.endswith(_AZURE_GROUPS) for group in groups)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from asoreconcile.azure.arm import ids
+from asoreconcile.azure.catalogue.inputs import inputs_of
 from asoreconcile.azure.catalogue.kind_rules import kind_problems
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.names import azure_name
@@ -119,6 +120,7 @@ def _rules(version: KindVersion, obj: JsonObject) -> Iterator[Problem]:
     yield from kind_problems(version.group_kind, obj)
     if version.is_arm:  # users of databases may be called anything
         yield from _name_problems(spec.get("azureName"))
+    yield from _input_problems(version, spec)
     if isinstance(spec.get("owner"), dict):
         yield from owner_problems(version, spec["owner"])
     if version.is_arm:
@@ -180,6 +182,17 @@ def _wrong_owner(version: KindVersion, owner: ids.ArmId) -> str:
     if owner.type.lower() != wanted.lower():
         return f"{kind} belongs to a {wanted}; {owner} is a {owner.type}"
     return ""
+
+
+def _input_problems(version: KindVersion, spec: JsonObject) -> Iterator[Problem]:
+    """Yield a problem for each Secret of the operator that a spec reads."""
+    for given in inputs_of(version, spec):
+        name = str(given.value.get("name") or "")
+        if given.kind in {"secret", "secret-map"} and is_reserved(name):
+            yield Problem(
+                f"{given.path}.name",
+                f"{name} holds what the operator signs in with: choose another",
+            )
 
 
 def _export_problems(operator_spec: Any) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.catalogue.kinds import KindVersion
-from asoreconcile.azure.catalogue.reserved import is_reserved
+from asoreconcile.azure.catalogue.reserved import is_login, is_reserved
 from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.expressions.process import EngineMissingError
 from asoreconcile.azure.middleware.chain import Extensions
@@ -133,11 +133,22 @@ class Exporter:
         for name in sorted(names):
             own = patcher.annotations.get(CREDENTIAL_FROM) == name
             key = ObjectKey(patcher.key.namespace, name)
-            if own or is_reserved(name) or self.operator.is_credential(key):
+            if own or is_reserved(name) or self._is_login(key):
                 raise refused(
                     f"Secret {name!r} is a credential of the operator or of objects in "
                     "this namespace, and cannot be exported into: choose another name"
                 )
+
+    def _is_login(self, key: ObjectKey) -> bool:
+        """Return whether a Secret that an object names as its credential can be one: to
+        name a Secret alone must not forbid others to export to it.
+        """
+        if not self.operator.is_credential(key):
+            return False
+        try:
+            return is_login(self.operator.client.get(SECRETS, key))
+        except NotFoundError:
+            return False
 
     def _up_to_date(self, current: JsonObject, names: set[str]) -> bool:
         """Return whether all Secrets to write are unchanged since we wrote them, and so

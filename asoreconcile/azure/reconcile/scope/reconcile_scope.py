@@ -319,6 +319,7 @@ class ReconcileScope:
             client=self.operator.client,
             objects=self.objects,
             read_set=self._read_set,
+            is_credential=self.operator.is_credential,
         )
 
     @cached_property

@@ -8,12 +8,13 @@ Ready condition: they name keys and objects, and never quote a value.
 import base64
 import binascii
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.catalogue.inputs import InputReference
+from asoreconcile.azure.catalogue.reserved import is_login, is_reserved
 from asoreconcile.azure.catalogue.suggestions import lacking
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.azure.reconcile.model.differences import HIDDEN
@@ -148,6 +149,16 @@ def _missing(reason: str, message: str) -> ConditionError:
     return ConditionError(message, reason=reason, retry=RetryClass.FAST)
 
 
+def _no_input(name: str) -> ConditionError:
+    """The condition for a Secret that an author could read through a resource."""
+    return ConditionError(
+        f"Secret {name!r} is a credential of the operator or of objects in this "
+        "namespace, and no resource may read it: name another Secret",
+        reason="Failed",
+        severity="Error",
+    )
+
+
 def _shown(ref: JsonObject) -> str:
     names: Iterable[str] = ("group", "kind", "name")
     return ", ".join(f"{name}={ref.get(name)!r}" for name in names)
@@ -167,13 +178,23 @@ class ReferenceResolver:
     """`catalogue.payload.Inputs` over a cluster, for one object in one reconcile.
 
     Blocking: each Secret and ConfigMap is read once from the API server. Raises
-    ConditionError `ReferenceNotFound`, `SecretNotFound` or `ConfigMapNotFound`.
+    ConditionError `ReferenceNotFound`, `SecretNotFound` or `ConfigMapNotFound`, and
+    `Failed` for a Secret that is a credential.
     """
 
     def __init__(
-        self, namespace: str, *, client: Getter, objects: Objects, read_set: ReadSet
+        self,
+        namespace: str,
+        *,
+        client: Getter,
+        objects: Objects,
+        read_set: ReadSet,
+        is_credential: Callable[[ObjectKey], bool] = lambda _: False,
     ) -> None:
-        """read_set: collects each Secret and ConfigMap that is read."""
+        """read_set: collects each Secret and ConfigMap that is read. is_credential:
+        returns whether an object names a Secret as its credential.
+        """
+        self._is_credential = is_credential
         self._namespace = namespace
         self._client = client
         self._objects = objects
@@ -246,6 +267,8 @@ class ReferenceResolver:
         if known is not None:
             return known
         key = ObjectKey(self._namespace, name)
+        if resource is SECRETS and is_reserved(name):
+            raise _no_input(name)
         node = ObjectReference(resource.group_kind, key)
         try:
             obj = self._client.get(resource, key)
@@ -254,5 +277,7 @@ class ReferenceResolver:
             self._read_set.note(node, None)
             raise not_found(resource, name) from error
         self._read_set.note(node, obj)
+        if resource is SECRETS and self._is_credential(key) and is_login(obj):
+            raise _no_input(name)
         self._read[resource.kind, name] = obj
         return obj

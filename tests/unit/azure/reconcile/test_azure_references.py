@@ -79,3 +79,55 @@ def test_a_reference_that_has_no_id_yet_says_whose_condition_to_see():
     with pytest.raises(ConditionError, match="no Azure resource id yet") as caught:
         refs.reference(NETWORK)
     assert caught.value.reason == "ReferenceNotFound"
+
+
+LOGIN = {"AZURE_CLIENT_ID": encoded("id"), "AZURE_CLIENT_SECRET": encoded("s")}
+
+
+def reader(secret_data, *, owner=None, named=True):
+    """A resolver whose Secret `login` is named as a credential, and its cluster."""
+    resolver, cluster = references("here", **{"Secret:here/login": secret_data})
+    resolver._is_credential = lambda key: named and key == ObjectKey("here", "login")
+    if owner:
+        read = cluster.get
+
+        def owned(kind, key):
+            obj = read(kind, key)
+            obj["metadata"]["ownerReferences"] = [{"apiVersion": owner}]
+            return obj
+
+        cluster.get = owned
+    return resolver, cluster
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["aso-credential", "aso-controller-settings", "asoreconcile-webhook-certificate"],
+)
+def test_a_resource_reads_no_secret_of_the_operator(name):
+    resolver, cluster = references("here", **{f"Secret:here/{name}": LOGIN})
+    for read in (resolver.secret, resolver.secret_map):
+        with pytest.raises(ConditionError, match="no resource may read it") as raised:
+            read({"name": name, "key": "AZURE_CLIENT_SECRET"})
+        assert raised.value.severity == "Error"
+    assert cluster.reads == []
+
+
+def test_a_resource_reads_no_secret_that_objects_sign_in_with():
+    resolver, _ = reader(LOGIN)
+    with pytest.raises(ConditionError, match="no resource may read it"):
+        resolver.secret({"name": "login", "key": "AZURE_CLIENT_SECRET"})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"named": False, "secret_data": LOGIN},
+        {"secret_data": {"password": encoded("p")}},
+        {"secret_data": LOGIN, "owner": "managedidentity.azure.com/v20230131"},
+    ],
+    ids=["no credential", "no keys of one", "an export"],
+)
+def test_naming_a_secret_as_a_credential_alone_forbids_no_reading(options):
+    resolver, _ = reader(**options)
+    assert resolver.secret_map({"name": "login"})
