@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from asoreconcile.base.printable import printable_lines
+
 
 class QuietGroup(click.Group):
     """A group of commands that ends with exit code 0 if its output is no longer
@@ -15,9 +17,14 @@ class QuietGroup(click.Group):
     """
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; exit with 0 if its output is no longer read."""
+        """Run the command; exit with 0 if its output is no longer read. Errors are
+        shown without others' control characters.
+        """
         try:
             return super().invoke(ctx)
+        except click.ClickException as error:
+            vars(error)["message"] = printable_lines(error.message)
+            raise
         except BrokenPipeError:
             drop_output()
             sys.exit(0)

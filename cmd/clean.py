@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import click
 
+from asoreconcile.azure.cmd.terminal import say
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.crd_cleanup import CleanedCrd, cleaned_crds
 from asoreconcile.base.errors import AsoreconcileError
@@ -49,17 +50,17 @@ def crds(*, dry_run: bool) -> None:
             client.close()
     except AsoreconcileError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"{total} CRDs, {troubles} not cleaned" if troubles else f"{total} CRDs")
+    say(f"{total} CRDs, {troubles} not cleaned" if troubles else f"{total} CRDs")
     sys.exit(_TROUBLE if troubles else 0)
 
 
 def _print(done: CleanedCrd, *, dry_run: bool) -> None:
     old = ", ".join(done.dropped)
     if done.problem:
-        click.echo(f"{done.name}: {old} stays listed: {done.problem}", err=True)
+        say(f"{done.name}: {old} stays listed: {done.problem}", err=True)
     elif done.dropped:
         would = "would be " if dry_run else ""
-        click.echo(
+        say(
             f"{done.name}: {done.objects} objects {would}stored in {done.stored}, "
             f"{old} {would}dropped"
         )

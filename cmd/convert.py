@@ -20,9 +20,9 @@ from asoreconcile.azure.catalogue.manifests import (
 )
 from asoreconcile.azure.catalogue.problems import Problem, schema_problems
 from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.terminal import json_text, say, write
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.base import jsontext
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import JsonObject, gvk_of, key_of
 
@@ -77,7 +77,7 @@ def convert(*, paths: Sequence[str], to: str, output: str) -> None:
             problems += [f"{_label(manifest)}: {p}" for p in error.problems]
     if problems:
         _fail(problems)
-    click.echo(_text(converted, output), nl=False)
+    write(_text(converted, output))
 
 
 def _one(catalogue: Catalogue, manifest: Manifest, to: str) -> JsonObject:
@@ -90,7 +90,7 @@ def _one(catalogue: Catalogue, manifest: Manifest, to: str) -> JsonObject:
     version = kind.storage if to == _NEWEST else to
     made, unknown = rewritten(kind, obj, version)
     for path in unknown:
-        click.echo(
+        say(
             f"{_label(manifest)}: {version} has no {path}: it stays in the annotation",
             err=True,
         )
@@ -119,11 +119,11 @@ def _label(manifest: Manifest) -> str:
 
 def _text(documents: Iterable[JsonObject], output: str) -> str:
     if output == "json":
-        return "".join(jsontext.dumps(d).decode() + "\n" for d in documents)
+        return "".join(json_text(d) + "\n" for d in documents)
     return yaml_text(documents)
 
 
 def _fail(problems: Iterable[str]) -> Never:
     for problem in problems:
-        click.echo(problem, err=True)
+        say(problem, err=True)
     sys.exit(1)

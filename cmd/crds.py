@@ -10,6 +10,7 @@ from typing import Never
 
 import click
 
+from asoreconcile.azure.cmd.terminal import say, write
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.resources.class_fields import ResourceError
@@ -69,7 +70,7 @@ def crds(
         ]
     except ResourceError as error:
         _misused(str(error))
-    click.echo(yaml_text(made), nl=False)
+    write(yaml_text(made))
 
 
 def _module(name: str) -> ModuleType:
@@ -110,5 +111,5 @@ def _conversion(service: str, path: str, ca: Path | None) -> JsonObject | None:
 
 
 def _misused(message: str) -> Never:
-    click.echo(message, err=True)
+    say(message, err=True)
     sys.exit(2)

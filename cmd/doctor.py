@@ -14,6 +14,7 @@ from asoreconcile.azure.arm.credentials import CredentialSource
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.azure_login import signed_in_client
+from asoreconcile.azure.cmd.terminal import say, say_json
 from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.diagnosis import fixes
@@ -22,7 +23,6 @@ from asoreconcile.azure.controllers.diagnosis.examination import (
     Installation,
 )
 from asoreconcile.azure.controllers.diagnosis.finding import Finding, error, ok
-from asoreconcile.base import jsontext
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.kube.client import KubeClient
@@ -112,7 +112,8 @@ def doctor(
         raise click.ClickException(str(trouble)) from trouble
     if output != "json":
         counts = (f"{count} {level}" for level, count in levels.items() if count)
-        click.echo(f"\n{', '.join(counts)}")
+        say()
+        say(", ".join(counts))
     sys.exit(_TROUBLE if levels["error"] else 0)
 
 
@@ -159,16 +160,16 @@ def _count(client: ArmClient) -> int:
 
 def _say(text: str, output: str) -> None:
     if output == "json":
-        click.echo(jsontext.dumps({"fix": text}).decode())
+        say_json({"fix": text})
     else:
-        click.echo(f"{'':{_INDENT}}=> {text}")
+        say(f"{'':{_INDENT}}=> {text}")
 
 
 def _print(finding: Finding, output: str) -> None:
     if output == "json":
-        click.echo(jsontext.dumps(attrs.asdict(finding)).decode())
+        say_json(attrs.asdict(finding))
         return
-    click.echo(f"{finding.level:8}  {finding.check:12} {finding.text}")
+    say(f"{finding.level:8}  {finding.check:12} {finding.text}")
     if finding.mend:
         named = f" [--fix {finding.fix}]" if finding.fix else ""
-        click.echo(f"{'':{_INDENT}}-> {finding.mend}{named}")
+        say(f"{'':{_INDENT}}-> {finding.mend}{named}")

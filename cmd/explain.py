@@ -10,11 +10,11 @@ from asoreconcile.azure.catalogue.kinds import Kind, NotInCatalogueError
 from asoreconcile.azure.catalogue.manifests import ManifestError, read_manifests
 from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.terminal import say, say_json
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.kind_registry import resource_of
 from asoreconcile.azure.reconcile.planning.explanation import Explanation
 from asoreconcile.azure.reconcile.planning.explanation import explain as explained
-from asoreconcile.base import jsontext
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
     GroupKind,
@@ -86,7 +86,7 @@ def _explained(cluster: "_Cluster", kind: Kind, key: ObjectKey) -> Explanation |
     obj = cluster.get(kind.group_kind, key)
     if obj is None:
         near = hint(key.name, cluster.names(kind, key.namespace))
-        click.echo(f"there is no {kind.group_kind.kind} {key}{near}", err=True)
+        say(f"there is no {kind.group_kind.kind} {key}{near}", err=True)
         return None
     return explained(obj, builtin(), cluster, now=datetime.now(UTC))
 
@@ -94,12 +94,12 @@ def _explained(cluster: "_Cluster", kind: Kind, key: ObjectKey) -> Explanation |
 def _print(found: Sequence[Explanation], output: str) -> None:
     for number, one in enumerate(found):
         if output == "json":
-            click.echo(jsontext.dumps(one.to_json()).decode())
+            say_json(one.to_json())
             continue
         if number:
-            click.echo()
+            say()
         for line in one.lines():
-            click.echo(line)
+            say(line)
 
 
 def _in_manifests(paths: Sequence[str], namespace: str) -> list[tuple[Kind, ObjectKey]]:

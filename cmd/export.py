@@ -6,6 +6,7 @@ import click
 
 from asoreconcile.azure.cmd.cluster_objects import azure_objects
 from asoreconcile.azure.cmd.export_template import template
+from asoreconcile.azure.cmd.terminal import say, write
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.planning.exported_manifest import exported_manifest
@@ -60,12 +61,12 @@ def objects(*, namespaces: tuple[str, ...], adopt: bool) -> None:
     except AsoreconcileError as error:
         raise click.ClickException(str(error)) from error
     if not found:
-        click.echo("there is no Azure object in these namespaces", err=True)
+        say("there is no Azure object in these namespaces", err=True)
         sys.exit(_NOTHING)
     manifests = [
         exported_manifest(obj, adopt=adopt) for obj in sorted(found, key=_place)
     ]
-    click.echo(yaml_text(manifests), nl=False)
+    write(yaml_text(manifests))
 
 
 def _place(obj: JsonObject) -> tuple[str, str, str, str]:

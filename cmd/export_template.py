@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from asoreconcile.azure.catalogue.patterns import match
+from asoreconcile.azure.cmd.terminal import say, write
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.jsontext import dumps
 from asoreconcile.base.version import __version__
@@ -65,9 +66,9 @@ def template(*, source: str, version: str, patterns: Sequence[str], raw: bool) -
     if version and not _VERSION.fullmatch(version):
         raise click.UsageError(f"--version {version!r}: write vN.N.N, such as v2.13.0")
     for unmatched in match(patterns, [*builtin().kinds()]).unmatched:
-        click.echo(f"warning: {unmatched}", err=True)
+        say(f"warning: {unmatched}", err=True)
     text = _text(source or _RELEASE.format(version=version))
-    click.echo(text if raw else with_pattern(text, ";".join(patterns)), nl=False)
+    write(text if raw else with_pattern(text, ";".join(patterns)))
 
 
 def with_pattern(text: str, pattern: str) -> str:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Never
 
 import click
-import orjson
 
 from asoreconcile.azure.catalogue.patterns import match
 from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.terminal import say, say_json, say_table
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.middleware.chain import ChainRow, Extensions
@@ -50,7 +50,7 @@ def list_extensions(*, pattern: str, output: str, names: Sequence[str]) -> None:
     """  # noqa: D301 -- click wants the character
     rows = _chosen(_composed(names), pattern)
     if output == "json":
-        click.echo(orjson.dumps([_plain(row) for row in rows]).decode())
+        say_json([_plain(row) for row in rows])
         return
     lines = [("KIND", "POINT", "SET", "LINK", "DEFINED")]
     lines += [
@@ -58,7 +58,7 @@ def list_extensions(*, pattern: str, output: str, names: Sequence[str]) -> None:
         for row in rows
         for link in row.links
     ]
-    click.echo(_table(lines))
+    say_table(_table(lines))
 
 
 def _composed(names: Sequence[str]) -> Extensions:
@@ -98,5 +98,5 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
 
 def _fail(status: int, *messages: str) -> Never:
     for message in messages:
-        click.echo(message, err=True)
+        say(message, err=True)
     sys.exit(status)

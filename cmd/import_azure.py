@@ -21,6 +21,7 @@ from asoreconcile.azure.catalogue.kinds import (
 from asoreconcile.azure.cmd.azure_login import signed_in_client
 from asoreconcile.azure.cmd.import_progress import progress
 from asoreconcile.azure.cmd.manifest_output import ManifestOutput
+from asoreconcile.azure.cmd.terminal import say
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.reconcile.model.policy import Policy
@@ -246,22 +247,22 @@ def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
 def _report(report: ImportReport) -> None:
     for row in report.rows():
         why = f": {row.reason}" if row.reason else ""
-        click.echo(f"{row.count:5}  {row.kind}  {row.status}{why}", err=True)
+        say(f"{row.count:5}  {row.kind}  {row.status}{why}", err=True)
     for one in report.outcomes:
         if one.status == "failed":
-            click.echo(f"failed  {one.arm_id}: {one.reason}", err=True)
+            say(f"failed  {one.arm_id}: {one.reason}", err=True)
     if report.was_stopped:
         _say_how_to_go_on(report.unread)
 
 
 def _say_how_to_go_on(unread: Sequence[str]) -> None:
-    click.echo("Stopped: what was read until then is written.", err=True)
+    say("Stopped: what was read until then is written.", err=True)
     if not unread:
         return
     if len(unread) > _MOST_IDS:
         text = f"{len(unread)} resources were not read to their end: run it again."
-        click.echo(text, err=True)
+        say(text, err=True)
         return
-    click.echo("To go on, import these with what is below them:", err=True)
+    say("To go on, import these with what is below them:", err=True)
     for arm_id in unread:
-        click.echo(f"  {arm_id}", err=True)
+        say(f"  {arm_id}", err=True)

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import click
-
+from asoreconcile.azure.cmd.terminal import say
 from asoreconcile.azure.reconcile.planning.resource_import.report import (
     ImportOutcome,
     Reporter,
 )
 from asoreconcile.base.clock import Clock, SystemClock
+from asoreconcile.base.printable import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -100,7 +100,7 @@ class BarReporter:
         if seconds < LONG_SECONDS:
             return
         text = f"waiting {seconds:.0f} s: {why}"
-        self._shown.update(self._task, description=text)
+        self._shown.update(self._task, description=printable(text))
 
 
 class LineReporter:
@@ -122,14 +122,14 @@ class LineReporter:
         now = self._clock.monotonic()
         if now >= self._next:
             self._next = now + _LINE_EVERY_SECONDS
-            click.echo(f"{self._read()} {self._counts.failed()}".rstrip(), err=True)
+            say(f"{self._read()} {self._counts.failed()}".rstrip(), err=True)
 
     def waiting(self, seconds: float, why: str) -> None:
         """Print a line to stderr, unless one like it was printed ten seconds ago."""
         now = self._clock.monotonic()
         if now >= self._next_wait:
             self._next_wait = now + _LINE_EVERY_SECONDS
-            click.echo(f"{self._read()} waiting {seconds:.0f} s: {why}", err=True)
+            say(f"{self._read()} waiting {seconds:.0f} s: {why}", err=True)
 
     def _read(self) -> str:
         return f"{self._counts.done} of {self._counts.found} read;"

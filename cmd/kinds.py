@@ -22,6 +22,7 @@ from asoreconcile.azure.catalogue.webhook_manifests import (
     webhook_configurations,
 )
 from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.terminal import say, say_json, say_table, write
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.objects import GroupKind, JsonObject
@@ -80,7 +81,7 @@ def list_kinds(*, pattern: str, output: str) -> None:
     """  # noqa: D301 -- click wants the character
     chosen = _chosen(pattern)
     if output == "json":
-        click.echo(orjson.dumps([_summary(k) for k in chosen]).decode())
+        say_json([_summary(k) for k in chosen])
         return
     rows = [("GROUP", "KIND", "PLURAL", "SCOPE", "VERSIONS")]
     rows += [
@@ -93,7 +94,7 @@ def list_kinds(*, pattern: str, output: str) -> None:
         )
         for kind in chosen
     ]
-    click.echo(_table(rows))
+    say_table(_table(rows))
 
 
 @kinds.command()
@@ -107,11 +108,8 @@ def show(*, name: str, version: str) -> None:
       asoreconcile kinds show network.azure.com/VirtualNetwork --version v20250301
     """  # noqa: D301 -- click wants the character
     kind = _kind(name)
-    click.echo(
-        orjson.dumps(
-            _details(kind, _version(kind, version)), option=orjson.OPT_INDENT_2
-        ).decode()
-    )
+    details = _details(kind, _version(kind, version))
+    say_table(orjson.dumps(details, option=orjson.OPT_INDENT_2).decode())
 
 
 @kinds.command("crd")
@@ -176,7 +174,7 @@ def print_crds(
             _version(chosen[0], version)
     for kind, names in served:
         made = definition_of(kind, versions=names, conversion=client, rules=rules)
-        click.echo(yaml_text([made]), nl=False)
+        write(yaml_text([made]))
 
 
 @kinds.command("webhooks")
@@ -199,7 +197,7 @@ def print_webhooks(
     client = _webhook_client(webhook_service, webhook_url, webhook_ca)
     if client is None:
         _misused("say where the webhooks are: --webhook-service or --webhook-url")
-    click.echo(yaml_text(webhook_configurations(_chosen(pattern), client)), nl=False)
+    write(yaml_text(webhook_configurations(_chosen(pattern), client)))
 
 
 def _webhook_client(service: str, url: str, ca: Path | None) -> WebhookClient | None:
@@ -300,5 +298,5 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
 
 def _misused(*messages: str) -> Never:
     for message in messages:
-        click.echo(message, err=True)
+        say(message, err=True)
     sys.exit(2)

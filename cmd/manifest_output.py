@@ -7,10 +7,12 @@ from pathlib import Path
 import click
 
 from asoreconcile.azure.cmd.broken_pipe import drop_output
+from asoreconcile.azure.cmd.terminal import write
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.azure.reconcile.planning.resource_import.manifests import (
     ImportedManifest,
 )
+from asoreconcile.base.printable import printable
 
 
 class ManifestOutput:
@@ -72,7 +74,7 @@ def _write_folder(folder: Path, manifests: Sequence[ImportedManifest]) -> None:
 
 def _print(text: str) -> None:
     try:
-        click.echo(text, nl=False)
+        write(text)
     except BrokenPipeError:
         raise
     except OSError:
@@ -112,5 +114,5 @@ def _document(manifest: ImportedManifest) -> str:
     """Return a YAML document; fields that Azure did not show are named in comments
     above it.
     """
-    comments = "".join(f"# {one}\n" for one in manifest.left_out)
+    comments = "".join(f"# {printable(str(one))}\n" for one in manifest.left_out)
     return yaml_text([manifest.obj]).replace("---\n", f"---\n{comments}", 1)

@@ -20,6 +20,7 @@ from asoreconcile.azure.cmd.azure_login import signed_in
 from asoreconcile.azure.cmd.cluster_objects import azure_objects, secret_in_cluster
 from asoreconcile.azure.cmd.import_progress import LONG_SECONDS
 from asoreconcile.azure.cmd.sharedoptions import answers_in
+from asoreconcile.azure.cmd.terminal import say, say_json
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.external_rendering import outside_plans
 from asoreconcile.azure.extensions.registry import builtin_sets
@@ -178,7 +179,7 @@ def _changes(
 
 def _say_wait(seconds: float, why: str) -> None:
     if seconds >= LONG_SECONDS:
-        click.echo(f"waiting {seconds:.0f} s: {why}", err=True)
+        say(f"waiting {seconds:.0f} s: {why}", err=True)
 
 
 def _objects(manifests: Iterable[Manifest]) -> list[JsonObject]:
@@ -200,21 +201,21 @@ def _placed(manifest: Manifest) -> JsonObject:
 def _print(changes: Sequence[PlannedChange], output: str) -> None:
     if output == "json":
         for change in changes:
-            click.echo(jsontext.dumps(change.to_json()).decode())
+            say_json(change.to_json())
         return
     for change in changes:
         title = f"{change.kind.kind} {change.namespace}/{change.name}"
-        click.echo(f"{change.action:14}  {title}  {change.arm_id}".rstrip())
+        say(f"{change.action:14}  {title}  {change.arm_id}".rstrip())
         if change.why:
-            click.echo(f"{'':14}    {change.why}")
+            say(f"{'':14}    {change.why}")
         for field in change.changes:
-            click.echo(f"{'':14}    {_shown(field)}")
+            say(f"{'':14}    {_shown(field)}")
         for statement in change.statements:
-            click.echo(f"{'':14}    {statement}")
+            say(f"{'':14}    {statement}")
         if change.write_only:
             paths = ", ".join(change.write_only)
-            click.echo(f"{'':14}    not compared, as Azure never shows it: {paths}")
-    click.echo(_summary(changes))
+            say(f"{'':14}    not compared, as Azure never shows it: {paths}")
+    say(_summary(changes))
 
 
 def _shown(field: FieldChange) -> str:

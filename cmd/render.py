@@ -20,13 +20,13 @@ from asoreconcile.azure.catalogue.render import (
 from asoreconcile.azure.catalogue.render import render as rendered
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.sharedoptions import answers_in
+from asoreconcile.azure.cmd.terminal import json_text, say, write
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.external_rendering import DESCRIBED
 from asoreconcile.azure.expressions.api import shared
 from asoreconcile.azure.expressions.process import EngineMissingError
 from asoreconcile.azure.reconcile.exports.export_expressions import ExportExpressions
-from asoreconcile.base import jsontext
 from asoreconcile.base.objects import JsonObject
 
 
@@ -90,14 +90,14 @@ def render(
         _fail(error.problems)
     for manifest in result.skipped:
         kind = manifest.obj.get("kind")
-        click.echo(f"skipped {manifest.where}: {kind} is not an Azure kind", err=True)
+        say(f"skipped {manifest.where}: {kind} is not an Azure kind", err=True)
     documents: list[RenderedRequest | RenderedOutside] = [
         *result.requests,
         *result.outside,
     ]
     if not documents:
         _fail(["there is no Azure resource in these manifests"])
-    click.echo(_text(documents, output), nl=False)
+    write(_text(documents, output))
 
 
 def expression_problems(version: KindVersion, obj: JsonObject) -> Sequence[Problem]:
@@ -111,11 +111,11 @@ def expression_problems(version: KindVersion, obj: JsonObject) -> Sequence[Probl
 def _text(requests: Iterable[RenderedRequest | RenderedOutside], output: str) -> str:
     documents = [request.to_json() for request in requests]
     if output == "json":
-        return "".join(jsontext.dumps(d).decode() + "\n" for d in documents)
+        return "".join(json_text(d) + "\n" for d in documents)
     return yaml_text(documents)
 
 
 def _fail(problems: Iterable[str]) -> Never:
     for problem in problems:
-        click.echo(problem, err=True)
+        say(problem, err=True)
     sys.exit(1)

@@ -7,6 +7,7 @@ import threading
 import click
 
 from asoreconcile.azure.cmd.local_cluster import AzureOptions, LocalCluster
+from asoreconcile.azure.cmd.terminal import say
 from asoreconcile.base.errors import AsoreconcileError
 
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -90,7 +91,7 @@ def sandbox(
     finally:
         cluster.close()
     for row in unready:
-        click.echo(
+        say(
             f"{row.title} is not Ready: {row.reason or 'no condition yet'}: "
             f"{row.message}",
             err=True,

@@ -18,6 +18,7 @@ from asoreconcile.azure.cmd.local_cluster import LocalCluster
 from asoreconcile.azure.cmd.manifests import AppliedManifests, Row, read
 from asoreconcile.azure.cmd.status_view import view
 from asoreconcile.azure.cmd.subprocesses import ChildError
+from asoreconcile.azure.cmd.terminal import say
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.webhooks import WebhookOptions
 from asoreconcile.base.errors import AsoreconcileError
@@ -182,7 +183,8 @@ class SandboxRun:
                 self._manifests, self._cluster, self._stop, conversion=conversion
             )
             try:
-                click.echo(f"export KUBECONFIG={self._cluster.kubeconfig}\n")
+                say(f"export KUBECONFIG={self._cluster.kubeconfig}")
+                say()
                 return self._look_on(more, limit_seconds)
             except OSError as error:
                 if error.errno not in _NOBODY_LOOKS:

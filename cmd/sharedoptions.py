@@ -8,8 +8,11 @@ from typing import Any, TypeVar
 import click
 import yaml
 
-from asoreconcile.azure.catalogue.manifests import load_yaml
+from asoreconcile.azure.catalogue.manifests import load_file
 from asoreconcile.azure.catalogue.resolution import Answers, ResolutionError, answers_of
+from asoreconcile.azure.cmd.terminal import say
+
+CONTROL_TOKEN = "ASORECONCILE_CONTROL_TOKEN"  # noqa: S105 - a variable's name
 
 
 def answers_in(path: Path | None) -> Answers | None:
@@ -19,12 +22,12 @@ def answers_in(path: Path | None) -> Answers | None:
     if path is None:
         return None
     try:
-        return answers_of(load_yaml(path.read_text(encoding="utf-8")) or {})
+        return answers_of(load_file(path) or {})
     except ResolutionError as error:
         problem = f"{path}: {error}"
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
         problem = f"{path}: cannot be read: {error}"
-    click.echo(problem, err=True)
+    say(problem, err=True)
     sys.exit(1)
 
 
@@ -75,8 +78,10 @@ table_output = click.option(
 control_token = click.option(
     "--control-token",
     default="",
+    envvar=CONTROL_TOKEN,
     metavar="TOKEN",
-    help="Open the paths below /_control/ to who sends this token as x-control-token.",
+    help="Open the paths below /_control/ to who sends this token as x-control-token. "
+    f"Default: {CONTROL_TOKEN}, which no other user of the machine can read.",
 )
 # How a child knows that its parent ended: `subprocesses.ChildProcess` passes it.
 until_stdin_closes = click.option("--until-stdin-closes", is_flag=True, hidden=True)

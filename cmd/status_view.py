@@ -11,7 +11,9 @@ from typing import Protocol, Self
 import click
 
 from asoreconcile.azure.cmd.manifests import Row
+from asoreconcile.azure.cmd.terminal import say, write
 from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.printable import printable
 
 _COLOURS = {"True": "green", "False": "yellow", "Unknown": "yellow", "": "white"}
 _HEADINGS = ("KIND", "NAME", "READY", "REASON", "AGE", "REQUESTS")
@@ -110,7 +112,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], *, colour: str = "") -> s
 
 
 def _cut(text: str, width: int) -> str:
-    text = " ".join(text.split())
+    text = printable(" ".join(text.split()))
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
 
 
@@ -172,7 +174,7 @@ class Lines(_Plain):
         """Print a line for each object whose condition changed since the last call."""
         if note != self._note:
             self._note = note
-            click.echo(f"{'':>6}  {note}")
+            say(f"{'':>6}  {note}")
         self._show_gone({(row.resource, row.key) for row in rows})
         titles = kind_titles(rows)
         for row in rows:
@@ -180,7 +182,7 @@ class Lines(_Plain):
             if not row.status or self._shown.get((row.resource, row.key)) == state:
                 continue
             self._shown[row.resource, row.key] = state
-            click.echo(
+            say(
                 f"{row.age_seconds:5.0f}s  {titles[row.resource]} {row.key}: "
                 f"Ready={row.status} {row.reason}"
                 f" ({row.requests} of {total_requests} ARM requests)"
@@ -189,7 +191,7 @@ class Lines(_Plain):
     def _show_gone(self, present: Collection[tuple[str, ObjectKey]]) -> None:
         for resource, key in [gone for gone in self._shown if gone not in present]:
             del self._shown[resource, key]
-            click.echo(f"{'':>6}  {resource} {key}: gone")
+            say(f"{'':>6}  {resource} {key}: gone")
 
 
 class LiveTable(_Plain):
@@ -210,5 +212,5 @@ class LiveTable(_Plain):
             height=size.lines - 1,
         )
         up = _UP.format(self._height) if self._height else ""
-        click.echo(f"{up}\r{_CLEAR_BELOW}" + "\n".join(lines))
+        write(f"{up}\r{_CLEAR_BELOW}" + "\n".join(lines) + "\n")
         self._height = len(lines)

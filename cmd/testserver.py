@@ -3,7 +3,6 @@ language.
 """
 
 import signal
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
@@ -14,6 +13,7 @@ import click
 
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.parent_watch import on_stdin_end
+from asoreconcile.azure.cmd.terminal import say, write
 
 _PORT = click.IntRange(0, 65535)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -41,7 +41,12 @@ class _KubeCommand(click.Command):
 
 @testserver.command(cls=_KubeCommand)
 @click.option("--port", type=_PORT, default=0, help="Default: any free one.")
-@click.option("--token", default=None, help="The bearer token. Default: a new one.")
+@click.option(
+    "--token",
+    default=None,
+    envvar="ASORECONCILE_TOKEN",
+    help="The bearer token. Default: ASORECONCILE_TOKEN, or a new one.",
+)
 @click.option(
     "--kubeconfig-out",
     metavar="FILE",
@@ -131,8 +136,8 @@ def kube(
     if kubeconfig_out:
         server.write_kubeconfig(kubeconfig_out)
     else:
-        click.echo(server.kubeconfig_text())
-    click.echo(f"Kubernetes API at {server.url}", err=True)
+        write(server.kubeconfig_text() + "\n")
+    say(f"Kubernetes API at {server.url}", err=True)
     _serve(server, until_stdin_closes=until_stdin_closes)
 
 
@@ -301,9 +306,8 @@ def arm(
         if settings_out:
             _write_private(settings_out, lines)
         else:
-            sys.stdout.write(lines)
-            sys.stdout.flush()
-        click.echo(f"ARM at {server.url}, tokens at {server.authority}", err=True)
+            write(lines)
+        say(f"ARM at {server.url}, tokens at {server.authority}", err=True)
         _serve(server, until_stdin_closes=until_stdin_closes)
 
 

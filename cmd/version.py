@@ -4,8 +4,8 @@ import platform
 
 import click
 
+from asoreconcile.azure.cmd.terminal import say, say_json
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.base import jsontext
 from asoreconcile.base.version import __version__
 
 
@@ -33,9 +33,9 @@ def version(*, output: str) -> None:
         "kindVersions": sum(len(kind.versions) for kind in kinds),
     }
     if output == "json":
-        click.echo(jsontext.dumps(facts).decode())
+        say_json(facts)
         return
-    click.echo(
+    say(
         f"asoctl {__version__} (Python {facts['python']}, {facts['platform']}; "
         f"{facts['kinds']} kinds in {facts['kindVersions']} versions)"
     )

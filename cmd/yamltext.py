@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.printable import acts, printable
 
 try:
     from yaml import CSafeDumper as _BaseDumper
@@ -19,6 +20,15 @@ class _Dumper(_BaseDumper):
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 -- PyYAML's signature
         return True
 
+    def text(self, data: str) -> yaml.ScalarNode:
+        """Quote what acts on a terminal, so that `yaml_text` can escape it."""
+        is_plain = data.isprintable() or not any(map(acts, data.replace("\n", "")))
+        style = None if is_plain else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+
+_Dumper.add_representer(str, _Dumper.text)
+
 
 def yaml_text(documents: Iterable[JsonObject]) -> str:
     """Return the documents, each after a `---` line, with members in their
@@ -26,12 +36,15 @@ def yaml_text(documents: Iterable[JsonObject]) -> str:
     """
     return "".join(
         "---\n"
-        + yaml.dump(
-            document,
-            Dumper=_Dumper,
-            sort_keys=False,
-            default_flow_style=False,
-            allow_unicode=True,
+        + printable(
+            yaml.dump(
+                document,
+                Dumper=_Dumper,
+                sort_keys=False,
+                default_flow_style=False,
+                allow_unicode=True,
+            ),
+            keep="\n",
         )
         for document in documents
     )

@@ -19,6 +19,7 @@ from types import MappingProxyType, NoneType
 from typing import Any, TextIO
 
 from asoreconcile.base import jsontext
+from asoreconcile.base.printable import printable, printable_json, printable_lines
 from asoreconcile.redaction import redact
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -146,25 +147,30 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             line["exception"] = _stack(record)
         try:
-            return jsontext.dumps(line, default=str).decode()
+            return printable_json(jsontext.dumps(line, default=str).decode())
         except (TypeError, ValueError):
             # For example an unpaired surrogate or a number too large: write it escaped.
             return json.dumps(line, default=str)
 
 
 class TextFormatter(logging.Formatter):
-    """`time LEVEL message key=value ...` for a person at a terminal."""
+    """`time LEVEL message key=value ...` for a person at a terminal.
+
+    Only a record begins at the margin: no text of others can pass for one.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as one line, and its stack trace below. Times are UTC."""
         stamp = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")
         fields = "".join(
-            f" {key}={_cut(value)}"
+            f" {key}={printable(str(_cut(value)))}"
             for key, value in getattr(record, _FIELDS, {}).items()
         )
-        text = f"{stamp[:-3]} {record.levelname:<7} {_message(record)}{fields}"
+        text = (
+            f"{stamp[:-3]} {record.levelname:<7} {printable(_message(record))}{fields}"
+        )
         if record.exc_info:
-            text += "\n" + _stack(record)
+            text += "\n  " + printable_lines(_stack(record).rstrip("\n"))
         return text
 
 

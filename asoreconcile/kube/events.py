@@ -24,6 +24,7 @@ from asoreconcile.base.objects import (
     resource_version,
     uid_of,
 )
+from asoreconcile.base.printable import printable
 from asoreconcile.base.random_id import random_id
 from asoreconcile.base.threads import Threads
 from asoreconcile.kube.errors import (
@@ -131,7 +132,8 @@ class EventRecorder:
         """
         # Before truncation: part of a secret would not be recognized.
         key = key_of(obj)
-        shown = cut(redact(message, namespace=key.namespace))
+        hidden = redact(message, namespace=key.namespace)
+        shown = cut(printable(hidden, keep="\n"))
         record = EventRecord(
             _reference_of(obj, key),
             type,

@@ -17,6 +17,7 @@ import attrs
 import yaml
 
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.yaml_bounds import check_number, check_yaml
 from asoreconcile.kube.cluster import KubeConfigError
 
 _Decoder = Callable[[Any, str], Any]
@@ -75,6 +76,7 @@ def read_files(paths: str) -> list[KubeConfigFile]:
 
 def _read(path: Path, content: bytes) -> KubeConfigFile:
     try:
+        check_yaml(content, _Loader)
         document = yaml.load(content, Loader=_Loader)  # noqa: S506 - a safe one
     except (yaml.YAMLError, ValueError, TypeError, RecursionError):
         # The parser's message quotes the text around the error.
@@ -104,6 +106,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     def number(self, node: yaml.ScalarNode) -> int | float:
         """Return the number that a plain scalar of digits stands for."""
         text = str(node.value).replace("_", "").lower()
+        check_number(text, node.start_mark)
         with suppress(ValueError):
             return int(text, 8 if _OCTAL.fullmatch(text) else 0)
         return float(text.replace(".inf", "inf").replace(".nan", "nan"))

@@ -5,11 +5,13 @@ YAML 1.1 as kubectl's library resolves it: `yes` and `on` are booleans, dates st
 a key given twice, and a bare boolean as a key.
 """
 
+import json
+import math
 import re
 import sys
 from collections.abc import Hashable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import attrs
 import yaml
@@ -17,7 +19,14 @@ import yaml
 from asoreconcile.azure.catalogue.suggestions import closest
 from asoreconcile.base import jsontext
 from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.json_size import (
+    JsonSizeError,
+    NoJsonError,
+    check_size,
+    most_value_bytes,
+)
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.yaml_bounds import MOST_BYTES, check_number, check_yaml
 
 try:
     from yaml import CSafeLoader as _BaseLoader
@@ -28,6 +37,7 @@ _MEMBERS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 _SUFFIXES = (".yaml", ".yml", ".json")
 _STDIN = "-"
 _MAX_INTEGER = 2**64
+_MOST_VALUE_BYTES = 2 << 30
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
 
@@ -82,16 +92,28 @@ def parse_manifests(text: str, *, path: str = _STDIN) -> list[Manifest]:
     return _parse(path, text)
 
 
+def load_file(path: Path) -> Any:
+    """Return the one YAML or JSON document of a file, read by kubectl's rules. Raises
+    yaml.YAMLError, OSError, UnicodeDecodeError.
+    """
+    with path.open(encoding="utf-8") as file:
+        text = file.read(MOST_BYTES + 1)
+    if len(text) > MOST_BYTES:
+        raise yaml.YAMLError(f"it is longer than {MOST_BYTES >> 20} MiB")
+    return load_yaml(text)
+
+
 def load_yaml(text: str) -> Any:
     """Return one YAML or JSON document, read by kubectl's rules. Raises
     yaml.YAMLError.
     """
+    check_yaml(text, _Loader)
     return yaml.load(text, Loader=_Loader)  # noqa: S506 -- _Loader is a safe loader
 
 
 def _texts(path: str, problems: list[str]) -> Iterator[tuple[str, str]]:
     if path == _STDIN:
-        yield path, sys.stdin.read()
+        yield from _bounded(path, sys.stdin, problems)
         return
     given = Path(path)
     files = [given]
@@ -101,11 +123,20 @@ def _texts(path: str, problems: list[str]) -> Iterator[tuple[str, str]]:
             problems.append(f"{path}: no {', '.join(_SUFFIXES)} file in this folder")
     for file in files:
         try:
-            yield str(file), file.read_text(encoding="utf-8")
+            with file.open(encoding="utf-8") as opened:
+                yield from _bounded(str(file), opened, problems)
         except OSError as error:
             problems.append(f"{file}: cannot be read: {error.strerror}")
         except UnicodeDecodeError:
             problems.append(f"{file}: is not UTF-8 text")
+
+
+def _bounded(path: str, file: TextIO, problems: list[str]) -> Iterator[tuple[str, str]]:
+    text = file.read(MOST_BYTES + 1)
+    if len(text) > MOST_BYTES:
+        problems.append(f"{path}: is longer than {MOST_BYTES >> 20} MiB")
+    else:
+        yield path, text
 
 
 def _parse(path: str, text: str) -> list[Manifest]:
@@ -131,21 +162,58 @@ def _parse(path: str, text: str) -> list[Manifest]:
 def _documents(text: str) -> Iterator[tuple[int, Any]]:
     if text.lstrip().startswith("{"):
         try:
+            _check_json(text)
             # JSON may be indented with tabs, which YAML refuses.
-            yield 1, jsontext.loads(text)
+            value = jsontext.loads(text)
         except ValueError:
             pass  # several documents, or YAML's flow style: as YAML below
         else:
+            _check_keys(text)
+            yield 1, value
             return
+    check_yaml(text, _Loader)
     loader = _Loader(text)
     try:
         while loader.check_node():
             node = loader.get_node()
             value = loader.construct_document(node) if node else None
             if node and value is not None:
-                yield node.start_mark.line + 1, value
+                yield node.start_mark.line + 1, jsontext.settled(value)
     finally:
         loader.dispose()
+
+
+def _check_json(text: str) -> None:
+    """Raises yaml.YAMLError if the values of a JSON document would take too much
+    memory.
+    """
+    content = text.encode()
+    if most_value_bytes(content) <= _MOST_VALUE_BYTES:
+        return
+    try:
+        check_size(content, most_bytes=_MOST_VALUE_BYTES)
+    except JsonSizeError as error:
+        raise yaml.YAMLError(f"invalid JSON: {error}") from None
+    except NoJsonError:
+        return  # the parser says where
+
+
+def _check_keys(text: str) -> None:
+    """Raises yaml.YAMLError if a member of a JSON object is given twice."""
+
+    def members(pairs: list[tuple[str, Any]]) -> None:
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise yaml.YAMLError(f"invalid JSON: key {key!r} is given twice")
+            seen.add(key)
+
+    # Numbers stay text, as a number of very many digits is slow to read.
+    read = json.JSONDecoder(object_pairs_hook=members, parse_int=str, parse_float=str)
+    try:
+        read.decode(text)
+    except RecursionError:
+        raise yaml.YAMLError("invalid JSON: it has too many levels") from None
 
 
 def _items(value: Any) -> list[Any]:
@@ -235,6 +303,7 @@ def _error(problem: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
 
 def _integer(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int | float:
     text = loader.construct_scalar(node).replace("_", "").lower()
+    check_number(text, node.start_mark)
     sign = -1 if text.startswith("-") else 1
     digits = text.lstrip("+-")
     if digits[:2] in ("0x", "0b", "0o"):
@@ -248,7 +317,11 @@ def _integer(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int | float:
 
 
 def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int | float:
-    value = float(loader.construct_scalar(node).replace("_", ""))
+    text = loader.construct_scalar(node).replace("_", "")
+    check_number(text, node.start_mark)
+    value = float(text)
+    if math.isinf(value):
+        raise _error("a number is too large", node)
     # As Go writes a double: without a fraction it looks like an integer.
     return int(value) if value.is_integer() and abs(value) < 1e21 else value
 

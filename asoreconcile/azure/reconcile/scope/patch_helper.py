@@ -49,6 +49,7 @@ from asoreconcile.base.objects import (
     status,
     uid_of,
 )
+from asoreconcile.base.printable import printable
 from asoreconcile.kube.create_or_patch import Patcher
 from asoreconcile.kube.errors import InvalidError, NotFoundError, is_another_object
 from asoreconcile.kube.finalizers import has_ended, has_finalizer
@@ -265,12 +266,13 @@ class PatchHelper:
     def set_ready(self, ready: ReadyCondition, *, reason_aware: bool = False) -> None:
         """Offer the working status a Ready condition; written by `commit`.
 
-        Known secrets are hidden in its message, which many people can read.
+        Known secrets are hidden in its message, which many people can read, and
+        characters that would act on their terminals are escaped.
         """
         namespace = self.key.namespace
         reason = redact(ready.reason, namespace=namespace)
         message = "; ".join(text for text in (ready.message, self.remark) if text)
-        message = redact(message, namespace=namespace)
+        message = printable(redact(message, namespace=namespace), keep="\n")
         self.status["conditions"] = merge_ready(
             self.status.get("conditions"),
             attrs.evolve(ready, reason=reason, message=message),
@@ -284,7 +286,7 @@ class PatchHelper:
         found = self.status.get("conditions")
         shown = merge_drifted(
             found,
-            redact(message, namespace=self.key.namespace),
+            printable(redact(message, namespace=self.key.namespace), keep="\n"),
             self._clock.now(),
             generation=self.generation,
             stored=status(self.obj).get("conditions"),

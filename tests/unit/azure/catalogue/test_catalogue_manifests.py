@@ -4,6 +4,7 @@ import io
 
 import pytest
 
+from asoreconcile.azure.catalogue import manifests
 from asoreconcile.azure.catalogue.manifests import (
     ManifestError,
     load_yaml,
@@ -145,3 +146,52 @@ def test_the_problems_of_all_files_come_at_once(tmp_path):
     assert texts[1].endswith("b.yaml: is not UTF-8 text")
     assert texts[2].endswith("absent.yaml: cannot be read: No such file or directory")
     assert texts[3].endswith("empty: no .yaml, .yml, .json file in this folder")
+
+
+LAUGHS = "\n".join(
+    ["a0: &a0 [" + ", ".join(["lol"] * 9) + "]"]
+    + [f"a{n}: &a{n} [" + ", ".join([f"*a{n - 1}"] * 9) + "]" for n in range(1, 10)]
+)
+LONG = "1" * 200_000
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"{ONE}{LAUGHS}\n", "aliases stand for too much"),
+        (f"{ONE}a: &a [*a]\n", "part of what it stands for"),
+        (f"{ONE}a: {LONG}\n", "too many digits"),
+        (f"{ONE}a: -0x{LONG}\n", "too many digits"),
+        (f"{ONE}a: {LONG}.5\n", "too many digits"),
+        (f"{ONE}a: 1e999\n", "too large"),
+        (f"{ONE}a: {'[' * 5000}\n", "levels"),
+        ('{"apiVersion": "v1", "kind": "A", "kind": "B"}', "'kind' is given twice"),
+        (
+            '{"apiVersion": "v1", "kind": "A", "metadata": {"a": 1, "\\u0061": 2}}',
+            "'a' is given twice",
+        ),
+        (f'{{"apiVersion": "v1", "kind": "A", "a": {LONG}}}', "digits"),
+        ('{"a": ' + "[" * 5000 + "]" * 5000 + "}", "levels"),
+    ],
+    ids=lambda one: one[:40].split("\n")[-1],
+)
+def test_hostile_files_are_problems_of_a_manifest(text, message):
+    with pytest.raises(ManifestError, match=message):
+        parse_manifests(text, path="f.yaml")
+
+
+def test_json_of_very_many_values_is_refused_before_it_is_parsed(monkeypatch):
+    monkeypatch.setattr(manifests, "_MOST_VALUE_BYTES", 1 << 20)
+    with pytest.raises(ManifestError, match="too much memory"):
+        parse_manifests('{"a": [' + "[]," * 100_000 + "[]]}")
+
+
+def test_a_file_is_read_to_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(manifests, "MOST_BYTES", 100)
+    file = tmp_path / "long.yaml"
+    file.write_text(ONE + "# " + "x" * 100)
+    with pytest.raises(ManifestError, match="longer than"):
+        read_manifests([file])
+    monkeypatch.setattr("sys.stdin", io.StringIO("x" * 101))
+    with pytest.raises(ManifestError, match="longer than"):
+        read_manifests(["-"])
