@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 
+from asoreconcile.azure.cmd.sharedoptions import CONTROL_TOKEN
 from asoreconcile.azure.cmd.subprocesses import ChildProcess
 from asoreconcile.base.objects import JsonObject
 
@@ -62,18 +63,20 @@ class LocalCluster:
     def launch(self) -> None:
         """Start the servers without waiting for them; `close` ends them."""
         options = self._azure_options
+        # Not an argument: any user of the machine can read those.
+        control = {CONTROL_TOKEN: self._control_token}
         self._start(
             *("testserver", "kube", "--kubeconfig-out", str(self.kubeconfig)),
-            *("--control-token", self._control_token),
+            environment=control,
         )
         self._start(
             *("testserver", "arm"),
             *("--settings-out", str(self._settings_file)),
             *("--ca-out", str(self._ca_file)),
             *("--latency", str(options.latency), "--lro", str(options.lro)),
-            *("--control-token", self._control_token),
             *_given("--retry-after", options.retry_after),
             *(("--throttle",) if options.throttle else ()),
+            environment=control,
         )
 
     def __enter__(self) -> Self:

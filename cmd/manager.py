@@ -16,6 +16,7 @@ import click
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.parent_watch import on_stdin_end
 from asoreconcile.azure.cmd.sharedoptions import switch
+from asoreconcile.azure.expressions.confinement import forbid_dumps
 from asoreconcile.base import log
 from asoreconcile.base.errors import AsoreconcileError
 
@@ -275,6 +276,8 @@ def manager(
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
     # A reconcile that parses a large answer must not hold up watches.
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
+    # The process that evaluates tenants' expressions has the same user.
+    forbid_dumps()
     installs = crd_management == "auto" and read.mode.answers
     options = Options(
         crd_pattern=crd_pattern if installs else "",

@@ -39,7 +39,15 @@ class ChildProcess:
         self._asked = False
         with log_path.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - ourselves, no shell
-                [sys.executable, "-c", _START, *arguments, "--until-stdin-closes"],
+                # -P: the folder in which a person starts it holds no code of ours.
+                [
+                    sys.executable,
+                    "-P",
+                    "-c",
+                    _START,
+                    *arguments,
+                    "--until-stdin-closes",
+                ],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from asoreconcile.azure.expressions.confinement import confine
 from asoreconcile.base import jsontext
 from asoreconcile.base.lru import LruCache
 from asoreconcile.base.objects import JsonObject
@@ -82,6 +83,7 @@ def serve(channel: Connection, memory_bytes: int) -> None:
         return
     engines = _Engines(Engine)
     _bound_memory(memory_bytes)
+    confine()
     channel.send_bytes(jsontext.dumps({"ready": True}))
     while True:
         try:
