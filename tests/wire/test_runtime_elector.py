@@ -511,3 +511,18 @@ def until(condition):
     while not condition():
         assert time.monotonic() < deadline
         poll.wait(0.005)
+
+
+def test_le9_a_lease_that_nobody_renews_is_told(config):
+    clock = FakeClock()
+    options = LeaderElectionOptions(KEY.name, KEY.namespace, "two")
+    elector = LeaseElector(KubeClient(config, user_agent="t"), options, clock=clock)
+    elector._observed.observe(
+        {"spec": {"holderIdentity": "one", "leaseDurationSeconds": 2**31 - 1}}
+    )
+    assert elector.readiness().details == ("standby: one leads",)
+    clock.advance(16)
+    assert elector.readiness().details == (
+        "standby: nobody leads: one has not renewed the lease for 16 s",
+    )
+    assert elector.stop(0, release=False) == []

@@ -168,12 +168,16 @@ class LeaseElector:
 
     def readiness(self) -> CheckResult:
         """A readiness check that never fails: it reports leader, or the leader it
-        stands by for.
+        stands by for, and whether that one still renews the lease.
         """
         if self.leads:
             return CheckResult(ok=True, details=(f"leader: {self.identity}",))
-        holder = self._observed.holder
+        holder, silent = self._observed.holder, self._observed.silent_seconds
         leader = f"{holder} leads" if holder else "nobody leads"
+        if holder and silent > self._timing.lease_seconds:
+            leader = (
+                f"nobody leads: {holder} has not renewed the lease for {silent:.0f} s"
+            )
         return CheckResult(ok=True, details=(f"standby: {leader}",))
 
     def liveness(self) -> CheckResult:

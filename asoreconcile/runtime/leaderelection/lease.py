@@ -16,6 +16,7 @@ from asoreconcile.base.objects import JsonObject, ObjectKey, copy_json, spec
 # client-go's factor.
 _JITTER = 1.2
 _MIN_REQUEST_SECONDS = 1.0
+_MOST_TIMES = 10
 
 
 @attrs.frozen
@@ -224,9 +225,14 @@ def released(
 
 
 def _duration_seconds(lease: JsonObject, timing: LeaseTiming) -> float:
-    """The lease's duration; a lease without one gets our own."""
+    """The lease's duration, ten times our own at most; a lease without one gets our
+    own.
+    """
     stated = spec(lease).get("leaseDurationSeconds")
-    return float(stated) if isinstance(stated, int) else timing.lease_seconds
+    if not isinstance(stated, int):
+        return timing.lease_seconds
+    # Otherwise one write could keep every replica standing by for centuries.
+    return min(float(stated), _MOST_TIMES * timing.lease_seconds)
 
 
 def _record(

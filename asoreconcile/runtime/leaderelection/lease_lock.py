@@ -45,6 +45,11 @@ class ObservedLease:
         return self._known.holder
 
     @property
+    def silent_seconds(self) -> float:
+        """For how long the lease has not been seen to change."""
+        return self._clock.monotonic() - self._known.since
+
+    @property
     def is_ours(self) -> bool:
         """True if this process was the holder when the lease was last seen."""
         return self.holder == self._identity

@@ -290,3 +290,9 @@ def test_a_lease_that_does_not_say_when(text):
 def test_no_lease_says_nothing():
     assert renewed_at(None) is None
     assert renewed_at({}) is None
+
+
+def test_le3_a_lease_of_centuries_counts_ten_of_our_own_durations():
+    known = LeaseObservation(lease(leaseDurationSeconds=2**31 - 1), since=100.0)
+    assert decided(known, now=249.0) == Follow("other", 250.0)
+    assert isinstance(decided(known, now=250.0), WriteLease)
