@@ -29,6 +29,16 @@ def test_each_line_about_the_operator_names_its_test():
     assert [line for line in lines if "tests/" not in line] == []
 
 
+def test_each_attack_is_on_the_page():
+    made = {
+        name
+        for file in (ROOT / "tests" / "security").glob("test_*.py")
+        for name in re.findall(r"^def (test_\w+)\(", file.read_text(), re.MULTILINE)
+    }
+    attacks = PAGE.partition("\n## Attacks\n")[2].partition("\n## ")[0]
+    assert made - set(re.findall(r"`(test_\w+)`", attacks)) == set()
+
+
 def test_each_section_names_its_tests():
     sections = PAGE.split("\n## ")[1:]
     assert len(sections) > 3

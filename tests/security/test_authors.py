@@ -1,0 +1,148 @@
+"""An author of custom resources of one namespace."""
+
+import base64
+import os
+import subprocess
+import sys
+
+import pytest
+from world import World, postgres_server, resource_group, virtual_network
+
+from asoreconcile.azure.controllers.admission import Admission
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.expressions.confinement import confine
+from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
+from asoreconcile.base.objects import ObjectKey, gvk_of
+from asoreconcile.kube.resources import NAMESPACES, SECRETS
+from asoreconcile.webhooks.admission import AdmissionRequest, Allowed, Denied
+
+SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path, lro=0.0) as running:
+        running.install(
+            "resources.azure.com/ResourceGroup", "network.azure.com/VirtualNetwork"
+        )
+        running.settled(resource_group())
+        yield running
+
+
+def secret(name, **data):
+    encoded = {key: base64.b64encode(v.encode()).decode() for key, v in data.items()}
+    return {"metadata": {"name": name, "namespace": "default"}, "data": encoded}
+
+
+def admitted(obj, old=None):
+    request = AdmissionRequest(
+        operation="CREATE" if old is None else "UPDATE",
+        gvk=gvk_of(obj),
+        key=ObjectKey("default", obj["metadata"]["name"]),
+        obj=obj,
+        old=old,
+        subresource="",
+        dry_run=False,
+        user={},
+        options={},
+    )
+    return Admission(builtin()).validate(request)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "aso-credential",
+        "aso-controller-settings",
+        "asoreconcile-webhook-certificate",
+        "asoreconcile-record-key",
+    ],
+)
+def test_without_rights_on_secrets_wants_to_read_the_operator_s(world, name):
+    """By naming it as the password of a server that the author runs."""
+    world.install(SERVERS)
+    world.client.create(SECRETS, secret(name, AZURE_CLIENT_SECRET="S3cret-Value"))
+    server = postgres_server("mine")
+    server["spec"]["administratorLoginPassword"] = {
+        "name": name,
+        "key": "AZURE_CLIENT_SECRET",
+    }
+    assert isinstance(admitted(server), Denied)
+    world.apply(server)
+    world.run(server)
+    world.run(server)
+    assert name in world.ready(server)["message"]
+    assert world.requests("PUT", "flexibleServers") == []
+
+
+@pytest.mark.parametrize("policy", ["detach-on-delte", "Detach-On-Delete", "skipp"])
+def test_with_a_misspelt_policy_loses_no_resource(world, policy):
+    network = world.settled(virtual_network())
+    world.annotate(network, **{RECONCILE_POLICY: policy})
+    world.delete(network)
+    world.run(network)
+    world.run(network)
+    assert world.requests("DELETE") == []
+
+
+@pytest.mark.parametrize("policy", ["mange", "MANAGE", "manage "])
+def test_wants_to_switch_off_the_administrator_s_skip(world, policy):
+    body = {"metadata": {"annotations": {RECONCILE_POLICY: "skip"}}}
+    world.client.patch(NAMESPACES, ObjectKey("", "default"), body)
+    network = virtual_network()
+    network["metadata"]["annotations"] = {RECONCILE_POLICY: policy}
+    assert isinstance(admitted(network), Denied)
+    world.apply(network)
+    world.run(network)
+    world.run(network)
+    assert world.requests("PUT", "virtualNetworks") == []
+
+
+def test_wants_an_object_that_no_person_can_delete():
+    """A misspelt policy that is there already keeps no finalizer in place."""
+    old = virtual_network()
+    old["metadata"] |= {
+        "annotations": {RECONCILE_POLICY: "skpi"},
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+        "finalizers": ["serviceoperator.azure.com/finalizer"],
+    }
+    new = {**old, "metadata": {**old["metadata"], "finalizers": []}}
+    assert admitted(new, old) == Allowed()
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "open(os.environ['TOKEN']).read()",
+        "open(f'/proc/{os.getppid()}/environ', 'rb').read()",
+        "open(f'/proc/{os.getppid()}/mem', 'rb').read(1)",
+        "os.listdir('/proc/self/fd')",
+        "os.listdir(os.path.dirname(os.environ['TOKEN']))",
+        "open(os.environ['TOKEN'] + '.new', 'w')",
+        "os.rename(os.environ['TOKEN'], os.environ['TOKEN'] + '2')",
+        "os.remove(os.environ['TOKEN'])",
+        "open('/etc/passwd').read()",
+    ],
+)
+def test_with_an_expression_that_took_over_its_process_wants_tokens(tmp_path, wanted):
+    token = tmp_path / "token"
+    token.write_text("S3cret-Value")
+    code = (
+        "import os\n"
+        "from asoreconcile.azure.expressions.confinement import confine\n"
+        f"print(confine())\ntry:\n    {wanted}\n    print('got it')\n"
+        "except OSError as error:\n    print(type(error).__name__)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        env={**os.environ, "TOKEN": str(token)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    supported, outcome = done.stdout.split()
+    if supported == "False":
+        pytest.skip(f"{confine.__name__}: this kernel has no Landlock")
+    assert outcome == "PermissionError"
+    assert token.read_text() == "S3cret-Value"
