@@ -10,6 +10,7 @@ from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
 from asoreconcile.base.objects import ObjectKey, labels, owner_references, uid_of
 from asoreconcile.kube.resources import NAMESPACES, SECRETS
 from asoreconcile.kube.selection import Selection
+from asoreconcile.redaction import forget_all
 
 SECRET = ObjectKey("default", "redis-keys")
 FAILED = "FailedWritingAdditionalKubernetesObjects"
@@ -243,3 +244,22 @@ def test_naming_a_secret_as_a_credential_forbids_nobody_to_export_to_it(world):
     world.settled(obj)
     (made,) = world.client.list_page(Selection(SECRETS, "default")).items
     assert made["metadata"]["name"] == "team-login"
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_after_a_restart_an_exported_key_that_azure_quotes_is_hidden(world, method):
+    obj = world.settled(redis())
+    (made,) = world.client.list_page(Selection(SECRETS, "default")).items
+    key = base64.b64decode(made["data"]["primary"]).decode()
+    host = base64.b64decode(made["data"]["host"]).decode()
+    # A new process remembers no exports.
+    forget_all()
+    world.restart()
+    text = f"key {key} of {host} is refused"
+    world.azure.faults.answer(method, "redis", 400, code="BadRequest", message=text)
+    changed = redis()
+    changed["spec"]["tags"] = {"a": "b"}
+    world.apply(changed)
+    world.run(obj)
+    assert f"key *** of {host} is refused" in world.ready(obj)["message"]
+    assert key not in str(world.ready(obj)) + str(world.events)

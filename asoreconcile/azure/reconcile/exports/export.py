@@ -5,8 +5,8 @@ from extensions and from expressions; `export_plan` merges it and `export_writer
 it. Values of Secrets stay out of logs and errors.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterable
+from typing import Protocol
 
 import attrs
 
@@ -38,7 +38,7 @@ from asoreconcile.azure.reconcile.exports.export_plan import (
 )
 from asoreconcile.azure.reconcile.exports.export_writer import write
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
-from asoreconcile.azure.reconcile.model.export_targets import destinations
+from asoreconcile.azure.reconcile.model.export_targets import destinations, shown_values
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.state.export_cache import (
     EXPORTED,
@@ -48,8 +48,6 @@ from asoreconcile.azure.reconcile.state.export_cache import (
 from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
-    spec,
-    status,
 )
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import NotFoundError
@@ -192,7 +190,7 @@ class Exporter:
         """
         if not values:
             return
-        shown = set(_leaves([spec(current), status(current)]))
+        shown = shown_values(current)
         for value in values:
             if value not in shown:
                 register(value, namespace=self.patcher.key.namespace)
@@ -226,11 +224,3 @@ def checked_expressions(
     if problems:
         raise refused(str(ExportExpressionError(problems)))
     return computed
-
-
-def _leaves(value: Any) -> Iterator[str]:
-    if isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _leaves(inner)
-    elif value is not None:
-        yield str(value)

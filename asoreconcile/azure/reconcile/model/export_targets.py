@@ -3,8 +3,9 @@ watch handlers call it for every object.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
-from asoreconcile.base.objects import JsonObject, dig, spec
+from asoreconcile.base.objects import JsonObject, dig, spec, status
 
 SECRET_EXPRESSIONS = "secretExpressions"  # noqa: S105 - the field's name
 CONFIG_MAP_EXPRESSIONS = "configMapExpressions"
@@ -29,6 +30,21 @@ def destinations(obj: JsonObject) -> set[tuple[str, str]]:
                 (kind, str(d["name"])) for d in wanted.values() if d and d.get("name")
             }
     return found
+
+
+def shown_values(obj: JsonObject) -> set[str]:
+    """The values that an object itself shows, such as an address: no secrets, although
+    they may be exported to a Secret.
+    """
+    return set(_leaves([spec(obj), status(obj)]))
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(inner)
+    elif value is not None:
+        yield str(value)
 
 
 def expression_targets(obj: JsonObject, field: str) -> set[str]:

@@ -12,6 +12,10 @@ from asoreconcile.azure.catalogue.inputs import inputs_of
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.requests import ClassifyError
 from asoreconcile.azure.reconcile.model.decisions import LOST_SECONDS
+from asoreconcile.azure.reconcile.model.export_targets import (
+    destinations,
+    shown_values,
+)
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.log import Untruncated
@@ -119,6 +123,14 @@ def unreachable(scope: ReconcileScope, error: ArmTransportError) -> ConditionErr
     return failed
 
 
+def _know_secrets(scope: ReconcileScope) -> None:
+    """Read the Secrets that Azure may quote: what the object reads, and exports."""
+    obj, references = scope.patcher.obj, scope.references
+    references.know_secrets(inputs_of(scope.patcher.version, spec(obj)))
+    exported = [name for kind, name in sorted(destinations(obj)) if kind == "Secret"]
+    references.know_exports(exported, shown_values(obj) if exported else ())
+
+
 def _classified(
     scope: ReconcileScope, error: ArmError, *, action: _Action, worst: Severity
 ) -> ConditionError:
@@ -126,7 +138,7 @@ def _classified(
     # message.
     patcher = scope.patcher
     version, arm_id = patcher.version, patcher.arm_id
-    scope.references.know_secrets(inputs_of(version, spec(patcher.obj)))
+    _know_secrets(scope)
     scope.log.error(
         _MESSAGES[action],
         action=action,

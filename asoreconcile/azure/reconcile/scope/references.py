@@ -247,6 +247,22 @@ class ReferenceResolver:
             with suppress(ConditionError, ApiError, TransportError):
                 read(given.value)
 
+    def know_exports(self, names: Iterable[str], shown: Collection[str]) -> None:
+        """Read the Secrets that an object exports to, so that `redact` knows their
+        values: after a restart Azure may quote a key that was exported before it.
+
+        shown: values that the object shows itself. Secrets that cannot be read now are
+        left out.
+        """
+        for name in names:
+            with suppress(ApiError, TransportError):
+                found = self._client.get(SECRETS, ObjectKey(self._namespace, name))
+                for key, value in (found.get("data") or {}).items():
+                    with suppress(ConditionError):
+                        decoded = decoded_text(name, key, value)
+                        if decoded not in shown:
+                            register(decoded, namespace=self._namespace)
+
     def without_secrets(self, body: JsonObject) -> JsonObject:
         """A copy of a body in which HIDDEN replaces the Secrets' values."""
         found: JsonObject = hidden(body, self._secrets)
