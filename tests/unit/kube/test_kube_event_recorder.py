@@ -146,7 +146,7 @@ def test_an_event_that_cannot_be_written_silences_no_other():
     assert recorder.stop(20) == []
 
 
-def test_half_a_character_in_a_message_is_written_as_a_question_mark():
+def test_half_a_character_in_a_message_is_written_as_its_escape():
     clock, client = QuickClock(), Away(0)
     messages = []
     client.create = lambda resource, obj: messages.append(orjson.dumps(obj))
@@ -156,4 +156,4 @@ def test_half_a_character_in_a_message_is_written_as_a_question_mark():
     assert recorder.flush(20)
     assert recorder.stop(20) == []
     (written,) = messages
-    assert orjson.loads(written)["message"] == "Azure said ? and more"
+    assert orjson.loads(written)["message"] == r"Azure said \ud800 and more"
