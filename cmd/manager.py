@@ -218,6 +218,7 @@ def manager(
     Settings that Azure Service Operator does not have: ASORECONCILE_SYNC_MODE (compare;
     put, report), ASORECONCILE_UNDECLARED (put; report, ignore),
     ASORECONCILE_FORCE_PUT_PERIOD (never), ASORECONCILE_BULK_READS (list; off),
+    ASORECONCILE_SYNC_PERIODS (KIND.GROUP=PERIOD, separated by commas),
     ASORECONCILE_EXTENSIONS (names separated by commas), ASORECONCILE_HOLD_CREDENTIALS
     and ASORECONCILE_WIDER_CREDENTIALS (false; see "Credentials" there).
 

@@ -15,6 +15,7 @@ from asoreconcile.azure.controllers.event_mapping import EventMapping
 from asoreconcile.azure.controllers.kind_builder import KindBuilder, controller_options
 from asoreconcile.azure.controllers.kind_registry import KindRegistry
 from asoreconcile.azure.controllers.lifecycle import Lifecycle
+from asoreconcile.azure.controllers.protected_objects import VanishedObjects
 from asoreconcile.azure.controllers.settings import Settings
 from asoreconcile.azure.controllers.webhooks import Webhooks
 from asoreconcile.azure.expressions.api import Expressions
@@ -84,18 +85,29 @@ def azure_controllers(
 
         return external_resources(app)
 
+    def inherited(namespace: str) -> Mapping[str, str]:
+        return shared().namespace_annotations(namespace)
+
     shared = Lazy(dependencies)
     if names:
         shared()  # an unusable extension set ends the start
     builder = KindBuilder(
         app=app,
         sync_period_seconds=settings.sync_period_seconds,
+        sync_periods=settings.sync_periods,
         options=controller_options(settings, app.clock),
         catalogue=catalogue,
         operator=shared,
         wakeups=mapping,
         on_event=credentials.on_azure_object,
         webhooks=webhooks,
+        vanished=VanishedObjects(
+            recorder=app.recorder,
+            namespace=settings.pod_namespace,
+            inherited=inherited,
+            default_policy=settings.default_policy,
+            leads=lambda: app.leads,
+        ),
         external=Lazy(external),
     )
     lifecycle = Lifecycle(

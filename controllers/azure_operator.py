@@ -18,6 +18,7 @@ from asoreconcile.azure.controllers.crd_watcher import CrdWatcher, Kinds
 from asoreconcile.azure.controllers.definitions import Definitions
 from asoreconcile.azure.controllers.kind_registry import KindRegistry
 from asoreconcile.azure.controllers.options import Options
+from asoreconcile.azure.controllers.protected_objects import ProtectedObjects
 from asoreconcile.azure.controllers.settings import Settings
 from asoreconcile.azure.controllers.stored_versions import StoredVersions
 from asoreconcile.azure.controllers.webhooks import Webhooks
@@ -141,6 +142,8 @@ class AzureOperator:
         )
 
     def _make_webhooks(self) -> Webhooks:
+        from asoreconcile.azure.controllers.deletion_guard import DeletionGuard
+
         app = self._app
         webhooks = Webhooks(
             app,
@@ -149,6 +152,9 @@ class AzureOperator:
             secret=ObjectKey(self._settings.pod_namespace, SERVING_SECRET),
             crds=self._definitions.targets,
             expressions=self._expressions,
+            guard=DeletionGuard(
+                app.client, self._settings.default_policy, ProtectedObjects(self._kinds)
+            ),
         )
         self._crds.add_handler(lambda _: webhooks.changed())
         probe = ConversionProbe(app.client, self._kinds.running, clock=app.clock)

@@ -7,6 +7,7 @@ from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.controllers.credential_watcher import NamedCredentials
 from asoreconcile.azure.controllers.kind_registry import KindRegistry
 from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
+from asoreconcile.azure.controllers.protected_objects import ProtectedObjects
 from asoreconcile.azure.controllers.record_key_secret import RecordKeySecret
 from asoreconcile.azure.controllers.settings import Settings
 from asoreconcile.azure.expressions.api import Expressions
@@ -54,6 +55,7 @@ def shared_dependencies(
 
     Raises AsoreconcileError for a set that cannot be used.
     """
+    namespaces = app.informer(NAMESPACES, metadata_only=True)
     return SharedDependencies(
         clock=app.clock,
         client=app.client,
@@ -67,9 +69,7 @@ def shared_dependencies(
             metrics=metrics,
         ),
         recorder=app.recorder,
-        namespace_annotations=NamespaceAnnotations(
-            app.informer(NAMESPACES, metadata_only=True), app.client, app.clock
-        ),
+        namespace_annotations=NamespaceAnnotations(namespaces, app.client, app.clock),
         namespace=settings.pod_namespace,
         default_policy=settings.default_policy,
         sync_mode=settings.sync_mode,
@@ -82,6 +82,7 @@ def shared_dependencies(
         is_credential=NamedCredentials(kinds),
         record_key=RecordKeySecret(app.client, settings.pod_namespace, app.clock),
         objects_with_arm_id=kinds.objects_with_arm_id,
+        protected_below=ProtectedObjects(kinds, namespaces),
         waiting=waiting,
         wake_children=wake_children,
         collection_reads=_collection_reads(app, settings),

@@ -13,12 +13,17 @@ from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec
 from asoreconcile.azure.reconcile.model import policy
 from asoreconcile.azure.reconcile.model.annotations import (
+    DELETION_PROTECTION,
+    MAINTENANCE_WINDOWS,
+    PAUSED,
     POLLER_TOKEN,
     RECONCILE_POLICY,
     RESOURCE_ID,
+    SYNC_PERIOD,
 )
 from asoreconcile.azure.reconcile.model.conditions import find_ready, is_ready
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.state.dependency_index import (
     DependencyIndex,
@@ -102,6 +107,10 @@ class EventMapping:
             case Updated(old=old, new=new):
                 if old.generation != new.generation or old.uid != new.uid:
                     self._index(form, node, new)
+                if is_on(old.annotations, DELETION_PROTECTION) and not is_on(
+                    new.annotations, DELETION_PROTECTION
+                ):
+                    self._wake_leaving(node)
                 # The cheap check first: most objects have no dependents, and `_news_of`
                 # parses the status.
                 news = self._dependents.of(node) and _news_of(old, new)
@@ -137,28 +146,25 @@ class EventMapping:
                 self._wake(node, changed, _version_now(event))
 
     def on_namespace(self, event: Event) -> None:
-        """A Namespace's policy or sync mode changed: wake the objects that inherit it
-        and that it concerns. Rules: R6.3, R6.4.
+        """An annotation of a Namespace changed: wake the objects that inherit it and
+        that the change concerns. Rules: R6.3, R6.4, OW-4, OW-7.
         """
         if not isinstance(event, Updated):
             return
         before, after = event.old.annotations, event.new.annotations
-        # Assume that all are being deleted; each object is checked below.
-        other_policy = policy.concerns(before, after, deleting=True)
-        other_mode = before.get(SYNC_MODE) != after.get(SYNC_MODE)
-        if not (other_policy or other_mode):
+        # Most updates concern no object: do not go through all objects for them.
+        if not any(
+            _inherits_change({}, before, after, deleting=deleting)
+            for deleting in (True, False)
+        ):
             return
         for older in self._waiting.awaited_in(event.key.name):
             self._wake_younger(older, _version_now(event))
         namespace = ObjectReference(_NAMESPACE, event.key)
         for node, entry in self._kinds.entries_in(event.key.name).items():
-            by_policy = RECONCILE_POLICY not in entry.annotations and policy.concerns(
-                before, after, deleting=entry.deleting
-            )
-            by_mode = (
-                other_mode and SYNC_MODE not in entry.annotations and not entry.deleting
-            )
-            if by_policy or by_mode:
+            if _inherits_change(
+                entry.annotations, before, after, deleting=entry.deleting
+            ):
                 self._wake(node, namespace, _version_now(event))
 
     def wake_children(self, parent: ObjectReference) -> None:
@@ -213,8 +219,8 @@ class EventMapping:
                 self._wake(node, gone, "")
 
     def _wake_leaving(self, gone: ObjectReference) -> None:
-        """Wake objects in deletion that the deleted object referred to: Azure may allow
-        their deletion now (DE2).
+        """Wake objects in deletion that a deleted or released object referred to: their
+        deletion may be allowed now (DE2, OW-4).
         """
         # The index still has its references: they are cleared after this.
         for target in self._dependents.targets(gone):
@@ -277,6 +283,33 @@ def _waits(entry: Entry, relation: Relation, news: _News) -> bool:
     if ready.get("reason") != "WaitingForOwner":
         return True
     return relation is Relation.OWNER and news == "whole"
+
+
+def _inherits_change(
+    own: Mapping[str, str],
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    *,
+    deleting: bool,
+) -> bool:
+    """Return whether a change of a Namespace's annotations concerns an object.
+
+    own: the object's annotations. before, after: the Namespace's.
+    """
+    if RECONCILE_POLICY not in own and policy.concerns(
+        before, after, deleting=deleting
+    ):
+        return True
+    # An object's own value does not lift a switch of its Namespace.
+    switches = (PAUSED, DELETION_PROTECTION) if deleting else (PAUSED,)
+    if any(is_on(before, name) != is_on(after, name) for name in switches):
+        return True
+    values = [MAINTENANCE_WINDOWS]
+    if not deleting:
+        values += [SYNC_MODE, SYNC_PERIOD]
+    return any(
+        name not in own and before.get(name) != after.get(name) for name in values
+    )
 
 
 def _may_let_go(event: Event) -> bool:

@@ -19,6 +19,10 @@ from asoreconcile.azure.controllers.kind_registry import (
     resource_of,
     throttle_for,
 )
+from asoreconcile.azure.controllers.protected_objects import (
+    VanishedObjects,
+    index_protected,
+)
 from asoreconcile.azure.controllers.ready_metrics import index_not_ready
 from asoreconcile.azure.controllers.settings import Settings
 from asoreconcile.azure.controllers.webhooks import Webhooks
@@ -48,20 +52,24 @@ _RECONCILE_SECONDS = 300.0
 class KindBuilder:
     """Builds kinds from shared parts (`lifecycle.Lifecycle` runs them).
 
+    sync_period_seconds: period of the kinds that are not among sync_periods.
     options: of each kind's controller, except the rate limiter, which is created for
     each kind (`controller_options`).
     operator: called with the first object of any kind.
+    vanished: is told of objects that were removed.
     external: returns the resources of the kinds without ARM. on_event: called with the
     events of all kinds.
     """
 
     app: Application
     sync_period_seconds: float | None
+    sync_periods: Mapping[GroupKind, float | None]
     options: ControllerOptions
     catalogue: Catalogue
     operator: "Callable[[], SharedDependencies]"
     wakeups: EventMapping
     webhooks: Webhooks | None
+    vanished: VanishedObjects
     external: "Callable[[], Mapping[GroupKind, ExternalResource]]" = dict
     on_event: Callable[[Event], None] = lambda _: None
 
@@ -84,6 +92,7 @@ class KindBuilder:
         form = storage_codec_of(version, definition)
         index_azure_ids(informer, form)
         index_not_ready(informer)
+        index_protected(informer)
 
         def wake(key: ObjectKey) -> None:
             controller.enqueue(key)
@@ -108,6 +117,9 @@ class KindBuilder:
         # missing, the index already contains its object.
         informer.add_handler(lambda event: self.wakeups.on_azure_object(form, event))
         informer.add_handler(self.on_event)
+        informer.add_handler(
+            lambda event: self.vanished.on_event(version.group_kind, event)
+        )
         controller.watch(Watch(informer, when=needs_reconcile))
         return RunningKind(
             version, informer, controller, form, in_flight_reads, memories
@@ -134,7 +146,9 @@ class KindBuilder:
             cache=informer,
             form=form,
             requeue_backoff=RequeueBackoff(
-                sync_period_seconds=self.sync_period_seconds,
+                sync_period_seconds=self.sync_periods.get(
+                    version.group_kind, self.sync_period_seconds
+                ),
                 uniform=random.uniform,
             ),
             in_flight_reads=in_flight_reads,

@@ -20,11 +20,17 @@ from asoreconcile.azure.controllers.settings import RateLimit
 from asoreconcile.azure.reconcile.model import policy
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
+    DELETION_PROTECTION,
     FINALIZER,
+    MAINTENANCE_WINDOWS,
     OPERATOR_NAMESPACE,
+    PAUSED,
+    RECONCILE_AT,
     RESOURCE_ID,
+    SYNC_PERIOD,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.state.export_cache import ROTATE
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories
@@ -245,7 +251,15 @@ def controller_name(version: KindVersion) -> str:
 
 
 # Annotations that people write, and whose every change needs a reconcile.
-_INSTRUCTIONS = (CREDENTIAL_FROM, ROTATE, SYNC_MODE)
+_INSTRUCTIONS = (
+    CREDENTIAL_FROM,
+    ROTATE,
+    SYNC_MODE,
+    PAUSED,
+    MAINTENANCE_WINDOWS,
+    SYNC_PERIOD,
+    RECONCILE_AT,
+)
 
 
 def needs_reconcile(event: Event) -> bool:
@@ -254,8 +268,8 @@ def needs_reconcile(event: Event) -> bool:
 
     Creations and deletions are; an update is one if the spec changed, the policy
     changed with an effect, another annotation of the user changed (credential, sync
-    mode, rotation of exported keys), or our claim was removed or the object was
-    assigned to another operator.
+    mode, rotation of exported keys, the object's pace; deletion protection during a
+    deletion), or our claim was removed or the object was assigned to another operator.
     Rule: R6.1.
     """
     if not isinstance(event, Updated):
@@ -268,6 +282,11 @@ def needs_reconcile(event: Event) -> bool:
         if (
             policy.concerns(before, after, deleting=new.deleting)
             or any(before.get(name) != after.get(name) for name in _INSTRUCTIONS)
+            or (
+                new.deleting
+                and is_on(before, DELETION_PROTECTION)
+                != is_on(after, DELETION_PROTECTION)
+            )
             or _changed_hands(before, after)
         ):
             return True

@@ -19,6 +19,7 @@ from asoreconcile.azure.arm.credentials_secret import (
     SecretRules,
     application_id,
 )
+from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.controllers.environment import (
     Environment,
     flag,
@@ -35,6 +36,7 @@ from asoreconcile.azure.graph.cloud import SETTING
 from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.sync_mode import BulkReads, SyncMode, Undeclared
 from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import GroupKind
 
 _DEFAULT_SYNC_PERIOD_SECONDS: float | None = 3600.0
 _DEFAULT_WORKERS = 4
@@ -50,6 +52,7 @@ KNOWN = frozenset(
         "ASORECONCILE_FORCE_PUT_PERIOD",
         "ASORECONCILE_HOLD_CREDENTIALS",
         "ASORECONCILE_SYNC_MODE",
+        "ASORECONCILE_SYNC_PERIODS",
         "ASORECONCILE_UNDECLARED",
         "ASORECONCILE_WIDER_CREDENTIALS",
         "AUTH_MODE",
@@ -121,6 +124,7 @@ class Settings:
     credential: the global one; if None, objects need one of a namespace or their own.
     credentials: the rules for those in Secrets.
     sync_period_seconds: how often a Ready object is reconciled again; None is never.
+    sync_periods: the same for single kinds, in place of sync_period_seconds.
     force_put_seconds: how often a resource of which Azure does not show every value
     gets a PUT even without drift; None is never.
     pod_namespace: the operator's own namespace, which it writes on its objects.
@@ -143,6 +147,7 @@ class Settings:
     credential: CredentialSource | None = None
     credentials: SecretRules = attrs.field(factory=SecretRules)
     sync_period_seconds: float | None = _DEFAULT_SYNC_PERIOD_SECONDS
+    sync_periods: Mapping[GroupKind, float | None] = attrs.field(factory=dict)
     max_concurrent_reconciles: int = _DEFAULT_WORKERS
     default_policy: Policy = Policy.MANAGE
     rate_limit: RateLimit | None = None
@@ -184,6 +189,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         sync_period_seconds=reader.parsed(
             "AZURE_SYNC_PERIOD", _sync_period, _DEFAULT_SYNC_PERIOD_SECONDS
         ),
+        sync_periods=reader.parsed("ASORECONCILE_SYNC_PERIODS", _sync_periods, {}),
         max_concurrent_reconciles=reader.parsed(
             "MAX_CONCURRENT_RECONCILES", whole, _DEFAULT_WORKERS
         ),
@@ -274,6 +280,22 @@ def _sync_period(text: str) -> float | None:
     if seconds <= 0:
         raise ValueError(f"{text!r} is not positive: to switch it off write never")
     return seconds
+
+
+def _sync_periods(text: str) -> Mapping[GroupKind, float | None]:
+    """Parse `KIND.GROUP=PERIOD`, separated by commas."""
+    from asoreconcile.azure.controllers.catalogue import builtin
+    from asoreconcile.azure.reconcile.model.pace import parse_period
+
+    known = {str(kind.group_kind): kind.group_kind for kind in builtin().kinds()}
+    periods = {}
+    for pair in _names(text):
+        name, _, period = (part.strip() for part in pair.partition("="))
+        if name not in known:
+            near = hint(name, known)
+            raise ValueError(f"{name!r} is no kind: write it as KIND.GROUP{near}")
+        periods[known[name]] = parse_period(period)
+    return periods
 
 
 def _rate_limit_mode(text: str) -> str:

@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import attrs
@@ -43,6 +44,9 @@ from asoreconcile.webhooks.conversion import Convert
 from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.server import OFF, webhook_path
 from asoreconcile.webhooks.serving_certificates import FileCertificates
+
+if TYPE_CHECKING:
+    from asoreconcile.azure.controllers.deletion_guard import DeletionGuard
 
 # The reconciler applies the rules of the admission webhooks too: an installation may do
 # without them.
@@ -180,10 +184,12 @@ class Webhooks:
         secret: ObjectKey,
         crds: Callable[[], Iterable[WebhookTarget]],
         expressions: Expressions,
+        guard: "DeletionGuard",
     ) -> None:
         """secret: keeps the generated certificate.
         crds: returns the CRDs whose objects are converted here.
         expressions: checks the expressions of exports.
+        guard: refuses the deletion of protected objects.
 
         Does not listen yet. Raises ListenError, WebhookOptionsError.
         """
@@ -193,7 +199,9 @@ class Webhooks:
         self.server = app.webhooks(options.address, certificates=self.certificates)
         self._catalogue = catalogue
         self._admission = Admission(
-            catalogue, partial(expression_problems, expressions)
+            catalogue,
+            partial(expression_problems, expressions),
+            refuse_deletion=guard.why_refused,
         )
         self._answered: set[str] = set()
         self.server.convert(CONVERT_PATH, converter(catalogue))

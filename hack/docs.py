@@ -34,6 +34,7 @@ PAGES = {
     "deploy/docs/entra.md": "operator/entra.md",
     "deploy/docs/import.md": "operator/import.md",
     "deploy/docs/operations.md": "operator/operations.md",
+    "deploy/docs/ownership.md": "operator/ownership.md",
     "deploy/docs/scale.md": "operator/scale.md",
     "deploy/docs/security.md": "operator/security.md",
     "extensions/README.md": "extensions/index.md",

@@ -19,9 +19,11 @@ import yaml
 from asoreconcile.azure.catalogue.kinds import Kind
 from asoreconcile.azure.catalogue.reserved import RECORD_KEY_SECRET, SERVING_SECRET
 from asoreconcile.azure.catalogue.webhook_manifests import (
+    DELETIONS_NAME,
     MUTATING_NAME,
     VALIDATING_NAME,
     WebhookClient,
+    deletion_rule,
     webhook_configurations,
 )
 from asoreconcile.azure.controllers.catalogue import builtin
@@ -298,13 +300,18 @@ def roles() -> Iterator[Role]:
 def admission() -> str:
     """Return the rules of the admission webhooks as YAML."""
     client = WebhookClient(namespace=NAMESPACE, name="any")
-    mutating, validating = webhook_configurations(run_kinds(), client)
     (rules,) = {
         yaml.safe_dump(hook["rules"], sort_keys=False)
-        for configuration in (mutating, validating)
+        for configuration in webhook_configurations(run_kinds(), client)
         for hook in configuration["webhooks"]
+        if hook["name"] != DELETIONS_NAME
     }
     return rules
+
+
+def deletions() -> str:
+    """Return the rules of the webhook for deletions as YAML."""
+    return yaml.safe_dump([deletion_rule(run_kinds())], sort_keys=False)
 
 
 def configurations() -> str:
@@ -360,6 +367,8 @@ def files() -> Iterator[tuple[Path, str]]:
     yield CHART_RULES / "webhook-certificate-role.yaml", text
     head = "# Made by hack/rbac: do not edit. What the admission webhooks are asked about.\n"
     yield CHART_RULES / "admission.yaml", head + admission()
+    head = "# Made by hack/rbac: do not edit. The deletions that a webhook is asked about.\n"
+    yield CHART_RULES / "deletions.yaml", head + deletions()
 
 
 def main() -> int:

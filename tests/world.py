@@ -20,19 +20,25 @@ from asoreconcile.azure.catalogue.rules import RULES
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.crds import manifest
 from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
-from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.azure.controllers.kind_registry import RunningKind, resource_of
 from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
+from asoreconcile.azure.controllers.protected_objects import ProtectedObjects
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.non_arm.reconciler import ExternalReconciler
 from asoreconcile.azure.reconcile.engine.reconciler import ArmReconciler
-from asoreconcile.azure.reconcile.model.annotations import OPERATOR_NAMESPACE
+from asoreconcile.azure.reconcile.model.annotations import (
+    DELETION_PROTECTION,
+    OPERATOR_NAMESPACE,
+)
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.azure.reconcile.model.decisions import IN_PROGRESS_PRIORITY
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
+from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.scope.reconcile_scope import (
     KindRuntime,
     SharedDependencies,
@@ -171,6 +177,7 @@ class World:
             build="test",
             record_key=lambda: RECORD_KEY,
             objects_with_arm_id=self._namesakes,
+            protected_below=ProtectedObjects(_FreshKinds(self), _FreshNamespaces(self)),
         )
 
     # The operator's view of the cluster: always fresh, without a cache.
@@ -198,6 +205,18 @@ class World:
             if kind.version.arm_type.lower() == type_:
                 for obj in self.client.list_all(kind.resource):
                     yield kind.version, obj
+
+    def entries(self):
+        """Return the cached object of each node, as by caches without lag."""
+        return {
+            ObjectReference(group_kind, key_of(obj)): Entry(obj)
+            for group_kind, kind in self._kinds.items()
+            for obj in self.client.list_all(kind.resource)
+        }
+
+    def kinds(self):
+        """Return the installed kinds."""
+        return dict(self._kinds)
 
     def _read(self, resource, key):
         try:
@@ -400,11 +419,53 @@ class World:
         ]
 
 
+class _FreshKinds:
+    """Caches of all kinds that lag behind nothing."""
+
+    def __init__(self, world):
+        self._world = world
+
+    def running(self):
+        return {
+            group_kind: RunningKind(
+                kind.version, _FreshInformer(self._world, group_kind), *[None] * 4
+            )
+            for group_kind, kind in self._world.kinds().items()
+        }
+
+    def entries_in(self, namespace):
+        entries = self._world.entries().items()
+        return {n: entry for n, entry in entries if n.key.namespace == namespace}
+
+
+class _FreshInformer:
+    def __init__(self, world, group_kind):
+        self._world = world
+        self._group_kind = group_kind
+
+    def has_synced(self):
+        return True
+
+    def by_index(self, _name, _value):
+        return [
+            node.key
+            for node, entry in self._world.entries().items()
+            if node.group_kind == self._group_kind
+            and is_on(entry.annotations, DELETION_PROTECTION)
+        ]
+
+    def entry(self, key):
+        return self._world.entries().get(ObjectReference(self._group_kind, key))
+
+
 class _FreshNamespaces:
     """A cache of Namespaces that lags behind nothing."""
 
     def __init__(self, world):
         self._world = world
+
+    def keys(self, _namespace):
+        return [key_of(one) for one in self._world.client.list_all(NAMESPACES)]
 
     def has_synced(self):
         return True

@@ -35,7 +35,7 @@ def passes_in(seconds, *, resources, period_seconds):
     )
     queue = WorkQueue("any", clock=clock)
     for n in range(resources):
-        queue.add_after(n, requeue_backoff.resync())
+        queue.add_after(n, requeue_backoff.resync(period_seconds))
     counted = 0
     end = 2 * period_seconds + seconds
     step = period_seconds / 30
@@ -44,7 +44,7 @@ def passes_in(seconds, *, resources, period_seconds):
         while len(queue):
             item = queue.get()
             counted += clock.monotonic() > 2 * period_seconds
-            queue.add_after(item.key, requeue_backoff.resync())
+            queue.add_after(item.key, requeue_backoff.resync(period_seconds))
             queue.done(item.key)
     queue.shut_down()
     return counted
@@ -83,7 +83,7 @@ def test_each_sync_is_within_a_quarter_of_the_period(period):
     delays = {
         RequeueBackoff(
             sync_period_seconds=period_seconds, uniform=random.Random(seed).uniform
-        ).resync()
+        ).resync(period_seconds)
         for seed in range(200)
     }
     assert len(delays) == 200

@@ -16,6 +16,7 @@ from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers.admission import Admission
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.crds import CrdInstaller, manifest
+from asoreconcile.azure.controllers.deletion_guard import DeletionGuard
 from asoreconcile.azure.controllers.dropped_fields import LAST_APPLIED
 from asoreconcile.azure.controllers.webhooks import (
     WebhookOptions,
@@ -436,7 +437,13 @@ def make(app):
             "127.0.0.1:0", cert_dir=folder, url="https://127.0.0.1:9443"
         )
         return Webhooks(
-            app, options, builtin(), secret=SECRET, crds=crds, expressions=shared()
+            app,
+            options,
+            builtin(),
+            secret=SECRET,
+            crds=crds,
+            expressions=shared(),
+            guard=DeletionGuard(app.client),
         )
 
     return build

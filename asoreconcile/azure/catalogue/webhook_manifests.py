@@ -2,6 +2,7 @@
 
 There is one webhook for each, with one rule per group, for the versions that users
 write; statuses are excluded. Writes of stored forms by operators do not call a webhook.
+Another webhook reviews deletions.
 """
 
 from collections.abc import Iterable
@@ -49,6 +50,8 @@ class WebhookClient:
 
 MUTATING_NAME = "azureserviceoperator-mutating-webhook-configuration"
 VALIDATING_NAME = "azureserviceoperator-validating-webhook-configuration"
+DELETIONS_NAME = "deletions.azure.com"
+_DELETION_SECONDS = 5
 
 
 def webhook_configurations(
@@ -56,9 +59,12 @@ def webhook_configurations(
 ) -> list[JsonObject]:
     """Return a mutating and a validating configuration
     (admissionregistration.k8s.io/v1).
+
+    The validating one has a second webhook, for deletions.
     """
+    kinds = list(kinds)
     rules = _rules(kinds)
-    return [
+    documents: list[JsonObject] = [
         {
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": kind,
@@ -86,6 +92,39 @@ def webhook_configurations(
             ("ValidatingWebhookConfiguration", VALIDATING_NAME, VALIDATE_PATH),
         )
     ]
+    documents[1]["webhooks"].append(_deletions(kinds, client))
+    return documents
+
+
+def _deletions(kinds: Iterable[Kind], client: WebhookClient) -> JsonObject:
+    """Return the webhook that refuses deletions of protected objects.
+
+    One rule names whole groups: deletions are requested in any version, and hundreds of
+    names would change nothing, as the handler allows all other kinds.
+    """
+    return {
+        "name": DELETIONS_NAME,
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": client.config(VALIDATE_PATH),
+        # The reconciler holds back the DELETE in any case, so a pod that does not
+        # answer must block no deletion.
+        "failurePolicy": "Ignore",
+        "matchPolicy": "Exact",
+        "sideEffects": "None",
+        "timeoutSeconds": _DELETION_SECONDS,
+        "rules": [deletion_rule(kinds)],
+    }
+
+
+def deletion_rule(kinds: Iterable[Kind]) -> JsonObject:
+    """Return the rule for deletions of objects of all versions of the kinds."""
+    return {
+        "apiGroups": sorted({kind.group for kind in kinds}),
+        "apiVersions": ["*"],
+        "resources": ["*"],
+        "operations": ["DELETE"],
+        "scope": "Namespaced",
+    }
 
 
 def _rules(kinds: Iterable[Kind]) -> list[JsonObject]:

@@ -10,7 +10,11 @@ from asoreconcile.azure.reconcile.engine.object_reconciler import (
     ObjectReconciler,
 )
 from asoreconcile.azure.reconcile.engine.plan import Step
-from asoreconcile.azure.reconcile.engine.reconciler import first_step, policy_unreadable
+from asoreconcile.azure.reconcile.engine.reconciler import (
+    first_step,
+    note_handled,
+    policy_unreadable,
+)
 from asoreconcile.azure.reconcile.identity.claim import (
     claim,
     require_valid,
@@ -27,6 +31,7 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import (
     SharedDependencies,
 )
 from asoreconcile.azure.reconcile.writes.endings import release
+from asoreconcile.azure.reconcile.writes.holds import paused
 from asoreconcile.azure.reconcile.writes.sending import confirm
 from asoreconcile.base.objects import ObjectKey, spec
 
@@ -46,12 +51,16 @@ class ExternalReconciler(ObjectReconciler):
 
     def _run(self, scope: ReconcileScope) -> ReconcileOutcome:
         outcome = self._do(scope, first_step(scope))
+        if isinstance(outcome, Succeeded):
+            note_handled(scope)
         if not isinstance(outcome, Stop):
             scope.patcher.flush()
         return outcome
 
     def _do(self, scope: ReconcileScope, step: Step) -> ReconcileOutcome:
         match step:
+            case Step.PAUSE:
+                return paused(scope)
             case Step.CLAIM:
                 return claim(scope)
             case Step.PUT:

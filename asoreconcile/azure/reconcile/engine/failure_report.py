@@ -85,6 +85,9 @@ def _is_worth_an_event(facts: FailureFacts) -> bool:
     None either if the owner exists: the owner shows its own failure.
     """
     reason = facts.error.reason
+    # Nothing is wrong: the object waits, as for a maintenance window.
+    if facts.error.severity == "Info":
+        return False
     if reason == "WaitingForOwner" and facts.owner_is_there:
         return False
     return reason not in _MAY_BE_ON_ITS_WAY or facts.seconds >= _PATIENCE_SECONDS

@@ -207,7 +207,8 @@ class ObjectReconciler:
             case Succeeded(resync_seconds=resync):
                 scope.patcher.set_ready(succeeded(scope.patcher.generation))
                 if isinstance(resync, Keep):
-                    resync = self._kind.requeue_backoff.resync()
+                    period = scope.sync_period_seconds
+                    resync = self._kind.requeue_backoff.resync(period)
                 result = Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
                 result = self._commit(scope, after_ready(scope, result))
                 # Only once the status is stored: until then a retry must not PUT again.
@@ -226,8 +227,9 @@ class ObjectReconciler:
             apply(scope, (shown(error, scope.patcher.generation),))
         after = find_ready(scope.patcher.status["conditions"])
         facts = facts_of_failure(scope, error, is_repeated=after == before)
-        scope.log.warning(
-            "Reconcile failed",
+        log = scope.log.info if error.severity == "Info" else scope.log.warning
+        log(
+            "Reconcile failed" if error.severity != "Info" else "Reconcile waits",
             reason=error.reason,
             severity=error.severity,
             condition=str(error),

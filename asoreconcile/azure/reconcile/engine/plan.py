@@ -1,8 +1,8 @@
 """Decides how a reconcile of an object starts, before anything is done. Pure.
 
-The order of the questions is fixed (R1.1-R1.8, R5.1, R5.2): does the object belong to
-another operator, is it being deleted, is it claimed, may we write, does an operation
-run? Kinds without ARM have no operations, and no ARM id.
+The order of the questions is fixed (R1.1-R1.8, R5.1, R5.2, OW-7): does the object
+belong to another operator, is it paused, is it being deleted, is it claimed, may we
+write, does an operation run? Kinds without ARM have no operations, and no ARM id.
 """
 
 from enum import Enum, auto
@@ -39,6 +39,7 @@ class Step(Enum):
     """The step of a reconcile that follows the plan."""
 
     LEAVE = auto()  # the object belongs to another operator
+    PAUSE = auto()  # a person has paused the object (OW-7)
     CLAIM = auto()  # write the operator's mark, and the claim (R1.3, R1.4)
     RESTORE_ID = auto()  # write the ARM id again, which was removed (D10)
     OBSERVE = auto()  # read the resource only
@@ -67,6 +68,7 @@ def plan(
     can_delete: bool = True,
     is_arm: bool = True,
     is_readable: bool = True,
+    is_paused: bool = False,
 ) -> Plan:
     """Decide how a reconcile starts.
 
@@ -78,6 +80,8 @@ def plan(
     owner = notes.get(OPERATOR_NAMESPACE)
     if owner and owner != operator_namespace:
         return _foreign(owner, operator_namespace)
+    if is_paused:
+        return Plan((), Step.PAUSE)
     if is_deleting(obj):
         return _plan_delete(
             obj,

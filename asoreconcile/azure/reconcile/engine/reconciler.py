@@ -13,14 +13,21 @@ from asoreconcile.azure.reconcile.engine.object_reconciler import (
 from asoreconcile.azure.reconcile.engine.plan import Step, plan
 from asoreconcile.azure.reconcile.identity.claim import claim, restore_id
 from asoreconcile.azure.reconcile.model.annotation_values import unknown_values
-from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
+from asoreconcile.azure.reconcile.model.annotations import (
+    DELETION_PROTECTION,
+    PAUSED,
+    RECONCILE_POLICY,
+    RECONCILED_AT,
+)
 from asoreconcile.azure.reconcile.model.decisions import (
     ReadAfter,
     ReconcileOutcome,
     Stop,
     Succeeded,
 )
+from asoreconcile.azure.reconcile.model.pace import why_paused, wrong_values
 from asoreconcile.azure.reconcile.model.policy import policy_of
+from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import (
@@ -31,6 +38,7 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import (
 from asoreconcile.azure.reconcile.sync.note_writes import write_or_defer
 from asoreconcile.azure.reconcile.writes.deletion import await_parent, delete
 from asoreconcile.azure.reconcile.writes.endings import release, settle
+from asoreconcile.azure.reconcile.writes.holds import paused
 from asoreconcile.azure.reconcile.writes.operations import poll
 from asoreconcile.azure.reconcile.writes.put import put
 
@@ -48,7 +56,9 @@ def first_step(scope: ReconcileScope) -> Step:
     """Plan a reconcile, apply what the plan shows, and return its step."""
     operator, patcher = scope.operator, scope.patcher
     inherited, version = scope.namespace_annotations, patcher.version
-    policy = policy_of(patcher.annotations, inherited, operator.default_policy)
+    own = patcher.annotations
+    _ = scope.asked  # before any write: the value that this reconcile began with
+    policy = policy_of(own, inherited, operator.default_policy)
     planned = plan(
         patcher.obj,
         may_write=policy is not None and policy.writes,
@@ -57,16 +67,22 @@ def first_step(scope: ReconcileScope) -> Step:
         can_delete=not version.is_arm or "Delete" in version.operations,
         is_arm=version.is_arm,
         is_readable=policy is not None,
+        is_paused=scope.has_pace and bool(why_paused(own, inherited)),
     )
     effects = planned.effects
     if planned.step is not Step.LEAVE:
-        defaults: dict[str, Enum] = {RECONCILE_POLICY: operator.default_policy}
+        defaults: dict[str, Enum] = {
+            RECONCILE_POLICY: operator.default_policy,
+            DELETION_PROTECTION: Switch.ON,
+            PAUSED: Switch.ON,
+        }
         if version.is_arm:
             defaults[SYNC_MODE] = operator.sync_mode
         unknown = unknown_values(
-            patcher.annotations,
+            own,
             inherited,
             defaults=defaults,
+            wrong=wrong_values(own, inherited) if scope.has_pace else {},
             known=scope.memory.unknown_values,
         )
         effects = (*unknown, *effects)
@@ -89,15 +105,26 @@ def _run(scope: ReconcileScope) -> ReconcileOutcome:
     outcome = _do(scope, first_step(scope))
     if isinstance(outcome, Succeeded):
         write_or_defer(scope)
+        note_handled(scope)
     elif not isinstance(outcome, Stop):
         scope.patcher.flush()
     return outcome
+
+
+def note_handled(scope: ReconcileScope) -> None:
+    """Record the value of `reconcile-at` that this reconcile has handled, if any; it is
+    written before the status.
+    """
+    if scope.asked:
+        scope.patcher.annotate({RECONCILED_AT: scope.asked})
 
 
 def _do(scope: ReconcileScope, step: Step) -> ReconcileOutcome:
     match step:
         case Step.LEAVE:
             return Stop()
+        case Step.PAUSE:
+            return paused(scope)
         case Step.CLAIM:
             return claim(scope)
         case Step.RESTORE_ID:

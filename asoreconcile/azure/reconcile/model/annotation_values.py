@@ -9,7 +9,11 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 
 from asoreconcile.azure.catalogue.suggestions import hint
-from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
+from asoreconcile.azure.reconcile.model.annotations import (
+    DELETION_PROTECTION,
+    PAUSED,
+    RECONCILE_POLICY,
+)
 from asoreconcile.azure.reconcile.model.decisions import (
     AppendToMessages,
     Effect,
@@ -26,6 +30,8 @@ _NONE: frozenset[str] = frozenset()
 _EFFECTS = {
     RECONCILE_POLICY: "nothing is written or deleted in Azure",
     SYNC_MODE: "syncs only report",
+    DELETION_PROTECTION: "the resource is protected",
+    PAUSED: "the object is paused",
 }
 _LOGGED = {
     RECONCILE_POLICY: "Unknown reconcile-policy; nothing is written",
@@ -38,24 +44,27 @@ def unknown_values(
     inherited: Mapping[str, str],
     *,
     defaults: Mapping[str, Enum],
+    wrong: Mapping[str, str],
     known: frozenset[str],
 ) -> tuple[Effect, ...]:
     """Append the unknown values to the conditions of this reconcile; report each once
     in an event and the log.
 
-    own, inherited: the annotations of the object and of its Namespace. defaults: of
-    each annotation. known: sentences that were reported before.
+    own, inherited: the annotations of the object and of its Namespace. defaults:
+    defaults by annotation. wrong: sentences about other annotations, by name. known:
+    sentences that were reported before.
     """
     found = {
         name: sentence
         for name, default in defaults.items()
         if (sentence := not_understood(name, default, own, inherited))
-    }
+    } | dict(wrong)
     events: list[Effect] = []
     for name, sentence in found.items():
         if sentence not in known:
             events.append(EmitEvent("Warning", "UnknownAnnotationValue", sentence))
-            events.append(Log("warning", _LOGGED[name], sentence))
+            log = _LOGGED.get(name, "Unknown value of an annotation")
+            events.append(Log("warning", log, sentence))
     sentences = found.values()
     remember = UpdateMemory(unknown_values=frozenset(sentences) if found else _NONE)
     return *events, remember, AppendToMessages("; ".join(sentences))

@@ -13,6 +13,11 @@ FINALIZER = _PREFIX + "finalizer"
 # Annotations that users write.
 RECONCILE_POLICY = _PREFIX + "reconcile-policy"
 CREDENTIAL_FROM = _PREFIX + "credential-from"
+DELETION_PROTECTION = OWN_PREFIX + "deletion-protection"
+PAUSED = OWN_PREFIX + "paused"
+MAINTENANCE_WINDOWS = OWN_PREFIX + "maintenance-windows"
+SYNC_PERIOD = OWN_PREFIX + "sync-period"
+RECONCILE_AT = OWN_PREFIX + "reconcile-at"
 
 # Annotations that the operator writes.
 OPERATOR_NAMESPACE = _PREFIX + "operator-namespace"
@@ -23,8 +28,22 @@ POLLER_ID = _PREFIX + "poller-resume-id"
 CHILD_ID_OVERRIDE = _PREFIX + "child-resource-id-override"
 AZURE_NAME_FROM_CONFIG = _PREFIX + "azure-name-from-config"
 
+# Few objects have one of these, so that the others cost no more than a look at names.
+PACE = frozenset({PAUSED, MAINTENANCE_WINDOWS, SYNC_PERIOD, RECONCILE_AT})
+
 # If one of these changes, a write that was decided before may not be sent.
-PERMITTING = (RECONCILE_POLICY, OPERATOR_NAMESPACE, RESOURCE_ID, CREDENTIAL_FROM)
+PERMITTING = (
+    RECONCILE_POLICY,
+    OPERATOR_NAMESPACE,
+    RESOURCE_ID,
+    CREDENTIAL_FROM,
+    DELETION_PROTECTION,
+    PAUSED,
+    MAINTENANCE_WINDOWS,
+)
+
+# The value of RECONCILE_AT that was handled last; ASO has no such annotation.
+RECONCILED_AT = OWN_PREFIX + "reconciled-at"
 
 # The Secrets and ConfigMaps that the running PUT was made of; ASO has no such
 # annotation.

@@ -56,6 +56,8 @@ ADVICE = {
     "and at locks on the resource or its group.",
     "DeletionNotSupportedInAzure": "Azure cannot delete this type alone: delete its "
     "owner, or set the policy to detach-on-delete.",
+    "DeletionProtected": "Nothing is deleted while the protection holds: remove the "
+    "annotation that the message names, or set the policy to detach-on-delete.",
     "Failed": "Azure or the operator refused: the message says what. Mend the spec; "
     "the object is tried again as soon as it changes.",
     "FailedWritingAdditionalKubernetesObjects": "The resource is in order; what it "
@@ -64,6 +66,10 @@ ADVICE = {
     "Invalid": "Mend the fields that the message names.",
     "NamespaceUnreadable": "Let the operator's role get, list and watch namespaces, "
     "and see whether the API server answers. The write is sent once it does.",
+    "OutsideMaintenanceWindow": "The change is sent when the next maintenance window "
+    "opens. To send it now, set asoreconcile/reconcile-at to a new value.",
+    "Paused": "Nothing is done while the object or its Namespace has "
+    "asoreconcile/paused: remove that annotation.",
     "PostReconciliationFailure": "The resource was written and is not usable yet: the "
     "message says what it lacks.",
     "Reconciling": "The operator is at it. If it takes long, look at the operation.",

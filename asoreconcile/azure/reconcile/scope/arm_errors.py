@@ -7,6 +7,11 @@ from asoreconcile.azure.arm.classification import classify
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, Severity
 from asoreconcile.azure.arm.error_body import NO_MESSAGE
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
+from asoreconcile.azure.arm.management_locks import (
+    LOCKED_SECONDS,
+    is_locked,
+    lock_names,
+)
 from asoreconcile.azure.arm.outcomes import Restart
 from asoreconcile.azure.catalogue.inputs import inputs_of
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
@@ -152,12 +157,30 @@ def _classified(
     chain = scope.operator.extensions.chain(CLASSIFY_ERROR, version.group_kind)
     found = chain(ClassifyError(version=version, error=error))
     severity = found.severity if worst == "Error" else "Warning"
+    if is_locked(error):
+        return _locked(scope, error)
     failed = ConditionError(
         _message_of(found.message, error),
         reason=found.code,
         severity=severity,
         retry=found.retry,
         after_seconds=found.after_seconds,
+    )
+    failed.__cause__ = error  # its ids go into the event
+    return failed
+
+
+def _locked(scope: ReconcileScope, error: ArmError) -> ConditionError:
+    """A refusal by a management lock. The spec is not wrong, and only a person can
+    remove the lock, so the next try is some minutes away.
+    """
+    names = lock_names(error, scope.connection.client)
+    failed = ConditionError(
+        f"{names or 'a management lock'} in Azure forbids the request; it is sent "
+        f"again every few minutes, and succeeds once the lock is removed: "
+        f"{error.message}",
+        reason=error.code,
+        after_seconds=LOCKED_SECONDS,
     )
     failed.__cause__ = error  # its ids go into the event
     return failed

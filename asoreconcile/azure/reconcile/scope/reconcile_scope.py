@@ -4,7 +4,7 @@
 kind; `ReconcileScope` belongs to one reconcile.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
@@ -24,10 +24,16 @@ from asoreconcile.azure.expressions.api import Expressions, shared
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.context import ReconcileContext
-from asoreconcile.azure.reconcile.model.annotations import OWN_CREDENTIAL
+from asoreconcile.azure.reconcile.model.annotations import OWN_CREDENTIAL, PACE
 from asoreconcile.azure.reconcile.model.decisions import SyncCause
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_owner
+from asoreconcile.azure.reconcile.model.pace import (
+    Closed,
+    closed_at,
+    period_of,
+    unhandled_request,
+)
 from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, Undeclared
@@ -154,6 +160,8 @@ class SharedDependencies:
     objects that may represent it, each with its version: those claimed for it, and
     unclaimed ones with its name. Raises RetryError while some are not listed yet.
     wake_children: queues a reconcile of every object below an object.
+    protected_below: an ARM id and an object's uid -> the protected objects whose
+    resources are below the id, or that the object owns; raises as objects_with_arm_id.
     waiting: objects that wait for an older one of the same id. collection_reads: None
     reads each resource by a GET of its own. note_pace: limits the rate of deferred
     notes. force_put_seconds: after so long, a resource of which Azure does not show
@@ -199,6 +207,9 @@ class SharedDependencies:
         lambda _: ()
     )
     wake_children: Callable[[ObjectReference], None] = lambda _: None
+    protected_below: Callable[[str, str], Sequence[ObjectReference]] = (
+        lambda _arm_id, _uid: ()
+    )
     waiting: Waiting = attrs.field(factory=Waiting)
     collection_reads: CollectionReads | None = None
 
@@ -267,6 +278,32 @@ class ReconcileScope:
         Raises RetryError while the Namespace is not cached yet.
         """
         return self.operator.namespace_annotations(self.patcher.key.namespace)
+
+    @cached_property
+    def sync_period_seconds(self) -> float | None:
+        """The object's own sync period, or its Namespace's or kind's; None is never."""
+        default = self.kind.requeue_backoff.sync_period_seconds
+        own, inherited = self.patcher.annotations, self.namespace_annotations
+        return period_of(own, inherited, default) if self.has_pace else default
+
+    @cached_property
+    def has_pace(self) -> bool:
+        """Whether an annotation sets a pace for the object or its Namespace."""
+        own, inherited = self.patcher.annotations, self.namespace_annotations
+        return not (PACE.isdisjoint(own) and PACE.isdisjoint(inherited))
+
+    @cached_property
+    def closed(self) -> Closed | None:
+        """Why nothing may be changed in Azure now; None if it may."""
+        if not self.has_pace:
+            return None
+        own, inherited = self.patcher.annotations, self.namespace_annotations
+        return closed_at(self.operator.clock.now(), own, inherited)
+
+    @cached_property
+    def asked(self) -> str:
+        """The value of `reconcile-at` that this reconcile handles, or ""."""
+        return unhandled_request(self.patcher.annotations) if self.has_pace else ""
 
     @cached_property
     def connection(self) -> Connection:

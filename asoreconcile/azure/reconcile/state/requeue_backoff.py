@@ -48,11 +48,14 @@ class RequeueBackoff:
         ramp = 2.0 ** min(count, _DOUBLINGS)
         return max(error.after_seconds, min(ramp, _CAP_SECONDS[error.retry]))
 
-    def resync(self) -> float | None:
-        """Seconds until a Ready object is synced again; None is never."""
-        if self.sync_period_seconds is None:
+    def resync(self, period_seconds: float | None) -> float | None:
+        """Seconds until a Ready object is synced again; None is never.
+
+        period_seconds: the object's own period, or the kind's.
+        """
+        if period_seconds is None:
             return None
-        return max(self._jittered(self.sync_period_seconds), 1.0)
+        return max(self._jittered(period_seconds), 1.0)
 
     def very_slow(self) -> float:
         """Seconds until the retry of an error that only a change can fix: the sync

@@ -32,8 +32,10 @@ def look_at_list(scope: ReconcileScope) -> ListLook:
     `raw_get` answers from the list from here on. Raises as `CollectionReads.entry`.
     """
     last, reads = scope.memory.last_look, scope.operator.collection_reads
-    period = scope.kind.requeue_backoff.sync_period_seconds
-    if scope.context.has_read or last is None or reads is None or period is None:
+    period = scope.sync_period_seconds
+    if scope.context.has_read or scope.asked:
+        return NO_LIST
+    if last is None or reads is None or period is None:
         return NO_LIST
     arm_id, now = scope.patcher.arm_id, scope.operator.clock.monotonic()
     if not arm_id or not last.is_listable(now, period):

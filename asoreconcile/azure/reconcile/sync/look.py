@@ -5,6 +5,7 @@ Blocking: reads of Azure.
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from math import inf
 
 import attrs
 
@@ -13,7 +14,7 @@ from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.reconcile.identity.identity import identify
 from asoreconcile.azure.reconcile.model.annotations import LATEST_RECONCILED_GENERATION
-from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.conditions import DRIFTED, find_ready
 from asoreconcile.azure.reconcile.model.decisions import (
     Effect,
     Keep,
@@ -105,27 +106,42 @@ def seconds_until_next_sync(
     """
     if mode is SyncMode.PUT:
         return Keep.KEEP
-    period = scope.kind.requeue_backoff.sync_period_seconds
+    period = scope.sync_period_seconds
     if period is None:
         return None
-    return seconds_until_sync(
+    seconds = seconds_until_sync(
         uid_of(scope.patcher.obj),
         period_seconds=period,
         now=scope.operator.clock.now().timestamp(),
         was_synced=was_synced,
     )
+    return min(seconds, _seconds_until_repair(scope))
+
+
+def _seconds_until_repair(scope: ReconcileScope) -> float:
+    """Seconds until the next maintenance window if a difference waits for it: OW-7."""
+    closed = scope.closed
+    conditions = scope.patcher.status.get("conditions") or ()
+    if closed is None or closed.until is None:
+        return inf
+    if not any(one.get("type") == DRIFTED for one in conditions):
+        return inf
+    return max((closed.until - scope.operator.clock.now()).total_seconds(), 1.0)
 
 
 def resumable(
     scope: ReconcileScope, mode: SyncMode, ready: JsonObject | None
 ) -> DriftBaseline | None:
     """The record of a resource that another process may have left in order; None after
-    this process has reconciled the object once, and if there is more to do.
+    this process has reconciled the object once, if a person asks for a reconcile, and
+    if there is more to do.
 
     ready: the result of `ready_of_last_put`.
     """
     is_first, scope.memory.was_looked_at = not scope.memory.was_looked_at, True
     if not is_first or mode is SyncMode.PUT:
+        return None
+    if scope.asked:
         return None
     if ready is None or ready.get("status") != "True":
         return None
@@ -150,7 +166,7 @@ def _seconds_until_missed_sync(scope: ReconcileScope) -> float | None:
     """Seconds until the sync of an object whose time passed while no process ran; None
     if it did not pass, or that is unknown.
     """
-    period = scope.kind.requeue_backoff.sync_period_seconds
+    period = scope.sync_period_seconds
     before = scope.operator.predecessor_renewed()
     if period is None or before is None:
         return None

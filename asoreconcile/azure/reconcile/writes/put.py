@@ -87,6 +87,8 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     mode = sync_mode_of(patcher.annotations, inherited, operator.sync_mode)
     ready = ready_of_last_put(patcher)
     last_put = loads(patcher.annotations.get(OBSERVED) or "")
+    if scope.closed and reads_first(version, SyncMode.REPORT, ready, last_put):
+        mode = SyncMode.REPORT  # the PUT follows when a window opens (OW-7)
     is_sync = reads_first(version, mode, ready, last_put)
     inputs: RenderedSpec | None = None
     # Nothing more is read for an object that the previous process left in order: at a

@@ -17,6 +17,7 @@ from asoreconcile.azure.reconcile.scope.patch_helper import StaleError
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
 from asoreconcile.azure.reconcile.sync.bulk_reads import note_write
+from asoreconcile.azure.reconcile.writes.holds import require_free
 
 # A watch of Namespaces that is behind may be so for a while.
 _BEHIND_SECONDS = 1.0
@@ -28,7 +29,7 @@ def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
     As late as possible, and from the API server: a cache that lags must not let a
     resource be created for an object that is gone (D2), nor be changed or deleted
     against a policy. Raises GoneError, StaleError: the reconcile starts again from
-    the newer object; ConditionError `NamespaceUnreadable`.
+    the newer object; ConditionError `NamespaceUnreadable`; as `require_free`.
     """
     patcher, operator = scope.patcher, scope.operator
     if patcher.confirm():
@@ -43,6 +44,7 @@ def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
             f"{patcher.key} may not be written: its policy has changed",
             after_seconds=_BEHIND_SECONDS,
         )
+    require_free(scope, inherited, is_delete=is_delete)
 
 
 def send_put(

@@ -80,6 +80,13 @@ control-plane: controller-manager
 {{- if kindIs "slice" .Values.crdLabels }}{{ join "," .Values.crdLabels }}{{ else }}{{ .Values.crdLabels }}{{ end }}
 {{- end }}
 
+{{/* The sync periods of single kinds, as the setting writes them. */}}
+{{- define "asoreconcile.syncPeriods" -}}
+{{- $pairs := list }}
+{{- range $kind, $period := .Values.syncPeriods }}{{ $pairs = append $pairs (printf "%s=%s" $kind $period) }}{{ end }}
+{{- join "," $pairs }}
+{{- end }}
+
 {{/* Settings that are no secrets, as variables: those that have a value. */}}
 {{- define "asoreconcile.settings" -}}
 {{- $set := dict
@@ -98,6 +105,7 @@ control-plane: controller-manager
   "ASORECONCILE_FORCE_PUT_PERIOD" .Values.forcePutPeriod
   "ASORECONCILE_HOLD_CREDENTIALS" (ternary "true" "" .Values.holdCredentials)
   "ASORECONCILE_WIDER_CREDENTIALS" (ternary "true" "" .Values.widerCredentials)
+  "ASORECONCILE_SYNC_PERIODS" (include "asoreconcile.syncPeriods" .)
   "ASORECONCILE_GRAPH_ENDPOINT" .Values.graphEndpoint
   "ENTRA_APP_ID" .Values.entraAppID
   "ASORECONCILE_EXTENSIONS" (join "," .Values.extensions)

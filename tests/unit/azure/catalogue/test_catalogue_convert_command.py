@@ -195,8 +195,13 @@ def test_admission_is_configured_for_what_users_write():
         "MutatingWebhookConfiguration",
         "ValidatingWebhookConfiguration",
     ]
-    (webhook,) = validating["webhooks"]
+    webhook, deletions = validating["webhooks"]
     assert webhook["clientConfig"] == {"url": f"{url}/validate"}
+    assert deletions["clientConfig"] == webhook["clientConfig"]
+    assert deletions["failurePolicy"] == "Ignore"
+    (rule,) = deletions["rules"]
+    assert rule["apiGroups"] == ["network.azure.com"]
+    assert rule["operations"] == ["DELETE"]
     assert webhook["failurePolicy"] == "Fail"
     (rule,) = webhook["rules"]
     assert rule["apiGroups"] == ["network.azure.com"]

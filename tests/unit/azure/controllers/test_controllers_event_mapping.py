@@ -6,8 +6,12 @@ from asoreconcile.azure.catalogue.storage_codec import SingleVersionCodec
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.event_mapping import EventMapping
 from asoreconcile.azure.reconcile.model.annotations import (
+    DELETION_PROTECTION,
+    MAINTENANCE_WINDOWS,
+    PAUSED,
     POLLER_TOKEN,
     RECONCILE_POLICY,
+    SYNC_PERIOD,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
@@ -235,6 +239,65 @@ def test_a_namespace_s_sync_mode_wakes_who_has_none_of_their_own(wakeups, kinds)
     compares = namespace("2", **{SYNC_MODE: "compare"})
     wakeups.on_namespace(Updated(old=namespace("1"), new=compares))
     wakeups.on_namespace(Updated(old=compares, new=compares))
+    assert kinds.woken == ["rg"]
+
+
+@pytest.mark.parametrize(
+    ("own", "woken"),
+    [({}, ["vnet"]), ({DELETION_PROTECTION: "false"}, ["vnet"])],
+    ids=["none", "its own false"],
+)
+def test_ow4_a_namespace_s_protection_wakes_what_is_being_deleted(
+    wakeups, kinds, own, woken
+):
+    add(wakeups, kinds, GROUP)
+    leaving = with_status(NETWORK, "False", deletionTimestamp="now", annotations=own)
+    add(wakeups, kinds, leaving)
+    on = namespace("1", **{DELETION_PROTECTION: "true"})
+    wakeups.on_namespace(Updated(old=on, new=namespace("2")))
+    assert kinds.woken == woken
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "woken"),
+    [
+        (PAUSED, {}, ["rg", "vnet"]),
+        (PAUSED, {PAUSED: "false"}, ["rg", "vnet"]),
+        (MAINTENANCE_WINDOWS, {}, ["rg", "vnet"]),
+        (MAINTENANCE_WINDOWS, {MAINTENANCE_WINDOWS: "x"}, ["rg"]),
+        (SYNC_PERIOD, {}, ["rg"]),
+        ("asoreconcile/reconcile-at", {}, []),
+    ],
+)
+def test_ow7_a_namespace_s_pace_wakes_what_it_concerns(
+    wakeups, kinds, name, own, woken
+):
+    """The network is being deleted: its sync period does not matter."""
+    add(wakeups, kinds, GROUP)
+    leaving = with_status(NETWORK, "True", deletionTimestamp="now", annotations=own)
+    add(wakeups, kinds, leaving)
+    kinds.woken.clear()
+    wakeups.on_namespace(
+        Updated(old=namespace("1"), new=namespace("2", **{name: "true"}))
+    )
+    assert kinds.woken == woken
+
+
+def test_ow4_an_object_that_is_no_longer_protected_wakes_its_leaving_owner(
+    wakeups, kinds
+):
+    add(
+        wakeups,
+        kinds,
+        {**GROUP, "metadata": {**GROUP["metadata"], "deletionTimestamp": "now"}},
+    )
+    on = with_status(NETWORK, "True", annotations={DELETION_PROTECTION: "true"})
+    add(wakeups, kinds, on)
+    kinds.woken.clear()
+    off = with_status(NETWORK, "True", annotations={})
+    form = kept(NETWORK)
+    wakeups.on_azure_object(form, Updated(old=Entry(on), new=Entry(off)))
+    wakeups.on_azure_object(form, Updated(old=Entry(off), new=Entry(on)))
     assert kinds.woken == ["rg"]
 
 

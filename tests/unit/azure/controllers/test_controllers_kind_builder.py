@@ -38,11 +38,13 @@ def test_a_kind_that_runs_no_more_leaves_nothing_that_waits():
     builder = KindBuilder(
         app=app,
         sync_period_seconds=None,
+        sync_periods={},
         options=None,
         catalogue=None,
         operator=None,
         wakeups=wakeups,
         webhooks=None,
+        vanished=None,
     )
     informer = object()
     builder.forget(SimpleNamespace(version=version, informer=informer))

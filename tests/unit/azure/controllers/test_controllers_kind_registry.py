@@ -12,6 +12,7 @@ from asoreconcile.azure.controllers.kind_registry import (
 )
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
+    DELETION_PROTECTION,
     FINALIZER,
     OPERATOR_NAMESPACE,
     POLLER_TOKEN,
@@ -51,10 +52,11 @@ def without(*names):
         entry(labels={"team": "red"}),
         with_notes(**{"example.com/note": "x"}),
         with_notes(**{POLLER_TOKEN: "{}"}),
+        with_notes(**{"asoreconcile/reconciled-at": "1"}),
         with_notes(**{RECONCILE_POLICY: "detach-on-delete"}),
         entry(finalizers=[FINALIZER, "example.com/theirs"]),
     ],
-    ids=["same", "status", "label", "note", "token", "detach", "finalizer"],
+    ids=["same", "status", "label", "note", "token", "now", "detach", "finalizer"],
 )
 def test_r6_1_no_pass_for(new):
     assert not needs_reconcile(Updated(old=entry(), new=new))
@@ -70,8 +72,15 @@ def test_r6_1_no_pass_for(new):
         with_notes(**{CREDENTIAL_FROM: "mine"}),
         with_notes(**{"asoreconcile/rotate-secrets": "2026-01-01"}),
         with_notes(**{"asoreconcile/sync-mode": "compare"}),
+        with_notes(**{"asoreconcile/paused": "true"}),
+        with_notes(**{"asoreconcile/maintenance-windows": "0 2 * * sat 4h"}),
+        with_notes(**{"asoreconcile/sync-period": "5m"}),
+        with_notes(**{"asoreconcile/reconcile-at": "1"}),
     ],
-    ids=["spec", "successor", "skip", "credential", "rotate", "sync-mode"],
+    ids=[
+        *("spec", "successor", "skip", "credential", "rotate", "sync-mode"),
+        *("paused", "windows", "period", "now"),
+    ],
 )
 def test_r6_1_a_pass_for_either_way(new):
     assert needs_reconcile(Updated(old=entry(), new=new))
@@ -99,6 +108,14 @@ def test_a_deletion_that_is_stuck_looks_at_each_policy():
     detached = {**OURS, RECONCILE_POLICY: "detach-on-delete"}
     freed = entry(deletionTimestamp="now", annotations=detached)
     assert needs_reconcile(Updated(old=leaving, new=freed))
+
+
+def test_ow4_lifting_the_protection_matters_to_a_deletion_only():
+    leaving = {"deletionTimestamp": "now"}
+    on = {**OURS, DELETION_PROTECTION: "true"}
+    held = entry(**leaving, annotations=on)
+    assert needs_reconcile(Updated(old=held, new=entry(**leaving)))
+    assert not needs_reconcile(Updated(old=entry(annotations=on), new=entry()))
 
 
 def test_letting_go_of_a_deleted_object_is_no_loss():

@@ -94,6 +94,23 @@ def test_a_client_secret():
     assert source.client_secret == CANARY
 
 
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("ResourceGrup.resources.azure.com=6h", "did you mean ResourceGroup"),
+        ("ResourceGroup=6h", "write it as KIND.GROUP"),
+        ("ResourceGroup.resources.azure.com", "is no period"),
+        ("ResourceGroup.resources.azure.com=often", "'often' is no period"),
+        ("ResourceGroup.resources.azure.com=5s", "too short"),
+    ],
+)
+def test_ow7_a_wrong_period_of_a_kind_is_told(text, part):
+    with pytest.raises(SettingsError) as raised:
+        from_environment({**COMPLETE, "ASORECONCILE_SYNC_PERIODS": text})
+    assert "ASORECONCILE_SYNC_PERIODS" in str(raised.value)
+    assert part in str(raised.value)
+
+
 def test_workload_identity_wins():
     settings = from_environment(
         {

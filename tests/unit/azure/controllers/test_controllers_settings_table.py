@@ -16,6 +16,7 @@ from asoreconcile.azure.controllers.settings import (
 )
 from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.sync_mode import BulkReads, SyncMode, Undeclared
+from asoreconcile.base.objects import GroupKind
 
 COMPLETE = {
     "POD_NAMESPACE": "ops",
@@ -120,6 +121,14 @@ OWN = {
     "ASORECONCILE_FORCE_PUT_PERIOD": ("24h", get("force_put_seconds"), 86400.0),
     "ASORECONCILE_HOLD_CREDENTIALS": ("true", get("hold_credentials"), True),
     "ASORECONCILE_WIDER_CREDENTIALS": ("true", get("wider_credentials"), True),
+    "ASORECONCILE_SYNC_PERIODS": (
+        "ResourceGroup.resources.azure.com=6h, VirtualNetwork.network.azure.com=never",
+        get("sync_periods"),
+        {
+            GroupKind("resources.azure.com", "ResourceGroup"): 21600.0,
+            GroupKind("network.azure.com", "VirtualNetwork"): None,
+        },
+    ),
     "ASORECONCILE_SYNC_MODE": ("put", get("sync_mode"), SyncMode.PUT),
     "ASORECONCILE_UNDECLARED": ("ignore", get("undeclared"), Undeclared.IGNORE),
     "AZURE_FEDERATED_TOKEN_FILE": ("/t", get("credentials.token_file"), "/t"),

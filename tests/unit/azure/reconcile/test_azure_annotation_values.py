@@ -17,7 +17,9 @@ DEFAULTS = {RECONCILE_POLICY: Policy.MANAGE, SYNC_MODE: SyncMode.PUT}
 
 
 def decide(own, inherited=(), known=frozenset()):
-    return unknown_values(own, dict(inherited), defaults=DEFAULTS, known=known)
+    return unknown_values(
+        own, dict(inherited), defaults=DEFAULTS, wrong={}, known=known
+    )
 
 
 @pytest.mark.parametrize(

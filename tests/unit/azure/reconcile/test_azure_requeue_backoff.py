@@ -88,9 +88,9 @@ def test_resync_is_jittered_by_a_quarter():
         sync_period_seconds=900.0,
         uniform=lambda low, high: bounds.append((low, high)) or 1.0,
     )
-    assert requeue_backoff.resync() == 900.0
+    assert requeue_backoff.resync(900.0) == 900.0
     assert bounds == [(0.75, 1.25)]
 
 
 def test_never_means_no_resync():
-    assert make(sync=None).resync() is None
+    assert make(sync=900.0).resync(None) is None

@@ -1,0 +1,53 @@
+"""Deletion protection: objects whose resources the operator never deletes. Pure.
+
+The annotation is a switch on the object or on its Namespace (`switches`). Rule: OW-4.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from asoreconcile.azure.reconcile.model.annotations import (
+    DELETION_PROTECTION,
+    RECONCILE_POLICY,
+)
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.switches import switched_by
+
+PROTECTED = "DeletionProtected"
+"""The reason of the condition of an object whose deletion is held."""
+
+_SHOWN = 5
+
+
+def why_held(own: Mapping[str, str], inherited: Mapping[str, str]) -> str:
+    """Return why an object's resource is not deleted and how to let it go, or ""."""
+    whose = switched_by(own, inherited, DELETION_PROTECTION)
+    if not whose:
+        return ""
+    place = "" if whose == "object" else " on the Namespace"
+    return (
+        f"nothing is deleted in Azure: the annotation {DELETION_PROTECTION}{place} "
+        f"protects the resource. To delete the resource, remove that annotation. "
+        f"{_LET_GO}"
+    )
+
+
+def why_held_by(protected: Sequence[ObjectReference]) -> str:
+    """Return why a resource is not deleted that contains those of protected objects."""
+    return (
+        f"nothing is deleted in Azure: this resource contains {names_of(protected)}, "
+        f"which {DELETION_PROTECTION} protects. Delete or release those objects first. "
+        f"{_LET_GO}"
+    )
+
+
+def names_of(nodes: Sequence[ObjectReference]) -> str:
+    """Return the kinds and names of the first objects, and the number of the others."""
+    ordered = sorted(f"{node.group_kind.kind} {node.key}" for node in nodes)
+    more = f" and {len(ordered) - _SHOWN} more" if len(ordered) > _SHOWN else ""
+    return f"{', '.join(ordered[:_SHOWN])}{more}"
+
+
+_LET_GO = (
+    "To remove only this object and leave the resource in Azure, set the annotation "
+    f"{RECONCILE_POLICY} to detach-on-delete"
+)

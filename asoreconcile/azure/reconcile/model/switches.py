@@ -1,0 +1,34 @@
+"""Annotations that switch something on, for an object or a whole Namespace. Pure.
+
+The switches hold the operator back, so any value but `false` switches on: a misspelt
+`true` must not let a request leave. An object's `false` does not lift its Namespace's
+value.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Literal
+
+Whose = Literal["", "object", "Namespace"]
+
+
+class Switch(Enum):
+    """The values of a switch."""
+
+    ON = "true"
+    OFF = "false"
+
+
+def is_on(annotations: Mapping[str, str], name: str) -> bool:
+    """Return whether an object's or a Namespace's annotations switch on."""
+    value = annotations.get(name)
+    return bool(value) and value != Switch.OFF.value
+
+
+def switched_by(
+    own: Mapping[str, str], inherited: Mapping[str, str], name: str
+) -> Whose:
+    """Return whose annotation switches on for an object, or ""."""
+    if is_on(own, name):
+        return "object"
+    return "Namespace" if is_on(inherited, name) else ""

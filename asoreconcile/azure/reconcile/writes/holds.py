@@ -1,0 +1,114 @@
+"""Holds an object's requests back: deletion protection, maintenance windows, pause.
+
+Rules: OW-4, OW-7.
+"""
+
+from collections.abc import Mapping
+
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, Severity
+from asoreconcile.azure.reconcile.model.annotations import PACE
+from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.decisions import Stop
+from asoreconcile.azure.reconcile.model.pace import (
+    OUTSIDE_WINDOW,
+    PAUSED_REASON,
+    closed_at,
+    why_paused,
+)
+from asoreconcile.azure.reconcile.model.protection import (
+    PROTECTED,
+    names_of,
+    why_held,
+    why_held_by,
+)
+from asoreconcile.azure.reconcile.scope.patch_helper import StaleError
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.base.objects import is_deleting, status, uid_of
+
+# The wall clock may be set meanwhile, and a queue's delays do not follow it.
+_LONGEST_WAIT_SECONDS = 6 * 3600.0
+# A watch of Namespaces that is behind may be so for a while.
+_BEHIND_SECONDS = 1.0
+
+
+def require_free(
+    scope: ReconcileScope, inherited: Mapping[str, str], *, is_delete: bool
+) -> None:
+    """Make sure that no annotation holds the request back.
+
+    inherited: live annotations of the Namespace. Raises StaleError if the object is
+    paused; ConditionError `DeletionProtected`, `OutsideMaintenanceWindow`; RetryError
+    while objects are not listed yet that may be protected.
+    """
+    if is_delete:
+        _require_unprotected(scope, inherited)
+    patcher = scope.patcher
+    if PACE.isdisjoint(patcher.annotations) and PACE.isdisjoint(inherited):
+        return
+    if why_paused(patcher.annotations, inherited):
+        raise StaleError(f"{patcher.key} was paused", after_seconds=_BEHIND_SECONDS)
+    _require_open(scope, inherited)
+
+
+def paused(scope: ReconcileScope) -> Stop:
+    """Do nothing. Raises ConditionError `Paused` if a change or a deletion waits."""
+    patcher = scope.patcher
+    ready = find_ready(status(patcher.obj).get("conditions")) or {}
+    is_shown = (ready.get("observedGeneration") or 0) >= patcher.generation
+    if is_shown and not is_deleting(patcher.obj):
+        return Stop()
+    raise ConditionError(
+        why_paused(patcher.annotations, scope.namespace_annotations),
+        reason=PAUSED_REASON,
+        severity="Info",
+        retry=RetryClass.VERY_SLOW,
+    )
+
+
+def _require_unprotected(scope: ReconcileScope, inherited: Mapping[str, str]) -> None:
+    """Make sure that no annotation forbids the DELETE of the object's resource.
+
+    A protected object of the same namespace also keeps the resource that contains its
+    own. One of another namespace is only named in an event: a tenant cannot keep
+    another tenant's resource.
+    """
+    patcher = scope.patcher
+    if why := why_held(patcher.annotations, inherited):
+        # Removing the annotation queues the object at once.
+        raise ConditionError(why, reason=PROTECTED, retry=RetryClass.VERY_SLOW)
+    below = scope.operator.protected_below(patcher.arm_id, uid_of(patcher.obj))
+    elsewhere = [one for one in below if one.key.namespace != patcher.key.namespace]
+    here = [one for one in below if one not in elsewhere]
+    if here:
+        raise ConditionError(why_held_by(here), reason=PROTECTED)
+    if elsewhere:
+        text = (
+            f"the deletion of {patcher.arm_id} also deletes the resources of "
+            f"{names_of(elsewhere)}, which are protected in another namespace"
+        )
+        scope.event("Warning", "ProtectedElsewhere", text)
+
+
+def _require_open(scope: ReconcileScope, inherited: Mapping[str, str]) -> None:
+    """Make sure that the object may be changed in Azure now."""
+    now = scope.operator.clock.now()
+    closed = closed_at(now, scope.patcher.annotations, inherited)
+    if closed is None:
+        return
+    wait = _LONGEST_WAIT_SECONDS
+    if closed.until is not None:
+        wait = min(wait, max((closed.until - now).total_seconds(), 1.0))
+    raise ConditionError(
+        closed.why,
+        reason=OUTSIDE_WINDOW,
+        severity=_severity(scope),
+        after_seconds=wait,
+    )
+
+
+def _severity(scope: ReconcileScope) -> Severity:
+    """Return Info; Warning if Ready=True must give way, as for a changed Secret."""
+    patcher = scope.patcher
+    ready = find_ready(status(patcher.obj).get("conditions")) or {}
+    is_same = ready.get("observedGeneration") == patcher.generation
+    return "Warning" if is_same and ready.get("status") == "True" else "Info"

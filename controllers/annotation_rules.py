@@ -1,0 +1,72 @@
+"""Check the values of the annotations that people write, when they are written. Pure.
+
+Only a changed value is checked: an object that has a wrong one must stay manageable.
+"""
+
+from collections.abc import Callable, Mapping
+
+from asoreconcile.azure.catalogue.problems import Problem
+from asoreconcile.azure.catalogue.suggestions import hint
+from asoreconcile.azure.reconcile.model.annotations import (
+    DELETION_PROTECTION,
+    MAINTENANCE_WINDOWS,
+    OWN_PREFIX,
+    PAUSED,
+    RECONCILE_AT,
+    SYNC_PERIOD,
+)
+from asoreconcile.azure.reconcile.model.pace import period_problem, windows_problem
+from asoreconcile.azure.reconcile.model.switches import Switch
+from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
+from asoreconcile.azure.reconcile.state.export_cache import ROTATE
+from asoreconcile.base.objects import JsonObject, annotations
+
+
+def _one_of(*values: str) -> Callable[[str], str]:
+    """Return a check that a value is one of these."""
+
+    def check(value: str) -> str:
+        if value in values:
+            return ""
+        near = hint(value.strip().lower(), values)
+        return f"is {value!r}, which is none of {', '.join(values)}{near}"
+
+    return check
+
+
+RULES: Mapping[str, Callable[[str], str]] = {
+    DELETION_PROTECTION: _one_of(*(one.value for one in Switch)),
+    PAUSED: _one_of(*(one.value for one in Switch)),
+    MAINTENANCE_WINDOWS: windows_problem,
+    SYNC_PERIOD: period_problem,
+    RECONCILE_AT: lambda _value: "",
+}
+"""By annotation: returns what is wrong with a value, or "". An empty value is allowed
+and counts as absent.
+"""
+
+_NAMES = {*RULES, SYNC_MODE, ROTATE}
+
+
+def annotation_problems(obj: JsonObject, old: JsonObject | None) -> list[Problem]:
+    """Return the problems of the values that differ from those of the old object."""
+    before, after = annotations(old or {}), annotations(obj)
+    return [
+        Problem(f"metadata.annotations[{name}]", why)
+        for name, check in RULES.items()
+        if (value := after.get(name)) and value != before.get(name)
+        if (why := check(value))
+    ]
+
+
+def misspelt_names(obj: JsonObject, old: JsonObject | None) -> list[str]:
+    """Return a warning for each new annotation whose name looks like one of ours."""
+    # Without the prefix, which would make all names look alike.
+    known = {name.removeprefix(OWN_PREFIX) for name in _NAMES}
+    new = annotations(obj).keys() - annotations(old or {}).keys() - _NAMES
+    return [
+        f"annotation {name} has no effect{near}"
+        for name in sorted(new)
+        if name.startswith(OWN_PREFIX)
+        and (near := hint(name.removeprefix(OWN_PREFIX), known))
+    ]

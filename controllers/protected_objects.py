@@ -1,0 +1,181 @@
+"""Find the objects that deletion protection covers, and report those that vanish.
+
+Runs on worker and watch threads; never blocks. Rule: OW-4.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+import attrs
+
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.controllers.kind_registry import RunningKind
+from asoreconcile.azure.reconcile.model.annotations import (
+    DELETION_PROTECTION,
+    OPERATOR_NAMESPACE,
+    RESOURCE_ID,
+)
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
+from asoreconcile.azure.reconcile.model.switches import is_on, switched_by
+from asoreconcile.base.errors import RetryError
+from asoreconcile.base.log import Logger
+from asoreconcile.base.objects import GroupKind, ObjectKey
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Deleted, Event
+from asoreconcile.cache.informer import Informer
+from asoreconcile.kube.events import EventRecorder
+
+_log = Logger(__name__)
+
+_INDEX, _VALUE = "protected", "by its own annotation"
+_NOT_SYNCED_SECONDS = 0.1
+
+
+def index_protected(informer: Informer) -> None:
+    """Add an index of the objects that their own annotation protects."""
+
+    def values(entry: Entry) -> Iterable[str]:
+        return (_VALUE,) if is_on(entry.annotations, DELETION_PROTECTION) else ()
+
+    informer.add_index(_INDEX, values)
+
+
+class IndexedKinds(Protocol):
+    """The running kinds (`controllers.kind_registry.KindRegistry`)."""
+
+    def running(self) -> Mapping[GroupKind, RunningKind]:
+        """Return the running kinds."""
+
+    def entries_in(self, namespace: str) -> Mapping[ObjectReference, Entry]:
+        """Return all cached objects of all running kinds in a namespace."""
+
+
+class NamespaceList(Protocol):
+    """The Namespaces in the cluster (`cache.informer.Informer`)."""
+
+    def keys(self, namespace: str | None = None) -> Sequence[ObjectKey]:
+        """Return the keys of the Namespaces."""
+
+    def entry(self, key: ObjectKey) -> Entry | None:
+        """Return a Namespace's metadata, or None if there is none."""
+
+
+class ProtectedObjects:
+    """Finds protected objects by the resource that contains theirs."""
+
+    def __init__(
+        self, kinds: IndexedKinds, namespaces: NamespaceList | None = None
+    ) -> None:
+        """namespaces: None leaves out objects that only their Namespace protects."""
+        self._kinds = kinds
+        self._namespaces = namespaces
+
+    def __call__(self, arm_id: str, uid: str) -> Sequence[ObjectReference]:
+        """Return the protected objects whose resources are below an ARM id, and those
+        that the object with this uid owns.
+
+        Raises RetryError while a kind whose resources may be below the id is not
+        listed yet.
+        """
+        above = ids.key(arm_id) + "/"
+        return [
+            node
+            for node, entry in self._protected(arm_id)
+            if any(owner.uid == uid for owner in entry.owners)
+            or ids.key(entry.annotations.get(RESOURCE_ID) or "").startswith(above)
+        ]
+
+    def _protected(self, arm_id: str) -> Iterator[tuple[ObjectReference, Entry]]:
+        found: dict[ObjectReference, Entry] = {}
+        for group_kind, kind in self._kinds.running().items():
+            if not kind.informer.has_synced() and _may_be_below(kind.version, arm_id):
+                raise RetryError(
+                    f"objects of {group_kind} are not listed yet",
+                    after_seconds=_NOT_SYNCED_SECONDS,
+                )
+            for key in kind.informer.by_index(_INDEX, _VALUE):
+                if (entry := kind.informer.entry(key)) is not None:
+                    found[ObjectReference(group_kind, key)] = entry
+        for name in self._protected_namespaces():
+            found.update(self._kinds.entries_in(name))
+        yield from found.items()
+
+    def _protected_namespaces(self) -> Iterator[str]:
+        if self._namespaces is None:
+            return
+        for key in self._namespaces.keys(None):
+            entry = self._namespaces.entry(key)
+            if entry is not None and is_on(entry.annotations, DELETION_PROTECTION):
+                yield key.name
+
+
+def _may_be_below(version: KindVersion, arm_id: str) -> bool:
+    """Return whether a resource of a kind may be deleted together with an ARM id."""
+    if not version.is_arm or version.scope == "Extension":
+        return True
+    try:
+        above = ids.parse(arm_id)
+    except ids.ArmIdError:
+        return False  # an object of Entra contains no resource
+    is_group = ids.is_resource_group(above)
+    return is_group or version.arm_type.lower().startswith(f"{above.type.lower()}/")
+
+
+@attrs.frozen
+class VanishedObjects:
+    """Reports protected objects that are gone, though the operator did not let go.
+
+    Nothing is left to show a condition on, so the event is in the operator's namespace.
+    namespace: the operator's own. inherited: a Namespace's annotations. leads: whether
+    this process reconciles.
+    """
+
+    recorder: EventRecorder
+    namespace: str
+    inherited: Callable[[str], Mapping[str, str]]
+    default_policy: Policy
+    leads: Callable[[], bool]
+
+    def on_event(self, group_kind: GroupKind, event: Event) -> None:
+        """Record an event if a protected object of this operator was removed."""
+        if not isinstance(event, Deleted) or not self.leads():
+            return
+        notes = event.entry.annotations
+        arm_id = notes.get(RESOURCE_ID)
+        if not arm_id or notes.get(OPERATOR_NAMESPACE) != self.namespace:
+            return
+        inherited = self._inherited(event.key.namespace)
+        policy = policy_of(notes, inherited, self.default_policy)
+        if (
+            policy is None
+            or not policy.deletes
+            or not switched_by(notes, inherited, DELETION_PROTECTION)
+        ):
+            return
+        text = (
+            f"{group_kind.kind} {event.key} was removed without the operator, as by a "
+            f"removed finalizer. Its deletion protection keeps {arm_id} in Azure: "
+            "apply the object again to manage the resource, or delete it by hand"
+        )
+        _log.warning("Protected object vanished", armId=arm_id, reason=text)
+        self.recorder.event(
+            _here(self.namespace), "Warning", "ProtectedObjectGone", text
+        )
+
+    def _inherited(self, namespace: str) -> Mapping[str, str]:
+        try:
+            return self.inherited(namespace)
+        except RetryError:
+            return {}  # the Namespace is gone, too
+
+
+def _here(namespace: str) -> dict[str, object]:
+    """Return the operator's Namespace as the object of an event in that namespace."""
+    # The API server accepts an event only in the namespace of its object.
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": namespace, "namespace": namespace},
+    }

@@ -1,0 +1,140 @@
+"""When maintenance windows are open, and which texts name none."""
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from asoreconcile.azure.reconcile.model.cron import CronError, parse_cron
+from asoreconcile.azure.reconcile.model.maintenance_windows import (
+    WindowError,
+    parse_windows,
+)
+
+
+def at(text):
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def opens(windows, now):
+    return parse_windows(windows).opens_at(at(now))
+
+
+@pytest.mark.parametrize(
+    ("windows", "now", "expected"),
+    [
+        # 2026-11-28 is a Saturday.
+        ("0 2 * * sat 4h", "2026-11-28T02:00", None),
+        ("0 2 * * sat 4h", "2026-11-28T05:59", None),
+        ("0 2 * * sat 4h", "2026-11-28T06:00", "2026-12-05T02:00"),
+        ("0 2 * * sat 4h", "2026-11-28T01:59", "2026-11-28T02:00"),
+        ("0 2 * * 6 4h Europe/Berlin", "2026-11-28T01:00", None),
+        ("0 2 * * 6 4h Europe/Berlin", "2026-11-28T00:59", "2026-11-28T01:00"),
+        ("0 22 * * fri 10h", "2026-11-28T07:59", None),
+        ("0 2 * * sat 1h; 0 3 * * wed 1h", "2026-11-25T03:30", None),
+        ("0 2 * * sat 1h; 0 3 * * wed 1h", "2026-11-25T04:30", "2026-11-28T02:00"),
+        ("0 0 1 jan * 24h", "2026-11-25T00:00", "2027-01-01T00:00"),
+        ("0 0 29 2 * 1h", "2026-11-25T00:00", "2028-02-29T00:00"),
+        ("*/15 * * * * 5m", "2026-11-25T00:16", None),
+        ("*/15 * * * * 5m", "2026-11-25T00:21", "2026-11-25T00:30"),
+        # The longest window began a month ago.
+        ("0 0 1 11 * 744h", "2026-12-01T23:59", None),
+        # Both fields are restricted: either names the day.
+        ("0 0 13 * fri 1h", "2026-11-14T00:00", "2026-11-20T00:00"),
+        ("0 0 */2 * fri 1h", "2026-11-14T00:00", "2026-11-27T00:00"),
+        ("0 0 * * 7 1h", "2026-11-25T00:00", "2026-11-29T00:00"),
+        # West of UTC the local day is still yesterday.
+        ("30 23 * * tue 2h America/Los_Angeles", "2026-11-25T08:00", None),
+    ],
+)
+def test_ow7_a_window_opens_and_closes(windows, now, expected):
+    assert opens(windows, now) == (None if expected is None else at(expected))
+
+
+# In Berlin, 2026-03-29 has no 02:30, and 2026-10-25 has it twice.
+
+
+def test_ow7_a_start_that_the_clock_skips_is_an_hour_later():
+    window = "30 2 29 3 * 1h Europe/Berlin"
+    assert opens(window, "2026-03-29T00:30") == at("2026-03-29T01:30")
+    assert opens(window, "2026-03-29T01:30") is None
+
+
+def test_ow7_a_start_that_occurs_twice_counts_once():
+    window = "30 2 25 10 * 30m Europe/Berlin"
+    assert opens(window, "2026-10-25T00:30") is None
+    assert opens(window, "2026-10-25T01:30") == at("2027-10-25T00:30")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_ow7_a_window_opens_exactly_when_it_says(seed):
+    """Compare with a look at each minute."""
+    rng = random.Random(seed)
+    zone = rng.choice(["UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kathmandu"])
+    hours, weekday = rng.choice([1, 5, 30]), rng.choice(["*", "mon", "2-4", "sat,sun"])
+    text = (
+        f"{rng.choice([0, 17, 59])} {rng.randrange(24)} * * {weekday} {hours}h {zone}"
+    )
+    windows = parse_windows(text)
+    now = at("2026-03-20T00:00") + timedelta(minutes=rng.randrange(14 * 1440))
+    opening = windows.opens_at(now)
+    if opening is None:
+        return
+    assert windows.opens_at(opening) is None
+    minute = now
+    while minute < opening:
+        assert windows.opens_at(minute) == opening
+        minute += max(timedelta(minutes=1), (opening - minute) / 2)
+    assert windows.opens_at(opening - timedelta(seconds=1)) == opening
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("", "names no window"),
+        (" ; ", "names no window"),
+        ("0 2 * * sat", "is no window"),
+        ("0 2 * * sat 4h Europe/Berlin more", "is no window"),
+        ("0 2 * * st 4h", "did you mean sat?"),
+        ("0 2 * jann * 4h", "did you mean jan?"),
+        ("60 2 * * * 4h", "write 0 to 59"),
+        ("0 24 * * * 4h", "write 0 to 23"),
+        ("0 2 0 * * 4h", "write 1 to 31"),
+        ("0 2 * 13 * 4h", "write 1 to 12"),
+        ("0 2 * * 8 4h", "write 0 to 7"),
+        ("0 2 * * fri-mon 4h", "ends before it begins"),
+        ("*/0 2 * * * 4h", "step of 0"),
+        ("0 2 L * * 4h", "is no day of the month"),
+        ("0 2 1,,2 * * 4h", "is no day of the month"),
+        ("0 2 * * sat 4", "is no duration"),
+        ("0 2 * * sat 30s", "too short or too long"),
+        ("0 2 * * sat 1000h", "too short or too long"),
+        ("0 2 * * sat 4h Europe/Berln", "did you mean Europe/Berlin?"),
+        ("0 2 * * sat 4h Europe", "is no time zone"),
+        ("0 2 * * sat 4h ../../etc/passwd", "is no time zone"),
+        ("0 2 30 2 * 4h", "never opens"),
+        ("0 2 * * sat 4h; x", "is no window"),
+    ],
+)
+def test_ow7_what_is_no_window_is_told(text, part):
+    with pytest.raises(WindowError) as raised:
+        parse_windows(text)
+    assert part in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "times"),
+    [
+        ("0 2 * * *", [(2, 0)]),
+        ("0,30 2-3 * * *", [(2, 0), (2, 30), (3, 0), (3, 30)]),
+        ("5/25 2 * * *", [(2, 5), (2, 30), (2, 55)]),
+        ("10-30/10 2 ? * ?", [(2, 10), (2, 20), (2, 30)]),
+    ],
+)
+def test_ow7_the_times_of_a_day(fields, times):
+    assert list(parse_cron(fields.split()).times) == times
+
+
+def test_ow7_a_field_that_is_no_number_is_told():
+    with pytest.raises(CronError, match="is no minute"):
+        parse_cron(["x", "*", "*", "*", "*"])
