@@ -68,6 +68,9 @@ class ArmTap:
         self.seen[arm_id.lower()] = body
         return body
 
+    def pages(self, path, api_version):
+        return self._client.pages(path, api_version)
+
     def poll(self, *arguments):
         return self._client.poll(*arguments)
 

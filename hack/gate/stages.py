@@ -141,6 +141,12 @@ LONG = (
         more={"ASORECONCILE_LONG": "1"},
     ),
     Stage("matrix", ("hack/matrix",), "every cell of the crash and race matrix"),
+    Stage(
+        "rivals",
+        ("hack/test", "tests/wire/test_azure_rivals.py"),
+        "two thousand lives of two objects that declare one resource",
+        more={"ASORECONCILE_RIVALS_COUNT": "2000"},
+    ),
     Stage("chaos", ("hack/chaos", "--count", "20"), "twenty chaos trials"),
     Stage(
         "properties",

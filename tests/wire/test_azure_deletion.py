@@ -107,6 +107,29 @@ def test_r5_7_a_running_create_is_not_waited_for(world):
     assert list(world.azure.resources()) == [group_id(world)]
 
 
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+@pytest.mark.parametrize("code", ["ResourceNotFound", "NeverSeen"])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_r5_10_a_404_is_repeated_while_our_put_may_still_make_it(
+    world, method, code, restarted
+):
+    """Azure accepts a PUT, and shows its resource only at the end of the operation."""
+    obj = virtual_network()
+    world.apply(obj)
+    world.run(obj)
+    world.delete(obj)
+    answer = {"code": code, "times": 2}
+    world.azure.faults.answer(method, "virtualNetworks/vnet$", 404, **answer)
+    for _ in range(2):
+        result = world.run(obj)
+        assert world.read(obj) is not None
+        if restarted:
+            world.restart()
+        world.clock.advance(result.requeue_after_seconds)
+    assert world.settle(obj) is None
+    assert list(world.azure.resources()) == [group_id(world)]
+
+
 def group_id(world):
     return f"/subscriptions/{world.azure.subscription_id}/resourceGroups/rg"
 

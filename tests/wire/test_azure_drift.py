@@ -197,6 +197,16 @@ def test_two_writers_that_fight_are_told_of_until_one_stops(world, group):
     assert in_azure(world, group)["tags"] == TAGS
 
 
+def test_puts_that_azure_refuses_are_no_fight(world, group):
+    sync(world, group)
+    refused = {"code": "Busy", "times": 6}
+    world.azure.faults.answer("PUT", "resourceGroups/rg$", 409, **refused)
+    by_hand(world, group, tags={"team": "blue"})
+    sync(world, group, passes=8)
+    assert in_azure(world, group)["tags"] == TAGS
+    assert condition(world.read(group), "Drifted") is None
+
+
 def test_a_new_child_does_not_wait_for_the_end_of_a_fight(world, group):
     sync(world, group)
     for _ in range(5):

@@ -14,7 +14,8 @@ from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
-from asoreconcile.azure.arm.outcomes import PollState
+from asoreconcile.azure.arm.outcomes import Pending, PollState
+from asoreconcile.azure.arm.tokens import Token, TokenError
 from asoreconcile.azure.middleware import default_handlers
 from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.requests import (
@@ -26,6 +27,8 @@ from asoreconcile.azure.reconcile.identity.duplicates import holder
 from asoreconcile.azure.reconcile.identity.identity import is_own
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
+    POLLER_ID,
+    PUT_POLLER,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
@@ -41,10 +44,12 @@ from asoreconcile.azure.reconcile.model.decisions import (
     UpdateMemory,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, carry_out, release
 from asoreconcile.azure.reconcile.writes.operation_polls import (
     clear_token,
+    recorded_token,
     token_annotations,
 )
 from asoreconcile.azure.reconcile.writes.sending import send_delete
@@ -73,12 +78,48 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
         return release(scope)
     answer = send_delete(scope)
     now = scope.operator.clock.monotonic()
+    if _is_gone(answer) and (running := _running_put(scope)) is not None:
+        return _repeated_after(scope, running, now=now)
     if isinstance(answer, ArmError) and answer.status == HTTPStatus.NOT_FOUND:
         if answer.absence is Absence.PERHAPS:
             return _perhaps_gone(scope, answer, now=now)
         patcher.remark = _LET_GO
     scope.memory.perhaps_gone_since = None
     return carry_out(scope, after_delete(answer, stored=patcher.annotations, now=now))
+
+
+def _is_gone(answer: DeleteResult | ArmError) -> bool:
+    if isinstance(answer, ArmError):
+        return answer.status == HTTPStatus.NOT_FOUND
+    return isinstance(answer, ResourceDeleted)
+
+
+def _running_put(scope: ReconcileScope) -> Token | None:
+    """Return the operation of a PUT that may still make the resource, or None."""
+    patcher, accepted = scope.patcher, scope.memory.accepted
+    if patcher.annotations.get(POLLER_ID) == PUT_POLLER:
+        try:
+            return recorded_token(
+                patcher.annotations, arm_id=patcher.arm_id, deleting=False
+            )
+        except TokenError:
+            return None
+    running = None if accepted is None else accepted.running
+    return None if running is None else running.token
+
+
+def _repeated_after(scope: ReconcileScope, put: Token, *, now: float) -> Requeue:
+    """Repeat the DELETE until the PUT's operation is over: Azure says that the resource
+    is gone, and the operation may still make it. Rule: R5.10.
+    """
+    memory = scope.memory
+    outcome = scope.connection.client.poll(put, memory.poll.progress)
+    if isinstance(outcome, Pending):
+        memory.poll = PollState(outcome.progress, now + outcome.delay_seconds)
+        return Requeue(outcome.delay_seconds)
+    memory.accepted = None
+    apply(scope, clear_token(scope.patcher.annotations))
+    return Requeue()
 
 
 def _perhaps_gone(

@@ -1,9 +1,11 @@
 """Brings Azure in line with the spec: checks, body, sync decision, PUT."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.arm.outcomes import Failed
 from asoreconcile.azure.reconcile.exports.export import checked_expressions
 from asoreconcile.azure.reconcile.identity.claim import require_valid, restore_owner
 from asoreconcile.azure.reconcile.identity.duplicates import require_sole
@@ -12,6 +14,7 @@ from asoreconcile.azure.reconcile.model.conditions import reconciling, recreatin
 from asoreconcile.azure.reconcile.model.decisions import (
     CountSync,
     Decision,
+    Effect,
     Put,
     ReconcileOutcome,
     SetDrifted,
@@ -129,8 +132,7 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     if is_sync and scope.context.is_known_absent:
         # Otherwise Ready stays True until the resource is back.
         patcher.set_ready(recreating(patcher.generation))
-    apply(scope, decided.effects)
-    return _sent(scope, request, made, reading)
+    return _sent(scope, request, decided.effects, made, reading)
 
 
 def _made(scope: ReconcileScope, rendered: RenderedSpec) -> Desired:
@@ -172,10 +174,19 @@ def _decide(
 
 
 def _sent(
-    scope: ReconcileScope, request: Put, made: Desired, reading: ParentRead
+    scope: ReconcileScope,
+    request: Put,
+    effects: Sequence[Effect],
+    made: Desired,
+    reading: ParentRead,
 ) -> ReconcileOutcome:
-    answer = send_put(scope, request, reading)
     patcher, memory, operator = scope.patcher, scope.memory, scope.operator
+    attempts = memory.repair_attempts
+    apply(scope, effects)
+    answer = send_put(scope, request, reading)
+    if isinstance(answer, ArmError | Failed):
+        # The PUT has repaired nothing that could be undone.
+        memory.repair_attempts = attempts
     decided = after_put(
         PutAnswer(
             put=request,
