@@ -4,7 +4,7 @@ cluster.
 
 import click
 
-from asoreconcile.azure.cmd.lazy_group import LazyGroup
+from asoreconcile.azure.cmd.lazy_group import HELP_NAMES, LazyGroup
 from asoreconcile.base.version import __version__
 
 _COMMANDS = {
@@ -20,7 +20,7 @@ _COMMANDS = {
 }
 
 
-@click.group("asoctl", cls=LazyGroup, lazy=_COMMANDS)
+@click.group("asoctl", cls=LazyGroup, lazy=_COMMANDS, context_settings=HELP_NAMES)
 @click.version_option(__version__, message="%(prog)s, version %(version)s")
 def main() -> None:
     """Check, plan, explain and import Azure resources of Kubernetes manifests."""

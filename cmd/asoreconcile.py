@@ -2,7 +2,7 @@
 
 import click
 
-from asoreconcile.azure.cmd.lazy_group import LazyGroup
+from asoreconcile.azure.cmd.lazy_group import HELP_NAMES, LazyGroup
 from asoreconcile.base.version import __version__
 
 _COMMANDS = {
@@ -21,7 +21,7 @@ _COMMANDS = {
 }
 
 
-@click.group("asoreconcile", cls=LazyGroup, lazy=_COMMANDS)
+@click.group("asoreconcile", cls=LazyGroup, lazy=_COMMANDS, context_settings=HELP_NAMES)
 @click.version_option(__version__, prog_name="asoreconcile")
 def main() -> None:
     """Manage Azure from Kubernetes with Azure Service Operator's own resources.

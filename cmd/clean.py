@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 import click
 
+from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
 from asoreconcile.azure.cmd.terminal import say
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.crd_cleanup import CleanedCrd, cleaned_crds
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.config import load
 
 _TROUBLE = 1
 
@@ -22,7 +22,8 @@ def clean_group() -> None:
 
 @clean_group.command("crds")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-def crds(*, dry_run: bool) -> None:
+@sharedoptions.cluster_choice
+def crds(*, dry_run: bool, choice: ClusterChoice) -> None:
     """Store all Azure objects in today's version, and drop the older ones.
 
     A CRD has to serve every version that `status.storedVersions` lists. Each object is
@@ -39,15 +40,12 @@ def crds(*, dry_run: bool) -> None:
     """  # noqa: D301 -- click wants the character
     total = troubles = 0
     try:
-        client = KubeClient(load(), user_agent="asoctl")
-        try:
+        with choice.client() as client:
             now = datetime.now(UTC)
             for done in cleaned_crds(client, builtin(), now=now, dry_run=dry_run):
                 total += 1
                 troubles += bool(done.problem)
                 _print(done, dry_run=dry_run)
-        finally:
-            client.close()
     except AsoreconcileError as error:
         raise click.ClickException(str(error)) from error
     say(f"{total} CRDs, {troubles} not cleaned" if troubles else f"{total} CRDs")

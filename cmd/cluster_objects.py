@@ -1,23 +1,21 @@
 """Read the Azure objects of a cluster and the objects that they may refer to."""
 
+from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.discovery import discover
 from asoreconcile.azure.controllers.kind_registry import resource_of
 from asoreconcile.base.objects import JsonObject, ObjectKey, key_of
-from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 from asoreconcile.kube.selection import Selection
 
 
-def azure_objects(kubeconfig: str | None = None) -> list[JsonObject]:
+def azure_objects(choice: ClusterChoice) -> list[JsonObject]:
     """Return all objects of our kinds, at the version that the cluster prefers.
 
     Their Namespaces, and the ConfigMaps there, which they may refer to, are included;
     Secrets are not. Blocking. Raises KubeConfigError, ApiError, TransportError.
     """
-    client = KubeClient(load(kubeconfig), user_agent="asoctl")
-    try:
+    with choice.client() as client:
         found: list[JsonObject] = []
         served = discover(client, builtin(), converts=True).versions
         for version in served.values():
@@ -27,14 +25,9 @@ def azure_objects(kubeconfig: str | None = None) -> list[JsonObject]:
             found.append(client.get(NAMESPACES, ObjectKey("", namespace)))
             found += client.list_all(Selection(CONFIG_MAPS, namespace=namespace))
         return found
-    finally:
-        client.close()
 
 
-def secret_in_cluster(key: ObjectKey, kubeconfig: str | None = None) -> JsonObject:
+def secret_in_cluster(key: ObjectKey, choice: ClusterChoice) -> JsonObject:
     """Return one Secret. Blocking. Raises the errors of `azure_objects`."""
-    client = KubeClient(load(kubeconfig), user_agent="asoctl")
-    try:
+    with choice.client() as client:
         return client.get(SECRETS, key)
-    finally:
-        client.close()

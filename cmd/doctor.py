@@ -14,6 +14,7 @@ from asoreconcile.azure.arm.credentials import CredentialSource
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.azure_login import signed_in_client
+from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
 from asoreconcile.azure.cmd.terminal import say, say_json
 from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.azure.controllers.catalogue import builtin
@@ -26,7 +27,6 @@ from asoreconcile.azure.controllers.diagnosis.finding import Finding, error, ok
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.config import load
 
 _TROUBLE = 1
 _INDENT = 23
@@ -56,6 +56,7 @@ _SUBSCRIPTIONS_VERSION = "2022-12-01"
     help="Mend what a finding names so; repeatable.",
 )
 @click.option("--dry-run", is_flag=True, help="Only say what --fix would do.")
+@sharedoptions.cluster_choice
 @sharedoptions.table_output
 def doctor(
     *,
@@ -64,6 +65,7 @@ def doctor(
     names: Sequence[str],
     dry_run: bool,
     output: str,
+    choice: ClusterChoice,
 ) -> None:
     """Check an installation: what works, what does not, and how to repair it.
 
@@ -88,8 +90,7 @@ def doctor(
         raise click.UsageError("--dry-run says what --fix would do: give --fix NAME")
     levels: Counter[str] = Counter()
     try:
-        client = KubeClient(load(), user_agent="asoctl")
-        try:
+        with choice.client() as client:
             examination = Examination(
                 client,
                 builtin(),
@@ -106,8 +107,6 @@ def doctor(
                 if wanted(finding) and _mended(client, finding, output, dry=dry_run):
                     levels[finding.level] -= 1
                     levels["mended"] += 1
-        finally:
-            client.close()
     except AsoreconcileError as trouble:
         raise click.ClickException(str(trouble)) from trouble
     if output != "json":

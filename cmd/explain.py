@@ -10,11 +10,14 @@ from asoreconcile.azure.catalogue.kinds import Kind, NotInCatalogueError
 from asoreconcile.azure.catalogue.manifests import ManifestError, read_manifests
 from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
 from asoreconcile.azure.cmd.terminal import say, say_json
 from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.discovery import discover
 from asoreconcile.azure.controllers.kind_registry import resource_of
 from asoreconcile.azure.reconcile.planning.explanation import Explanation
 from asoreconcile.azure.reconcile.planning.explanation import explain as explained
+from asoreconcile.azure.reconcile.planning.unready import causes_of
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
     GroupKind,
@@ -26,7 +29,6 @@ from asoreconcile.base.objects import (
     uid_of,
 )
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import ApiError, NotFoundError
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
@@ -41,38 +43,61 @@ _MISSING = 1
 
 
 @click.command()
-@click.argument("name", metavar="[KIND[.GROUP]/NAME]", default="")
+@click.argument("words", metavar="[KIND[.GROUP]/NAME | KIND NAME]", nargs=-1)
 @sharedoptions.manifest_files(required=False)
-@click.option("-n", "--namespace", default="default", show_default=True, metavar="NAME")
+@click.option(
+    "-n", "--namespace", metavar="NAME", help="Default: the one of the context."
+)
+@click.option("-A", "--all-namespaces", is_flag=True)
+@click.option(
+    "-l", "--selector", default="", metavar="LABELS", help="Without KIND: these alone."
+)
+@sharedoptions.cluster_choice
 @sharedoptions.table_output
-def explain(*, name: str, paths: Sequence[str], namespace: str, output: str) -> None:
-    """Say why an Azure object of the cluster is not Ready, and what to do.
+def explain(
+    *,
+    words: tuple[str, ...],
+    paths: Sequence[str],
+    namespace: str | None,
+    all_namespaces: bool,
+    selector: str,
+    choice: ClusterChoice,
+    output: str,
+) -> None:
+    """Say why Azure objects of the cluster are not Ready, and what to do.
 
-    Shows its condition, its owners, what it refers to and whether that exists, the
-    credential in use, a running operation, and the last events. With -f, all
-    objects that manifests name. Reads the cluster that KUBECONFIG names, and nothing of
+    Shows an object's condition, its owners, what it refers to and whether that exists,
+    the credential in use, a running operation, and the last events. With -f, all
+    objects that manifests name. Without a name, everything in the namespace that is not
+    Ready, grouped by its cause. Reads the cluster that KUBECONFIG names, and nothing of
     Azure; values of Secrets are not shown.
 
     \b
     Example:
+      asoctl explain -A
       asoctl explain VirtualNetwork/net --namespace shop
+      asoctl explain virtualnetwork net -n shop
       asoctl explain -f shop.yaml
 
     Exit code 1 when an object is not there, 2 for a wrong call.
     """  # noqa: D301 -- click wants the character
-    if bool(name) == bool(paths):
+    named = " ".join(words)
+    if named and paths:
         raise click.UsageError("use either KIND/NAME or --filename")
+    if (named or paths) and (all_namespaces or selector):
+        raise click.UsageError("--all-namespaces and --selector are for no KIND/NAME")
     try:
-        wanted = _in_manifests(paths, namespace) if paths else []
-        if name:
-            kind, object_name = _named(name)
-            wanted = [(kind, ObjectKey(namespace, object_name))]
-        client = KubeClient(load(), user_agent="asoctl")
-        try:
+        place = namespace or choice.config().namespace
+        with choice.client() as client:
             cluster = _Cluster(client)
+            if not named and not paths:
+                where = "" if all_namespaces else place
+                _print_causes(cluster.objects(where, selector), output)
+                return
+            wanted = _in_manifests(paths, place) if paths else []
+            if named:
+                wanted = [_named(named, place, cluster)]
             found = [_explained(cluster, kind, key) for kind, key in wanted]
-        finally:
-            client.close()
     except ManifestError as error:
         raise click.UsageError(str(error)) from error
     except AsoreconcileError as error:
@@ -102,6 +127,20 @@ def _print(found: Sequence[Explanation], output: str) -> None:
             say(line)
 
 
+def _print_causes(objects: Sequence[JsonObject], output: str) -> None:
+    causes = causes_of(objects, builtin())
+    if output == "json":
+        for cause in causes:
+            say_json(cause.to_json())
+        return
+    for cause in causes:
+        for line in cause.lines():
+            say(line)
+        say()
+    count = sum(len(one.objects) + len(one.waiting) for one in causes)
+    say(f"{len(objects)} Azure objects, {count} not Ready")
+
+
 def _in_manifests(paths: Sequence[str], namespace: str) -> list[tuple[Kind, ObjectKey]]:
     """Return the Azure objects of manifests. Raises ManifestError,
     NotInCatalogueError.
@@ -117,32 +156,38 @@ def _in_manifests(paths: Sequence[str], namespace: str) -> list[tuple[Kind, Obje
     return found
 
 
-def _named(text: str) -> tuple[Kind, str]:
-    """Return the kind for a name, a plural or a group with a kind, and the rest of the
-    text.
+def _named(text: str, namespace: str, cluster: "_Cluster") -> tuple[Kind, ObjectKey]:
+    """Return the object that `KIND/NAME` or `KIND NAME` names.
+
+    KIND is a kind or its plural, alone or with its group. Of several groups with such a
+    kind, the one counts that has the object.
     """
-    wanted, slash, name = text.partition("/")
-    if not slash or not wanted or not name:
+    wanted, _, name = text.replace("/", " ", 1).partition(" ")
+    if not wanted or not name or " " in name or "/" in name:
         raise click.UsageError(f"{text!r}: write KIND/NAME, such as VirtualNetwork/net")
     kind_name, _, group = wanted.partition(".")
+    key = ObjectKey(namespace, name)
     if group:
         found = [k for k in _kinds(kind_name) if k.group == group]
         if not found:
             try:
-                return builtin().kind(GroupKind(group, kind_name)), name
+                return builtin().kind(GroupKind(group, kind_name)), key
             except NotInCatalogueError as error:
                 raise click.UsageError(str(error)) from error
-        return found[0], name
+        return found[0], key
     found = _kinds(kind_name)
     if not found:
         near = hint(kind_name, {k.group_kind.kind for k in builtin().kinds()})
         raise click.UsageError(f"there is no kind {kind_name!r}{near}")
     if len(found) > 1:
+        there = [k for k in found if cluster.get(k.group_kind, key) is not None]
+        found = there if len(there) == 1 else found
+    if len(found) > 1:
         names = ", ".join(f"{k.group_kind.kind}.{k.group}/{name}" for k in found)
         raise click.UsageError(
             f"several groups have a {kind_name}: write one of {names}"
         )
-    return found[0], name
+    return found[0], key
 
 
 def _kinds(name: str) -> list[Kind]:
@@ -171,6 +216,17 @@ class _Cluster:
             if found is not None:
                 return found
         return None
+
+    def objects(self, namespace: str, labels: str) -> list[JsonObject]:
+        """Return all Azure objects of a namespace; "" means all namespaces."""
+        found: list[JsonObject] = []
+        for version in discover(
+            self._client, builtin(), converts=True
+        ).versions.values():
+            resource = resource_of(builtin().version(version.gvk))
+            chosen = Selection(resource, namespace=namespace, label_selector=labels)
+            found += self._client.list_all(chosen)
+        return found
 
     def names(self, kind: Kind, namespace: str) -> list[str]:
         try:

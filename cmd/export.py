@@ -4,8 +4,10 @@ import sys
 
 import click
 
+from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.cluster_objects import azure_objects
 from asoreconcile.azure.cmd.export_template import template
+from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
 from asoreconcile.azure.cmd.terminal import say, write
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.azure.controllers.catalogue import builtin
@@ -38,7 +40,8 @@ export_group.add_command(template)
     is_flag=True,
     help="Keep the operator's annotations and labels, to continue in another cluster.",
 )
-def objects(*, namespaces: tuple[str, ...], adopt: bool) -> None:
+@sharedoptions.cluster_choice
+def objects(*, namespaces: tuple[str, ...], adopt: bool, choice: ClusterChoice) -> None:
     """Print the Azure objects of a cluster as manifests.
 
     As their authors would write them: without status, managed fields and what servers
@@ -54,7 +57,7 @@ def objects(*, namespaces: tuple[str, ...], adopt: bool) -> None:
     try:
         found = [
             obj
-            for obj in azure_objects()
+            for obj in azure_objects(choice)
             if gvk_of(obj).group in builtin().groups()
             and (not namespaces or key_of(obj).namespace in namespaces)
         ]

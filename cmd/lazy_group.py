@@ -16,6 +16,8 @@ import click
 from asoreconcile.azure.cmd.broken_pipe import QuietGroup
 
 _PLUGIN = "kubectl-"
+# Commands answer to `-h`, as kubectl does; groups pass it on to their commands.
+HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
 
 class LazyGroup(QuietGroup):

@@ -19,7 +19,7 @@ from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.azure_login import signed_in
 from asoreconcile.azure.cmd.cluster_objects import azure_objects, secret_in_cluster
 from asoreconcile.azure.cmd.import_progress import LONG_SECONDS
-from asoreconcile.azure.cmd.sharedoptions import answers_in
+from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, answers_in
 from asoreconcile.azure.cmd.terminal import say, say_json
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.external_rendering import outside_plans
@@ -45,13 +45,13 @@ def plan_sources(
     reads: PatientReads,
     token: Callable[[str], str],
     *,
-    in_cluster: bool,
+    choice: ClusterChoice | None,
 ) -> PlanSources:
     """Return the lookups for the objects of a call.
 
     reads: reads the status from Azure if a manifest lacks it.
-    in_cluster: if true, Secrets that are not among the objects are read from the
-    cluster.
+    choice: the cluster to read Secrets from that are not among the objects; None reads
+    no cluster.
     """
     view = ManifestObjects(builtin(), objects)
 
@@ -66,10 +66,10 @@ def plan_sources(
         try:
             return resolution.secret(reference, namespace)
         except ResolutionError:
-            if not in_cluster:
+            if choice is None:
                 raise
         key = ObjectKey(namespace, str(reference.get("name") or ""))
-        there = Resolution(builtin(), [secret_in_cluster(key)])
+        there = Resolution(builtin(), [secret_in_cluster(key, choice)])
         return there.secret(reference, namespace)
 
     return PlanSources(
@@ -95,6 +95,7 @@ _MAX_TEXT = 100
 )
 @sharedoptions.resolve_file
 @sharedoptions.subscription
+@sharedoptions.cluster_choice
 @sharedoptions.table_output
 def plan(
     *,
@@ -103,6 +104,7 @@ def plan(
     resolve: Path | None,
     subscription: str,
     output: str,
+    choice: ClusterChoice,
 ) -> None:
     """Show what the operator would change in Azure for each manifest.
 
@@ -124,7 +126,7 @@ def plan(
     if bool(paths) == cluster:
         raise click.UsageError("use either --filename or --cluster")
     try:
-        objects = azure_objects() if cluster else _objects(read_manifests(paths))
+        objects = azure_objects(choice) if cluster else _objects(read_manifests(paths))
         if not any(gvk_of(obj).group in builtin().groups() for obj in objects):
             raise click.ClickException("there is no Azure resource among these")
         resolution = Resolution(
@@ -133,7 +135,9 @@ def plan(
             answers=answers_in(resolve),
             subscription_id=subscription,
         )
-        changes = _changes(objects, resolution, subscription, in_cluster=cluster)
+        changes = _changes(
+            objects, resolution, subscription, choice=choice if cluster else None
+        )
     except (NotInCatalogueError, UnknownVersionError, ManifestError) as error:
         raise click.UsageError(str(error)) from error
     except AsoreconcileError as error:
@@ -150,7 +154,7 @@ def _changes(
     resolution: Resolution,
     subscription: str,
     *,
-    in_cluster: bool,
+    choice: ClusterChoice | None,
 ) -> list[PlannedChange]:
     clock = SystemClock()
     extensions = Extensions.compose(
@@ -161,7 +165,7 @@ def _changes(
             connection.client, clock=clock, stop=threading.Event(), on_wait=_say_wait
         )
         sources = plan_sources(
-            objects, resolution, reads, connection.client.token, in_cluster=in_cluster
+            objects, resolution, reads, connection.client.token, choice=choice
         )
         with outside_plans(connection.graph, sources, clock) as outside:
             planner = Planner(

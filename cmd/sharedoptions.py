@@ -1,16 +1,22 @@
 """Options that several commands share, and flags in the form that Go programs use."""
 
+import functools
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any, TypeVar
 
+import attrs
 import click
 import yaml
 
 from asoreconcile.azure.catalogue.manifests import load_file
 from asoreconcile.azure.catalogue.resolution import Answers, ResolutionError, answers_of
 from asoreconcile.azure.cmd.terminal import say
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.cluster import ClusterConfig
+from asoreconcile.kube.config import load
 
 CONTROL_TOKEN = "ASORECONCILE_CONTROL_TOKEN"  # noqa: S105 - a variable's name
 
@@ -45,6 +51,41 @@ def manifest_files(*, required: bool = True) -> Callable[[F], F]:
         metavar="FILE",
         help="A manifest file, a folder of them, or - for standard input; repeatable.",
     )
+
+
+@attrs.frozen
+class ClusterChoice:
+    """The cluster that a command reads, chosen as by kubectl's options of these names.
+
+    kubeconfig: None chooses as `kube.config.load` does. context: "" is the current one.
+    """
+
+    kubeconfig: str | None
+    context: str
+
+    def config(self) -> ClusterConfig:
+        """Return the configuration. Raises KubeConfigError."""
+        return load(self.kubeconfig, context=self.context)
+
+    def client(self) -> AbstractContextManager[KubeClient]:
+        """Return a client that is closed at the end. Raises KubeConfigError."""
+        return closing(KubeClient(self.config(), user_agent="asoctl"))
+
+
+def cluster_choice(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--kubeconfig` and `--context`, which a command gets as `choice`."""
+
+    @click.option(
+        "--kubeconfig", metavar="FILE", help="The cluster's file. Default: KUBECONFIG."
+    )
+    @click.option(
+        "--context", default="", metavar="NAME", help="Default: the current context."
+    )
+    @functools.wraps(command)
+    def chosen(*, kubeconfig: str | None, context: str, **rest: Any) -> Any:
+        return command(choice=ClusterChoice(kubeconfig, context), **rest)
+
+    return chosen
 
 
 resolve_file = click.option(

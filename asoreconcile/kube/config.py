@@ -22,21 +22,23 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 def load(
     kubeconfig: str | None = None,
     *,
+    context: str = "",
     clock: Clock | None = None,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> ClusterConfig:
     """Read the configuration. Raises KubeConfigError; may run an auth plug-in.
 
-    kubeconfig: a path, or several as in KUBECONFIG. service_account: the folder of a
-    pod's token.
+    kubeconfig: a path, or several as in KUBECONFIG. context: the name of a context in
+    them; if empty, the current one. service_account: the folder of a pod's token, which
+    counts if neither kubeconfig, context nor KUBECONFIG is given.
     """
     clock = clock or SystemClock()
     path = kubeconfig or os.environ.get("KUBECONFIG")
-    if not path and _in_cluster(service_account):
+    if not path and not context and _in_cluster(service_account):
         return in_cluster(service_account, clock=clock)
     from asoreconcile.kube import kubeconfig as files
 
-    return files.load(path or files.DEFAULT, clock=clock)
+    return files.load(path or files.DEFAULT, clock=clock, context=context)
 
 
 def in_cluster(

@@ -38,14 +38,14 @@ _SERVER = re.compile(
 _MAX_PORT = 65535
 
 
-def load(paths: str, *, clock: Clock) -> ClusterConfig:
-    """The current context of one or several files. Raises KubeConfigError.
+def load(paths: str, *, clock: Clock, context: str = "") -> ClusterConfig:
+    """Return a context of one or several files. Raises KubeConfigError.
 
     paths: one path, or several with `:` between; where two name the same thing, the
-    first wins.
+    first wins. context: its name; if empty, the current context.
     """
     try:
-        return _load(paths, clock=clock)
+        return _load(paths, context, clock=clock)
     except (AsoreconcileError, OSError) as error:
         raise KubeConfigError(
             f"no cluster configuration in {paths}: {_reason(error)}"
@@ -60,8 +60,8 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-def _load(paths: str, *, clock: Clock) -> ClusterConfig:
-    context, user, cluster = _current(paths)
+def _load(paths: str, name: str, *, clock: Clock) -> ClusterConfig:
+    context, user, cluster = _chosen(paths, name)
     url = _server(cluster)
     _check_proxy(cluster)
     _check_user(user)
@@ -148,12 +148,16 @@ def _showing(renewed: ExecAuthenticator, trust: Callable[[], TlsTrust]) -> TlsTr
     return attrs.evolve(of_files, pair=renewed.pair or of_files.pair)
 
 
-def _current(paths: str) -> tuple[NamedEntry, NamedEntry, NamedEntry]:
-    """The current context, its user and its cluster. Raises KubeConfigError."""
+def _chosen(paths: str, name: str) -> tuple[NamedEntry, NamedEntry, NamedEntry]:
+    """Return a context, its user and its cluster. Raises KubeConfigError.
+
+    name: the context's name; if empty, the current context.
+    """
     files = read_files(paths)
     if not files:
         raise KubeConfigError("no such file: set KUBECONFIG, or run in a cluster")
-    name = next((one.current_context for one in files if one.current_context), "")
+    current = (one.current_context for one in files if one.current_context)
+    name = name or next(current, "")
     if not name:
         raise KubeConfigError("no current-context: run kubectl config use-context NAME")
 

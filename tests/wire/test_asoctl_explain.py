@@ -14,6 +14,11 @@ from kubeapi import kube_server
 import asoreconcile
 from asoreconcile.azure.catalogue.crd import crd
 from asoreconcile.azure.cmd.asoctl import main
+from asoreconcile.azure.cmd.clean import crds
+from asoreconcile.azure.cmd.doctor import doctor
+from asoreconcile.azure.cmd.explain import explain
+from asoreconcile.azure.cmd.export import objects
+from asoreconcile.azure.cmd.plan import plan
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.planning.explanation import ADVICE
 from asoreconcile.base.objects import GroupKind
@@ -101,6 +106,73 @@ def not_ready(reason, message="why", severity="Warning"):
 
 
 READY = {"status": "True", "reason": "Succeeded"}
+
+
+def asoctl(*words):
+    return CliRunner().invoke(main, words)
+
+
+def test_without_a_name_all_that_is_not_ready_is_grouped_by_its_cause(cluster):
+    waiting = not_ready("WaitingForOwner", "Owner is not Ready")
+    refused = not_ready("AuthorizationFailed", "no right")
+    cluster.add("ResourceGroup", "rg", refused, location="x")
+    cluster.add("VirtualNetwork", "net", waiting, owner={"name": "rg"}, location="x")
+    cluster.add("ResourceGroup", "fine", READY, location="x")
+    shown = asoctl("explain", "-n", cluster.namespace).stdout
+    assert shown.splitlines()[:3] == [
+        "AuthorizationFailed, Warning: no right",
+        f"  ResourceGroup {cluster.namespace}/rg",
+        f"  VirtualNetwork {cluster.namespace}/net (waits for its owner)",
+    ]
+    assert "3 Azure objects, 2 not Ready" in shown
+    everywhere = asoctl("explain", "-A", "-o", "json").stdout.splitlines()
+    (cause,) = (one for one in map(json.loads, everywhere) if "no right" in str(one))
+    assert cause["objects"] == [f"ResourceGroup {cluster.namespace}/rg"]
+    labelled = asoctl("explain", "-A", "-l", "team=none").stdout
+    assert labelled.splitlines() == ["0 Azure objects, 0 not Ready"]
+
+
+def test_kind_and_name_may_be_two_words_as_for_kubectl(cluster):
+    cluster.add("ResourceGroup", "rg", READY, location="x")
+    shown = asoctl("explain", "resourcegroup", "rg", "-n", cluster.namespace).stdout
+    assert shown.startswith(f"ResourceGroup {cluster.namespace}/rg (")
+
+
+def test_of_several_groups_with_a_kind_the_one_with_the_object_counts(cluster):
+    server = {"owner": {"armId": "/subscriptions/s/resourceGroups/rg"}}
+    cluster.add("FlexibleServer", "db", READY, **server, location="x")
+    shown = cluster.explain("FlexibleServer/db")
+    assert "dbforpostgresql.azure.com" in shown
+
+
+def test_file_context_and_its_namespace_are_chosen_as_by_kubectl(
+    cluster, tmp_path, monkeypatch
+):
+    cluster.add("ResourceGroup", "rg", READY, location="x")
+    file = tmp_path / "kubeconfig"
+    config = yaml.safe_load(file.read_text())
+    (context,) = config["contexts"]
+    named = {**context["context"], "namespace": cluster.namespace}
+    config["contexts"].append({"name": "mine", "context": named})
+    file.write_text(yaml.safe_dump(config))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "nothing"))
+    words = ("explain", "ResourceGroup/rg", "--kubeconfig", str(file))
+    assert asoctl(*words, "--context", "mine").exit_code == 0
+    assert asoctl(*words).exit_code == 1  # the namespace of the current context
+    missing = asoctl(*words, "--context", "other")
+    assert "there is no context other" in missing.stderr
+
+
+def test_h_is_help():
+    shown = asoctl("explain", "-h")
+    assert shown.exit_code == 0
+    assert "-h, --help" in shown.stdout
+
+
+@pytest.mark.parametrize("command", [crds, doctor, explain, objects, plan])
+def test_each_command_that_reads_a_cluster_takes_kubectl_s_options(command):
+    options = {name for param in command.params for name in param.opts}
+    assert {"--kubeconfig", "--context"} <= options
 
 
 def test_an_object_in_order_needs_nothing(cluster):

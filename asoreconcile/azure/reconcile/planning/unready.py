@@ -1,0 +1,133 @@
+"""Groups the objects that are not Ready by their causes. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import attrs
+
+from asoreconcile.azure.catalogue.kinds import Catalogue
+from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.owner import owner_reference
+from asoreconcile.azure.reconcile.planning.explanation import ADVICE
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, gvk_of, key_of
+from asoreconcile.base.objects import status as status_of
+
+_WAITING = "WaitingForOwner"
+_NO_CONDITION = "no condition yet"
+
+_Place = tuple[GroupKind, ObjectKey]
+
+
+@attrs.frozen
+class Cause:
+    """One reason and message, with the objects that have it.
+
+    objects: `Kind namespace/name` of each object whose own condition says so.
+    waiting: the same, of each object that waits for one of them as an owner.
+    advice: the next step for a person; empty if none is known.
+    """
+
+    reason: str
+    severity: str
+    message: str
+    objects: tuple[str, ...]
+    waiting: tuple[str, ...]
+    advice: str
+
+    def to_json(self) -> JsonObject:
+        """The cause as `asoctl explain --output json` prints it."""
+        made: JsonObject = attrs.asdict(self)
+        return made
+
+    def lines(self) -> Iterator[str]:
+        """For a terminal, a line each."""
+        severity = f", {self.severity}" if self.severity else ""
+        yield f"{self.reason}{severity}: {self.message}".rstrip(": ")
+        for name in self.objects:
+            yield f"  {name}"
+        for name in self.waiting:
+            yield f"  {name} (waits for its owner)"
+        if self.advice:
+            yield f"  To do: {self.advice}"
+
+
+def causes_of(objects: Iterable[JsonObject], catalogue: Catalogue) -> Sequence[Cause]:
+    """Return why objects are not Ready, the most frequent cause first.
+
+    objects: all Azure objects, Ready ones included: they may be owners.
+    """
+    by_place = {_place(obj): obj for obj in objects}
+    direct: dict[tuple[str, str, str], list[str]] = {}
+    waiting: dict[tuple[str, str, str], list[str]] = {}
+    for place, obj in by_place.items():
+        if _is_ready(obj):
+            continue
+        root = _root(obj, by_place, catalogue)
+        found = direct if root is obj else waiting
+        found.setdefault(_state(root), []).append(_name(place))
+    causes = [
+        Cause(
+            *state,
+            objects=tuple(sorted(direct.get(state, ()))),
+            waiting=tuple(sorted(waiting.get(state, ()))),
+            advice=_advice(*state),
+        )
+        for state in {**direct, **waiting}
+    ]
+    return sorted(causes, key=_order)
+
+
+def _order(cause: Cause) -> tuple[int, str, str]:
+    return -len(cause.objects) - len(cause.waiting), cause.reason, cause.message
+
+
+def _root(
+    obj: JsonObject, by_place: Mapping[_Place, JsonObject], catalogue: Catalogue
+) -> JsonObject:
+    """Return the nearest owner that does not itself wait for an owner; the object
+    itself if it waits for none, or if its owner is not there.
+    """
+    seen = {_place(obj)}
+    while _state(obj)[0] == _WAITING:
+        reference = owner_reference(catalogue.version(gvk_of(obj)), obj)
+        if not reference or reference.get("armId"):
+            break
+        kind = GroupKind(str(reference.get("group")), str(reference.get("kind")))
+        name = str(reference.get("name") or "")
+        place = kind, ObjectKey(key_of(obj).namespace, name)
+        owner = by_place.get(place)
+        if owner is None or _is_ready(owner) or place in seen:
+            break
+        seen.add(place)
+        obj = owner
+    return obj
+
+
+def _place(obj: JsonObject) -> _Place:
+    return gvk_of(obj).group_kind, key_of(obj)
+
+
+def _name(place: _Place) -> str:
+    return f"{place[0].kind} {place[1]}"
+
+
+def _is_ready(obj: JsonObject) -> bool:
+    condition = find_ready(status_of(obj).get("conditions")) or {}
+    return condition.get("status") == "True"
+
+
+def _state(obj: JsonObject) -> tuple[str, str, str]:
+    """Return reason, severity and message of an object's Ready condition."""
+    condition = find_ready(status_of(obj).get("conditions"))
+    if not condition:
+        return _NO_CONDITION, "", "no operator has looked at it"
+    reason, severity = condition.get("reason"), condition.get("severity")
+    return str(reason or ""), str(severity or ""), str(condition.get("message") or "")
+
+
+def _advice(reason: str, severity: str, _message: str) -> str:
+    if reason == _NO_CONDITION:
+        return (
+            "Look whether an operator runs that watches the namespace: asoctl doctor."
+        )
+    known = ADVICE.get(reason, "")
+    return known or (ADVICE["Failed"] if severity == "Error" else "")
