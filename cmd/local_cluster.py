@@ -7,6 +7,7 @@ import secrets
 import ssl
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -102,6 +103,12 @@ class LocalCluster:
         self, *arguments: str, environment: Mapping[str, str] | None = None
     ) -> ChildProcess:
         """Start a manager for both servers without waiting for it."""
+        from asoreconcile.kube.errors import AlreadyExistsError
+        from asoreconcile.kube.resources import NAMESPACES
+
+        # A pod has its namespace; the record key is kept there.
+        with suppress(AlreadyExistsError):
+            self.client.create(NAMESPACES, {"metadata": {"name": _NAMESPACE}})
         return self._start(
             "manager",
             *arguments,

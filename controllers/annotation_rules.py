@@ -15,6 +15,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_AT,
     SYNC_PERIOD,
 )
+from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS, IfExists
 from asoreconcile.azure.reconcile.model.pace import period_problem, windows_problem
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
@@ -40,6 +41,7 @@ RULES: Mapping[str, Callable[[str], str]] = {
     MAINTENANCE_WINDOWS: windows_problem,
     SYNC_PERIOD: period_problem,
     RECONCILE_AT: lambda _value: "",
+    IF_EXISTS: _one_of(*(one.value for one in IfExists)),
 }
 """By annotation: returns what is wrong with a value, or "". An empty value is allowed
 and counts as absent.

@@ -83,6 +83,7 @@ def shared_dependencies(
         record_key=RecordKeySecret(app.client, settings.pod_namespace, app.clock),
         objects_with_arm_id=kinds.objects_with_arm_id,
         protected_below=ProtectedObjects(kinds, namespaces),
+        objects_of=kinds.objects_of,
         waiting=waiting,
         wake_children=wake_children,
         collection_reads=_collection_reads(app, settings),

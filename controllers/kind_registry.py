@@ -29,6 +29,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
     SYNC_PERIOD,
 )
+from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
@@ -192,6 +193,25 @@ class KindRegistry:
                         obj = kind.form.read(entry.deep_copy())
                         yield kind.form.version(obj), obj
 
+    def objects_of(
+        self, group_kind: GroupKind
+    ) -> Iterable[tuple[KindVersion, JsonObject]]:
+        """The objects of a kind, each with its version; none if the kind does not run.
+
+        Raises RetryError while the kind is not listed yet.
+        """
+        kind = self._running.get(group_kind)
+        if kind is None:
+            return
+        if not kind.informer.has_synced():
+            raise _not_listed(group_kind)
+        for key in kind.informer.keys(None):
+            entry = kind.informer.entry(key)
+            if entry is not None:
+                with suppress(KindConversionError):  # its own reconcile reports it
+                    obj = kind.form.read(entry.deep_copy())
+                    yield kind.form.version(obj), obj
+
     def entry(self, node: ObjectReference) -> Entry | None:
         """Return the cached entry of an object."""
         kind = self._running.get(node.group_kind)
@@ -253,6 +273,7 @@ def controller_name(version: KindVersion) -> str:
 # Annotations that people write, and whose every change needs a reconcile.
 _INSTRUCTIONS = (
     CREDENTIAL_FROM,
+    IF_EXISTS,
     ROTATE,
     SYNC_MODE,
     PAUSED,
@@ -268,8 +289,9 @@ def needs_reconcile(event: Event) -> bool:
 
     Creations and deletions are; an update is one if the spec changed, the policy
     changed with an effect, another annotation of the user changed (credential, sync
-    mode, rotation of exported keys, the object's pace; deletion protection during a
-    deletion), or our claim was removed or the object was assigned to another operator.
+    mode, rotation of exported keys, adoption, the object's pace; deletion
+    protection during a deletion), or our claim was removed or the object was assigned
+    to another operator.
     Rule: R6.1.
     """
     if not isinstance(event, Updated):

@@ -22,11 +22,12 @@ from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.base.objects import ObjectKey, gvk_of, key_of, metadata
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
-from asoreconcile.kube.errors import NotFoundError
+from asoreconcile.kube.errors import AlreadyExistsError, NotFoundError
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
     EVENTS,
+    NAMESPACES,
     SECRETS,
 )
 from asoreconcile.kube.selection import Selection
@@ -100,9 +101,14 @@ class Operation:
 
     def start_manager(self, *arguments, **environment):
         self._starts += 1
+        told = {**self.environment(), **environment}
+        # A pod has its namespace; the record key is kept there.
+        own = {"metadata": {"name": told["POD_NAMESPACE"]}}
+        with suppress(AlreadyExistsError):
+            self.client.create(NAMESPACES, own)
         self.manager = ChildProcess(
             ["manager", *arguments],
-            environment={**self.environment(), **environment},
+            environment=told,
             log_path=self.folder / f"manager-{self._starts}.log",
         )
         return self.manager

@@ -178,6 +178,7 @@ class World:
             record_key=lambda: RECORD_KEY,
             objects_with_arm_id=self._namesakes,
             protected_below=ProtectedObjects(_FreshKinds(self), _FreshNamespaces(self)),
+            objects_of=self._objects_of,
         )
 
     # The operator's view of the cluster: always fresh, without a cache.
@@ -217,6 +218,11 @@ class World:
     def kinds(self):
         """Return the installed kinds."""
         return dict(self._kinds)
+
+    def _objects_of(self, group_kind):
+        kind = self._kinds[group_kind]
+        for obj in self.client.list_all(kind.resource):
+            yield kind.version, obj
 
     def _read(self, resource, key):
         try:

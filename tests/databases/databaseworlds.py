@@ -6,7 +6,11 @@ import itertools
 import servers
 from world import World
 
-from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import (
+    FINALIZER,
+    LAST_RECONCILED_VERSION,
+    RESOURCE_ID,
+)
 from asoreconcile.base.objects import GroupKind, key_of
 
 _numbers = itertools.count(1)
@@ -17,6 +21,13 @@ class DatabaseWorld(World):
 
     group = ""
     owner_version = ""
+    provider = ""
+
+    @property
+    def owner_id(self):
+        """The ARM id of the server."""
+        group = f"/subscriptions/{self.azure.subscription_id}/resourceGroups/rg"
+        return f"{group}/providers/{self.provider}/flexibleServers/server"
 
     def make_owner(self, host):
         """The FlexibleServer as its own reconciles leave it, Ready."""
@@ -27,9 +38,7 @@ class DatabaseWorld(World):
             "spec": {"owner": {"name": "rg"}, "location": "westeurope"},
         }
         self.apply(obj)
-        subscription = self.azure.subscription_id
-        arm_id = f"/subscriptions/{subscription}/resourceGroups/rg/providers/P/s/server"
-        self.annotate(obj, **{RESOURCE_ID: arm_id})
+        self.annotate(obj, **{RESOURCE_ID: self.owner_id})
         condition = {
             "type": "Ready",
             "status": "True",
@@ -76,6 +85,12 @@ class DatabaseWorld(World):
             "spec": content,
         }
 
+    def asos(self, user):
+        """The manifest of a user as Azure Service Operator leaves it."""
+        user["metadata"]["labels"] = {LAST_RECONCILED_VERSION: "v2.21.0"}
+        user["metadata"]["finalizers"] = [FINALIZER]
+        return user
+
     def reason(self, obj):
         """Reason and message of a Ready condition after one reconcile."""
         self.run(obj)
@@ -89,11 +104,13 @@ class DatabaseWorld(World):
 class PostgreSqlWorld(DatabaseWorld):
     group = "dbforpostgresql.azure.com"
     owner_version = "v20250801"
+    provider = "Microsoft.DBforPostgreSQL"
 
 
 class MySqlWorld(DatabaseWorld):
     group = "dbformysql.azure.com"
     owner_version = "v20241230"
+    provider = "Microsoft.DBforMySQL"
 
 
 class prepared:  # noqa: N801 - as a function

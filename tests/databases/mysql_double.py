@@ -107,15 +107,21 @@ class MySqlDouble:
             if text.startswith("CREATE AADUSER"):
                 name = text.split("'")[-2]
                 self.users_plugins[name] = "aad_auth"
+            elif text.startswith("CREATE USER"):
+                self.users_plugins[text.split("'")[1]] = "caching_sha2_password"
             _send(connection, 1, _OK)
 
     def _select(self, connection, text):
         rows = []
-        if "FROM mysql.user" in text:
+        if "VERSION()" in text:
+            rows, columns = [["8.0.40-azure", "admins@%", "1"]], ["v", "u", "l"]
+        elif "FROM mysql.user" in text:
             name = text.split("User = '")[1].split("'")[0]
             if name in self.users_plugins:
-                rows = [[self.users_plugins[name]]]
-            columns = ["plugin"]
+                rows = [[name, "%", self.users_plugins[name], "0", "0", "0"]]
+            columns = ["User", "Host", "plugin", "locked", "expired", "limited"]
+        elif "FROM mysql.role_edges" in text:
+            columns = ["FROM_USER", "FROM_HOST"]
         else:
             columns = ["grantee", "place", "privilege_type", "is_grantable"]
             whose = text.split("grantee = '")[1].split("' AND")[0].replace("''", "'")

@@ -218,7 +218,8 @@ def postgresql():
 
 
 @contextmanager
-def mariadb(*, tls=True, hosts=("localhost", "127.0.0.1")):
+def mariadb(*, tls=True, hosts=("localhost", "127.0.0.1"), folds_names=False):
+    """folds_names: whether names of databases and tables are kept in lower case."""
     root = mariadb_programs()
     with _home() as home:
         libraries = [str(one) for one in (root / "usr/lib").glob("*-linux-gnu")]
@@ -243,6 +244,7 @@ def mariadb(*, tls=True, hosts=("localhost", "127.0.0.1")):
             # Kernels have few of these contexts, and several servers run at once.
             "--innodb-use-native-aio=0",
             "--skip-log-bin",
+            f"--lower-case-table-names={int(folds_names)}",
         ]
         program = root / "usr/sbin/mariadbd"
         first = "\n".join(

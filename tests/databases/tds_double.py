@@ -88,7 +88,7 @@ class TdsDouble:
         if kind == RPC:
             return self._rows(_texts(payload[headers:])) + _done()
         text = payload[headers:].decode("utf-16-le")
-        if not re.match("(CREATE|ALTER|DROP) ", text):
+        if not re.match("(CREATE|ALTER|DROP) ", text):  # SET LOCK_TIMEOUT
             return _done()
         self.statements.append(text)
         for pattern, refusal in self.refuse.items():
@@ -108,9 +108,16 @@ class TdsDouble:
 
     def _rows(self, texts):
         query, name = texts[0], texts[-1]
-        if "FROM sys.database_principals WHERE" in query:
-            found = [["S", "DATABASE"]] if name in self.roles else []
-            return _table(["type", "authentication"], found)
+        if "FROM sys.database_principals AS users" in query:
+            kept = next((r for r in self.roles if r.lower() == name.lower()), None)
+            found = (
+                [["S", "DATABASE", kept, f"0x{kept}", "", "yes", ""]] if kept else []
+            )
+            columns = ("type", "authentication", "name", "sid", "me", "connects", "may")
+            return _table(columns, found)
+        if "above" in query:
+            above = sorted(self.roles.get(name, ()))
+            return _table(["via", "name"], [[role, role] for role in above])
         return _table(["name"], [[role] for role in sorted(self.roles.get(name, ()))])
 
 

@@ -95,13 +95,31 @@ def test_a_user_of_a_database_is_made_and_brought_in_line(world):
     world.apply(user)
     world.settle(user)
     assert world.server.statements[3:] == [
-        "ALTER USER [app] WITH PASSWORD = N'it''s'",
         "ALTER ROLE [db_datawriter] DROP MEMBER [app]",
     ]
     world.delete(user)
     assert world.settle(user) is None
     assert world.server.statements[-1] == "DROP USER IF EXISTS [app]"
     assert world.server.databases == ["shop"]  # by one connection
+
+
+def test_objects_whose_names_differ_in_letter_case_are_for_one_user(world):
+    first = world.settled(sql_user(world))
+    second = world.user("other", azure_name="APP", owner={"name": "shop"})
+    world.apply(second)
+    reason, message = world.reason(second)
+    assert reason == "AlreadyManaged"
+    assert f"default/{first['metadata']['name']}" in message
+
+
+def test_an_administrator_of_the_database_is_not_taken_over(world):
+    world.server.roles["app"] = {"db_owner"}
+    user = sql_user(world)
+    world.apply(user)
+    assert "it is an administrator (membership of db_owner)" in world.reason(user)[1]
+    world.delete(user)
+    assert world.settle(user) is None
+    assert world.server.statements == []
 
 
 @pytest.mark.parametrize(
@@ -199,7 +217,7 @@ def test_a_plan_reads_the_database_and_says_nothing_to_it(world):
     said = [*world.server.statements]
     assert planned(world, roles=["db_datareader"])["action"] == "no change"
     assert planned(world)["statements"] == [
-        "ALTER USER [app] WITH PASSWORD = '***'",
         "ALTER ROLE [db_datareader] DROP MEMBER [app]",
+        "ALTER USER [app] WITH PASSWORD = '***'",
     ]
     assert world.server.statements == said

@@ -230,7 +230,8 @@ def test_a_user_that_is_not_there_would_be_created(catalogue):
         POSTGRESQL: (
             {"roles": ["plan_readers"], "roleOptions": {"createDb": True}},
             [
-                "CREATE ROLE \"plan_new\" WITH LOGIN CREATEDB PASSWORD '***'",
+                "CREATE ROLE \"plan_new\" WITH LOGIN PASSWORD '***'",
+                'ALTER ROLE "plan_new" WITH CREATEDB',
                 'GRANT "plan_readers" TO "plan_new"',
             ],
         ),
@@ -268,17 +269,18 @@ def test_a_user_that_differs_would_be_brought_in_line(catalogue):
         POSTGRESQL: (
             {"roles": ["plan_readers"]},
             [
-                "ALTER ROLE \"plan_other\" WITH NOCREATEDB PASSWORD '***'",
+                'ALTER ROLE "plan_other" WITH NOCREATEDB',
                 'REVOKE "pg_monitor" FROM "plan_other"',
                 'GRANT "plan_readers" TO "plan_other"',
+                "ALTER ROLE \"plan_other\" WITH PASSWORD '***'",
             ],
         ),
         MYSQL: (
             {"databasePrivileges": {"planned": ["ALL"]}},
             [
-                "ALTER USER 'plan_other'@'%' IDENTIFIED BY '***'",
                 "REVOKE RELOAD ON *.* FROM 'plan_other'@'%'",
                 "GRANT ALL PRIVILEGES ON `planned`.* TO 'plan_other'@'%'",
+                "ALTER USER 'plan_other'@'%' IDENTIFIED BY '***'",
             ],
         ),
     }[catalogue.group]
@@ -289,7 +291,8 @@ def test_a_user_that_differs_would_be_brought_in_line(catalogue):
 
 
 def test_a_renamed_user_would_keep_its_rights(postgresql_only):
-    notes = {NOTE: '{"name":"plan_same"}'}
+    rows = postgresql_only.rows("SELECT oid FROM pg_roles WHERE rolname = 'plan_same'")
+    notes = {NOTE: f'{{"name":"plan_same","state":"made","id":"{rows[0][0]}"}}'}
     objects = manifests(
         postgresql_only, "plan_after", roles=["plan_readers"], notes=notes
     )

@@ -227,6 +227,124 @@ def test_what_is_not_ours_is_neither_taken_over_nor_dropped(mysql, name):
     assert lets_in(world, servers.ADMIN, servers.ADMIN_PASSWORD)
 
 
+def test_an_administrator_with_a_blank_at_the_end_is_refused_and_stays(mysql):
+    world = mysql
+    before = accounts(world)
+    user = world.user(azure_name=f"{servers.ADMIN} ")
+    world.apply(user)
+    assert "ends with a blank" in world.reason(user)[1]
+    world.delete(user)
+    assert world.settle(user) is None
+    assert accounts(world) == before
+    labelled = world.asos(world.user(azure_name=f"{servers.ADMIN} "))
+    world.apply(labelled)
+    world.delete(labelled)
+    assert world.settle(labelled) is None
+    assert accounts(world) == before
+    assert lets_in(world, servers.ADMIN, servers.ADMIN_PASSWORD)
+
+
+@pytest.mark.parametrize("way", ["itself", "by a role", "by a role of a role"])
+def test_an_administrator_is_not_taken_over(mysql, way):
+    world = mysql
+    made = ["CREATE USER another_admin IDENTIFIED BY 'x'"]
+    grantee = "another_admin"
+    if way != "itself":
+        made += ["CREATE ROLE inner_role"]
+        grantee = "inner_role"
+    made.append(f"GRANT CREATE USER ON *.* TO {grantee}")
+    if way == "by a role":
+        made.append("GRANT inner_role TO another_admin")
+    if way == "by a role of a role":
+        made += ["CREATE ROLE outer_role", "GRANT inner_role TO outer_role"]
+        made.append("GRANT outer_role TO another_admin")
+    for sql in made:
+        rows(world, sql)
+    try:
+        user = world.user(azure_name="another_admin")
+        world.apply(user)
+        assert "it is an administrator" in world.reason(user)[1]
+        world.delete(user)
+        assert world.settle(user) is None
+        assert lets_in(world, "another_admin", "x")
+    finally:
+        rows(world, "DROP USER another_admin")
+        for role in ("inner_role", "outer_role"):
+            rows(world, f"DROP ROLE IF EXISTS {role}")
+
+
+def test_a_user_that_is_there_is_taken_over_and_never_dropped(mysql):
+    world = mysql
+    rows(world, "CREATE USER grown IDENTIFIED BY 'x'")
+    user = world.settled(world.user(azure_name="grown"))
+    assert lets_in(world, "grown", "first-password")
+    world.delete(user)
+    assert world.settle(user) is None
+    assert ("grown", "%") in accounts(world)
+    rows(world, "DROP USER grown")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("ACCOUNT LOCK", "it is locked"),
+        ("PASSWORD EXPIRE", "password has expired"),
+        ("WITH MAX_USER_CONNECTIONS -1", "limit of connections"),
+    ],
+)
+def test_a_user_that_cannot_sign_in_is_not_ready(mysql, change, why):
+    world = mysql
+    user = world.settled(world.user())
+    name = user["metadata"]["name"]
+    rows(world, f"ALTER USER %s@'%%' {change}", name)
+    reason, message = world.reason(user)
+    assert reason == "UserCannotSignIn"
+    assert why in message
+
+
+def statements(world, *words):
+    log = (world.server.log.parent / "sql").read_text(errors="replace")
+    return [line for line in log.splitlines() if all(word in line for word in words)]
+
+
+def test_an_unchanged_password_is_not_sent_again(mysql):
+    world = mysql
+    user = world.settled(world.user())
+    name = user["metadata"]["name"]
+    for _ in range(3):
+        world.restart()
+        world.settle(user)
+    assert not statements(world, "ALTER USER", f"'{name}'")
+    world.set_secret(user="second", admin=servers.ADMIN_PASSWORD)
+    for _ in range(3):
+        world.run(user)
+    assert len(statements(world, "ALTER USER", f"'{name}'")) == 1
+    assert lets_in(world, name, "second")
+
+
+def test_a_server_that_folds_names_of_databases_is_told_once(mysql):
+    world = mysql
+    with servers.mariadb(folds_names=True) as folding:
+        world.server = folding
+        world.make_owner(f"localhost:{folding.port}")
+        world.users._sessions._connect = lambda server, sign_in: driver.connect(
+            server, sign_in, folding.trust()
+        )
+        rows(world, "CREATE USER %s@'%%' IDENTIFIED BY %s", *ADMINISTRATOR)
+        rows(world, "GRANT ALL ON *.* TO %s@'%%' WITH GRANT OPTION", servers.ADMIN)
+        user = world.settled(world.user("app", databasePrivileges={"Shop": ["SELECT"]}))
+        for _ in range(6):
+            world.settle(user)
+        assert grants(world, "app")[0] == "GRANT SELECT ON `shop`.*"
+        assert len(statements(world, "GRANT SELECT", "'app'")) == 1
+        assert not statements(world, "REVOKE", "'app'")
+        world.delete(user)
+        assert world.settle(user) is None
+
+
+ADMINISTRATOR = (servers.ADMIN, servers.ADMIN_PASSWORD)
+
+
 def test_users_whose_names_differ_in_letter_case_are_two(mysql):
     world = mysql
     lower = world.settled(

@@ -4,6 +4,7 @@ A write of metadata ends its reconcile if it must be stored before anything outs
 changed: the claim, as for kinds of ARM.
 """
 
+from asoreconcile.azure.non_arm.owner_in_azure import require_gone
 from asoreconcile.azure.non_arm.resource import ExternalResource
 from asoreconcile.azure.reconcile.engine.object_reconciler import (
     ObjectReader,
@@ -87,6 +88,7 @@ class ExternalReconciler(ObjectReconciler):
 
     def _delete(self, scope: ReconcileScope) -> ReconcileOutcome:
         if _owner_is_gone(scope):
+            require_gone(scope)
             scope.event(
                 "Normal",
                 "OwnerGone",

@@ -8,15 +8,34 @@ from typing import ClassVar
 
 import attrs
 
-from asoreconcile.azure.sql_users.quoting import tsql_identifier, tsql_text
+from asoreconcile.azure.sql_users.quoting import (
+    tsql_identifier,
+    tsql_text,
+    unusable,
+)
 from asoreconcile.azure.sql_users.server import Session
 from asoreconcile.azure.sql_users.statement import Secret, Statement
 from asoreconcile.azure.sql_users.user import UserIdentity
 from asoreconcile.base.objects import JsonObject
 
+_MOST_NAME_CHARACTERS = 128
+# The database compares the name as its collation says.
 _USER = """
-SELECT type, authentication_type_desc
-FROM sys.database_principals WHERE name = :name
+SELECT users.type, users.authentication_type_desc, users.name,
+  CONVERT(nvarchar(200), users.sid, 1),
+  CASE WHEN users.name = USER_NAME() THEN N'yes' ELSE N'' END,
+  CASE WHEN EXISTS (
+    SELECT 1 FROM sys.database_permissions AS given
+    WHERE given.grantee_principal_id = users.principal_id
+      AND given.class = 0 AND given.type = 'CO' AND given.state IN ('G', 'W')
+  ) THEN N'yes' ELSE N'' END,
+  CASE WHEN EXISTS (
+    SELECT 1 FROM sys.database_permissions AS given
+    WHERE given.grantee_principal_id = users.principal_id
+      AND given.class = 0 AND given.type IN ('CL', 'ALUS', 'ALRL')
+      AND given.state IN ('G', 'W')
+  ) THEN N'yes' ELSE N'' END
+FROM sys.database_principals AS users WHERE users.name = :name
 """
 _MEMBER_OF = """
 SELECT granted.name
@@ -27,6 +46,25 @@ JOIN sys.database_principals AS member
   ON member.principal_id = membership.member_principal_id
 WHERE member.name = :name
 """
+# All roles above a user, each with the role that leads to it.
+_ABOVE = """
+WITH above AS (
+  SELECT membership.role_principal_id AS role, granted.name AS via
+  FROM sys.database_role_members AS membership
+  JOIN sys.database_principals AS granted
+    ON granted.principal_id = membership.role_principal_id
+  JOIN sys.database_principals AS member
+    ON member.principal_id = membership.member_principal_id
+  WHERE member.name = :name
+  UNION ALL
+  SELECT membership.role_principal_id, above.via
+  FROM sys.database_role_members AS membership
+  JOIN above ON membership.member_principal_id = above.role
+)
+SELECT DISTINCT above.via, found.name
+FROM above JOIN sys.database_principals AS found ON found.principal_id = above.role
+"""
+_POWERFUL_ROLES = frozenset({"db_accessadmin", "db_owner", "db_securityadmin"})
 _SQL_USER = "S"
 _RESERVED = frozenset({"dbo", "guest", "information_schema", "public", "sys"})
 
@@ -47,11 +85,20 @@ class DatabaseUser:
 
 @attrs.frozen
 class DatabaseUserFacts:
-    """A principal as the database has it. type: `S` is a user with a password."""
+    """A principal as the database has it, see `dialect.UserFacts`.
+
+    type: `S` is a user with a password. server_id: its security identifier.
+    has_power: whether it may control the database, its users or its roles.
+    """
 
     type: str
     authentication: str
     member_of: frozenset[str]
+    name: str = ""
+    server_id: str = ""
+    is_signed_in: bool = False
+    barred: str = ""
+    has_power: bool = False
 
 
 class AzureSql:
@@ -66,8 +113,23 @@ class AzureSql:
         """Return the user's name in the database."""
         return {"name": name}
 
+    def is_same(self, one: UserIdentity, other: UserIdentity) -> bool:
+        """Return whether two names are one user, without letter case and blanks at the
+        end.
+
+        A database with another collation may tell such names apart.
+        """
+        return _folded(one["name"]) == _folded(other["name"])
+
     def desired(self, name: str, spec: JsonObject, *, password: str) -> DatabaseUser:
-        """Return the user that a spec describes."""
+        """Return the user that a spec describes. Raises ConditionError for a name that
+        the server would change.
+        """
+        if name != name.rstrip(" ") or len(name) > _MOST_NAME_CHARACTERS:
+            raise unusable(
+                f"{name!r} ends with a blank or has more than {_MOST_NAME_CHARACTERS} "
+                "characters: Azure SQL would keep another name"
+            )
         return DatabaseUser(name, password, frozenset(spec.get("roles") or ()))
 
     def prepared(self, session: Session, desired: DatabaseUser) -> DatabaseUser:  # noqa: ARG002
@@ -84,12 +146,18 @@ class AzureSql:
         found = session.query(_USER, name=name)
         if not found:
             return None
-        kind, authentication = found[0]
+        kind, authentication, kept, sid, is_signed_in, connects, has_power = found[0]
         rows = session.query(_MEMBER_OF, name=name)
+        lacks = "it lacks the permission to connect (GRANT CONNECT TO ...)"
         return DatabaseUserFacts(
             type=str(kind).strip(),
             authentication=str(authentication or ""),
             member_of=frozenset(str(row[0]) for row in rows),
+            name=str(kept),
+            server_id=str(sid),
+            is_signed_in=bool(is_signed_in),
+            barred="" if connects else lacks,
+            has_power=bool(has_power),
         )
 
     def refusal(self, identity: UserIdentity, facts: DatabaseUserFacts | None) -> str:
@@ -104,22 +172,44 @@ class AzureSql:
             )
         return ""
 
-    def is_user(self, identity: UserIdentity, name: str) -> bool:
-        """Return whether an administrator's name means this user, compared without
-        letter case.
+    def powers(
+        self,
+        session: Session,
+        desired: DatabaseUser,
+        facts: DatabaseUserFacts,
+        *,
+        as_asked: bool,
+    ) -> str:
+        """Return the roles and permissions by which a user is an administrator, or
+        "".
         """
-        return identity["name"].casefold() == name.casefold()
+        asked = {r.casefold() for r in desired.member_of} if as_asked else set()
+        via = {
+            str(via)
+            for via, name in session.query(_ABOVE, name=facts.name)
+            if str(name).casefold() in _POWERFUL_ROLES
+            and str(via).casefold() not in asked
+        }
+        found = [f"membership of {name}" for name in sorted(via)]
+        if facts.has_power:
+            found.append("CONTROL, ALTER ANY USER or ALTER ANY ROLE")
+        return ", ".join(found)
 
-    def changes(
-        self, desired: DatabaseUser, facts: DatabaseUserFacts | None
-    ) -> Sequence[Statement]:
-        """Return all statements for the user, including its password."""
-        user = tsql_identifier(desired.name)
-        verb = "CREATE" if facts is None else "ALTER"
-        made = Statement.of(
-            f"{verb} USER {user} WITH PASSWORD = ", Secret(tsql_text(desired.password))
-        )
-        return (made, *self._memberships(desired, facts))
+    def is_user(self, identity: UserIdentity, name: str) -> bool:
+        """Return whether an administrator's name means this user."""
+        return _folded(identity["name"]) == _folded(name)
+
+    def create(self, desired: DatabaseUser) -> Statement:
+        """Return the statement that creates the user with its password."""
+        return _with_password("CREATE", desired)
+
+    def created(self, desired: DatabaseUser) -> DatabaseUserFacts:
+        """Return the facts of the user right after its creation."""
+        return DatabaseUserFacts(_SQL_USER, "DATABASE", frozenset(), name=desired.name)
+
+    def passwords(self, desired: DatabaseUser) -> Sequence[Statement]:
+        """Return the statement that sets the password."""
+        return (_with_password("ALTER", desired),)
 
     def differences(
         self, desired: DatabaseUser, facts: DatabaseUserFacts
@@ -152,13 +242,13 @@ class AzureSql:
         return (Statement.of(f"DROP USER IF EXISTS {user}"),)
 
     def _memberships(
-        self, desired: DatabaseUser, facts: DatabaseUserFacts | None
+        self, desired: DatabaseUser, facts: DatabaseUserFacts
     ) -> list[Statement]:
         """Return the statements for the roles; names are compared without
         letter case.
         """
         user = tsql_identifier(desired.name)
-        had = {r.casefold(): r for r in (facts.member_of if facts else ())}
+        had = {r.casefold(): r for r in facts.member_of}
         want = {r.casefold(): r for r in desired.member_of}
         return [
             *(
@@ -174,3 +264,13 @@ class AzureSql:
                 for one in sorted(want.keys() - had.keys())
             ),
         ]
+
+
+def _with_password(verb: str, desired: DatabaseUser) -> Statement:
+    user = tsql_identifier(desired.name)
+    password = Secret(tsql_text(desired.password))
+    return Statement.of(f"{verb} USER {user} WITH PASSWORD = ", password)
+
+
+def _folded(name: str) -> str:
+    return name.rstrip(" ").casefold()

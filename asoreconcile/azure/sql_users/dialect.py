@@ -9,15 +9,30 @@ from asoreconcile.azure.sql_users.user import UserIdentity
 from asoreconcile.base.objects import JsonObject
 
 
+class UserFacts(Protocol):
+    """A user as the server has it.
+
+    server_id: the server's own identifier, "" if it has none: a user that is dropped
+    and made again has another one. name: the name as the server keeps it.
+    is_signed_in: whether the operator is signed in as this user. barred: why the user
+    cannot sign in although its spec says so, or "".
+    """
+
+    server_id: str
+    name: str
+    is_signed_in: bool
+    barred: str
+
+
 class Dialect(Protocol):
     """One type of server; `postgresql`, `mysql` and `azure_sql` have one each.
 
-    name: for messages.
+    name: name of the type, for messages.
     port: the server's default port.
     renames: whether a user's name may change.
     read_only: the statement that makes a session refuse writes; "" if there is none.
 
-    All methods are pure except `prepared` and `facts`, which use a session.
+    All methods are pure except those that take a session, which raise ServerError.
     """
 
     name: ClassVar[str]
@@ -30,32 +45,57 @@ class Dialect(Protocol):
         Azure name.
         """
 
+    def is_same(self, one: UserIdentity, other: UserIdentity) -> bool:
+        """Return whether the server takes both for one user."""
+
     def desired(self, name: str, spec: JsonObject, *, password: str) -> Any:
-        """Return the user that a spec describes. Raises ConditionError."""
+        """Return the user that a spec describes.
+
+        Raises ConditionError, also for a name that the server would change.
+        """
 
     def prepared(self, session: Session, desired: Any) -> Any:
         """Return the user with values that only the server knows."""
 
     def facts(self, session: Session, identity: UserIdentity) -> Any | None:
-        """Return the user as the server has it; None if there is none. Raises
-        ServerError.
+        """Return the user as the server has it, see UserFacts; None if there is
+        none.
         """
 
     def refusal(self, identity: UserIdentity, facts: Any | None) -> str:
-        """Return why the operator must not manage a user, or ""."""
+        """Return why the operator must never manage a user, or ""."""
+
+    def powers(
+        self, session: Session, desired: Any, facts: Any, *, as_asked: bool
+    ) -> str:
+        """Return the rights by which a user is an administrator, or "".
+
+        as_asked: whether rights that its spec asks for do not count.
+        """
 
     def is_user(self, identity: UserIdentity, name: str) -> bool:
         """Return whether an administrator's name means this user."""
 
-    def changes(self, desired: Any, facts: Any | None) -> Sequence[Statement]:
-        """Return the statements that make a user match, including its password."""
+    def create(self, desired: Any) -> Statement:
+        """Return the statement that creates the user, with its password and without
+        rights. It fails if there is such a user.
+        """
+
+    def created(self, desired: Any) -> Any:
+        """Return the facts of the user right after its creation, for plans."""
+
+    def passwords(self, desired: Any) -> Sequence[Statement]:
+        """Return the statements that set the password; none for a user without one."""
 
     def differences(self, desired: Any, facts: Any) -> Sequence[Statement]:
-        """Return the statements that are still needed, without the password."""
+        """Return the statements that make the user match, without the password.
+
+        Raises ConditionError if that cannot be.
+        """
 
     def unread(self, desired: Any, facts: Any) -> Sequence[str]:
         """Return the paths of the spec that cannot be read from the server and are
-        always written.
+        not compared.
         """
 
     def rename(self, former: UserIdentity, now: UserIdentity) -> Sequence[Statement]:
@@ -63,3 +103,9 @@ class Dialect(Protocol):
 
     def drop(self, identity: UserIdentity) -> Sequence[Statement]:
         """Return the statements that drop the user, if it exists."""
+
+
+def creation(dialect: Dialect, desired: Any) -> Sequence[Statement]:
+    """Return all statements for a user that does not exist yet. Pure."""
+    rights = dialect.differences(desired, dialect.created(desired))
+    return (dialect.create(desired), *rights)

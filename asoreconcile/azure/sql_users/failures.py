@@ -1,10 +1,11 @@
 """Convert a server's refusal to a condition: reason, message and advice. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.sql_users.server import DatabaseServer, ServerError, Trouble
+from asoreconcile.azure.sql_users.statement import Statement
 
 _REASONS: Mapping[Trouble, str] = {
     "unreachable": "ServerUnreachable",
@@ -13,6 +14,7 @@ _REASONS: Mapping[Trouble, str] = {
     "firewall": "BlockedByFirewall",
     "sign-in": "AdministratorSignInFailed",
     "owns": "UserOwnsObjects",
+    "locked": "LockedOnServer",
     "refused": "RefusedByServer",
 }
 _ADVICE: Mapping[Trouble, str] = {
@@ -26,8 +28,37 @@ _ADVICE: Mapping[Trouble, str] = {
     "those of an administrator of the server",
     "owns": "give it to another user (REASSIGN OWNED, ALTER AUTHORIZATION), or drop "
     f"it; or set {RECONCILE_POLICY} to detach-on-delete to let only this object go",
+    "locked": "another transaction on the server holds a lock; it is tried again",
     "refused": "",
 }
+
+
+class RefusedError(ServerError):
+    """A server error with the statement that failed."""
+
+    def __init__(
+        self, error: ServerError, statement: Statement, message: str = ""
+    ) -> None:
+        """message: in place of the server's."""
+        super().__init__(message or str(error), trouble=error.trouble, code=error.code)
+        self.statement = statement
+
+
+def refused_together(refused: Sequence[RefusedError]) -> RefusedError:
+    """Return one error for several refused statements."""
+    first, *others = refused
+    if not others:
+        return first
+    more = "; ".join(f"{one.statement}: {one}" for one in others[:_MOST_SHOWN])
+    left = len(others) - _MOST_SHOWN
+    tail = f"; and {left} more" if left > 0 else ""
+    text = f"{first} (refused as well: {more}{tail})"
+    failure = RefusedError(first, first.statement, text)
+    failure.__cause__ = first.__cause__
+    return failure
+
+
+_MOST_SHOWN = 4
 
 
 def condition_of(

@@ -28,9 +28,47 @@ _PRIVILEGE = re.compile(r"[A-Z][A-Z_]*( [A-Z_]+)*")
 # On the whole server, in the keys of `Account.privileges`.
 _SERVER = ""
 _ENTRA_PLUGINS = frozenset({"aad_auth"})
+_SERVER_FACTS = "SELECT VERSION(), CURRENT_USER(), @@lower_case_table_names"
+# The columns: name, host, plugin; whether it is locked, its password has expired, its
+# limit of connections keeps it out.
 _ACCOUNT = """
-SELECT plugin FROM mysql.user WHERE User = :name AND Host = :host
+SELECT User, Host, plugin, account_locked = 'Y',
+  password_expired = 'Y' OR COALESCE(
+    COALESCE(password_lifetime, @@default_password_lifetime) > 0
+    AND password_last_changed < NOW() - INTERVAL
+      COALESCE(password_lifetime, @@default_password_lifetime) DAY, FALSE),
+  FALSE
+FROM mysql.user WHERE User = :name AND Host = :host
 """
+# MariaDB has the same in a document. A lifetime of -1 means the server's default.
+_ACCOUNT_OF_MARIADB = """
+SELECT accounts.User, accounts.Host, accounts.plugin,
+  COALESCE(JSON_VALUE(more.Priv, '$.account_locked') IN ('1', 'true'), FALSE),
+  accounts.password_expired = 'Y' OR COALESCE(
+    COALESCE(NULLIF(JSON_VALUE(more.Priv, '$.password_lifetime') + 0, -1),
+      @@default_password_lifetime) > 0
+    AND FROM_UNIXTIME(JSON_VALUE(more.Priv, '$.password_last_changed')) < NOW()
+      - INTERVAL COALESCE(NULLIF(JSON_VALUE(more.Priv, '$.password_lifetime') + 0, -1),
+        @@default_password_lifetime) DAY, FALSE),
+  accounts.max_user_connections < 0
+FROM mysql.user AS accounts
+JOIN mysql.global_priv AS more
+  ON more.User = accounts.User AND more.Host = accounts.Host
+WHERE accounts.User = :name AND accounts.Host = :host
+"""
+_ROLES = """
+SELECT FROM_USER, FROM_HOST FROM mysql.role_edges
+WHERE TO_USER = :name AND TO_HOST = :host
+"""
+_ROLES_OF_MARIADB = """
+SELECT Role, '' FROM mysql.roles_mapping WHERE User = :name AND Host = :host
+"""
+# MariaDB does not list the privileges of roles in information_schema.
+_ROLE_POWERS = """
+SELECT 'Y' IN (Create_user_priv, File_priv, Grant_priv, Super_priv)
+FROM mysql.user WHERE User = :name AND Host = :host
+"""
+_MARIADB = "mariadb"
 _GRANTED = """
 SELECT grantee, '', privilege_type, is_grantable
 FROM information_schema.user_privileges
@@ -43,6 +81,16 @@ SELECT grantee, '', '', is_grantable
 FROM information_schema.user_privileges
 WHERE grantee = :grantee AND privilege_type = 'USAGE'
 """
+# Rights on the whole server with which an account can make itself any other one.
+_POWERS = frozenset(
+    {
+        *(_ALL, _GRANT_OPTION, "CREATE USER", "FILE", "SET USER", "SUPER"),
+        *("ROLE_ADMIN", "SET_ANY_DEFINER", "SET_USER_ID", "SYSTEM_USER"),
+        *("SYSTEM_VARIABLES_ADMIN", "READ_ONLY ADMIN", "CONNECTION ADMIN"),
+    }
+)
+# A role may be granted to a role, and so on.
+_MOST_ROLES = 100
 _RESERVED = frozenset(
     {
         *("azure_superuser", "mariadb.sys", "mysql", "mysql.infoschema"),
@@ -73,10 +121,15 @@ class Account:
 
 @attrs.frozen
 class AccountFacts:
-    """An account as the server has it."""
+    """An account as the server has it, see `dialect.UserFacts`."""
 
     plugin: str
     privileges: Mapping[str, frozenset[str]]
+    name: str = ""
+    host: str = ""
+    is_signed_in: bool = False
+    barred: str = ""
+    server_id: str = ""  # MySQL identifies accounts by name and host only
 
 
 class MySql:
@@ -95,13 +148,23 @@ class MySql:
         host = str(spec.get("hostname") or _ANYWHERE).lower()  # as the server has it
         return {"name": name, "host": host}
 
+    def is_same(self, one: UserIdentity, other: UserIdentity) -> bool:
+        """Return whether two identities are one account: the server drops blanks at the
+        end, and compares hosts without letter case.
+        """
+        return _kept(one) == _kept(other)
+
     def desired(self, name: str, spec: JsonObject, *, password: str) -> Account:
-        """Return the account that a spec describes. Raises ConditionError for a bad
-        privilege.
+        """Return the account that a spec describes.
+
+        Raises ConditionError for a bad privilege, and for a name that the server would
+        change.
         """
         given = {_SERVER: spec.get("privileges") or ()}
         given.update(spec.get("databasePrivileges") or {})
         identity = self.identity(name, spec)
+        for one in (*identity.values(), *given):
+            _require_kept(one)
         return Account(
             name=identity["name"],
             host=identity["host"],
@@ -113,31 +176,45 @@ class MySql:
             },
         )
 
-    def prepared(self, session: Session, desired: Account) -> Account:  # noqa: ARG002
-        """Return the account unchanged: nothing has to be read from the server."""
-        return desired
+    def prepared(self, session: Session, desired: Account) -> Account:
+        """Return the account with names of databases as the server keeps them
+        (`lower_case_table_names`).
+        """
+        ((_, _, folds),) = session.query(_SERVER_FACTS)
+        if not int(folds):
+            return desired
+        merged: dict[str, frozenset[str]] = {}
+        for place, privileges in desired.privileges.items():
+            kept = place.lower()
+            merged[kept] = merged.get(kept, frozenset()) | privileges
+        return attrs.evolve(desired, privileges=merged)
 
     def facts(self, session: Session, identity: UserIdentity) -> AccountFacts | None:
         """Return the account as the server has it; None if there is none."""
-        name, host = identity["name"], identity["host"]
-        found = session.query(_ACCOUNT, name=name, host=host)
+        ((version, signed_in, _),) = session.query(_SERVER_FACTS)
+        is_mariadb = _MARIADB in str(version).lower()
+        found = session.query(
+            _ACCOUNT_OF_MARIADB if is_mariadb else _ACCOUNT,
+            name=identity["name"],
+            host=identity["host"],
+        )
         if not found:
             return None
-        grantee = f"'{name}'@'{host}'"
-        privileges: dict[str, set[str]] = {}
-        for whose, place, granted, grantable in session.query(
-            _GRANTED, grantee=grantee
-        ):
-            if whose != grantee:
-                continue  # these views compare letter case aside, accounts do not
-            held = privileges.setdefault(str(place), set())
-            if granted:
-                held.add(str(granted).upper())
-            if grantable == "YES":
-                held.add(_GRANT_OPTION)
+        name, host, plugin, is_locked, is_expired, is_limited = found[0]
+        barred = ""
+        if _is_on(is_limited):
+            barred = "its limit of connections keeps it out (MAX_USER_CONNECTIONS)"
+        if _is_on(is_expired):
+            barred = "its password has expired (ALTER USER ... PASSWORD EXPIRE)"
+        if _is_on(is_locked):
+            barred = "it is locked (ALTER USER ... ACCOUNT UNLOCK unlocks it)"
         return AccountFacts(
-            plugin=str(found[0][0] or ""),
-            privileges={place: frozenset(p) for place, p in privileges.items()},
+            plugin=str(plugin or ""),
+            privileges=_granted(session, str(name), str(host)),
+            name=str(name),
+            host=str(host),
+            is_signed_in=f"{name}@{host}" == str(signed_in),
+            barred=barred,
         )
 
     def refusal(self, identity: UserIdentity, facts: AccountFacts | None) -> str:  # noqa: ARG002
@@ -146,39 +223,84 @@ class MySql:
             return "it is an account of the server's own"
         return ""
 
-    def is_user(self, identity: UserIdentity, name: str) -> bool:
-        """Return whether an administrator's name means this account."""
-        return identity["name"] == name
-
-    def changes(
-        self, desired: Account, facts: AccountFacts | None
-    ) -> Sequence[Statement]:
-        """Return all statements for the account, including its password.
-
-        Raises ConditionError if an account of the other type has the name.
+    def powers(
+        self,
+        session: Session,
+        desired: Account,
+        facts: AccountFacts,
+        *,
+        as_asked: bool,
+    ) -> str:
+        """Return the rights by which an account is an administrator, its own or those
+        of its roles; "" if it has none.
         """
-        account = mysql_account(desired.name, desired.host)
-        is_entra = facts is not None and facts.plugin in _ENTRA_PLUGINS
-        if facts is not None and is_entra != bool(desired.entra):
-            has, wants = ("Entra ID", "a password")[:: 1 if is_entra else -1]
-            raise unusable(
-                f"{account} signs in with {has}, and the spec wants {wants}: a user "
-                "stays of its type; drop it by hand, or choose another name"
-            )
-        made: tuple[Statement, ...] = ()
-        if not desired.entra:
-            verb = "CREATE" if facts is None else "ALTER"
-            start = f"{verb} USER {account} IDENTIFIED BY "
-            made = (Statement.of(start, Secret(text(desired.password))),)
-        elif facts is None:
+        asked = desired.privileges.get(_SERVER, frozenset()) if as_asked else ()
+        own = _POWERS & facts.privileges.get(_SERVER, frozenset())
+        if _ALL not in asked:
+            own = own - set(asked)
+        elif _GRANT_OPTION not in asked:
+            own = own & {_GRANT_OPTION}
+        else:
+            own = frozenset()
+        found = sorted(own)
+        ((version, _, _),) = session.query(_SERVER_FACTS)
+        is_mariadb = _MARIADB in str(version).lower()
+        query = _ROLES_OF_MARIADB if is_mariadb else _ROLES
+        waiting, seen = [(facts.name, facts.host)], {(facts.name, facts.host)}
+        while waiting and len(seen) < _MOST_ROLES:
+            name, host = waiting.pop()
+            for role in session.query(query, name=name, host=host):
+                above = (str(role[0]), str(role[1]))
+                if above in seen:
+                    continue
+                seen.add(above)
+                waiting.append(above)
+                held = _granted(session, *above).get(_SERVER, frozenset())
+                rows = session.query(_ROLE_POWERS, name=above[0], host=above[1])
+                if _POWERS & held or any(_is_on(row[0]) for row in rows):
+                    found.append(f"role {above[0]}")
+        return ", ".join(found)
+
+    def is_user(self, identity: UserIdentity, name: str) -> bool:
+        """Return whether an administrator's name means this account, at any host."""
+        return identity["name"].rstrip(" ") == name.rstrip(" ")
+
+    def create(self, desired: Account) -> Statement:
+        """Return the statement that creates the account, with its password."""
+        if desired.entra:
             alias = f" AS {text(desired.name)}" if desired.name != desired.entra else ""
-            made = (Statement.of(f"CREATE AADUSER {text(desired.entra)}{alias}"),)
-        return (*made, *self._grants(desired, facts))
+            return Statement.of(f"CREATE AADUSER {text(desired.entra)}{alias}")
+        account = mysql_account(desired.name, desired.host)
+        start = f"CREATE USER {account} IDENTIFIED BY "
+        return Statement.of(start, Secret(text(desired.password)))
+
+    def created(self, desired: Account) -> AccountFacts:
+        """Return the facts of the account right after its creation."""
+        plugin = next(iter(_ENTRA_PLUGINS)) if desired.entra else ""
+        return AccountFacts(plugin, {}, name=desired.name, host=desired.host)
+
+    def passwords(self, desired: Account) -> Sequence[Statement]:
+        """Return the statement that sets the password; none for a user of Entra ID."""
+        if desired.entra:
+            return ()
+        account = mysql_account(desired.name, desired.host)
+        start = f"ALTER USER {account} IDENTIFIED BY "
+        return (Statement.of(start, Secret(text(desired.password))),)
 
     def differences(self, desired: Account, facts: AccountFacts) -> Sequence[Statement]:
         """Return the statements still needed, without the password, which cannot be
         read.
+
+        Raises ConditionError if an account of the other type has the name.
         """
+        is_entra = facts.plugin in _ENTRA_PLUGINS
+        if is_entra != bool(desired.entra):
+            has, wants = ("Entra ID", "a password")[:: 1 if is_entra else -1]
+            raise unusable(
+                f"{mysql_account(desired.name, desired.host)} signs in with {has}, and "
+                f"the spec wants {wants}: a user stays of its type; drop it by hand, "
+                "or choose another name"
+            )
         given = {
             place: (names - {_ALL}) | _held(facts, place)
             if self._has_some_of_all(desired, facts, place)
@@ -218,9 +340,9 @@ class MySql:
     ) -> bool:
         return _ALL in desired.privileges[place] and bool(_held(facts, place))
 
-    def _grants(self, desired: Account, facts: AccountFacts | None) -> list[Statement]:
+    def _grants(self, desired: Account, facts: AccountFacts) -> list[Statement]:
         account = mysql_account(desired.name, desired.host)
-        before = facts.privileges if facts is not None else {}
+        before = facts.privileges
         said: list[Statement] = []
         for place in sorted({*before, *desired.privileges}):
             had = before.get(place, frozenset())
@@ -243,6 +365,39 @@ class MySql:
                         Statement.of(f"GRANT {_GRANT_OPTION} ON {on} TO {account}")
                     )
         return said
+
+
+def _granted(session: Session, name: str, host: str) -> Mapping[str, frozenset[str]]:
+    """Return the privileges of an account or role by database."""
+    grantee = f"'{name}'@'{host}'"
+    privileges: dict[str, set[str]] = {}
+    for whose, place, granted, grantable in session.query(_GRANTED, grantee=grantee):
+        if whose != grantee:
+            continue  # these views compare letter case aside, accounts do not
+        held = privileges.setdefault(str(place), set())
+        if granted:
+            held.add(str(granted).upper())
+        if grantable == "YES":
+            held.add(_GRANT_OPTION)
+    return {place: frozenset(found) for place, found in privileges.items()}
+
+
+def _is_on(value: object) -> bool:
+    """Return whether a truth value of the server, a number or text, is true."""
+    return str(value) not in ("0", "", "None")
+
+
+def _kept(identity: UserIdentity) -> tuple[str, str]:
+    """Return name and host as the server keeps them."""
+    return identity["name"].rstrip(" "), identity["host"].rstrip(" ").lower()
+
+
+def _require_kept(name: str) -> None:
+    if name != name.rstrip(" "):
+        raise unusable(
+            f"{name!r} ends with a blank: MySQL would keep {name.rstrip(' ')!r} of it, "
+            "which is another name"
+        )
 
 
 def _held(facts: AccountFacts, place: str) -> frozenset[str]:

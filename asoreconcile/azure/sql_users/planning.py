@@ -7,27 +7,39 @@ import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.catalogue.names import azure_name
+from asoreconcile.azure.reconcile.model.if_exists import IfExists, if_exists_of
 from asoreconcile.azure.reconcile.planning.planned_change import (
     ChangeAction,
     PlannedChange,
 )
-from asoreconcile.azure.sql_users.dialect import Dialect
+from asoreconcile.azure.sql_users.dialect import Dialect, creation
 from asoreconcile.azure.sql_users.failures import condition_of
 from asoreconcile.azure.sql_users.lookups import UserKind, UserLookups
 from asoreconcile.azure.sql_users.server import ServerError, Session
 from asoreconcile.azure.sql_users.sessions import Sessions
-from asoreconcile.azure.sql_users.statement import Statement
-from asoreconcile.azure.sql_users.user import UserIdentity, made_by, shown_user
-from asoreconcile.azure.sql_users.user_checks import (
+from asoreconcile.azure.sql_users.standing import (
+    Known,
+    Standing,
+    require_adoptable,
     require_free,
     require_kept,
     require_other,
     require_ours,
+    require_powerless,
+    standing,
+)
+from asoreconcile.azure.sql_users.statement import Statement
+from asoreconcile.azure.sql_users.user import (
+    UserIdentity,
+    is_from_aso,
+    shown_user,
+    stated_record,
 )
 from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
     ObjectKey,
+    annotations,
     gvk_of,
     key_of,
     spec,
@@ -94,63 +106,105 @@ class UserPlanner:
         name = azure_name(self.sources.catalogue.version(gvk_of(obj)), obj)
         desired = dialect.desired(name, spec(obj), password=HIDDEN)
         now: UserIdentity = desired.identity
-        former = made_by(obj, now) or now
+        known = _known(obj, server.place)
+        former = known.former or now
         sign_in = kind.find_sign_in(lookups, server)
         require_other(dialect, now, sign_in)
         require_kept(dialect, former, now)
         try:
             with self.sessions.borrow(key_of(obj), server, sign_in) as session:
-                facts, before = _read(dialect, session, now, former)
+                found = _read(dialect, session, desired, known)
         except ServerError as error:
             raise condition_of(error, server) from error
-        action, statements = decided(dialect, desired, former, facts, before)
-        found = facts if facts is not None else before
+        action, statements = decided(
+            dialect, found, known, if_exists_of(annotations(obj), {})
+        )
+        shown = found.facts if found.facts is not None else found.before
         return attrs.evolve(
             plan,
             action=action,
             why=_why(action, f"{dialect.name} at {server}", shown_user(now)),
             statements=tuple(one.shown for one in statements),
-            write_only=() if found is None else tuple(dialect.unread(desired, found)),
+            write_only=(
+                () if shown is None else tuple(dialect.unread(found.desired, shown))
+            ),
         )
 
 
+@attrs.frozen
+class Found:
+    """The answers of a server about a user.
+
+    desired: the user of the spec, with values of the server. facts: the user that the
+    spec names. before: the former user, if it is recorded under another name.
+    powers: the rights by which the user is an administrator, or "". excess: those of
+    them that the spec does not ask for.
+    """
+
+    desired: Any
+    facts: Any | None
+    before: Any | None = None
+    powers: str = ""
+    excess: str = ""
+
+
 def decided(
-    dialect: Dialect,
-    desired: Any,
-    former: UserIdentity,
-    facts: Any | None,
-    before: Any | None,
+    dialect: Dialect, found: Found, known: Known, choice: IfExists = IfExists.ADOPT
 ) -> tuple[ChangeAction, Sequence[Statement]]:
     """Return the action that a reconcile would take, and its statements. Pure.
 
-    facts: of the user that the spec names.
-    before: of the former user, if the object has created one under another name.
-
     Raises ConditionError for a change that the reconcile would refuse.
     """
+    desired, facts, before = found.desired, found.facts, found.before
     now: UserIdentity = desired.identity
+    former = known.former or now
     require_ours(dialect, now, facts)
     renamed: Sequence[Statement] = ()
-    if former != now and before is not None:
+    relation = standing(dialect, known, now, facts)
+    if before is not None and standing(dialect, known, former, before) is Standing.OURS:
         require_free(former, now, facts)
         require_ours(dialect, former, before)
         renamed, facts = dialect.rename(former, now), before
-    said = (*renamed, *dialect.changes(desired, facts))
+        relation = Standing.OURS
     if facts is None:
-        return "create", said
-    if renamed or dialect.differences(desired, facts):
-        return "update", said
-    return "no change", ()
+        return "create", creation(dialect, desired)
+    differences = dialect.differences(desired, facts)
+    if relation is Standing.ASOS:
+        require_powerless(now, found.excess)
+    if relation is Standing.FOUND and not require_adoptable(
+        choice, now, powers=found.powers, differs=bool(differences)
+    ):
+        return "no change", ()
+    said = (*renamed, *differences)
+    if not said:
+        return "no change", ()
+    # Otherwise the server may have this password already, which is recorded as a hash.
+    sets_password = relation is not Standing.OURS or bool(renamed)
+    return "update", (*said, *(dialect.passwords(desired) if sets_password else ()))
 
 
-def _read(
-    dialect: Dialect, session: Session, now: UserIdentity, former: UserIdentity
-) -> tuple[Any | None, Any | None]:
+def _known(obj: JsonObject, place: str) -> Known:
+    """Return what the object states; `asoctl` has no key to verify a record."""
+    record = stated_record(obj)
+    if record is not None and record.place not in ("", place):
+        record = None
+    return Known(record, is_from_aso(obj))
+
+
+def _read(dialect: Dialect, session: Session, desired: Any, known: Known) -> Found:
     if dialect.read_only:
         # Nothing here writes; a server that can see to it does.
         session.execute(Statement.of(dialect.read_only))
-    before = dialect.facts(session, former) if former != now else None
-    return dialect.facts(session, now), before
+    desired = dialect.prepared(session, desired)
+    now: UserIdentity = desired.identity
+    former = known.former or now
+    before = dialect.facts(session, former) if dict(former) != dict(now) else None
+    facts = dialect.facts(session, now)
+    powers = excess = ""
+    if facts is not None and standing(dialect, known, now, facts) is not Standing.OURS:
+        powers = dialect.powers(session, desired, facts, as_asked=False)
+        excess = dialect.powers(session, desired, facts, as_asked=True)
+    return Found(desired, facts, before, powers, excess)
 
 
 def _why(action: ChangeAction, server: str, user: str) -> str:

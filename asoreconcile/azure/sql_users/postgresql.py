@@ -2,18 +2,21 @@
 
 A role's options are changed one by one: for some (REPLICATION) the server requires more
 rights even if the statement only mentions them. Passwords are sent in the form in which
-the server stores them, so that neither its log nor its statistics can show one.
+the server stores them (`postgresql_passwords`), so that neither its log nor its
+statistics can show one.
 """
 
-import base64
-import hashlib
-import hmac
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import attrs
 
-from asoreconcile.azure.sql_users.quoting import ansi_identifier, postgresql_text
+from asoreconcile.azure.sql_users.postgresql_passwords import stored_password
+from asoreconcile.azure.sql_users.quoting import (
+    ansi_identifier,
+    postgresql_text,
+    unusable,
+)
 from asoreconcile.azure.sql_users.server import Session
 from asoreconcile.azure.sql_users.statement import Secret, Statement
 from asoreconcile.azure.sql_users.user import UserIdentity
@@ -26,9 +29,12 @@ _OPTIONS = {
     "replication": "REPLICATION",
 }
 _DEFAULTS = dict.fromkeys(_OPTIONS, False) | {"login": True}
-_ITERATIONS = 4096
+_POWERFUL_OPTIONS = ("createRole", "replication")
+_MOST_NAME_BYTES = 63
 _ROLE = """
-SELECT rolcanlogin, rolcreaterole, rolcreatedb, rolreplication, rolsuper
+SELECT CAST(oid AS text), rolcanlogin, rolcreaterole, rolcreatedb, rolreplication,
+  rolsuper, rolbypassrls, rolname = session_user, rolconnlimit = 0,
+  rolvaliduntil IS NOT NULL AND rolvaliduntil <= now()
 FROM pg_catalog.pg_roles WHERE rolname = :name
 """
 _MEMBER_OF = """
@@ -38,6 +44,30 @@ JOIN pg_catalog.pg_roles AS granted ON granted.oid = membership.roleid
 JOIN pg_catalog.pg_roles AS member ON member.oid = membership.member
 WHERE member.rolname = :name
 """
+# All roles above a role, each with the role that leads to it.
+_ABOVE = """
+WITH RECURSIVE above(role, via) AS (
+  SELECT membership.roleid, granted.rolname
+  FROM pg_catalog.pg_auth_members AS membership
+  JOIN pg_catalog.pg_roles AS granted ON granted.oid = membership.roleid
+  JOIN pg_catalog.pg_roles AS member ON member.oid = membership.member
+  WHERE member.rolname = :name
+  UNION
+  SELECT membership.roleid, above.via
+  FROM pg_catalog.pg_auth_members AS membership
+  JOIN above ON membership.member = above.role
+)
+SELECT above.via, found.rolname,
+  found.rolsuper OR found.rolcreaterole OR found.rolreplication OR found.rolbypassrls
+FROM above JOIN pg_catalog.pg_roles AS found ON found.oid = above.role
+"""
+# Roles whose members can become the server's operating system user or an administrator.
+_POWERFUL_ROLES = frozenset(
+    {
+        *("azure_pg_admin", "azure_superuser", "pg_execute_server_program"),
+        *("pg_read_server_files", "pg_write_server_files"),
+    }
+)
 
 
 @attrs.frozen
@@ -57,11 +87,16 @@ class Role:
 
 @attrs.frozen
 class RoleFacts:
-    """A role as the server has it."""
+    """A role as the server has it, see `dialect.UserFacts`. server_id: its oid."""
 
     options: Mapping[str, bool]
     member_of: frozenset[str]
     is_superuser: bool
+    server_id: str = ""
+    name: str = ""
+    bypasses_rls: bool = False
+    is_signed_in: bool = False
+    barred: str = ""
 
 
 class PostgreSql:
@@ -76,11 +111,22 @@ class PostgreSql:
         """Return the role's name on the server."""
         return {"name": name}
 
+    def is_same(self, one: UserIdentity, other: UserIdentity) -> bool:
+        """Return whether two names are one role, compared byte by byte up to the
+        server's limit.
+        """
+        return _kept(one["name"]) == _kept(other["name"])
+
     def desired(self, name: str, spec: JsonObject, *, password: str) -> Role:
-        """Return the role that a spec describes."""
+        """Return the role that a spec describes. Raises ConditionError for a name that
+        is too long.
+        """
         stated = spec.get("roleOptions") or {}
         options = {o: bool(stated.get(o, default)) for o, default in _DEFAULTS.items()}
-        return Role(name, password, options, frozenset(spec.get("roles") or ()))
+        roles = frozenset(spec.get("roles") or ())
+        for one in (name, *sorted(roles)):
+            _require_kept(one)
+        return Role(name, password, options, roles)
 
     def prepared(self, session: Session, desired: Role) -> Role:
         """Return the role with its password in the form that the server stores."""
@@ -93,17 +139,29 @@ class PostgreSql:
         found = session.query(_ROLE, name=identity["name"])
         if not found:
             return None
-        *options, is_superuser = found[0]
+        oid, login, *others = found[0]
+        options, rest = (login, *others[:3]), others[3:]
+        is_superuser, bypasses_rls, is_signed_in, is_limited, is_expired = rest
         rows = session.query(_MEMBER_OF, name=identity["name"])
         names = ("login", "createRole", "createDb", "replication")
+        barred = ""
+        if login and is_limited:
+            barred = "its connection limit is 0 (ALTER ROLE ... CONNECTION LIMIT)"
+        if login and is_expired:
+            barred = "its password has expired (ALTER ROLE ... VALID UNTIL)"
         return RoleFacts(
             options={n: bool(v) for n, v in zip(names, options, strict=True)},
             member_of=frozenset(str(row[0]) for row in rows),
             is_superuser=bool(is_superuser),
+            server_id=str(oid),
+            name=identity["name"],
+            bypasses_rls=bool(bypasses_rls),
+            is_signed_in=bool(is_signed_in),
+            barred=barred,
         )
 
     def refusal(self, identity: UserIdentity, facts: RoleFacts | None) -> str:
-        """Return why the operator must not manage a role, or ""."""
+        """Return why the operator must never manage a role, or ""."""
         name = identity["name"]
         if name.startswith("pg_") or name in _RESERVED:
             return "it is a role of the server's own"
@@ -111,37 +169,69 @@ class PostgreSql:
             return "it is a superuser"
         return ""
 
+    def powers(
+        self, session: Session, desired: Role, facts: RoleFacts, *, as_asked: bool
+    ) -> str:
+        """Return the options and memberships by which a role is an administrator, or
+        "".
+        """
+        found = [
+            _OPTIONS[name]
+            for name in _POWERFUL_OPTIONS
+            if facts.options[name] and not (as_asked and desired.options[name])
+        ]
+        if facts.bypasses_rls:
+            found.append("BYPASSRLS")
+        via = sorted(
+            {
+                str(via)
+                for via, name, is_powerful in session.query(_ABOVE, name=facts.name)
+                if (is_powerful or name in _POWERFUL_ROLES)
+                and not (as_asked and via in desired.member_of)
+            }
+        )
+        found += [f"membership of {name}" for name in via]
+        return ", ".join(found)
+
     def is_user(self, identity: UserIdentity, name: str) -> bool:
         """Return whether an administrator's name means this user."""
-        return identity["name"] == name
+        return _kept(identity["name"]) == _kept(name)
 
-    def changes(self, desired: Role, facts: RoleFacts | None) -> Sequence[Statement]:
-        """Return all statements for the role, including its password."""
-        role = ansi_identifier(desired.name)
-        before = facts.options if facts is not None else _NEW
-        options = [
-            f" {'' if on else 'NO'}{_OPTIONS[name]}"
-            for name, on in desired.options.items()
-            if on != before[name]
-        ]
-        verb = "CREATE" if facts is None else "ALTER"
-        made = Statement.of(
-            f"{verb} ROLE {role} WITH{''.join(options)} PASSWORD ",
-            Secret(postgresql_text(desired.password)),
-        )
-        return (made, *self._memberships(desired, facts))
+    def create(self, desired: Role) -> Statement:
+        """Return the statement that creates the role with its password."""
+        login = "LOGIN " if desired.options["login"] else ""
+        start = f"CREATE ROLE {ansi_identifier(desired.name)} WITH {login}PASSWORD "
+        return Statement.of(start, Secret(postgresql_text(desired.password)))
+
+    def created(self, desired: Role) -> RoleFacts:
+        """Return the facts of the role right after its creation."""
+        options = dict.fromkeys(_DEFAULTS, False) | {"login": desired.options["login"]}
+        return RoleFacts(options, frozenset(), is_superuser=False, name=desired.name)
+
+    def passwords(self, desired: Role) -> Sequence[Statement]:
+        """Return the statement that sets the password."""
+        start = f"ALTER ROLE {ansi_identifier(desired.name)} WITH PASSWORD "
+        return (Statement.of(start, Secret(postgresql_text(desired.password))),)
 
     def differences(self, desired: Role, facts: RoleFacts) -> Sequence[Statement]:
-        """Return the statements still needed, without the password, which cannot be
-        read.
-        """
+        """Return the statements that are still needed, without the password."""
         role = ansi_identifier(desired.name)
-        options = [
-            Statement.of(f"ALTER ROLE {role} WITH {'' if on else 'NO'}{_OPTIONS[name]}")
-            for name, on in desired.options.items()
-            if on != facts.options[name]
+        changed = [
+            word if desired.options[name] else f"NO{word}"
+            for name, word in _OPTIONS.items()
+            if desired.options[name] != facts.options[name]
         ]
-        return (*options, *self._memberships(desired, facts))
+        return (
+            *(Statement.of(f"ALTER ROLE {role} WITH {word}") for word in changed),
+            *(
+                Statement.of(f"REVOKE {ansi_identifier(one)} FROM {role}")
+                for one in sorted(facts.member_of - desired.member_of)
+            ),
+            *(
+                Statement.of(f"GRANT {ansi_identifier(one)} TO {role}")
+                for one in sorted(desired.member_of - facts.member_of)
+            ),
+        )
 
     def unread(self, desired: Role, facts: RoleFacts) -> Sequence[str]:  # noqa: ARG002
         """Return the path of the password."""
@@ -161,59 +251,21 @@ class PostgreSql:
         role = ansi_identifier(identity["name"])
         return (Statement.of(f"DROP ROLE IF EXISTS {role}"),)
 
-    def _memberships(self, desired: Role, facts: RoleFacts | None) -> list[Statement]:
-        role = ansi_identifier(desired.name)
-        before = facts.member_of if facts is not None else frozenset()
-        return [
-            *(
-                Statement.of(f"REVOKE {ansi_identifier(one)} FROM {role}")
-                for one in sorted(before - desired.member_of)
-            ),
-            *(
-                Statement.of(f"GRANT {ansi_identifier(one)} TO {role}")
-                for one in sorted(desired.member_of - before)
-            ),
-        ]
 
-
-# What CREATE ROLE gives where nothing is said.
-_NEW = dict.fromkeys(_DEFAULTS, False)
 _RESERVED = frozenset(
     {"azure_pg_admin", "azure_superuser", "azuresu", "none", "public", "replication"}
 )
 
 
-def stored_password(
-    role: str, password: str, method: str, *, salt: bytes | None = None
-) -> str:
-    """Return a password as the server stores it: a SCRAM verifier, or for `md5` a
-    digest.
-
-    Raises ConditionError for a password that SCRAM does not accept.
-    """
-    if method == "md5":
-        # The protocol's own form, which an old server asks for.
-        return "md5" + hashlib.md5((password + role).encode()).hexdigest()  # noqa: S324
-    import secrets
-
-    salt = salt or secrets.token_bytes(16)
-    salted = hashlib.pbkdf2_hmac("sha256", _prepared(password), salt, _ITERATIONS)
-    client = hmac.digest(salted, b"Client Key", "sha256")
-    stored = hashlib.sha256(client).digest()
-    server = hmac.digest(salted, b"Server Key", "sha256")
-    parts = [base64.b64encode(part).decode() for part in (salt, stored, server)]
-    return f"SCRAM-SHA-256${_ITERATIONS}:{parts[0]}${parts[1]}:{parts[2]}"
+def _kept(name: str) -> bytes:
+    """Return a name as the server keeps it, to the byte."""
+    return name.encode()[:_MOST_NAME_BYTES]
 
 
-def _prepared(password: str) -> bytes:
-    """Return the password after SASLprep, or unchanged if SASLprep refuses it, as libpq
-    does.
-    """
-    if password.isascii():
-        return password.encode()
-    from scramp.utils import saslprep
-
-    try:
-        return str(saslprep(password)).encode()
-    except Exception:  # noqa: BLE001 - of several types; the text has the password
-        return password.encode()
+def _require_kept(name: str) -> None:
+    if len(name.encode()) > _MOST_NAME_BYTES:
+        cut = _kept(name).decode(errors="ignore")
+        raise unusable(
+            f"{name!r} has more than {_MOST_NAME_BYTES} bytes: PostgreSQL would keep "
+            f"{cut!r} of it, which is another name"
+        )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from asoreconcile.azure.catalogue.payload import Inputs
 from asoreconcile.azure.sql_users.azure_sql import AzureSql
-from asoreconcile.azure.sql_users.dialect import Dialect
+from asoreconcile.azure.sql_users.dialect import Dialect, creation
 from asoreconcile.azure.sql_users.mysql import MySql
 from asoreconcile.azure.sql_users.postgresql import PostgreSql
 from asoreconcile.base.objects import GroupKind, JsonObject, key_of, spec
@@ -37,5 +37,5 @@ def rendered_user(
     return {
         "server": f"{dialect.name}, of owner {content['owner']['name']}",
         "user": dict(dialect.identity(name, content)),
-        "statements": [one.shown for one in dialect.changes(desired, None)],
+        "statements": [one.shown for one in creation(dialect, desired)],
     }

@@ -3,22 +3,28 @@
 
 A reconcile reads the user, sends the statements for the differences, and reads the user
 again: a statement that the server accepted without effect (rights that another
-administrator granted) does not count as done.
+administrator granted) does not count as done. Each statement is sent for itself, and
+the password last: one that is refused keeps no other one back.
 """
 
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
+
+import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.catalogue.names import azure_name
-from asoreconcile.azure.reconcile.identity.duplicates import REASON as ALREADY_MANAGED
-from asoreconcile.azure.reconcile.identity.duplicates import age_of
+from asoreconcile.azure.non_arm.owner_in_azure import owner_note
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Succeeded
+from asoreconcile.azure.reconcile.model.if_exists import IfExists, if_exists_of
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.sql_users.failures import condition_of
+from asoreconcile.azure.sql_users.dialect import Dialect
+from asoreconcile.azure.sql_users.failures import (
+    RefusedError,
+    condition_of,
+    refused_together,
+)
 from asoreconcile.azure.sql_users.lookups import UserKind, of_reconcile
 from asoreconcile.azure.sql_users.quoting import unusable
 from asoreconcile.azure.sql_users.server import (
@@ -27,18 +33,34 @@ from asoreconcile.azure.sql_users.server import (
     Session,
     SignIn,
 )
-from asoreconcile.azure.sql_users.sessions import Sessions
-from asoreconcile.azure.sql_users.statement import Statement
-from asoreconcile.azure.sql_users.user import UserIdentity, made_by, noted, shown_user
-from asoreconcile.azure.sql_users.user_checks import (
+from asoreconcile.azure.sql_users.sessions import Sessions, Work
+from asoreconcile.azure.sql_users.sole_manager import manager_of, require_sole
+from asoreconcile.azure.sql_users.standing import (
+    NOT_MADE,
+    Known,
+    Standing,
+    require_adoptable,
     require_free,
     require_kept,
     require_other,
     require_ours,
+    require_powerless,
+    standing,
+    why_left,
 )
-from asoreconcile.base import reconcile_context
+from asoreconcile.azure.sql_users.statement import Statement
+from asoreconcile.azure.sql_users.user import (
+    UserIdentity,
+    UserRecord,
+    UserState,
+    is_from_aso,
+    new_record,
+    record_of,
+    shown_user,
+)
+from asoreconcile.base import jsontext, reconcile_context
 from asoreconcile.base.fencing import Fence
-from asoreconcile.base.objects import ObjectKey, spec
+from asoreconcile.base.objects import JsonObject, ObjectKey, spec
 
 _LEFT = "NotDeletedInDatabase"
 _SHOWN = 3
@@ -60,46 +82,35 @@ class DatabaseUsers:
         self._find_server = kind.find_server
         self._find_sign_in = kind.find_sign_in
         self._fence = fence
-        self._managers = _Managers()
 
     def apply(self, scope: ReconcileScope) -> ReconcileOutcome:
         """Create or change the user, and read it again for verification."""
         dialect, lookups = self._dialect, of_reconcile(scope)
         server = self._find_server(lookups)
-        name = azure_name(scope.patcher.version, scope.patcher.obj)
+        password = _password(scope)
         desired = dialect.desired(
-            name, spec(scope.patcher.obj), password=_password(scope)
+            _name(scope), spec(scope.patcher.obj), password=password
         )
-        now: UserIdentity = desired.identity
-        former = made_by(scope.patcher.obj, now) or now
         sign_in = self._find_sign_in(lookups, server)
-        require_other(dialect, now, sign_in)
-        require_kept(dialect, former, now)
-        self._managers.require_sole(scope, (server, tuple(sorted(now.items()))))
-        with self._session(scope, server, sign_in) as session:
-            facts = dialect.facts(session, now)
-            require_ours(dialect, now, facts)
-            is_new = facts is None
-            if former != now:
-                facts = self._renamed(scope, session, former, now, facts)
-            # Whoever finds the user from here on knows whose it is.
-            scope.patcher.record(noted(now))
-            desired = dialect.prepared(session, desired)
-            self._say(session, dialect.changes(desired, facts))
-            self._require_done(session, desired)
-        if is_new and former == now:
-            scope.event("Normal", "UserCreated", f"Created user {shown_user(now)}")
+        require_other(dialect, desired.identity, sign_in)
+        choice = if_exists_of(scope.patcher.annotations, scope.namespace_annotations)
+
+        def work(session: Session) -> None:
+            user = _User(
+                scope, dialect, self._fence, session, server.place, password, choice
+            )
+            user.apply(desired)
+
+        self._run(scope, server, sign_in, work)
         return Succeeded()
 
     def observe(self, scope: ReconcileScope) -> None:
         """Raise ConditionError if the server has no such user."""
         lookups = of_reconcile(scope)
         server = self._find_server(lookups)
-        name = azure_name(scope.patcher.version, scope.patcher.obj)
-        now = self._dialect.identity(name, spec(scope.patcher.obj))
-        with self._session(
-            scope, server, self._find_sign_in(lookups, server)
-        ) as session:
+        now = self._dialect.identity(_name(scope), spec(scope.patcher.obj))
+
+        def work(session: Session) -> None:
             if self._dialect.facts(session, now) is None:
                 raise ConditionError(
                     f"server {server} has no user {shown_user(now)}, and the policy "
@@ -107,99 +118,263 @@ class DatabaseUsers:
                     reason="AzureResourceNotFound",
                 )
 
+        self._run(scope, server, self._find_sign_in(lookups, server), work)
+
     def delete(self, scope: ReconcileScope) -> ReconcileOutcome:
         """Drop the user that this object has created, and no other."""
         dialect = self._dialect
-        name = azure_name(scope.patcher.version, scope.patcher.obj)
-        made = made_by(
-            scope.patcher.obj, dialect.identity(name, spec(scope.patcher.obj))
-        )
-        if made is None:
-            return Succeeded()  # it has made none
+        known = _known(scope)
+        stated = dialect.identity(_name(scope), spec(scope.patcher.obj))
+        identity = known.former or stated
+        if not known.is_maker:
+            # Without the server's word: the deletion must not depend on a server for
+            # which nothing is to be done.
+            return _leave(scope, identity, NOT_MADE)
         lookups = of_reconcile(scope)
         server = self._find_server(lookups)
+        if known.record is not None and known.record.place != server.place:
+            why = f"it is on {known.record.place}, and the owner is {server.place} now"
+            return _leave(scope, identity, why)
         sign_in = self._find_sign_in(lookups, server)
-        if self._managers.older(scope, (server, tuple(sorted(made.items())))):
-            return self._leave(scope, made, "an older object manages it")
-        with self._session(scope, server, sign_in) as session:
-            facts = dialect.facts(session, made)
+        if dialect.is_user(identity, sign_in.user):
+            return _leave(
+                scope, identity, "it is the administrator that the operator signs in as"
+            )
+        try:
+            desired = dialect.desired(
+                _name(scope), spec(scope.patcher.obj), password=""
+            )
+        except ConditionError as error:
+            if known.record is None:
+                return _leave(scope, identity, str(error))
+            desired = None
+        if other := manager_of(scope, dialect, server.place, identity, known):
+            return _leave(scope, identity, f"{other} manages it")
+        left = ""
+
+        def work(session: Session) -> None:
+            nonlocal left
+            facts = dialect.facts(session, identity)
             if facts is None:
-                return Succeeded()
-            refusal = dialect.refusal(made, facts)
-            if dialect.is_user(made, sign_in.user):
-                refusal = "it is the administrator that the operator signs in as"
-            if refusal:
-                return self._leave(scope, made, refusal)
-            self._say(session, dialect.drop(made))
-        scope.event("Normal", "UserDropped", f"Dropped user {shown_user(made)}")
-        return Succeeded()
+                return
+            left = why_left(dialect, known, identity, facts)
+            if not left and known.record is None:
+                powers = dialect.powers(session, desired, facts, as_asked=True)
+                left = f"it is an administrator ({powers})" if powers else ""
+            if left:
+                return
+            for statement in dialect.drop(identity):
+                _say(session, statement, self._fence)
+            shown = shown_user(identity)
+            scope.event("Normal", "UserDropped", f"Dropped user {shown}")
+
+        self._run(scope, server, sign_in, work)
+        return _leave(scope, identity, left) if left else Succeeded()
 
     def forget(self, key: ObjectKey) -> None:
-        """Remove the state of an object, and close a connection that no other object
-        uses.
-        """
-        self._managers.forget(key)
+        """Close a connection that no other object uses."""
         self._sessions.forget(key)
 
     def close(self) -> None:
         """Close all connections."""
         self._sessions.close()
 
-    @contextmanager
-    def _session(
-        self, scope: ReconcileScope, server: DatabaseServer, sign_in: SignIn
-    ) -> Iterator[Session]:
+    def _run(
+        self,
+        scope: ReconcileScope,
+        server: DatabaseServer,
+        sign_in: SignIn,
+        work: Work,
+    ) -> None:
         try:
-            with self._sessions.borrow(scope.patcher.key, server, sign_in) as session:
-                yield session
-        except _RefusedError as refused:
+            self._sessions.run(scope.patcher.key, server, sign_in, work)
+        except RefusedError as refused:
             shown = refused.statement.shown
             raise condition_of(refused, server, shown) from refused
         except ServerError as error:
             raise condition_of(error, server) from error
 
-    def _say(self, session: Session, statements: Sequence[Statement]) -> None:
-        for statement in statements:
-            reconcile_context.check()
-            if self._fence is not None:
-                self._fence()
-            try:
-                session.execute(statement)
-            except ServerError as error:
-                raise _RefusedError(error, statement) from error
+
+@attrs.define
+class _User:
+    """The work of one reconcile on one user, over one session."""
+
+    scope: ReconcileScope
+    dialect: Dialect
+    fence: Fence | None
+    session: Session
+    place: str
+    password: str = attrs.field(repr=False)
+    choice: IfExists
+
+    def apply(self, desired: Any) -> None:
+        scope, dialect = self.scope, self.dialect
+        desired = dialect.prepared(self.session, desired)
+        now: UserIdentity = desired.identity
+        known = _known(scope, self.place)
+        former = known.former or now
+        require_kept(dialect, former, now)
+        require_sole(scope, dialect, self.place, now, known)
+        facts = dialect.facts(self.session, now)
+        require_ours(dialect, now, facts)
+        if dict(former) != dict(now):
+            facts = self._renamed(known, former, now, facts)
+            known = _known(scope, self.place)
+        found = standing(dialect, known, now, facts)
+        if not self._may_write(found, desired, facts):
+            return
+        record = known.record or self._claim(now)
+        if facts is None:
+            self._store(record)
+            self._require_sole(record)
+            facts, record = self._created(desired, record)
+        elif found is not Standing.OURS:
+            record = self._taken(found, record, facts)
+            self._require_sole(record)
+        refused = self._say_all(dialect.differences(desired, facts))
+        refused += self._set_password(desired, record)
+        if refused:
+            raise refused_together(refused)
+        self._require_done(desired)
+
+    def _may_write(self, found: Standing, desired: Any, facts: Any) -> bool:
+        """Return whether the user is written to; false if it is only read."""
+        now = desired.identity
+        if found is Standing.ASOS:
+            powers = self._powers(desired, facts, as_asked=True)
+            require_powerless(now, powers)
+        if found is not Standing.FOUND:
+            return True
+        return require_adoptable(
+            self.choice,
+            now,
+            powers=self._powers(desired, facts, as_asked=False),
+            differs=bool(self.dialect.differences(desired, facts)),
+        )
+
+    def _powers(self, desired: Any, facts: Any, *, as_asked: bool) -> str:
+        return self.dialect.powers(self.session, desired, facts, as_asked=as_asked)
+
+    def _claim(self, now: UserIdentity) -> UserRecord:
+        """Return a claim that begins now."""
+        before = _known(self.scope).record
+        if before is not None and before.is_made:
+            why = f"it is on {before.place}, and the owner is {self.place} now"
+            _leave(self.scope, before.identity, why)
+        return new_record(self.place, now, self.scope.operator.clock.now())
+
+    def _require_sole(self, record: UserRecord) -> None:
+        """Raise if another object has claimed the user at the same time."""
+        known = Known(record, is_from_aso=False)
+        require_sole(self.scope, self.dialect, self.place, record.identity, known)
+
+    def _created(self, desired: Any, record: UserRecord) -> tuple[Any, UserRecord]:
+        """Create the user, and record that once the server shows it."""
+        now = desired.identity
+        _say(self.session, self.dialect.create(desired), self.fence)
+        facts = self.dialect.facts(self.session, now)
+        if facts is None:
+            raise _gone(now)
+        record = attrs.evolve(
+            record,
+            identity=dict(now),
+            state=UserState.MADE,
+            server_id=facts.server_id,
+        )
+        record = self._with_password(record)
+        self._store(record)
+        self.scope.event("Normal", "UserCreated", f"Created user {shown_user(now)}")
+        return facts, record
+
+    def _taken(self, found: Standing, record: UserRecord, facts: Any) -> UserRecord:
+        """Record a user that was there before; only Azure Service Operator's objects
+        are its makers.
+        """
+        is_made = found is Standing.ASOS
+        record = attrs.evolve(
+            record,
+            state=UserState.MADE if is_made else UserState.ADOPTED,
+            server_id=facts.server_id,
+            password="",
+        )
+        self._store(record)
+        who = shown_user(record.identity)
+        if found is Standing.FOUND:
+            text = f"Took over user {who}, which was there before: it is never dropped"
+            self.scope.event("Normal", "UserAdopted", text)
+        return record
 
     def _renamed(
-        self,
-        scope: ReconcileScope,
-        session: Session,
-        former: UserIdentity,
-        now: UserIdentity,
-        facts: Any | None,
+        self, known: Known, former: UserIdentity, now: UserIdentity, facts: Any | None
     ) -> Any | None:
         """Rename a user that had another name until now, and return its facts."""
-        dialect = self._dialect
-        before = dialect.facts(session, former)
-        if before is None:
-            return facts  # renamed already, or gone
+        dialect, scope, record = self.dialect, self.scope, known.record
+        assert record is not None  # noqa: S101 - there is a former user
+        if standing(dialect, known, now, facts) is Standing.OURS and record.server_id:
+            # It was renamed, and the process ended before that was recorded.
+            self._store(attrs.evolve(record, identity=dict(now)))
+            return facts
+        before = dialect.facts(self.session, former)
+        if standing(dialect, known, former, before) is not Standing.OURS:
+            self._store(new_record(self.place, now, scope.operator.clock.now()))
+            return facts  # it is gone
         require_free(former, now, facts)
         require_ours(dialect, former, before)
-        self._say(session, dialect.rename(former, now))
-        scope.event(
-            "Normal",
-            "UserRenamed",
-            f"Renamed user {shown_user(former)} to {shown_user(now)}",
-        )
-        return dialect.facts(session, now)
+        for statement in dialect.rename(former, now):
+            _say(self.session, statement, self.fence)
+        # Another name makes another digest of a password stored as MD5.
+        self._store(attrs.evolve(record, identity=dict(now), password=""))
+        text = f"Renamed user {shown_user(former)} to {shown_user(now)}"
+        scope.event("Normal", "UserRenamed", text)
+        return dialect.facts(self.session, now)
 
-    def _require_done(self, session: Session, desired: Any) -> None:
-        facts = self._dialect.facts(session, desired.identity)
+    def _set_password(self, desired: Any, record: UserRecord) -> list[RefusedError]:
+        """Set the password unless the server took this one before."""
+        statements = self.dialect.passwords(desired)
+        key = self.scope.operator.record_key()
+        said = self._password_text(record)
+        if not statements or (
+            record.password and key.is_hash_of(said, record.password)
+        ):
+            return []
+        refused = self._say_all(statements)
+        if not refused:
+            self._store(self._with_password(record))
+        return refused
+
+    def _with_password(self, record: UserRecord) -> UserRecord:
+        if not self.password:
+            return record
+        said = self._password_text(record)
+        key = self.scope.operator.record_key()
+        return attrs.evolve(record, password=key.keyed_hash(said))
+
+    def _password_text(self, record: UserRecord) -> str:
+        # Of one user alone: equal passwords of two users have different hashes.
+        parts = [record.place, *sorted(record.identity.items()), record.server_id]
+        return jsontext.dumps([*parts, self.password]).decode()
+
+    def _say_all(self, statements: Sequence[Statement]) -> list[RefusedError]:
+        """Send each statement; return those that the server refused.
+
+        Raises RefusedError for other failures, which the next statement would share.
+        """
+        refused: list[RefusedError] = []
+        for statement in statements:
+            try:
+                _say(self.session, statement, self.fence)
+            except RefusedError as error:
+                if error.trouble != "refused":
+                    raise
+                refused.append(error)
+        return refused
+
+    def _require_done(self, desired: Any) -> None:
+        facts = self.dialect.facts(self.session, desired.identity)
         who = shown_user(desired.identity)
         if facts is None:
-            raise ConditionError(
-                f"user {who} is gone again: somebody else drops it",
-                reason="RefusedByServer",
-            )
-        left = self._dialect.differences(desired, facts)
+            raise _gone(desired.identity)
+        left = self.dialect.differences(desired, facts)
         if left:
             text = "; ".join(str(one) for one in left[:_SHOWN])
             raise ConditionError(
@@ -209,70 +384,65 @@ class DatabaseUsers:
                 reason="RefusedByServer",
                 retry=RetryClass.VERY_SLOW,
             )
-
-    def _leave(
-        self, scope: ReconcileScope, identity: UserIdentity, why: str
-    ) -> ReconcileOutcome:
-        scope.event("Warning", _LEFT, f"User {shown_user(identity)} is left: {why}")
-        return Succeeded()
-
-
-class _RefusedError(ServerError):
-    """A server error with the statement that was refused."""
-
-    def __init__(self, error: ServerError, statement: Statement) -> None:
-        super().__init__(str(error), trouble=error.trouble, code=error.code)
-        self.statement = statement
-
-
-_Place = tuple[DatabaseServer, tuple[tuple[str, str], ...]]
-
-
-class _Managers:
-    """The objects for each user: if there are two, the older one manages the user.
-
-    In memory: after a restart each object is recorded with its first reconcile.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._at: dict[_Place, dict[ObjectKey, tuple[str, str]]] = {}
-        self._place_of: dict[ObjectKey, _Place] = {}
-
-    def require_sole(self, scope: ReconcileScope, place: _Place) -> None:
-        """Raise ConditionError `AlreadyManaged` while there is an older object."""
-        older = self.older(scope, place)
-        if older is not None:
+        if facts.barred:
             raise ConditionError(
-                f"user {shown_user(dict(place[1]))} of server {place[0]} is managed by "
-                f"{older}, which is older: delete one of the two",
-                reason=ALREADY_MANAGED,
+                f"user {who} cannot sign in: {facts.barred}",
+                reason="UserCannotSignIn",
+                retry=RetryClass.VERY_SLOW,
             )
 
-    def older(self, scope: ReconcileScope, place: _Place) -> ObjectKey | None:
-        key, mine = scope.patcher.key, age_of(scope.patcher.obj)
-        with self._lock:
-            self._leave(key)
-            there = self._at.setdefault(place, {})
-            there[key] = mine
-            self._place_of[key] = place
-            return next((other for other, age in there.items() if age < mine), None)
+    def _store(self, record: UserRecord) -> None:
+        patcher = self.scope.patcher
+        key = self.scope.operator.record_key()
+        notes: dict[str, str | None] = {**record.annotation(patcher.obj, key)}
+        if record.is_made:
+            notes.update(owner_note(self.scope))
+        patcher.record(notes)
 
-    def forget(self, key: ObjectKey) -> None:
-        with self._lock:
-            self._leave(key)
 
-    def _leave(self, key: ObjectKey) -> None:
-        """Remove an object. The caller holds the lock."""
-        place = self._place_of.pop(key, None)
-        if place is not None:
-            self._at[place].pop(key, None)
-            if not self._at[place]:
-                del self._at[place]
+def _say(session: Session, statement: Statement, fence: Fence | None) -> None:
+    """Send one statement that changes something. Raises RefusedError."""
+    reconcile_context.check()
+    if fence is not None:
+        fence()
+    try:
+        session.execute(statement)
+    except ServerError as error:
+        raise RefusedError(error, statement) from error
+
+
+def _known(scope: ReconcileScope, place: str = "") -> Known:
+    """Return the knowledge about the object's user.
+
+    place: only a record of this server counts; "" stands for any server.
+    """
+    obj = scope.patcher.obj
+    record = record_of(obj, scope.operator.record_key)
+    if record is not None and place and record.place != place:
+        record = None
+    return Known(record, is_from_aso(obj, scope.operator.build))
+
+
+def _leave(scope: ReconcileScope, identity: UserIdentity, why: str) -> ReconcileOutcome:
+    scope.event("Warning", _LEFT, f"User {shown_user(identity)} is left: {why}")
+    return Succeeded()
+
+
+def _gone(identity: UserIdentity) -> ConditionError:
+    return ConditionError(
+        f"user {shown_user(identity)} is gone again: another administrator drops it",
+        reason="RefusedByServer",
+    )
+
+
+def _name(scope: ReconcileScope) -> str:
+    return azure_name(scope.patcher.version, scope.patcher.obj)
 
 
 def _password(scope: ReconcileScope) -> str:
-    reference = (spec(scope.patcher.obj).get("localUser") or {}).get("password")
+    reference: JsonObject | None = (spec(scope.patcher.obj).get("localUser") or {}).get(
+        "password"
+    )
     if reference is None:
         return ""
     password = scope.references.secret(reference)

@@ -10,11 +10,14 @@ from asoreconcile.azure.sql_users.statement import Statement
 from asoreconcile.base.errors import AsoreconcileError
 
 Trouble = Literal[
-    "unreachable", "tls", "firewall", "sign-in", "lost", "owns", "refused"
+    "unreachable", "tls", "firewall", "sign-in", "lost", "owns", "locked", "refused"
 ]
 
 CONNECT_SECONDS = 10.0
 STATEMENT_SECONDS = 20.0
+# A server waits less long for a lock than the operator waits for the server: the
+# connection stays sound, and the answer says what the matter is.
+LOCKS_PER_STATEMENT = 4
 # A server may say megabytes; what it says is shown in conditions.
 _MAX_TEXT = 4096
 
@@ -29,6 +32,11 @@ class DatabaseServer:
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
+
+    @property
+    def place(self) -> str:
+        """The server and database in one text, for records."""
+        return f"{self.host.lower()}:{self.port}/{self.database}"
 
 
 @attrs.frozen
@@ -59,7 +67,8 @@ class ServerError(AsoreconcileError):
 
     trouble: unreachable (no response), tls (the server is not verified), firewall (the
     server refuses this address), sign-in (the server refuses the credential), lost (the
-    connection broke), owns (the user cannot be dropped while it owns objects), refused.
+    connection broke), owns (the user cannot be dropped while it owns objects), locked
+    (another transaction holds a lock), refused.
     code: the server's own, or "".
     """
 

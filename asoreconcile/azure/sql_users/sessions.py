@@ -1,14 +1,16 @@
 """Keep connections by server and credential, and close them with their last user.
 
 No thread waits for a connection. If all connections of a server are in use, the caller
-retries a moment later. If a server did not respond just now, the caller gets the same
-error at once: a server that hangs so blocks no more workers than it may have
-connections, and only for one time limit.
+retries a moment later. If a server did not let itself be connected to just now, the
+caller gets the same error at once: a server that hangs so blocks no more workers than
+it may have connections. A connection that broke says nothing about the server: only its
+own caller learns of that.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from math import inf
 
 import attrs
 
@@ -32,6 +34,8 @@ SILENT_SECONDS = 20.0
 _TAKEN_SECONDS = 0.5
 
 _Place = tuple[DatabaseServer, str]
+Work = Callable[[Session], None]
+"""The use of a session; may be called twice, each time from the beginning."""
 
 
 @attrs.define(eq=False)
@@ -56,6 +60,26 @@ class Sessions:
         self._place_of: dict[ObjectKey, _Place] = {}
         self._closed = False
 
+    def run(
+        self, user: ObjectKey, server: DatabaseServer, sign_in: SignIn, work: Work
+    ) -> None:
+        """Call `work` with a session.
+
+        A kept connection may have died meanwhile: if it breaks, the work is done again
+        on a new one, once. Raises as `borrow`, and the errors of `work`.
+        """
+        is_kept = False
+        try:
+            with self._lent(user, server, sign_in, is_new=False) as (session, is_kept):
+                work(session)
+        except ServerError as error:
+            if error.trouble != "lost" or not is_kept:
+                raise
+        else:
+            return
+        with self._lent(user, server, sign_in, is_new=True) as (session, _):
+            work(session)
+
     @contextmanager
     def borrow(
         self, user: ObjectKey, server: DatabaseServer, sign_in: SignIn
@@ -65,10 +89,20 @@ class Sessions:
         Raises ServerError, also the one of a moment ago; RetryError while all of the
         server's sessions are in use.
         """
+        with self._lent(user, server, sign_in, is_new=False) as (session, _):
+            yield session
+
+    @contextmanager
+    def _lent(
+        self, user: ObjectKey, server: DatabaseServer, sign_in: SignIn, *, is_new: bool
+    ) -> Iterator[tuple[Session, bool]]:
+        """Lend a session, and say whether it was kept from before. is_new: open a new
+        one, and close those that were kept.
+        """
         place = (server, sign_in.digest)
         pool = self._entered(user, place)
         try:
-            session = self._opened(pool, server, sign_in)
+            session, is_kept = self._opened(pool, server, sign_in, is_new=is_new)
         except BaseException:
             self._left(place, pool, None)
             raise
@@ -77,14 +111,12 @@ class Sessions:
         kept: Session | None = None
         try:
             with span:
-                yield session
+                yield session, is_kept
             kept = session
         # What a server refuses leaves the session sound; only a bug or a break does
         # not.
         except AsoreconcileError as error:
-            if isinstance(error, ServerError) and error.trouble == "lost":
-                self._note_silence(pool, error)
-            else:
+            if not isinstance(error, ServerError) or error.trouble != "lost":
                 kept = session
             raise
         finally:
@@ -136,11 +168,13 @@ class Sessions:
         _close_apart(unused)
         return pool
 
-    def _opened(self, pool: _Pool, server: DatabaseServer, sign_in: SignIn) -> Session:
+    def _opened(
+        self, pool: _Pool, server: DatabaseServer, sign_in: SignIn, *, is_new: bool
+    ) -> tuple[Session, bool]:
         stale: list[Session] = []
         fresh: Session | None = None
         with self._lock:
-            oldest = self._clock.monotonic() - IDLE_SECONDS
+            oldest = self._clock.monotonic() - (-inf if is_new else IDLE_SECONDS)
             while pool.idle and fresh is None:
                 # The newest first, so that those beyond need grow old.
                 session, since = pool.idle.pop()
@@ -151,7 +185,7 @@ class Sessions:
         for session in stale:
             session.close()
         if fresh is not None:
-            return fresh
+            return fresh, True
         trace = reconcile_context.trace()
         span = trace.call("connect database", server.host) if trace else nullcontext()
         try:
@@ -162,7 +196,7 @@ class Sessions:
                 self._note_silence(pool, error)
             raise
         pool.silence = None
-        return opened
+        return opened, False
 
     def _note_silence(self, pool: _Pool, error: ServerError) -> None:
         with self._lock:

@@ -162,6 +162,8 @@ class SharedDependencies:
     wake_children: queues a reconcile of every object below an object.
     protected_below: an ARM id and an object's uid -> the protected objects whose
     resources are below the id, or that the object owns; raises as objects_with_arm_id.
+    objects_of: a kind -> its objects, each with its version; raises as
+    `objects_with_arm_id`.
     waiting: objects that wait for an older one of the same id. collection_reads: None
     reads each resource by a GET of its own. note_pace: limits the rate of deferred
     notes. force_put_seconds: after so long, a resource of which Azure does not show
@@ -209,6 +211,9 @@ class SharedDependencies:
     wake_children: Callable[[ObjectReference], None] = lambda _: None
     protected_below: Callable[[str, str], Sequence[ObjectReference]] = (
         lambda _arm_id, _uid: ()
+    )
+    objects_of: Callable[[GroupKind], Iterable[tuple[KindVersion, JsonObject]]] = (
+        lambda _: ()
     )
     waiting: Waiting = attrs.field(factory=Waiting)
     collection_reads: CollectionReads | None = None

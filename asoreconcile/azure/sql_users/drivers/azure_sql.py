@@ -11,6 +11,7 @@ from cryptography import x509
 from asoreconcile.azure.sql_users.drivers.dbapi import DbApiSession
 from asoreconcile.azure.sql_users.server import (
     CONNECT_SECONDS,
+    LOCKS_PER_STATEMENT,
     STATEMENT_SECONDS,
     DatabaseServer,
     ServerError,
@@ -20,6 +21,7 @@ from asoreconcile.azure.sql_users.server import (
 from asoreconcile.base.certificates import hosts_of
 
 _TROUBLE: dict[int, Trouble] = {
+    1222: "locked",  # the time for a lock is up
     4060: "sign-in",  # the login may not open the database
     10928: "unreachable",  # a limit of the database: sessions
     15138: "owns",  # owns a schema
@@ -63,6 +65,9 @@ def connect(server: DatabaseServer, sign_in: SignIn) -> DbApiSession:
             validate_host=True,
             disable_connect_retry=True,
         )
+        limit = STATEMENT_SECONDS / LOCKS_PER_STATEMENT
+        with made.cursor() as cursor:
+            cursor.execute(f"SET LOCK_TIMEOUT {limit * 1000:.0f}")
     except Exception as error:  # noqa: BLE001 - told apart by `_failure`
         failure = _failure(error, connected=False)
         raise failure from None

@@ -9,6 +9,7 @@ from asoreconcile.azure.sql_users import quoting
 from asoreconcile.azure.sql_users.drivers.dbapi import DbApiSession
 from asoreconcile.azure.sql_users.server import (
     CONNECT_SECONDS,
+    LOCKS_PER_STATEMENT,
     STATEMENT_SECONDS,
     DatabaseServer,
     ServerError,
@@ -16,13 +17,18 @@ from asoreconcile.azure.sql_users.server import (
     Trouble,
 )
 
-# So that a quote is all that ends a text (`quoting`).
-_FIRST = "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES'"
+# So that a quote is all that ends a text (`quoting`), and a lock is not waited for for
+# long.
+_FIRST = (
+    "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES', lock_wait_timeout = {0}, "
+    "innodb_lock_wait_timeout = {0}"
+)
 _TROUBLE: dict[int, Trouble] = {
     1040: "unreachable",  # ER_CON_COUNT_ERROR
     1044: "refused",  # ER_DBACCESS_DENIED_ERROR
     1045: "sign-in",  # ER_ACCESS_DENIED_ERROR
     1130: "firewall",  # ER_HOST_NOT_PRIVILEGED
+    1205: "locked",  # ER_LOCK_WAIT_TIMEOUT
     2002: "unreachable",  # CR_CONNECTION_ERROR
     2003: "unreachable",  # CR_CONN_HOST_ERROR
     2006: "lost",  # CR_SERVER_GONE_ERROR
@@ -79,7 +85,10 @@ def connect(
             connect_timeout=CONNECT_SECONDS,
             read_timeout=STATEMENT_SECONDS,
             write_timeout=STATEMENT_SECONDS,
-            init_command=_FIRST,
+            # Whole seconds, and at least one.
+            init_command=_FIRST.format(
+                max(int(STATEMENT_SECONDS / LOCKS_PER_STATEMENT), 1)
+            ),
             program_name="asoreconcile",
             defer_connect=True,
         )

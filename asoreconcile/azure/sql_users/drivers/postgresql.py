@@ -9,6 +9,7 @@ from typing import Any
 
 from asoreconcile.azure.sql_users.server import (
     CONNECT_SECONDS,
+    LOCKS_PER_STATEMENT,
     STATEMENT_SECONDS,
     DatabaseServer,
     ServerError,
@@ -25,6 +26,7 @@ _TROUBLE: dict[str, Trouble] = {
     "57P02": "lost",  # crash_shutdown
     "57P03": "unreachable",  # cannot_connect_now
     "53300": "unreachable",  # too_many_connections
+    "55P03": "locked",  # lock_not_available
 }
 # SSLRequest of the protocol: its length, and a number that stands for no version.
 _TLS_REQUEST = struct.pack("!ii", 8, 80877103)
@@ -76,6 +78,8 @@ def connect(
                 database=server.database,
                 application_name="asoreconcile",
             )
+            limit = STATEMENT_SECONDS / LOCKS_PER_STATEMENT
+            made.run(f"SET lock_timeout = {limit * 1000:.0f}")
         except Exception as error:  # noqa: BLE001 - told apart by `_failure`
             failure = _failure(error, connected=False)
             raise failure from None

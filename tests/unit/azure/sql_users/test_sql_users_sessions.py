@@ -130,6 +130,54 @@ def test_a_server_that_does_not_answer_is_not_asked_again_at_once(pool):
     pool.use(ONE)
 
 
+def test_a_kept_connection_that_died_is_replaced_once(pool):
+    pool.use(ONE)
+    pool.use(ONE)
+    tried = []
+
+    def work(session):
+        tried.append(session)
+        if session is not pool.opened[-1] or len(pool.opened) == 1:
+            raise ServerError("gone", trouble="lost")
+
+    pool.sessions.run(ONE, SERVER, ADMIN, work)
+    assert tried == pool.opened
+    assert [one.closed.is_set() for one in tried] == [True, False]
+
+
+def test_a_new_connection_that_breaks_is_not_replaced(pool):
+    def work(_session):
+        raise ServerError("gone", trouble="lost")
+
+    with pytest.raises(ServerError, match="gone"):
+        pool.sessions.run(ONE, SERVER, ADMIN, work)
+    assert len(pool.opened) == 1
+
+
+def test_the_other_kept_connections_are_not_tried_after_one_that_died(pool):
+    with pool.sessions.borrow(ONE, SERVER, ADMIN):
+        pool.use(TWO)
+    first, second = pool.opened
+
+    def work(session):
+        if session in (first, second):
+            raise ServerError("gone", trouble="lost")
+
+    pool.sessions.run(ONE, SERVER, ADMIN, work)
+    assert first.closed.is_set()
+    assert second.closed.is_set()
+
+
+@pytest.mark.parametrize("trouble", ["lost", "locked", "refused"])
+def test_trouble_of_one_connection_is_no_trouble_of_another_user(pool, trouble):
+    def work(_session):
+        raise ServerError("trouble", trouble=trouble)
+
+    with pytest.raises(ServerError):
+        pool.sessions.run(ONE, SERVER, ADMIN, work)
+    pool.use(TWO)
+
+
 def test_what_the_server_refuses_costs_no_session(pool):
     with (
         pytest.raises(ServerError),

@@ -4,12 +4,10 @@ import pytest
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.sql_users.azure_sql import AzureSql, DatabaseUserFacts
+from asoreconcile.azure.sql_users.dialect import creation
 from asoreconcile.azure.sql_users.mysql import AccountFacts, MySql
-from asoreconcile.azure.sql_users.postgresql import (
-    PostgreSql,
-    RoleFacts,
-    stored_password,
-)
+from asoreconcile.azure.sql_users.postgresql import PostgreSql, RoleFacts
+from asoreconcile.azure.sql_users.postgresql_passwords import stored_password
 from asoreconcile.azure.sql_users.quoting import (
     ansi_identifier,
     mysql_account,
@@ -28,13 +26,21 @@ def sql(statements):
     return [one.sql for one in statements]
 
 
+def changes(dialect, desired, facts):
+    """All that may be said of a user: its rights, and then its password."""
+    if facts is None:
+        return sql(creation(dialect, desired))
+    said = (*dialect.differences(desired, facts), *dialect.passwords(desired))
+    return sql(said)
+
+
 # Azure SQL, which no test has a server of.
 
 
 def azure_sql(facts, *, roles=(), name="app", password="it's"):
     dialect = AzureSql()
     desired = dialect.desired(name, {"roles": list(roles)}, password=password)
-    return sql(dialect.changes(desired, facts))
+    return changes(dialect, desired, facts)
 
 
 def database_user(*member_of, type_="S"):
@@ -58,8 +64,8 @@ def database_user(*member_of, type_="S"):
             database_user("db_owner", "db_datareader"),
             ["db_datareader"],
             [
-                "ALTER USER [app] WITH PASSWORD = N'it''s'",
                 "ALTER ROLE [db_owner] DROP MEMBER [app]",
+                "ALTER USER [app] WITH PASSWORD = N'it''s'",
             ],
         ),
         (
@@ -130,16 +136,21 @@ def role(*member_of, superuser=False, **on):
         (
             None,
             {"roleOptions": {"login": False, "replication": True}},
-            ["CREATE ROLE \"app\" WITH REPLICATION PASSWORD 'p'"],
+            [
+                "CREATE ROLE \"app\" WITH PASSWORD 'p'",
+                'ALTER ROLE "app" WITH REPLICATION',
+            ],
         ),
         (role(), {}, ["ALTER ROLE \"app\" WITH PASSWORD 'p'"]),
         (
             role("old", createDb=True),
             {"roles": ["new"], "roleOptions": {"createRole": True}},
             [
-                "ALTER ROLE \"app\" WITH CREATEROLE NOCREATEDB PASSWORD 'p'",
+                'ALTER ROLE "app" WITH CREATEROLE',
+                'ALTER ROLE "app" WITH NOCREATEDB',
                 'REVOKE "old" FROM "app"',
                 'GRANT "new" TO "app"',
+                "ALTER ROLE \"app\" WITH PASSWORD 'p'",
             ],
         ),
     ],
@@ -147,7 +158,7 @@ def role(*member_of, superuser=False, **on):
 def test_a_role_of_postgresql_is_brought_in_line(facts, spec, expected):
     dialect = PostgreSql()
     desired = dialect.desired("app", spec, password="p")
-    assert sql(dialect.changes(desired, facts)) == expected
+    assert changes(dialect, desired, facts) == expected
 
 
 def test_what_differs_still_is_named_without_the_password():
@@ -200,19 +211,19 @@ def account(plugin="mysql_native_password", **privileges):
             account(shop={"SELECT", "INSERT"}, stock={"SELECT"}),
             {"databasePrivileges": {"shop": ["SELECT", "UPDATE"]}},
             [
-                "ALTER USER 'app'@'%' IDENTIFIED BY 'p'",
                 "REVOKE INSERT ON `shop`.* FROM 'app'@'%'",
                 "GRANT UPDATE ON `shop`.* TO 'app'@'%'",
                 "REVOKE SELECT ON `stock`.* FROM 'app'@'%'",
+                "ALTER USER 'app'@'%' IDENTIFIED BY 'p'",
             ],
         ),
         (
-            account(_={"SELECT", "GRANT OPTION"}),
+            account(_={"GRANT OPTION"}),
             {"privileges": ["ALL"]},
             [
-                "ALTER USER 'app'@'%' IDENTIFIED BY 'p'",
                 "REVOKE GRANT OPTION ON *.* FROM 'app'@'%'",
                 "GRANT ALL PRIVILEGES ON *.* TO 'app'@'%'",
+                "ALTER USER 'app'@'%' IDENTIFIED BY 'p'",
             ],
         ),
     ],
@@ -220,7 +231,7 @@ def account(plugin="mysql_native_password", **privileges):
 def test_an_account_of_mysql_is_brought_in_line(facts, spec, expected):
     dialect = MySql()
     desired = dialect.desired("app", spec, password="p")
-    assert sql(dialect.changes(desired, facts)) == expected
+    assert changes(dialect, desired, facts) == expected
 
 
 @pytest.mark.parametrize(
@@ -231,7 +242,129 @@ def test_an_account_of_mysql_keeps_its_type(entra, plugin):
     spec = {"aadUser": {}} if entra else {}
     desired = dialect.desired("app", spec, password="p")
     with pytest.raises(ConditionError, match="stays of its type"):
-        dialect.changes(desired, account(plugin))
+        dialect.differences(desired, account(plugin))
+
+
+# Names, as the servers compare them.
+
+
+@pytest.mark.parametrize(
+    ("dialect", "name", "spec", "why"),
+    [
+        (PostgreSql(), "é" * 32, {}, "more than 63 bytes"),
+        (PostgreSql(), "app", {"roles": ["r" * 64]}, "more than 63 bytes"),
+        (MySql(), "dbadmin ", {}, "ends with a blank"),
+        (MySql(), "app", {"hostname": "10.% "}, "ends with a blank"),
+        (MySql(), "app", {"databasePrivileges": {"shop ": []}}, "ends with a blank"),
+        (MySql(), "x", {"aadUser": {"alias": "short "}}, "ends with a blank"),
+        (AzureSql(), "app ", {}, "ends with a blank"),
+        (AzureSql(), "a" * 129, {}, "more than 128"),
+    ],
+)
+def test_a_name_that_the_server_would_change_is_refused(dialect, name, spec, why):
+    with pytest.raises(ConditionError, match=why) as refused:
+        dialect.desired(name, spec, password="p")
+    assert refused.value.severity == "Error"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "one", "other", "same"),
+    [
+        (PostgreSql(), {"name": "App"}, {"name": "app"}, False),
+        (PostgreSql(), {"name": "a" * 63}, {"name": "a" * 64}, True),
+        (MySql(), {"name": "a", "host": "%"}, {"name": "a ", "host": "%"}, True),
+        (MySql(), {"name": "a", "host": "H"}, {"name": "a", "host": "h"}, True),
+        (MySql(), {"name": "a", "host": "%"}, {"name": "A", "host": "%"}, False),
+        (MySql(), {"name": "a", "host": "%"}, {"name": "a", "host": "h"}, False),
+        (AzureSql(), {"name": "App"}, {"name": "app "}, True),
+        (AzureSql(), {"name": "App"}, {"name": "apps"}, False),
+    ],
+)
+def test_names_are_compared_as_the_server_compares_them(dialect, one, other, same):
+    assert dialect.is_same(one, other) is same
+
+
+class Answers:
+    """A session that answers each query with the rows of the first text that it has."""
+
+    def __init__(self, **rows):
+        self.rows = rows
+
+    def query(self, sql, **_values):
+        return next((rows for text, rows in self.rows.items() if text in sql), [])
+
+
+MYSQL = [["8.0.40", "super@%", 1]]
+
+
+def test_databases_of_mysql_are_compared_as_its_setting_says():
+    dialect = MySql()
+    spec = {"databasePrivileges": {"Shop": ["SELECT"], "SHOP": ["INSERT"]}}
+    desired = dialect.desired("app", spec, password="p")
+    folded = dialect.prepared(Answers(VERSION=MYSQL), desired)
+    assert dialect.differences(folded, account(shop={"SELECT", "INSERT"})) == []
+    kept = dialect.prepared(Answers(VERSION=[["8.0.40", "super@%", 0]]), desired)
+    assert kept == desired
+
+
+# Administrators, by the server's answers.
+
+
+def powers(dialect, facts, spec, *, as_asked=False, **rows):
+    desired = dialect.desired("app", spec, password="p")
+    return dialect.powers(Answers(**rows), desired, facts, as_asked=as_asked)
+
+
+ABOVE_ADMIN = {"above": [["azure_pg_admin", "azure_pg_admin", False]]}
+ASO_SAMPLE = {"roles": ["azure_pg_admin"], "roleOptions": {"createRole": True}}
+
+
+@pytest.mark.parametrize(
+    ("facts", "spec", "rows", "as_asked", "found"),
+    [
+        (role(), {}, {}, False, ""),
+        (role(createDb=True), {}, {}, False, ""),
+        (role(createRole=True), {}, {}, False, "CREATEROLE"),
+        (role(), {}, {"above": [["a", "b", True]]}, False, "membership of a"),
+        (role(), {}, {"above": [["pg_monitor", "pg_monitor", False]]}, False, ""),
+        (role(), {}, ABOVE_ADMIN, False, "membership of azure_pg_admin"),
+        (role(createRole=True), ASO_SAMPLE, ABOVE_ADMIN, True, ""),
+        (role(replication=True), ASO_SAMPLE, ABOVE_ADMIN, True, "REPLICATION"),
+    ],
+)
+def test_an_administrator_of_postgresql_is_known(facts, spec, rows, as_asked, found):
+    assert powers(PostgreSql(), facts, spec, as_asked=as_asked, **rows) == found
+
+
+@pytest.mark.parametrize(
+    ("held", "spec", "as_asked", "found"),
+    [
+        ({"SELECT", "INSERT"}, {}, False, ""),
+        ({"SELECT", "GRANT OPTION"}, {}, False, "GRANT OPTION"),
+        ({"CREATE USER", "SUPER"}, {}, False, "CREATE USER, SUPER"),
+        ({"CREATE USER"}, {"privileges": ["create user"]}, True, ""),
+        ({"CREATE USER"}, {"privileges": ["create user"]}, False, "CREATE USER"),
+        ({"SUPER", "GRANT OPTION"}, {"privileges": ["ALL"]}, True, "GRANT OPTION"),
+        ({"SUPER", "GRANT OPTION"}, {"privileges": ["ALL", "GRANT OPTION"]}, True, ""),
+    ],
+)
+def test_an_administrator_of_mysql_is_known(held, spec, as_asked, found):
+    facts = account(_=held)
+    assert powers(MySql(), facts, spec, as_asked=as_asked, VERSION=MYSQL) == found
+
+
+@pytest.mark.parametrize(
+    ("above", "spec", "as_asked", "found"),
+    [
+        ([["db_datareader", "db_datareader"]], {}, False, ""),
+        ([["team", "db_owner"]], {}, False, "membership of team"),
+        ([["Team", "db_owner"]], {"roles": ["team"]}, True, ""),
+    ],
+)
+def test_an_administrator_of_azure_sql_is_known(above, spec, as_asked, found):
+    rows = {"above": above}
+    facts = database_user()
+    assert powers(AzureSql(), facts, spec, as_asked=as_asked, **rows) == found
 
 
 # Quoting, and what is shown.

@@ -1,0 +1,58 @@
+"""The owner of an object of a kind without ARM, after the owner's object is gone.
+
+The owner's resource may live on in Azure, because its object was detached. Then what
+the child made in it lives on as well.
+"""
+
+from http import HTTPStatus
+
+from asoreconcile.azure.arm.absence import Absence
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.catalogue.names import azure_name
+from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX, RECONCILE_POLICY
+from asoreconcile.azure.reconcile.scope.arm_errors import read_failed
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+
+OWNER_ID = OWN_PREFIX + "owner-id"
+
+
+def owner_note(scope: ReconcileScope) -> dict[str, str | None]:
+    """Return the annotation that records the owner's ARM id, once the object has made
+    something in it.
+    """
+    owner = scope.owner()
+    return {OWNER_ID: owner.arm_id} if owner is not None and owner.arm_id else {}
+
+
+def require_gone(scope: ReconcileScope) -> None:
+    """Raise ConditionError `OwnerDetached` if Azure still has the owner's resource.
+
+    Does nothing if the object has made nothing, or no id is recorded. Raises
+    ConditionError as well if Azure does not say. Sends one GET.
+    """
+    arm_id = scope.patcher.annotations.get(OWNER_ID)
+    kind = scope.patcher.version.owner
+    if not arm_id or kind is None:
+        return
+    of_owner = scope.operator.objects.served(kind)
+    if of_owner is None:
+        of_owner = scope.operator.catalogue.kind(kind).version()
+    try:
+        scope.connection.client.get(arm_id, of_owner.api_version)
+    except ArmError as error:
+        if error.status == HTTPStatus.NOT_FOUND and error.absence is Absence.SAID:
+            return
+        raise read_failed(scope, error) from error
+    obj = scope.patcher.obj
+    what = (
+        f"{scope.patcher.version.gvk.kind} {azure_name(scope.patcher.version, obj)!r}"
+    )
+    raise ConditionError(
+        f"{what} still exists: the object of its owner is gone, but Azure still has "
+        f"{arm_id}. Create the owner's object again to have {what} deleted, or "
+        f"annotate this object with {RECONCILE_POLICY}: detach-on-delete to leave "
+        f"{what} there",
+        reason="OwnerDetached",
+        retry=RetryClass.SLOW,
+    )
