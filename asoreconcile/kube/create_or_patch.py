@@ -19,9 +19,11 @@ from asoreconcile.base.objects import (
     resource_version,
 )
 from asoreconcile.base.retry import Backoff, retry
+from asoreconcile.kube import json_patch
 from asoreconcile.kube.errors import ConflictError, NotFoundError
-from asoreconcile.kube.patch import merge_patch
+from asoreconcile.kube.patch import apply_merge_patch, merge_patch
 from asoreconcile.kube.resources import ApiResource
+from asoreconcile.kube.writes import PatchKind
 
 _Value = TypeVar("_Value")
 
@@ -57,11 +59,12 @@ class Patcher(Protocol):
         self,
         resource: ApiResource,
         key: ObjectKey,
-        body: JsonObject,
+        body: JsonObject | list[JsonObject],
         *,
+        kind: PatchKind = "merge",
         subresource: str = "",
     ) -> JsonObject:
-        """Merge-patch the object or its subresource; returns the patched object.
+        """Patch the object or its subresource; returns the patched object.
 
         Blocking.
 
@@ -110,15 +113,17 @@ def create_or_patch(
     change: Callable[[JsonObject], object],
     *,
     has_status: bool = False,
+    keeps_nulls: bool = False,
 ) -> tuple[OperationResult, JsonObject]:
     """Create or patch an object with `change`, with the smallest possible write.
 
     change: gets the existing object, or `{"apiVersion", "kind", "metadata"}` for a new
     one, and changes it in place, but not its name. has_status: the kind has a status
-    subresource, which is written separately. Nothing is written if nothing changes.
-    Returns what was done and the resulting object. Raises ConflictError or
-    AlreadyExistsError if another writer was faster, ValueError if the name was changed.
-    Rule: CL-8.
+    subresource, which is written separately. keeps_nulls: a null is a value, as it is
+    in fields that are nullable; if false, a null counts as absent. Nothing is written
+    if nothing changes. Returns what was done and the resulting object. Raises
+    ConflictError or AlreadyExistsError if another writer was faster, ValueError if the
+    name was changed. Rule: CL-8.
     """
     try:
         before = client.get(resource, key)
@@ -131,7 +136,14 @@ def create_or_patch(
             body = {"status": status}
             written = client.patch(resource, key, body, subresource="status")
         return "created", written
-    return patch_object(client, resource, before, change, has_status=has_status)
+    return patch_object(
+        client,
+        resource,
+        before,
+        change,
+        has_status=has_status,
+        keeps_nulls=keeps_nulls,
+    )
 
 
 def patch_object(
@@ -141,6 +153,7 @@ def patch_object(
     change: Callable[[JsonObject], object],
     *,
     has_status: bool = False,
+    keeps_nulls: bool = False,
 ) -> tuple[OperationResult, JsonObject]:
     """Like `create_or_patch`, for an object that was already read: never creates it.
 
@@ -152,6 +165,9 @@ def patch_object(
     key = key_of(before)
     after = _changed(before, change)
     patch = merge_patch(before, after) or {}
+    if keeps_nulls and apply_merge_patch(before, patch) != after:
+        # Only a JSON patch can set a null.
+        return _json_patched(client, resource, before, after, has_status=has_status)
     # A null removes a status that `change` has removed.
     states = has_status and "status" in patch
     status = patch.pop("status", None) if has_status else None
@@ -159,8 +175,7 @@ def patch_object(
     writes = [("", patch)] if patch else []
     if states:
         writes.append(("status", {"status": status}))
-    # The object and its status are gone once its last finalizer is removed.
-    if is_deleting(before) and finalizers(before) and not finalizers(after):
+    if _ends(before, after):
         writes.reverse()
     written = before
     for subresource, body in writes:
@@ -169,6 +184,46 @@ def patch_object(
             resource, key, _on(written, body), subresource=subresource
         )
     return _OUTCOMES[bool(patch), states], written
+
+
+def _json_patched(
+    client: Patcher,
+    resource: ApiResource,
+    before: JsonObject,
+    after: JsonObject,
+    *,
+    has_status: bool,
+) -> tuple[OperationResult, JsonObject]:
+    """Write what differs as JSON patches, and return as `patch_object`."""
+    parts: dict[str, list[JsonObject]] = {"": [], "status": []}
+    for operation in json_patch.changes(before, after):
+        of_status = has_status and operation["path"].split("/")[1] == "status"
+        parts["status" if of_status else ""].append(operation)
+    writes = [(subresource, body) for subresource, body in parts.items() if body]
+    if _ends(before, after):
+        writes.reverse()
+    written = before
+    for subresource, body in writes:
+        version = {
+            "op": "replace",
+            "path": "/metadata/resourceVersion",
+            "value": resource_version(written),
+        }
+        written = client.patch(
+            resource,
+            key_of(before),
+            [*body, version],
+            kind="json",
+            subresource=subresource,
+        )
+    return _OUTCOMES[bool(parts[""]), bool(parts["status"])], written
+
+
+def _ends(before: JsonObject, after: JsonObject) -> bool:
+    """Return whether the object and its status are gone once the change is written: its
+    last finalizer is removed.
+    """
+    return is_deleting(before) and bool(finalizers(before)) and not finalizers(after)
 
 
 def _on(before: JsonObject, patch: JsonObject) -> JsonObject:

@@ -166,8 +166,8 @@ class TypedWrites(Writes):
 
         obj: the object as read; it is not changed. change: gets a copy, and changes it
         in place or returns another one. The differences are sent as a merge patch for
-        that resource version, and another for the status subresource; nothing is sent
-        if nothing differs.
+        that resource version, and another for the status subresource; as JSON patches
+        if a field becomes null. Nothing is sent if nothing differs.
 
         Raises ConflictError if the object has changed since, NotFoundError if it is
         gone, ValueError if it was not read from a server.
@@ -187,6 +187,7 @@ class TypedWrites(Writes):
             kind.encode(obj),
             lambda document: _become(kind, document, document, change),
             has_status=kind.has_status,
+            keeps_nulls=True,
         )
         return done, kind.decode(copy_json(written))
 
@@ -208,7 +209,12 @@ class TypedWrites(Writes):
             _become(kind, document, start, change)
 
         done, written = create_or_patch(
-            self, kind.resource, obj.metadata.key, fill, has_status=kind.has_status
+            self,
+            kind.resource,
+            obj.metadata.key,
+            fill,
+            has_status=kind.has_status,
+            keeps_nulls=True,
         )
         return done, kind.decode(copy_json(written))
 

@@ -13,7 +13,7 @@ from asoreconcile.base import jsontext
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import GroupVersionKind, JsonObject, ObjectKey, copy_json
 from asoreconcile.kube.errors import ApiError
-from asoreconcile.webhooks.jsonpatch import changes
+from asoreconcile.kube.json_patch import changes
 from asoreconcile.webhooks.reviews import Review, ReviewError, failure, status
 
 _log = Logger(__name__)

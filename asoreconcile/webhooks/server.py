@@ -21,7 +21,7 @@ from functools import lru_cache
 import attrs
 
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.errors import AsoreconcileError, check_is
+from asoreconcile.base.errors import AsoreconcileError, check_is, check_number
 from asoreconcile.base.objects import GroupVersionKind, JsonObject, ObjectKey
 from asoreconcile.base.signatures import check_takes
 from asoreconcile.serving.listener import Listener
@@ -77,6 +77,11 @@ class WebhookLimits:
     max_conversions: int | None = None
     max_admission_bytes: int = 7 << 20
     max_conversion_bytes: int = 64 << 20
+
+    def __attrs_post_init__(self) -> None:
+        for name, value in attrs.asdict(self).items():
+            if value is not None:
+                check_number(name, value, least=1)
 
     @property
     def memory_bytes(self) -> int:
@@ -198,6 +203,11 @@ class WebhookServer:
         """Listen, and serve on threads. Raises ListenError if it cannot."""
         if self._listener is not None:
             self._listener.start()
+
+    def drain(self) -> None:
+        """Close each connection after its answer from now on: clients connect again."""
+        if self._listener is not None:
+            self._listener.drain()
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """Stop listening, and finish the responses in progress."""

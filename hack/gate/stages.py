@@ -110,7 +110,13 @@ STAGES = (
         tool=True,
     ),
     Stage(
-        *("crds", ("hack/crdvalidation",), "Kubernetes' validation, for tests"),
+        *("crds", ("hack/go-program", "crdvalidation")),
+        "Kubernetes' validation, for tests",
+        quiet=True,
+        tool=True,
+    ),
+    Stage(
+        *("client-go", ("hack/go-program", "clientgo"), "client-go, for tests"),
         quiet=True,
         tool=True,
     ),

@@ -1,7 +1,7 @@
 """The embedded server refuses the CRDs that Kubernetes refuses, and no other.
 
 apiextensions' own validation judges the same CRDs, made at random from a seed, and Go's
-regular expressions the same patterns. `hack/crdvalidation` builds the program that asks
+regular expressions the same patterns. `hack/go-program crdvalidation` builds the program that asks
 them; the tests are skipped if it is not there.
 """
 
@@ -31,14 +31,14 @@ UNLIKE = (
     *("url(", "ip(", "cidr(", "isIP(", "isURL(", "semver(", "isSemver(", "format."),
     "[self.text, 1]",
 )
-HACK = Path(__file__).parents[2] / "hack" / "crdvalidation"
+HACK = Path(__file__).parents[2] / "hack" / "go-program"
 
 
 @pytest.fixture(scope="module")
 def ask() -> Ask:
     """A function that passes questions to the program, all in one process."""
     found = subprocess.run(
-        [HACK, "--check"], capture_output=True, text=True, check=False
+        [HACK, "crdvalidation", "--check"], capture_output=True, text=True, check=False
     )
     if found.returncode:
         pytest.skip(f"Go's own validation is not built: {HACK.name}")

@@ -1,6 +1,8 @@
 """Discovery and OpenAPI: what kubectl and other clients learn of a new kind."""
 
 import uuid
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from contractclient import CRDS, Json, Server, crd, until
@@ -143,6 +145,30 @@ def test_openapi_3_has_the_kind_and_its_paths(server: Server, group: str):
     names = {parameter["name"] for parameter in patch["parameters"]}
     assert {"dryRun", "fieldManager", "fieldValidation", "force"} <= names
     assert f"{one}/status" in found["paths"]
+
+
+def test_openapi_3_gives_quantities_and_ports_their_types(server: Server):
+    core = server.get("/openapi/v3/api/v1").expect(200).json["components"]["schemas"]
+    apps = server.get("/openapi/v3/apis/apps/v1").expect(200).json
+    for schemas in (core, apps["components"]["schemas"]):
+        quantity = schemas["io.k8s.apimachinery.pkg.api.resource.Quantity"]
+        assert quantity["oneOf"] == [{"type": "string"}, {"type": "number"}]
+        either = schemas["io.k8s.apimachinery.pkg.util.intstr.IntOrString"]
+        assert either["oneOf"] == [{"type": "integer"}, {"type": "string"}]
+        assert either["format"] == "int-or-string"
+        assert not [
+            one for one in parts(schemas) if "x-kubernetes-int-or-string" in one
+        ]
+        assert not [one for one in parts(schemas) if one.get("properties") == {}]
+
+
+def parts(found: Any) -> Iterator[Json]:
+    """Return every object in a document."""
+    if isinstance(found, dict):
+        yield found
+    inner = found.values() if isinstance(found, dict) else found
+    for one in inner if isinstance(found, dict | list) else ():
+        yield from parts(one)
 
 
 def test_openapi_2_has_the_kind(server: Server, group: str):

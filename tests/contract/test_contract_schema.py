@@ -31,6 +31,29 @@ def test_a_nullable_null_is_kept(server: Server, namespace: str):
     assert make(server, namespace, maybe=None) == {"maybe": None, "size": 1}
 
 
+@pytest.mark.parametrize(
+    ("spec", "kept"),
+    [
+        ({"free": None}, {}),
+        ({"free": {"a": None, "b": [None, {"c": None}]}},) * 2,
+        ({"steps": None, "labels": None, "nested": None}, {}),
+        ({"labels": {"a": None, "b": "c"}}, {"labels": {"b": "c"}}),
+        (
+            {"nested": {"must": "x", "level": None}},
+            {"nested": {"must": "x", "level": 7}},
+        ),
+    ],
+)
+def test_a_null_is_dropped_only_where_the_schema_says_more(
+    server: Server, namespace: str, spec: Json, kept: Json
+):
+    made = server.post(widgets(namespace), widget("a", **spec)).expect(201).json
+    assert made["spec"] == {"size": 1, **kept}
+    changed = made | widget("a", **spec, size=2) | {"metadata": made["metadata"]}
+    found = server.put(widgets(namespace, "a"), changed).expect(200).json["spec"]
+    assert found == {**kept, "size": 2}
+
+
 def test_unknown_fields_are_pruned(server: Server, namespace: str):
     spec = make(server, namespace, size=2, other=1, nested={"must": "x", "more": 2})
     assert spec == {"size": 2, "nested": {"must": "x", "level": 7}}

@@ -316,6 +316,54 @@ class Everything:
     status: EveryStatus = attrs.field(factory=EveryStatus)
 
 
+@attrs.define
+class LimitedSpec:
+    limit: int | None = 5
+    free: dict[str, Any] = attrs.field(factory=dict)
+
+
+@attrs.define
+class LimitedStatus:
+    seen: int | None = 5
+
+
+@resource("typed.example.com/v1", plural="limiteds")
+@attrs.define
+class Limited:
+    """A kind whose fields may be null, and have a default."""
+
+    metadata: ObjectMeta
+    spec: LimitedSpec = attrs.field(factory=LimitedSpec)
+    status: LimitedStatus = attrs.field(factory=LimitedStatus)
+
+
+def test_an_update_makes_a_field_null(app: Application, namespace: str):
+    app.install_crds(Limited)
+    made = app.client.create(
+        Limited, Limited(ObjectMeta(name="a", namespace=namespace))
+    )
+    assert (made.spec.limit, made.status.seen) == (5, 5)
+
+    def change(obj: Limited) -> None:
+        obj.spec.limit = obj.status.seen = None
+        obj.spec.free = {"a": None}
+
+    changed = app.client.update(made, change)
+    assert (changed.spec.limit, changed.status.seen) == (None, None)
+    assert changed.spec.free == {"a": None}
+    assert app.client.get(Limited, made.metadata.key) == changed
+    assert app.client.update(changed, change) == changed
+    with pytest.raises(ConflictError):
+        app.client.update(made, change)
+    _, back = app.client.create_or_update(
+        changed, lambda obj: setattr(obj.spec, "limit", 5)
+    )
+    assert (back.spec.limit, back.status.seen) == (5, None)
+    _, last = app.client.create_or_update(back, change)
+    assert last.spec.limit is None
+    remove(app, Limited)
+
+
 def test_the_server_takes_each_form_of_a_schema(app: Application, namespace: str):
     (crd,) = app.install_crds(Everything)
     conditions = {c["type"]: c["status"] for c in crd["status"]["conditions"]}

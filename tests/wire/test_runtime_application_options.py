@@ -37,6 +37,7 @@ from asoreconcile import (
 from asoreconcile.kube.resources import EVENTS
 from asoreconcile.kube.selection import Selection
 from asoreconcile.testing.clock import FakeClock
+from asoreconcile.webhooks.server import WebhookLimits
 
 ONE = ObjectKey("default", "one")
 OTHER = ObjectKey("kube-public", "other")
@@ -475,6 +476,15 @@ def test_mg6_signals_are_for_the_main_thread_and_the_message_says_what_to_do(
 def test_client_limits_below_zero_are_refused(options):
     with pytest.raises(ValueError, match="give more than 0"):
         ClientOptions(**options)
+
+
+@pytest.mark.parametrize("value", [0, -1])
+@pytest.mark.parametrize(
+    "name", ["max_conversions", "max_admission_bytes", "max_conversion_bytes"]
+)
+def test_limits_of_webhooks_below_one_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name} is {value}: give 1 or more"):
+        WebhookLimits(**{name: value})
 
 
 @pytest.mark.parametrize("qps", [None, -1, -1.0])

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from asoreconcile.base.errors import StoppedError
-from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.objects import ObjectKey, copy_json
 from asoreconcile.kube.create_or_patch import (
     DEFAULT_BACKOFF,
     PATIENT_BACKOFF,
@@ -48,7 +48,8 @@ class Server:
         meta = {**obj["metadata"], "resourceVersion": "1"}
         return {**obj, "metadata": meta}
 
-    def patch(self, _resource, _key, body, *, subresource=""):
+    def patch(self, _resource, _key, body, *, kind="merge", subresource=""):
+        assert (kind == "json") == isinstance(body, list)
         self.writes.append((subresource or "patch", body))
         return {"metadata": {"name": "one", "namespace": "n", "resourceVersion": "9"}}
 
@@ -173,6 +174,39 @@ def test_cl8_object_that_was_read_is_not_changed():
     server = Server(present())
     create_or_patch(server, CONFIG_MAPS, KEY, lambda obj: put(obj, b="2"))
     assert server.obj == present()
+
+
+def test_cl8_a_null_counts_as_absent_unless_it_is_kept():
+    server = Server(present(spec={"a": 1}))
+    change = {"spec": {"a": None}, "status": {"b": None}}
+    both = {"has_status": True, "keeps_nulls": True}
+
+    def change_it(obj):
+        obj.update(copy_json(change))
+
+    create_or_patch(server, CONFIG_MAPS, KEY, lambda obj: obj["spec"].update(a=None))
+    create_or_patch(server, CONFIG_MAPS, KEY, change_it, **both)
+    on = {"op": "replace", "path": "/metadata/resourceVersion"}
+    assert server.writes == [
+        ("patch", {"spec": {"a": None}, "metadata": {"resourceVersion": "7"}}),
+        (
+            "patch",
+            [
+                {"op": "replace", "path": "/spec/a", "value": None},
+                {**on, "value": "7"},
+            ],
+        ),
+        (
+            "status",
+            [
+                {"op": "add", "path": "/status", "value": {"b": None}},
+                {**on, "value": "9"},
+            ],
+        ),
+    ]
+    server.obj = present(**change)
+    outcome, _ = create_or_patch(server, CONFIG_MAPS, KEY, change_it, **both)
+    assert (outcome, len(server.writes)) == ("unchanged", 3)
 
 
 @pytest.mark.parametrize(

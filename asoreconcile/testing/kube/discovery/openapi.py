@@ -4,7 +4,7 @@ CRD kinds have the schemas of their CRDs, built-in kinds those of `messages`, wi
 descriptions. That is enough to find misspelt fields.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
@@ -36,6 +36,17 @@ _KIND: JsonObject = {
 }
 _V3, _V2 = "#/components/schemas/", "#/definitions/"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
+# The two types of built-in kinds that are a number or text, by their formats.
+_EITHER: Mapping[str, tuple[str, JsonObject]] = {
+    "quantity": (
+        "io.k8s.apimachinery.pkg.api.resource.Quantity",
+        {"oneOf": [_TEXT, {"type": "number"}]},
+    ),
+    "int-or-string": (
+        "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+        {"oneOf": [{"type": "integer"}, _TEXT], "format": "int-or-string"},
+    ),
+}
 _NOT_IN_V2 = ("anyOf", "oneOf", "allOf", "not", "nullable", "default")
 
 
@@ -66,7 +77,7 @@ def v3(kinds: RestMapper, path: str) -> JsonObject:
         "openapi": "3.0.0",
         "info": {"title": title, "version": "v0.1.0" if custom else "v1.36.0"},
         "paths": paths,
-        "components": {"schemas": _schemas(chosen, _V3)},
+        "components": {"schemas": _as_v3(_schemas(chosen, _V3), custom=custom)},
     }
 
 
@@ -151,6 +162,28 @@ def _gvk(resource: RestResource, suffix: str = "") -> JsonObject:
         "version": resource.version,
         "kind": resource.kind + suffix,
     }
+
+
+def _as_v3(schemas: JsonObject, *, custom: bool) -> JsonObject:
+    """Return schemas with references to the types that are a number or text.
+
+    custom: whether the schemas are CRDs', which stay as their authors wrote them.
+    """
+    if custom:
+        return schemas
+    types = dict(_EITHER.values())
+    return {**types, **{name: _referring(one) for name, one in schemas.items()}}
+
+
+def _referring(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_referring(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    if part.get(_INT_OR_STRING) and part.get("format") in _EITHER:
+        name, _ = _EITHER[part["format"]]
+        return {"$ref": f"{_V3}{name}"}
+    return {name: _referring(inner) for name, inner in part.items()}
 
 
 def _as_v2(schema: Any) -> Any:

@@ -85,7 +85,10 @@ def _prune(schema: JsonObject, value: Any, at: str, unknown: list[str]) -> Any:
 
 
 def _without_nulls(schema: JsonObject, value: Any) -> Any:
-    """Return a value without nulls that are not allowed: they count as missing."""
+    """Return a value without nulls that are not allowed: they count as missing.
+
+    Nulls in lists stay, and so do those of which the schema says nothing.
+    """
     if isinstance(value, list) and isinstance(schema.get("items"), dict):
         return [_without_nulls(schema["items"], item) for item in value]
     if not isinstance(value, dict):
@@ -97,7 +100,7 @@ def _without_nulls(schema: JsonObject, value: Any) -> Any:
         part = properties.get(name, extra)
         if not isinstance(part, dict):
             kept[name] = inner
-        elif inner is not None or part.get("nullable") or part.get(_PRESERVE):
+        elif inner is not None or part.get("nullable"):
             kept[name] = _without_nulls(part, inner)
     return kept
 
@@ -109,7 +112,7 @@ def _defaulted(schema: JsonObject, value: Any) -> Any:
         return value
     properties: JsonObject = schema.get("properties") or {}
     for name, inner in properties.items():
-        if name not in value and "default" in inner:
+        if name not in value and inner.get("default") is not None:
             value[name] = copy_json(inner["default"])
     extra = schema.get("additionalProperties")
     for name in value:

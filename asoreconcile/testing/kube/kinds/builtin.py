@@ -1,7 +1,7 @@
 """The API server's treatment of built-in kinds: types, defaults, and their own rules.
 
 Raises StatusError 400 for objects that cannot be read, and yields causes for Invalid.
-Kinds without an entry in `messages` are stored unchanged.
+CustomResourceDefinitions have checks of their own, in `crds`.
 """
 
 import base64
@@ -25,9 +25,10 @@ from asoreconcile.testing.kube.kinds import (
     workloadrules,
     workloads,
 )
-from asoreconcile.testing.kube.wire.messages import MESSAGES, schema_of
+from asoreconcile.testing.kube.wire.messages import is_message, schema_of
 from asoreconcile.testing.kube.wire.status import bad_request
 
+_OWN_CHECKS = "CustomResourceDefinition"
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _KEY_TEXT = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
@@ -56,7 +57,7 @@ def schema_for(kind: str, group: str = "") -> JsonObject | None:
     for known in (webhookobjects.SCHEMAS, policyobjects.SCHEMAS):
         if kind in known:
             return known[kind]
-    return schema_of(kind) if kind in MESSAGES else None
+    return schema_of(kind) if is_message(kind) and kind != _OWN_CHECKS else None
 
 
 @cache

@@ -17,6 +17,11 @@ from asoreconcile.base.objects import JsonObject, copy_json
 from asoreconcile.testing.kube.fields import schema
 from asoreconcile.testing.kube.wire.messages import schema_of
 
+QUANTITY: JsonObject = {"x-kubernetes-int-or-string": True, "format": "quantity"}
+INT_OR_STRING: JsonObject = {
+    "x-kubernetes-int-or-string": True,
+    "format": "int-or-string",
+}
 _SCALARS: Mapping[str, JsonObject] = {
     "string": {"type": "string"},
     "bool": {"type": "boolean"},
@@ -25,8 +30,8 @@ _SCALARS: Mapping[str, JsonObject] = {
     "bytes": {"type": "string", "format": "byte"},
     "time": {"type": "string", "format": "date-time", "nullable": True},
     "microtime": {"type": "string", "format": "date-time", "nullable": True},
-    "quantity": {"x-kubernetes-int-or-string": True},
-    "intOrString": {"x-kubernetes-int-or-string": True},
+    "quantity": QUANTITY,
+    "intOrString": INT_OR_STRING,
     "json": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
 }
 _SAID = {

@@ -52,31 +52,34 @@ class ObjectRenderer:
 
     def one(self, obj: JsonObject) -> JsonObject:
         """Return an object at the requested version."""
+        shown = versions.shown(self.resource, obj)
         if self.form == "metadata":
-            return partial(obj, self.version)
+            return partial(shown, self.version)
         if self.form == "table":
             meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
-            return self._table([obj], meta)
-        return versions.shown(self.resource, obj)
+            return self._table([shown if self.resource.is_custom else obj], meta)
+        return shown
 
     def many(self, objects: Sequence[JsonObject], meta: JsonObject) -> JsonObject:
         """Return a list.
 
         meta: its resourceVersion and continue token.
         """
+        # A real server converts what it reads, whatever form the client asks for.
+        items = versions.shown_all(self.resource, objects)
         if self.form == "table":
-            return self._table(objects, meta)
+            # The columns of built-in kinds are made from the stored form.
+            return self._table(items if self.resource.is_custom else objects, meta)
         kind, version = f"{self.resource.kind}List", self.resource.api_version
         if self.form == "metadata":
             kind, version = "PartialObjectMetadataList", self.version
-            items = [partial(obj, self.version) for obj in objects]
+            items = [partial(obj, self.version) for obj in items]
         elif self.resource.is_custom:
             meta = {"continue": ""} | meta
-            items = versions.shown_all(self.resource, objects)
         else:  # the list states their kind
             items = [
                 {k: v for k, v in obj.items() if k not in ("kind", "apiVersion")}
-                for obj in versions.shown_all(self.resource, objects)
+                for obj in items
             ]
         return {"kind": kind, "apiVersion": version, "metadata": meta, "items": items}
 

@@ -6,6 +6,7 @@ answer.
 """
 
 import base64
+import struct
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -13,14 +14,17 @@ from typing import Any
 import orjson
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.testing.kube.wire.messages import MESSAGES, Fields
+from asoreconcile.testing.kube.wire.messages import fields, is_message
 from asoreconcile.testing.kube.wire.status import bad_request, internal_error
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\x00"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LONGEST_VARINT = 10
-_TYPE_META: Fields = {1: ("apiVersion", "string"), 2: ("kind", "string")}
+_DOUBLE = struct.Struct("<d")
+_API_VERSION, _KIND = 1, 2
+# Values that Go's JSON leaves out of most fields.
+_EMPTY = (None, "", 0, {})
 
 
 def decode(body: bytes) -> JsonObject:
@@ -30,43 +34,46 @@ def decode(body: bytes) -> JsonObject:
             "the object provided is unrecognized: it has no protobuf prefix"
         )
     parts = dict(fields_of(memoryview(body)[len(_MAGIC) :]))
-    kind = _message(_TYPE_META, as_bytes(parts.get(1, b"")))
-    name, group = str(kind.get("kind")), str(kind.get("apiVersion")).partition("/")[0]
-    table = MESSAGES.get(f"{group}/{name}") or MESSAGES.get(name)
-    if table is None:
-        raise internal_error(
-            f'no kind "{kind.get("kind", "")}" is registered for protobuf here'
-        )
-    return {**kind, **_message(table, as_bytes(parts.get(2, b"")))}
+    said = dict(fields_of(as_bytes(parts.get(1, b""))))
+    kind = str(_value("string", said.get(_KIND, b"")))
+    api_version = str(_value("string", said.get(_API_VERSION, b"")))
+    own = f"{api_version.partition('/')[0]}/{kind}"
+    name = own if is_message(own) else kind
+    if not is_message(name):
+        raise internal_error(f'no kind "{kind}" is registered for protobuf here')
+    content = _message(name, as_bytes(parts.get(2, b"")))
+    return {"apiVersion": api_version, "kind": kind, **content}
 
 
-def _message(table: Fields, data: memoryview) -> JsonObject:
-    result: JsonObject = {}
+def _message(name: str, data: memoryview) -> JsonObject:
+    """Return a message in the form that Go's JSON gives it, without nulls."""
+    known, result = fields(name), JsonObject()
     for number, value in fields_of(data):
-        if number not in table:
+        field = known.get(number)
+        if field is None:
             continue
-        name, sort = table[number]
-        if sort.startswith("[]"):
-            result.setdefault(name, []).append(_value(sort[2:], value))
-        elif sort.startswith("map:"):
+        sort = field.sort
+        if field.is_inline:
+            result |= _message(sort, as_bytes(value))
+        elif sort.startswith("[]"):
+            result.setdefault(field.name, []).append(_value(sort[2:], value))
+        elif sort.startswith("{}"):
             entry = dict(fields_of(as_bytes(value)))
-            key = _value("string", entry.get(1, memoryview(b"")))
-            result.setdefault(name, {})[key] = _value(
-                sort[4:], entry.get(2, memoryview(b""))
-            )
-        elif sort in MESSAGES or value or sort == "bool":
+            key = _value("string", entry.get(1, b""))
+            inner = _value(sort[2:], entry.get(2, b""))
+            result.setdefault(field.name, {})[key] = inner
+        else:
             found = _value(sort, value)
-            if found not in (None, "", 0) or isinstance(found, bool):
-                result[name] = found
+            if found not in _EMPTY or (field.keeps_empty and found is not None):
+                result[field.name] = found
     return result
 
 
-def _value(sort: str, value: "int | memoryview") -> Any:
+def _value(sort: str, value: "int | bytes | memoryview") -> Any:
     if sort in ("int", "bool"):
         if not isinstance(value, int):
             raise _broken()
-        signed = value - (1 << 64) if value >= 1 << 63 else value
-        return bool(value) if sort == "bool" else signed
+        return bool(value) if sort == "bool" else _signed(value)
     data = as_bytes(value)
     match sort:
         case "string":
@@ -76,15 +83,64 @@ def _value(sort: str, value: "int | memoryview") -> Any:
                 raise _broken() from error
         case "bytes":
             return base64.b64encode(data).decode()
+        case "double":
+            return _double(data)
         case "time" | "microtime":
             return _time(dict(fields_of(data)), micro=sort == "microtime")
         case "json":
-            raw = as_bytes(dict(fields_of(data)).get(1, b"{}"))
-            try:
-                return orjson.loads(raw)
-            except ValueError as error:
-                raise _broken() from error
-    return _message(MESSAGES[sort], data)
+            return _json(dict(fields_of(data)).get(1))
+        case "quantity":
+            return _value("string", dict(fields_of(data)).get(1, b""))
+        case "items":
+            return [_value("string", one) for _, one in fields_of(data)]
+        case "intOrString":
+            return _int_or_string(dict(fields_of(data)))
+        case "schemaOrSchemas" | "schemaOrStrings" | "schemaOrBool":
+            return _schema_or_other(sort, data)
+    return _message(sort, data)
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def _double(data: memoryview) -> float:
+    if len(data) != _DOUBLE.size:
+        raise _broken()
+    found: float = _DOUBLE.unpack(data)[0]
+    return int(found) if found.is_integer() else found
+
+
+def _json(raw: "int | memoryview | None") -> Any:
+    """Return the JSON in a message of raw JSON, or None without one."""
+    if raw is None:
+        return None
+    try:
+        return orjson.loads(as_bytes(raw))
+    except ValueError as error:
+        raise _broken() from error
+
+
+def _int_or_string(parts: "dict[int, int | memoryview]") -> Any:
+    """Return the value of Kubernetes' IntOrString: its type, number and text."""
+    sort, number, text = parts.get(1, 0), parts.get(2, 0), parts.get(3, b"")
+    return _value("string", text) if sort else _value("int", number)
+
+
+def _schema_or_other(sort: str, data: memoryview) -> Any:
+    """Return the value of a field of JSON schemas that may have two types."""
+    schemas: list[Any] = []
+    others: list[Any] = []
+    for number, value in fields_of(data):
+        if number == (2 if sort == "schemaOrBool" else 1):
+            schemas.append(_message("JSONSchemaProps", as_bytes(value)))
+        elif sort == "schemaOrSchemas":
+            others.append(_message("JSONSchemaProps", as_bytes(value)))
+        else:
+            others.append(_value("bool" if sort == "schemaOrBool" else "string", value))
+    if sort == "schemaOrBool":
+        return schemas[0] if schemas else others == [True]
+    return others or (schemas[0] if schemas else None)
 
 
 def _time(parts: "dict[int, int | memoryview]", *, micro: bool) -> str | None:

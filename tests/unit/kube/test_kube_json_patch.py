@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asoreconcile.base.objects import copy_json
+from asoreconcile.kube.json_patch import changes
 from asoreconcile.testing.kube.fields.patches import json_patch
-from asoreconcile.webhooks.jsonpatch import changes
 
 LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from("ab~/")
 VALUES = st.recursive(
