@@ -148,6 +148,14 @@ _GRACE_SECONDS = 8.0
     "be longer.",
 )
 @click.option(
+    "--drain-seconds",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="How long webhooks are answered after a shutdown was requested, so that the "
+    "cluster can take the pod out of their Service. Part of --grace-seconds.",
+)
+@click.option(
     "--log-format",
     type=click.Choice(["json", "text"]),
     default="json",
@@ -197,6 +205,7 @@ def manager(
     webhook_url: str,
     all_versions: bool | None,
     grace_seconds: float,
+    drain_seconds: float,
     log_format: str,
     verbose: int,
     json_logging: bool,
@@ -296,6 +305,7 @@ def manager(
         webhooks=answering,
         all_versions=answering.on and all_versions is not False,
         grace_seconds=grace_seconds,
+        drain_seconds=drain_seconds,
     )
     try:
         with _uncollected():

@@ -15,7 +15,7 @@ from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.conversion_probe import ConversionProbe
 from asoreconcile.azure.controllers.crd_installation import CrdInstallation
 from asoreconcile.azure.controllers.crd_watcher import CrdWatcher, Kinds
-from asoreconcile.azure.controllers.definitions import Definitions
+from asoreconcile.azure.controllers.definitions import Definitions, reduced
 from asoreconcile.azure.controllers.kind_registry import KindRegistry
 from asoreconcile.azure.controllers.options import Options
 from asoreconcile.azure.controllers.protected_objects import ProtectedObjects
@@ -28,7 +28,7 @@ from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import GroupKind, ObjectKey
 from asoreconcile.base.version import __version__
-from asoreconcile.cache.scope import CacheOptions
+from asoreconcile.cache.scope import CacheOptions, Scope
 from asoreconcile.cache.unreadable import Unreadable, unreadable_events
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
 from asoreconcile.runtime.application import Application
@@ -95,15 +95,14 @@ class AzureOperator:
         metrics = ExpressionMetrics(app.registry)
         self._expressions = shared_expressions().counted_by(metrics)
         # First, so that the other parts find the CRDs installed.
-        installation = CrdInstallation(options, catalogue, app.client)
+        installation = CrdInstallation(options, catalogue, app.client, app.clock)
         installation.setup_with(app)
-        self._crds = crds = app.informer(
-            CUSTOM_RESOURCE_DEFINITIONS, metadata_only=True
-        )
+        self._crds = crds = app.informer(CUSTOM_RESOURCE_DEFINITIONS)
         self._definitions = Definitions(
             crds, catalogue, installed=installation.kinds, clock=app.clock
         )
         app.readyz.add("definitions", self._definitions.ready)
+        installation.keep_in_place(app, crds)
         self._webhooks = self._make_webhooks() if options.webhooks.on else None
         self._watcher = self._make_watcher()
         app.before_start("look at the settings", self._say_what_starts)
@@ -131,7 +130,10 @@ class AzureOperator:
             cluster=options.kubeconfig,
             clock=clock,
             client=ClientOptions(user_agent=f"asoreconcile/{__version__}"),
-            cache=CacheOptions(namespaces=settings.target_namespaces),
+            cache=CacheOptions(
+                namespaces=settings.target_namespaces,
+                kinds={CUSTOM_RESOURCE_DEFINITIONS: Scope(transform=reduced)},
+            ),
             on_unreadable=self._report_unreadable,
             leader_election=options.leader_election,
             metrics_address=options.metrics_address,
@@ -139,6 +141,7 @@ class AzureOperator:
             metrics_certificates=options.scrape_certificates(clock),
             health_address=options.health_address,
             grace_seconds=options.grace_seconds,
+            drain_seconds=options.drain_seconds,
         )
 
     def _make_webhooks(self) -> Webhooks:
@@ -178,8 +181,9 @@ class AzureOperator:
             app.client,
             self._catalogue,
             kinds,
-            crds=self._definitions.versions,
+            crds=self._definitions.states,
             clock=app.clock,
+            expected=self._definitions.installed,
             converts=webhooks is not None or not settings.mode.answers,
         )
         watcher.setup_with(app, self._crds, self._definitions)

@@ -19,6 +19,7 @@ from asoreconcile.azure.controllers.crd_coverage import missing, stored_version
 from asoreconcile.azure.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import JsonObject, annotations, dig, labels
+from asoreconcile.kube.patch import merge_patch
 
 # Azure Service Operator's, which looks for its CRDs by it; and so do people's tools.
 OPERATORS_NAME = "azure-service-operator"
@@ -98,16 +99,6 @@ class DesiredCrds:
         }
         return {**document, "metadata": meta}
 
-    def is_met_by(self, existing: JsonObject, document: JsonObject) -> bool:
-        """Return whether an existing CRD, by its metadata, is the result of `manifest`.
-
-        It must be of this build, and unchanged since by every writer that updates the
-        marks.
-        """
-        return _holds(labels(existing), labels(document)) and _holds(
-            annotations(existing), annotations(document)
-        )
-
 
 def plan(kind: Kind, live: JsonObject, wanted: DesiredCrds) -> CrdPlan:
     """Return the decision about an existing CRD."""
@@ -151,10 +142,9 @@ def _adds(
     wanted: DesiredCrds,
 ) -> bool:
     """Return whether our CRD has something that the existing one lacks."""
-    if SPEC_HASH in annotations(live) and _BUILD.fullmatch(
-        labels(live).get(VERSION_LABEL, "")
-    ):
-        return not wanted.is_met_by(live, document)  # of our making: by its hash
+    if _is_ours(live):
+        # By content: an edit by hand leaves the marks.
+        return merge_patch(live, _onto(live, document)) is not None
     storage = stored_version(document)
     moved = wanted.conversion is not None and stored_version(live) != storage
     # Ours keeps whatever the operator writes. Another's that names each field of it is
@@ -172,6 +162,12 @@ def _adds(
         or _distrusts(live, document)
         or not _holds(labels(live), wanted.labels)
     )
+
+
+def _is_ours(live: JsonObject) -> bool:
+    """Return whether this program wrote the CRD last, of those that write the marks."""
+    build = labels(live).get(VERSION_LABEL, "")
+    return SPEC_HASH in annotations(live) and (not build or is_build(build))
 
 
 def _kept_storage(kind: Kind, live: JsonObject) -> str:

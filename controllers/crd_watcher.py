@@ -1,19 +1,24 @@
 """Start and stop kinds as their CRDs come and go, while the process runs.
 
 A controller with one key for all kinds: after a CRD of ours has changed, discovery
-returns the served kinds, and the running kinds are adjusted. A kind that fails to start
-is retried, and the others run. If the cluster does not respond, everything is retried.
+returns the served kinds, and the running kinds are adjusted. Discovery may be late, so
+a kind starts, stops or changes its version only if discovery and the kind's CRD agree;
+discovery is asked again until they do. A kind that fails to start is retried, and the
+others run. If the cluster does not respond, everything is retried.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
+import attrs
+
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
-from asoreconcile.azure.controllers.definitions import Definitions
+from asoreconcile.azure.controllers.definitions import CrdState, Definitions
 from asoreconcile.azure.controllers.discovery import (
-    DiscoveredKinds,
     DiscoveryReader,
-    discover,
+    Names,
+    read_names,
+    served_in,
 )
 from asoreconcile.azure.controllers.kind_metrics import KindGauge
 from asoreconcile.base.backoff import ItemExponential
@@ -36,10 +41,10 @@ ALL_KINDS = Request(ObjectKey("", "kinds"))
 
 # CRDs come many at a time, and one look is for all of them.
 _LOOKS_A_SECOND = 5.0
-# Discovery follows a CRD a moment later, and nothing tells of that: look again.
-_RECHECK_SECONDS = (2.0, 8.0)
 _FIRST_RETRY_SECONDS = 0.5
 _LAST_RETRY_SECONDS = 30.0
+# How many kinds one line of the log names.
+_SHOWN = 20
 
 
 class Kinds(Protocol):
@@ -60,6 +65,58 @@ class Kinds(Protocol):
         """Stop a kind. Running reconciles may continue to their end."""
 
 
+@attrs.frozen
+class KindProblem:
+    """A reason for which a kind does not run as it should.
+
+    reason: a word for the metric: `failed`, `refused`, `missing`, `terminating`,
+    `not-established` or `not-served`.
+    """
+
+    reason: str
+    text: str
+
+
+def late_kinds(
+    served: Names, crds: Mapping[GroupKind, CrdState], kinds: Iterable[GroupKind]
+) -> Collection[GroupKind]:
+    """Return the kinds of which discovery and the CRDs do not say the same."""
+    return {
+        kind
+        for kind in kinds
+        if {*served.get(kind, ())} != (crds[kind].served if kind in crds else set())
+    }
+
+
+def problems(
+    crds: Mapping[GroupKind, CrdState],
+    *,
+    expected: Iterable[GroupKind],
+    running: Collection[GroupKind],
+    late: Collection[GroupKind] = (),
+) -> dict[GroupKind, KindProblem]:
+    """Return the kinds whose CRDs keep them from running. Pure.
+
+    expected: kinds that should run, whether their CRDs exist or not. late: the result
+    of `late_kinds`.
+    """
+    found = {}
+    for kind in {*expected, *crds}:
+        crd = crds.get(kind)
+        if crd is None:
+            found[kind] = KindProblem("missing", "its CRD does not exist")
+        elif crd.is_deleting:
+            found[kind] = KindProblem("terminating", "its CRD is being deleted")
+        elif crd.refused:
+            found[kind] = KindProblem("not-established", crd.refused)
+        elif kind in late and kind not in running:
+            why = "discovery does not show the versions of its CRD yet"
+            found[kind] = KindProblem("not-served", why)
+        elif not crd.served:
+            found[kind] = KindProblem("not-served", "its CRD serves no version")
+    return found
+
+
 class CrdWatcher:
     """`runtime.reconciler.Reconciler` for one key, `ALL_KINDS`."""
 
@@ -69,11 +126,14 @@ class CrdWatcher:
         catalogue: Catalogue,
         kinds: Kinds,
         *,
-        crds: Callable[[], Mapping[str, str]],
+        crds: Callable[[], Mapping[GroupKind, CrdState] | None],
         clock: Clock,
+        expected: Iterable[GroupKind] = (),
         converts: bool = False,
     ) -> None:
-        """crds: returns the existing CRDs of our kinds (`Definitions.versions`).
+        """crds: returns the existing CRDs of our kinds (`Definitions.states`); None if
+        they are not listed yet.
+        expected: kinds that should run, whether their CRDs exist or not.
         converts: whether this process, or another one of the cluster, serves conversion
         reviews.
         """
@@ -82,9 +142,10 @@ class CrdWatcher:
         self._kinds = kinds
         self._crds = crds
         self._converts = converts
-        self._looked_at: Mapping[str, str] = {}
-        self._rechecks: tuple[float, ...] = ()
+        self._expected = {*expected}
+        self._late: Collection[GroupKind] = ()
         self._refused: Mapping[GroupKind, str] = {}
+        self._reported: Mapping[GroupKind, KindProblem] = {}
         self.failed: Mapping[GroupKind, str] = {}
         """Kinds that are served and could not be started, and the type of what was
         raised; they are tried again."""
@@ -106,12 +167,18 @@ class CrdWatcher:
         builder.watches(
             crds, map_to(lambda _: (ALL_KINDS,)), when=concerns(definitions.is_ours)
         )
+        # Once all CRDs are listed, also if none of them is ours.
+        builder.controller.enqueue(ALL_KINDS.key)
         app.readyz.add("kinds", self.readiness)
         app.registry.register(
             KindGauge(
-                "asoreconcile_kind_failed",
-                "1 for a kind that is served and could not be started",
-                lambda: dict.fromkeys(self.failed, 1.0),
+                "asoreconcile_kind_not_running",
+                "1 for a kind that does not run as it should, and why",
+                lambda: {
+                    (str(kind), problem.reason): 1.0
+                    for kind, problem in self.problems().items()
+                },
+                labels=("kind", "reason"),
             )
         )
         self._kinds.on_failure = lambda: builder.controller.enqueue(ALL_KINDS.key)
@@ -122,53 +189,87 @@ class CrdWatcher:
         return self._kinds.versions()
 
     def reconcile(self, request: Request) -> Result:  # noqa: ARG002 - there is but one
-        """Call `sync`; repeat while discovery may lag, and while a kind could not be
+        """Call `sync`; repeat while discovery is late, and while a kind could not be
         started.
         """
-        # Read before the sync, so that changes during it count as new.
-        crds = self._crds()
-        if crds != self._looked_at:
-            self._looked_at, self._rechecks = crds, _RECHECK_SECONDS
         self.sync()
-        delays, self._rechecks = self._rechecks[:1], self._rechecks[1:]
-        if self.failed:
-            delays = (*delays, self._backoff.delay("kinds"))
-        else:
-            self._backoff.forget("kinds")
-        return Result(requeue_after_seconds=min(delays, default=None))
+        if self.failed or self._late:
+            return Result(requeue_after_seconds=self._backoff.delay("kinds"))
+        self._backoff.forget("kinds")
+        return Result()
 
     def sync(self) -> None:
         """Read the served kinds, and start and stop kinds accordingly. Blocking.
 
-        Kinds that could not be started are in `failed`; the others run. Raises
-        ApiError, TransportError if the cluster cannot be asked.
+        Before the CRDs are listed, discovery decides alone. Kinds that could not be
+        started are in `failed`; the others run. Raises as `read_names`.
         """
-        served = discover(self._client, self._catalogue, converts=self._converts)
+        names = read_names(self._client)
+        crds = self._crds()
+        known = [kind.group_kind for kind in self._catalogue.kinds()]
+        late = set() if crds is None else late_kinds(names, crds, known)
+        agreed = {kind: found for kind, found in names.items() if kind not in late}
+        served = served_in(agreed, self._catalogue, converts=self._converts)
         running = self._kinds.versions()
+        self._expected |= running.keys()
         for group_kind, version in running.items():
             # By identity: the catalogue has one object for each version of a kind.
-            if served.versions.get(group_kind) is not version:
+            if (
+                group_kind not in late
+                and served.versions.get(group_kind) is not version
+            ):
                 self._kinds.end(group_kind)
         self.failed = self._kinds.begin(
             version
             for group_kind, version in served.versions.items()
             if running.get(group_kind) is not version
         )
-        self._report_refused(served)
+        self._late, self._refused = late, served.refused
+        self._report()
+
+    def problems(self) -> Mapping[GroupKind, KindProblem]:
+        """Return the kinds that do not run as they should, and why."""
+        crds = self._crds()
+        failed = {
+            kind: KindProblem("failed", f"it did not start: {why}")
+            for kind, why in self.failed.items()
+        }
+        refused = {
+            kind: KindProblem("refused", why) for kind, why in self._refused.items()
+        }
+        if crds is None:
+            return failed | refused
+        return (
+            problems(
+                crds, expected=self._expected, running=self.running, late=self._late
+            )
+            | failed
+            | refused
+        )
 
     def readiness(self) -> CheckResult:
-        """Report the kinds that cannot run, and why; this readiness check never
-        fails.
+        """Report the kinds that do not run as they should, and why; this readiness
+        check never fails.
         """
-        failed = [f"{kind}: did not start: {why}" for kind, why in self.failed.items()]
-        refused = [f"{kind}: refused: {why}" for kind, why in self._refused.items()]
-        return CheckResult(ok=True, details=(*sorted(failed), *sorted(refused)))
+        found = [
+            f"{kind}: {problem.reason}: {problem.text}"
+            for kind, problem in self.problems().items()
+        ]
+        return CheckResult(ok=True, details=tuple(sorted(found)))
 
-    def _report_refused(self, served: DiscoveredKinds) -> None:
-        for group_kind, why in served.refused.items():
-            if self._refused.get(group_kind) != why:
-                _log.error("Kind refused", kind=str(group_kind), reason=why)
-        self._refused = served.refused
+    def _report(self) -> None:
+        """Log the kinds whose problem is new, and those that have none any more."""
+        found = self.problems()
+        new = {k: one for k, one in found.items() if self._reported.get(k) != one}
+        for kind, problem in new.items():
+            if problem.reason == "refused":
+                _log.error("Kind refused", kind=str(kind), reason=problem.text)
+        if new:
+            shown = sorted(f"{kind}: {one.text}" for kind, one in new.items())
+            _log.info("Kinds do not run", count=len(new), kinds=shown[:_SHOWN])
+        if ended := sorted(map(str, self._reported.keys() - found.keys())):
+            _log.info("Kinds run again", count=len(ended), kinds=ended[:_SHOWN])
+        self._reported = found
 
 
 def controller_options(clock: Clock) -> ControllerOptions:

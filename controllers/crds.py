@@ -1,9 +1,10 @@
 """Install missing CRDs in the cluster, and update existing ones.
 
-The hash of the CRD to write is compared first, so a start over an unchanged cluster
-writes nothing. `crd_plan` decides about existing CRDs, also about Azure Service
-Operator's. Each write is conditional on the resource version that was read: after a
-crash between two CRDs all of them work, and of two writers one reads again.
+A CRD is compared by its content, so a start over an unchanged cluster writes nothing,
+and edits by hand are repaired. `crd_plan` decides about existing CRDs, also
+about Azure Service Operator's. Each write is conditional on the resource version that
+was read: after a crash between two CRDs all of them work, and of two
+writers one reads again.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -26,6 +27,7 @@ from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
     annotations,
+    is_deleting,
     key_of,
     labels,
     resource_version,
@@ -131,20 +133,14 @@ class CrdInstaller:
         for name, kind in sorted(wanted.items()):
             if self._is_stopping():
                 break  # the next leader continues
-            existing = present.get(name)
-            if existing is not None and self._wanted.is_met_by(
-                existing, self._wanted.manifest(kind)
-            ):
-                continue
             # A right is for all CRDs: three hundred refusals would say no more than the
             # first.
             if self._is_forbidden and name not in asked:
                 continue
-            is_written, why = self._bring(name, kind, asked=name in asked)
+            is_written, why = self.bring(name, kind, asked=name in asked)
             applied += is_written
             if why:
                 kept[name] = why
-                _log.warning("CRD is left as it is", crd=name, reason=why)
         return Installed(applied, kept)
 
     def _adopt_authority(self, present: Iterable[JsonObject]) -> None:
@@ -164,8 +160,19 @@ class CrdInstaller:
         if ours:
             self._wanted = attrs.evolve(self._wanted, authority=ours[0])
 
+    def bring(self, name: str, kind: Kind, *, asked: bool = True) -> tuple[bool, str]:
+        """Install or update one CRD.
+
+        asked: whether to install a missing one. Returns whether a CRD was written, and
+        the reason if it was left unchanged although it differs. Blocking; raises as
+        `install` does.
+        """
+        is_written, why = self._bring(name, kind, asked=asked)
+        if why:
+            _log.warning("CRD is left as it is", crd=name, reason=why)
+        return is_written, why
+
     def _bring(self, name: str, kind: Kind, *, asked: bool) -> tuple[bool, str]:
-        """Return whether a CRD was written, and the reason if it was left unchanged."""
         key = ObjectKey("", name)
         for _ in range(_TRIES):
             try:
@@ -179,6 +186,8 @@ class CrdInstaller:
                 if self._create(self._wanted.manifest(kind)):
                     return True, ""
                 continue
+            if is_deleting(live):
+                return False, "it is being deleted"
             if not asked and called(live) != called(self._wanted.manifest(kind)):
                 return False, ""
             planned = plan(kind, live, self._wanted)

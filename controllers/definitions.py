@@ -1,32 +1,88 @@
-"""The cluster's CRDs of our kinds, and their versions.
+"""The cluster's CRDs of our kinds: their served versions, and whether they are served.
 
-Only their metadata is watched: a CRD may have a megabyte.
+Whole CRDs are watched, as their conditions and versions decide whether a kind can run.
+The rest, up to a megabyte each, is dropped before it is cached.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Protocol
+
+import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue, Kind
 from asoreconcile.azure.controllers.crd_labels import NAME_LABEL
 from asoreconcile.azure.controllers.crd_plan import OPERATORS_NAME
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, dig, spec
 from asoreconcile.cache.entry import Entry
 from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, CheckResult
 from asoreconcile.webhooks.ca_bundles import WebhookTarget
 
 # Readiness is read by people and by kubelets' logs: three hundred lines help neither.
 _SHOWN = 10
+_ESTABLISHED, _ACCEPTED = "Established", "NamesAccepted"
+
+
+def reduced(crd: JsonObject) -> JsonObject:
+    """Return a CRD with its metadata, versions and conditions alone, to cache it."""
+    versions = [
+        {name: one.get(name) for name in ("name", "served")}
+        for one in spec(crd).get("versions") or ()
+    ]
+    conditions = [
+        {name: one.get(name) for name in ("type", "status", "message")}
+        for one in dig(crd, "status.conditions") or ()
+        if one.get("type") in (_ESTABLISHED, _ACCEPTED)
+    ]
+    return {
+        "apiVersion": crd.get("apiVersion"),
+        "kind": crd.get("kind"),
+        "metadata": crd["metadata"],
+        "spec": {"versions": versions},
+        "status": {"conditions": conditions},
+    }
+
+
+@attrs.frozen
+class CrdState:
+    """The state of a CRD.
+
+    served: names of the served versions; empty if the CRD is not established.
+    refused: why it is not established, or "".
+    is_deleting: whether its deletion has begun; its objects can be read until its end.
+    """
+
+    served: frozenset[str]
+    refused: str = ""
+    is_deleting: bool = False
+
+    @classmethod
+    def of(cls, crd: JsonObject, *, is_deleting: bool) -> "CrdState":
+        """Return the state of a CRD, whole or reduced."""
+        conditions = {
+            str(one.get("type")): one for one in dig(crd, "status.conditions") or ()
+        }
+        if (conditions.get(_ESTABLISHED) or {}).get("status") != "True":
+            said = (conditions.get(name) or {} for name in (_ACCEPTED, _ESTABLISHED))
+            why = next((str(o["message"]) for o in said if o.get("message")), "")
+            text = f"its CRD is not established: {why or 'no reason is given'}"
+            return cls(frozenset(), text, is_deleting)
+        served = {
+            str(one.get("name"))
+            for one in spec(crd).get("versions") or ()
+            if one.get("served")
+        }
+        return cls(frozenset(served), is_deleting=is_deleting)
 
 
 class Cached(Protocol):
-    """Metadata of all CRDs (`cache.informer.Informer`)."""
+    """All CRDs, reduced (`cache.informer.Informer`)."""
 
     def has_synced(self) -> bool:
         """Return whether the cache holds the first list."""
 
     def entry(self, key: ObjectKey) -> Entry | None:
-        """Return the CRD's metadata, or None if there is no such CRD."""
+        """Return the CRD, or None if there is no such CRD."""
 
 
 class Definitions:
@@ -45,6 +101,8 @@ class Definitions:
         self._cached = cached
         self._kinds = {_name(kind): kind for kind in catalogue.kinds()}
         self._installed = sorted(map(_name, installed))
+        self.installed = frozenset(kind.group_kind for kind in installed)
+        """The kinds whose CRDs this process, or the leader, installs."""
         self._clock = clock
         self._degraded_at = clock.monotonic() + degraded_after_seconds
 
@@ -55,6 +113,19 @@ class Definitions:
             entry = self._cached.entry(ObjectKey("", name))
             if entry is not None:
                 found[name] = entry.resource_version
+        return found
+
+    def states(self) -> Mapping[GroupKind, CrdState] | None:
+        """Return the state of each existing CRD, or None before all are listed."""
+        if not self._cached.has_synced():
+            return None
+        found = {}
+        for name, kind in self._kinds.items():
+            entry = self._cached.entry(ObjectKey("", name))
+            if entry is not None:
+                found[kind.group_kind] = CrdState.of(
+                    entry.shared_view(), is_deleting=entry.deleting
+                )
         return found
 
     def targets(self) -> list[WebhookTarget]:
@@ -86,12 +157,14 @@ class Definitions:
         degraded = self._clock.monotonic() >= self._degraded_at
         if not self._cached.has_synced():
             return CheckResult(ok=degraded, details=("not listed yet",))
-        missing = [
-            name
-            for name in self._installed
-            if self._cached.entry(ObjectKey("", name)) is None
-        ]
-        details = [f"{name}: not installed yet" for name in missing[:_SHOWN]]
+        missing = {}
+        for name in self._installed:
+            entry = self._cached.entry(ObjectKey("", name))
+            if entry is None:
+                missing[name] = "not installed yet"
+            elif entry.deleting:
+                missing[name] = "is being deleted"
+        details = [f"{name}: {why}" for name, why in missing.items()][:_SHOWN]
         if len(missing) > _SHOWN:
             details.append(f"and {len(missing) - _SHOWN} more")
         return CheckResult(ok=degraded or not missing, details=tuple(details))

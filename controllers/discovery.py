@@ -1,9 +1,9 @@
 """Find the served kinds of ours, and their versions, in the cluster's discovery.
 
-One request covers all kinds; the CRDs themselves, up to a megabyte each, are not read.
+One request covers all kinds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import attrs
@@ -11,7 +11,9 @@ import attrs
 from asoreconcile.azure.catalogue.conversion import STORED_SUFFIX, stored_name
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion, newest
 from asoreconcile.azure.catalogue.storage_codec import kept_stored
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import GroupKind, JsonObject
+from asoreconcile.kube.errors import ApiError
 
 DISCOVERY_PATH = "/apis"
 # Aggregated discovery, stable since Kubernetes 1.30: the older form takes a request for
@@ -19,6 +21,16 @@ DISCOVERY_PATH = "/apis"
 DISCOVERY_ACCEPT = (
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 )
+_LIST = "APIGroupDiscoveryList"
+LEAST_KUBERNETES = "1.30"
+"""The least version of Kubernetes whose discovery can be read."""
+_NOT_ACCEPTABLE = 406
+Names = Mapping[GroupKind, Sequence[str]]
+"""The served versions of each kind, the one that the API server prefers first."""
+
+
+class OldServerError(AsoreconcileError):
+    """The API server is too old: no kind could be started."""
 
 
 class DiscoveryReader(Protocol):
@@ -46,17 +58,35 @@ class DiscoveredKinds:
 def discover(
     client: DiscoveryReader, catalogue: Catalogue, *, converts: bool = False
 ) -> DiscoveredKinds:
-    """Read the cluster's discovery. Blocking, one request. Raises ApiError,
-    TransportError.
+    """Read the cluster's discovery. Blocking, one request. Raises as `read_names`."""
+    return served_in(read_names(client), catalogue, converts=converts)
+
+
+def read_names(client: DiscoveryReader) -> Names:
+    """Read the served versions of all kinds of the cluster. Blocking, one request.
+
+    Raises ApiError, TransportError; OldServerError if the API server does not give all
+    kinds in one document.
     """
-    document = client.read(DISCOVERY_PATH, accept=DISCOVERY_ACCEPT)
-    return served_in(document, catalogue, converts=converts)
+    try:
+        document = client.read(DISCOVERY_PATH, accept=DISCOVERY_ACCEPT)
+    except ApiError as error:
+        if error.status != _NOT_ACCEPTABLE:
+            raise
+        document = {}
+    if document.get("kind") != _LIST:
+        found = client.read("/version", accept="application/json").get("gitVersion")
+        raise OldServerError(
+            f"the API server is of Kubernetes {found or 'an unknown version'}: "
+            f"{LEAST_KUBERNETES} is the least that works"
+        )
+    return _served_names(document)
 
 
 def served_in(
-    document: JsonObject, catalogue: Catalogue, *, converts: bool = False
+    served: Names, catalogue: Catalogue, *, converts: bool = False
 ) -> DiscoveredKinds:
-    """Return our kinds in an APIGroupDiscoveryList. Pure.
+    """Return which of our kinds can run, of all served kinds. Pure.
 
     converts: if true, this process serves conversion reviews, so that kinds may be
     stored in a stored form.
@@ -64,7 +94,7 @@ def served_in(
     known = {kind.group_kind: kind for kind in catalogue.kinds()}
     versions: dict[GroupKind, KindVersion] = {}
     refused: dict[GroupKind, str] = {}
-    for group_kind, names in _served_names(document).items():
+    for group_kind, names in served.items():
         kind = known.get(group_kind)
         if kind is None:
             continue

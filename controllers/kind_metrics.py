@@ -6,22 +6,23 @@ import attrs
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from asoreconcile.base.objects import GroupKind
-
 
 @attrs.frozen
 class KindGauge(Collector):
-    """A gauge. values: returns the present value of each kind that has one."""
+    """A gauge. values: returns the present value of each kind that has one, by the
+    values of the labels.
+    """
 
     name: str
     text: str
-    values: Callable[[], Mapping[GroupKind, float]]
+    values: Callable[[], Mapping[tuple[str, ...], float]]
+    labels: tuple[str, ...] = ("kind",)
 
     def collect(self) -> Iterator[Metric]:
         """Return the family as it is now; called at each scrape."""
-        family = GaugeMetricFamily(self.name, self.text, labels=("kind",))
-        for group_kind, value in self.values().items():
-            family.add_metric((str(group_kind),), value)
+        family = GaugeMetricFamily(self.name, self.text, labels=self.labels)
+        for labels, value in self.values().items():
+            family.add_metric(labels, value)
         yield family
 
     def describe(self) -> list[Metric]:

@@ -205,12 +205,12 @@ class Lifecycle:
         ]
         return CheckResult(ok=True, details=tuple(details))
 
-    def handover_seconds(self) -> Mapping[GroupKind, float]:
+    def handover_seconds(self) -> Mapping[tuple[str, ...], float]:
         """Return how long each kind has waited for its former controller's end."""
-        seconds: dict[GroupKind, float] = {}
+        seconds: dict[tuple[str, ...], float] = {}
         for one in self._leaving:
-            waited = seconds.get(one.group_kind, 0.0)
-            seconds[one.group_kind] = max(one.seconds, waited)
+            kind = (str(one.group_kind),)
+            seconds[kind] = max(one.seconds, seconds.get(kind, 0.0))
         return seconds
 
     def stop(self, timeout_seconds: float) -> list[str]:

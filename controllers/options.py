@@ -28,7 +28,8 @@ class Options:
     pair.
     leader_election: None works without election.
     all_versions: install CRDs that serve every version; requires webhooks.
-    grace_seconds: for the whole stop.
+    grace_seconds: for the whole stop. drain_seconds: how long webhooks are answered
+    after it was requested.
     """
 
     crd_pattern: str = ""
@@ -44,6 +45,7 @@ class Options:
     webhooks: WebhookOptions = attrs.field(factory=WebhookOptions)
     all_versions: bool = False
     grace_seconds: float = GRACE_SECONDS
+    drain_seconds: float = 0.0
 
     @property
     def sees_to_crds(self) -> bool:

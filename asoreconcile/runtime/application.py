@@ -28,6 +28,7 @@ from asoreconcile.resources.webhooks import TypedWebhookServer
 from asoreconcile.runtime.cluster import Cluster, ClusterOptions, config_of
 from asoreconcile.runtime.controller_registrar import ControllerRegistrar
 from asoreconcile.runtime.detached import detached, wait_until_ready
+from asoreconcile.runtime.health import CheckResult
 from asoreconcile.runtime.leaderelection.elector import lease_elector
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 from asoreconcile.runtime.manager import GRACE_SECONDS, Manager, ManagerError
@@ -67,6 +68,7 @@ class Application(ControllerRegistrar):
         health_address: str = "0",
         tracing: Tracing | None = None,
         grace_seconds: float = GRACE_SECONDS,
+        drain_seconds: float = 0.0,
     ) -> None:
         """name: the user agent, and the source of events.
         cluster: a configuration or a kubeconfig's path; None looks where kubectl does,
@@ -85,7 +87,9 @@ class Application(ControllerRegistrar):
         secure_metrics: serve metrics over HTTPS, to users whose roles allow it (MG-8);
         metrics_certificates: the serving certificates; None makes a self-signed pair.
         tracing: OpenTelemetry spans for reconciles and their requests.
-        grace_seconds: the total time for a graceful stop.
+        grace_seconds: the total time for a graceful stop. drain_seconds: how long
+        webhooks are answered after the stop was requested, for Services to follow; the
+        lease is released meanwhile.
         Raises ValueError without a name, TypeError or ValueError for an invalid
         duration, TypeError for options of another class.
         """
@@ -94,6 +98,7 @@ class Application(ControllerRegistrar):
                 "an application needs a name: requests and events carry it"
             )
         check_number("grace_seconds", grace_seconds, least=0)
+        check_number("drain_seconds", drain_seconds, least=0)
         if client is not None:
             check_is("client", client, ClientOptions)
         if cache is not None:
@@ -163,6 +168,7 @@ class Application(ControllerRegistrar):
             clock=clock,
             elector=self._elector,
             grace_seconds=grace_seconds,
+            drain_seconds=drain_seconds,
             caches_ready=lambda: self._process.synced().ok,
         )
         self._grace_seconds = grace_seconds
@@ -339,7 +345,12 @@ class Application(ControllerRegistrar):
         """
         return self._elector.predecessor_renewed if self._elector else None
 
+    def _is_running(self) -> CheckResult:
+        """Fail once a stop is requested, so that Services forget this process."""
+        return CheckResult(not self.manager.stopping.is_set())
+
     def _add_services(self) -> None:
+        self.readyz.add("running", self._is_running)
         self.readyz.add("apiServer", self.answers)
         if self._elector is not None:
             self.healthz.add("leaderElection", self._elector.liveness)
@@ -349,7 +360,6 @@ class Application(ControllerRegistrar):
         self._run_cluster(self)
 
     def _run_cluster(self, cluster: Cluster) -> None:
-        # The recorder stops with the servers, last: a stop records events too.
-        self.manager.add(cluster.recorder, group=RunnableGroup.SERVERS)
+        self.manager.add(cluster.recorder, group=RunnableGroup.RECORDERS)
         self.manager.add(cluster.informers, group=RunnableGroup.CACHES)
         self.manager.add(cluster.probe, group=RunnableGroup.CACHES)

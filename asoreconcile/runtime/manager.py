@@ -20,6 +20,7 @@ from asoreconcile.kube.retrying import START_UP, is_passing
 from asoreconcile.runtime.runnable import (
     STOP_ORDER,
     CacheSyncGate,
+    DrainRunnable,
     Elector,
     Runnable,
     RunnableFunc,
@@ -61,16 +62,21 @@ class Manager:
         clock: Clock,
         elector: Elector | None = None,
         grace_seconds: float = GRACE_SECONDS,
+        drain_seconds: float = 0.0,
         caches_ready: Callable[[], bool] = lambda: True,
     ) -> None:
         """elector: None leads at once.
         caches_ready: whether services that read caches may start; polled until True.
         grace_seconds: the total time for a stop; 0 does not wait. Make it shorter than
         the pod's terminationGracePeriodSeconds.
+        drain_seconds: how long webhooks are answered after a stop was requested, so
+        that the cluster can take this process out of their Service; within
+        grace_seconds.
         """
         self._clock = clock
         self._elector = elector
         self._grace_seconds = grace_seconds
+        self._drain_seconds = drain_seconds
         self._lock = threading.Lock()
         self._services: dict[RunnableGroup, list[Runnable]] = {
             group: [] for group in RunnableGroup
@@ -85,6 +91,7 @@ class Manager:
         # Bounds the API requests of services that are still starting then.
         self._starts = StopSignal()
         self._end: float | None = None
+        self._drained_at = 0.0
         # A stop waits for an election that succeeds at that moment: half-started
         # services would never be stopped.
         self._settled = threading.Event()  # no leader is being started
@@ -93,7 +100,7 @@ class Manager:
         self._early: set[int] = set()
         self._context = reconcile_context.Context(clock, stop=self._starts)
         self._deadline = 0.0
-        self._lost = False
+        self._lost_lease = threading.Event()
         self._over = threading.Event()
         self.started = threading.Event()
         """Set once every service that may start has been started; services that wait
@@ -211,6 +218,7 @@ class Manager:
 
     def _start(self) -> None:
         for group in (
+            RunnableGroup.RECORDERS,
             RunnableGroup.SERVERS,
             RunnableGroup.WEBHOOKS,
             RunnableGroup.CACHES,
@@ -309,7 +317,7 @@ class Manager:
 
     def _on_lost(self) -> None:
         """No time is left, even for a stop that has begun: others may be writing."""
-        self._lost = True
+        self._lost_lease.set()
         # A stop may be waiting for the LEADER group: cut that wait short.
         with self._lock:
             over = self._over
@@ -324,6 +332,7 @@ class Manager:
             if self._end is not None:
                 return
             self._end = now + grace_seconds
+            self._drained_at = now + min(self._drain_seconds, grace_seconds)
         try:
             self._starts.stop(now + grace_seconds * SHARE_OF_CALLS)
         finally:
@@ -335,6 +344,13 @@ class Manager:
             self._phase = _Phase.STOPPING
         # First: services that still wait must not start in a stopping process.
         self._cache_sync_gate.close()
+        drains = [
+            service
+            for service in self._started[RunnableGroup.WEBHOOKS]
+            if isinstance(service, DrainRunnable)
+        ]
+        for service in drains:
+            service.drain()
         end = self._end or 0.0
         reserved = self._grace_seconds * _SHARE_OF_LEASE if self._elector else 0.0
         still_running: list[str] = []
@@ -352,13 +368,24 @@ class Manager:
             # successor.
             writing = writing or (writes and bool(left))
             still_running += left
-        self._deadline = end
-        if self._elector is not None:
-            # If the lease were released while something writes, two processes could
-            # write at once.
-            release = not writing and not self._lost
-            still_running += self._elector.stop(self._remaining(), release=release)
+            if group is not RunnableGroup.RECORDERS:
+                continue
+            self._deadline = end
+            reserved = 0.0
+            if self._elector is not None:
+                # If the lease were released while something writes, two processes could
+                # write at once.
+                release = not writing and not self._lost_lease.is_set()
+                still_running += self._elector.stop(self._remaining(), release=release)
+            if drains:
+                self._wait_drained()
         return still_running
+
+    def _wait_drained(self) -> None:
+        """Wait until no request comes any more: caches and webhooks serve on."""
+        rest = min(self._remaining(), self._drained_at - self._clock.monotonic())
+        if rest > 0:
+            self._clock.wait(self._lost_lease, rest)
 
     def _stop_group(self, services: Sequence[Runnable]) -> list[str]:
         """Stop several services at once; one that hangs does not use up the others'
@@ -398,7 +425,7 @@ class Manager:
 
     def _remaining(self) -> float:
         """Seconds left of the stop time; 0 once the lease is lost. Rule: MG-5."""
-        if self._lost:
+        if self._lost_lease.is_set():
             return 0.0
         return max(0.0, self._deadline - self._clock.monotonic())
 

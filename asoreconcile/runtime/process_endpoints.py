@@ -87,7 +87,7 @@ class ProcessEndpoints:
         self.healthz.add("timers", self._timers)
         self.healthz.add("listeners", self.listening)
         self.healthz.add("threads", ThreadsAlive(parts.threads))
-        self.readyz.add("caches", self.synced)
+        self.readyz.add("caches", self.synced.readiness)
 
     def services(self) -> tuple[Runnable, ...]:
         """The services for the manager to run."""

@@ -25,10 +25,12 @@ _CHECK_SECONDS = 0.1
 class RunnableGroup(IntEnum):
     """When a service starts; those of one group start together. Rules: MG-1, MG-2.
 
-    Servers start first so that probes are answered, webhooks before caches because
-    listing may need a conversion, and services that write start last, once elected.
+    Recorders of events start first, as any other service may record one, then servers
+    so that probes are answered, webhooks before caches because listing may need a
+    conversion, and services that write start last, once elected.
     """
 
+    RECORDERS = 0
     SERVERS = 1
     WEBHOOKS = 2
     CACHES = 3
@@ -36,11 +38,12 @@ class RunnableGroup(IntEnum):
     LEADER = 5
 
 
-# Services that write stop first, as their last steps may need caches and webhooks;
-# probes are answered to the end.
+# Services that write stop first, as their last steps may need caches and webhooks, and
+# their last events are written while the lease is held; probes are answered to the end.
 STOP_ORDER = (
     RunnableGroup.OTHERS,
     RunnableGroup.LEADER,
+    RunnableGroup.RECORDERS,
     RunnableGroup.CACHES,
     RunnableGroup.WEBHOOKS,
     RunnableGroup.SERVERS,
@@ -66,6 +69,14 @@ class WarmUpRunnable(Protocol):
 
     def warm_up(self) -> None:
         """Start the work that needs no lease; return soon."""
+
+
+@runtime_checkable
+class DrainRunnable(Protocol):
+    """A service that answers requests for a while after a stop was requested."""
+
+    def drain(self) -> None:
+        """Ask clients to go to another process from now on; must not block."""
 
 
 class Elector(Protocol):

@@ -32,10 +32,11 @@ from asoreconcile.serving.request_head import (
 
 _log = Logger(__name__)
 
-# This, the time of an idle connection and the length of a head are what
-# controller-runtime's servers allow.
+# This and the length of a head are what controller-runtime's servers allow.
 READ_SECONDS = 32.0
-_IDLE_SECONDS = 90.0
+# Longer than API servers keep idle connections: a server that closes first may do so
+# while a request is on its way.
+_IDLE_SECONDS = 120.0
 # A client that sends for longer is not waiting for the response.
 _LINGER_SECONDS = 2.0
 _HEAD_BYTES = 1 << 20

@@ -91,6 +91,7 @@ class ConnectionLimiter:
         # In the order in which they came to their stage.
         self._places: dict[socket.socket, _Place] = {}
         self._closing = False
+        self._draining = False
 
     def add(self, connection: socket.socket, caller: str = "") -> bool:
         """Add a connection of a caller; False if there is no place, even by dropping
@@ -189,7 +190,11 @@ class ConnectionLimiter:
     @property
     def closing(self) -> bool:
         """Return whether each connection closes after its response."""
-        return self._closing
+        return self._closing or self._draining
+
+    def drain(self) -> None:
+        """From now on close each connection after its response; others may come."""
+        self._draining = True
 
     def close(self, timeout_seconds: float) -> int:
         """Close idle connections and wait for the others; returns how many did not

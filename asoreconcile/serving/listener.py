@@ -114,6 +114,12 @@ class Listener:
         server = self._server
         return server.lost if server is not None else ""
 
+    def drain(self) -> None:
+        """Answer on, but close each connection after its response, so that clients
+        connect again, and are led elsewhere. Does not block.
+        """
+        self._limiter.drain()
+
     def stop(self, timeout_seconds: float) -> int:
         """Stop listening, close idle connections, and wait for responses in progress.
 

@@ -11,6 +11,8 @@ from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.catalogue.patterns import match
 from asoreconcile.azure.controllers.crd_labels import VERSION_LABEL
 from asoreconcile.azure.controllers.crd_plan import is_build, is_newer_build
+from asoreconcile.azure.controllers.crd_watcher import late_kinds
+from asoreconcile.azure.controllers.definitions import CrdState
 from asoreconcile.azure.controllers.diagnosis.finding import (
     DROP_STORED_VERSIONS,
     RESTART_OPERATOR,
@@ -19,6 +21,7 @@ from asoreconcile.azure.controllers.diagnosis.finding import (
     ok,
     warning,
 )
+from asoreconcile.azure.controllers.discovery import Names
 from asoreconcile.azure.controllers.settings import SettingsError, from_environment
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER
 from asoreconcile.azure.reconcile.model.conditions import find_ready
@@ -169,11 +172,12 @@ def of_lease(lease: JsonObject | None, name: str, now: datetime) -> Iterator[Fin
 
 
 def of_crds(
-    crds: Sequence[JsonObject], catalogue: Catalogue, own: str
+    crds: Sequence[JsonObject], catalogue: Catalogue, own: str, served: Names
 ) -> Iterator[Finding]:
     """Check that the kinds are served at known versions.
 
     own: this program and its version, as it marks CRDs (`asoreconcile-1.2.3`).
+    served: the cluster's discovery.
     """
     ours = [crd for crd in crds if _kind(crd) in _kinds(catalogue)]
     if not ours:
@@ -183,7 +187,7 @@ def of_crds(
             "set --crd-pattern, or apply what `asoreconcile kinds crd` prints",
         )
         return
-    troubles = [*_crd_troubles(ours, catalogue)]
+    troubles = [*_crd_troubles(ours, catalogue), *_not_running(ours, served)]
     yield from troubles
     if not troubles:
         yield ok("kinds", f"{len(ours)} kinds are installed")
@@ -231,6 +235,28 @@ def of_missing_kinds(
             "look at the operator's log: it installs them at its start, and says what "
             "keeps it from that",
         )
+
+
+def _not_running(crds: Sequence[JsonObject], served: Names) -> Iterator[Finding]:
+    """Yield the kinds whose CRDs are in order, and that do not run for all that."""
+    for crd in crds:
+        name, kind = key_of(crd).name, _kind(crd)
+        state = CrdState.of(crd, is_deleting=is_deleting(crd))
+        if state.is_deleting:
+            yield error(
+                "kinds",
+                f"{name} is being deleted, and all its objects with it",
+                "wait until it is gone: the operator installs what --crd-pattern asks "
+                "for again",
+            )
+        elif late_kinds(served, {kind: state}, [kind]):
+            shown = ", ".join(served.get(kind, ())) or "no version"
+            yield error(
+                "kinds",
+                f"{name} does not run as it should: the API server's discovery shows "
+                f"{shown} of {', '.join(sorted(state.served)) or 'none'}",
+                "wait a minute; else look at the log of the API server",
+            )
 
 
 def _crd_troubles(

@@ -35,7 +35,11 @@ from asoreconcile.azure.controllers.diagnosis.rights import (
     of_rights,
     operator_rights,
 )
-from asoreconcile.azure.controllers.discovery import discover
+from asoreconcile.azure.controllers.discovery import (
+    OldServerError,
+    discover,
+    read_names,
+)
 from asoreconcile.azure.controllers.kind_registry import resource_of
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
 from asoreconcile.base.clock import Clock
@@ -208,7 +212,12 @@ class Examination:
         yield from checks.of_lease(self._lease, name, self._now)
 
     def _kinds(self) -> Iterator[Finding]:
-        yield from checks.of_crds(self._crds, self._catalogue, _OWN_BUILD)
+        try:
+            names = read_names(self._client)
+        except OldServerError as old:
+            yield error("kinds", str(old), "upgrade the cluster: no kind runs")
+            return
+        yield from checks.of_crds(self._crds, self._catalogue, _OWN_BUILD, names)
         if self._deployment is not None:
             yield from checks.of_missing_kinds(
                 self._deployment, self._crds, self._catalogue
@@ -307,7 +316,10 @@ class Examination:
 
     @cached_property
     def _served(self) -> Sequence[KindVersion]:
-        versions = discover(self._client, self._catalogue, converts=True).versions
+        try:
+            versions = discover(self._client, self._catalogue, converts=True).versions
+        except OldServerError:
+            return []  # a finding about kinds says so
         # At a version that people write, whatever form the cluster keeps.
         return [self._catalogue.version(one.gvk) for one in versions.values()]
 

@@ -11,7 +11,7 @@ from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.crd_coverage import stored_version
 from asoreconcile.azure.controllers.crd_installation import CrdInstallation
-from asoreconcile.azure.controllers.crd_plan import STORED_AS
+from asoreconcile.azure.controllers.crd_plan import STORED_AS, DesiredCrds
 from asoreconcile.azure.controllers.crds import BUILD, CrdInstaller
 from asoreconcile.azure.controllers.options import Options
 from asoreconcile.base.objects import (
@@ -22,16 +22,21 @@ from asoreconcile.base.objects import (
     labels,
     resource_version,
 )
+from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import ConflictError, ForbiddenError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+from asoreconcile.runtime.reconciler import Request, Result
+from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.kube import KubeServer
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
 SUBNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetworksSubnet"))
 GROUP = builtin().kind(GroupKind("resources.azure.com", "ResourceGroup"))
 KINDS = [VNET, SUBNET, GROUP]
+LIGHT = DesiredCrds(BUILD)
 VERSION = "app.kubernetes.io/version"
 
 
@@ -81,11 +86,92 @@ def test_an_installation_leaves_no_schemas_behind(client):
     options = Options(crd_pattern="network.azure.com/VirtualNetwork*")
     before = vnet.table
 
-    CrdInstallation(options, catalogue, client).run()
+    CrdInstallation(options, catalogue, client, FakeClock()).run()
 
     assert read(client, VNET)["spec"]["names"]["kind"] == "VirtualNetwork"
     assert vnet.table == before
     assert vnet.table is not before
+
+
+def test_one_that_disappears_or_is_edited_is_brought_back(client):
+    clock = FakeClock()
+    options = Options(crd_pattern="network.azure.com/VirtualNetwork")
+    installation = CrdInstallation(options, builtin(), client, clock)
+    key = ObjectKey("", "virtualnetworks.network.azure.com")
+    soon = installation.reconcile(Request(key)).requeue_after_seconds
+    assert soon  # all CRDs are looked at before
+    installation.run()
+    made = read(client, VNET)
+
+    client.delete(CUSTOM_RESOURCE_DEFINITIONS, key)
+    assert installation.reconcile(Request(key)) == Result()
+    assert read(client, VNET)["spec"] == made["spec"]
+
+    def edit():
+        live = read(client, VNET)
+        versions = copy_json(live["spec"]["versions"])
+        versions[0].pop("additionalPrinterColumns")
+        change = {"spec": {"versions": versions}, "metadata": {"labels": None}}
+        client.patch(CUSTOM_RESOURCE_DEFINITIONS, key, change)
+
+    pauses = []
+    for _ in range(4):  # again and again
+        edit()
+        wait = installation.reconcile(Request(key))
+        assert wait.not_before
+        pauses.append(wait.requeue_after_seconds)
+        clock.advance(pauses[-1])
+        assert installation.reconcile(Request(key)) == Result()
+        assert read(client, VNET)["spec"] == made["spec"]
+        assert labels(read(client, VNET)) == labels(made)
+    assert pauses == sorted(set(pauses))
+    clock.advance(3601)
+    edit()
+    assert installation.reconcile(Request(key)) == Result()
+    assert installation.run() is None
+    after = resource_version(read(client, VNET))
+    installation.run()
+    assert resource_version(read(client, VNET)) == after
+
+
+def test_one_that_is_being_deleted_is_not_in_place(client):
+    create(client, LIGHT.manifest(VNET))
+    key = ObjectKey("", "virtualnetworks.network.azure.com")
+    client.patch(
+        CUSTOM_RESOURCE_DEFINITIONS, key, {"metadata": {"finalizers": ["a.example/b"]}}
+    )
+    client.delete(CUSTOM_RESOURCE_DEFINITIONS, key)
+    done = installer(client).install([VNET])
+    assert done.kept == {key.name: "it is being deleted"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "looks"),
+    [
+        (None, {}, False),
+        ({}, None, True),
+        ({}, {"uid": "2"}, True),
+        ({}, {"generation": 2}, True),
+        ({}, {"labels": {"a": "b"}}, True),
+        ({}, {"annotations": {"a": "b"}}, True),
+        ({}, {"resourceVersion": "2"}, False),
+    ],
+)
+def test_which_changes_of_a_crd_are_looked_at(client, old, new, looks):
+    options = Options(crd_pattern="network.azure.com/VirtualNetwork")
+    installation = CrdInstallation(options, builtin(), client, FakeClock())
+
+    def event(name):
+        before, after = (
+            state if state is None else Entry({"metadata": {"name": name, **state}})
+            for state in (old, new)
+        )
+        if before is None:
+            return Added(after)
+        return Deleted(before) if after is None else Updated(before, after)
+
+    assert installation.needs_look(event("virtualnetworks.network.azure.com")) is looks
+    assert not installation.needs_look(event("redis.cache.azure.com"))
 
 
 def test_aso_s_own_are_left_as_they_are_or_brought_up_to_date(client):

@@ -55,7 +55,8 @@ def ends_well(operation):
     died = operation.log_records("Thread died")
     assert [(one["thread"], one.get("exception")) for one in died] == []
     manager, operation.manager = operation.manager, None
-    assert manager.end(WAIT_SECONDS) == 0
+    code = manager.end(WAIT_SECONDS)
+    assert code == 0, operation.logs()[-2500:]
     assert holder_of(operation.client.get(LEASES, LEASE)) == ""
 
 

@@ -385,3 +385,14 @@ def test_an_answer_during_a_stop_is_the_last_of_its_connection(listen):
         goes_on.set()
         answer = connection.getresponse()
         assert (answer.read(), answer.getheader("connection")) == (b"last", "close")
+
+
+def test_mg4_a_listener_that_drains_answers_on_and_leads_clients_elsewhere(listen):
+    listener = listen(echo)
+    with closing(connect(listener)) as kept, closing(connect(listener)) as new:
+        assert ask(kept) == (200, b"/")
+        listener.drain()
+        for connection in (kept, new):
+            connection.request("GET", "/a")
+            answer = connection.getresponse()
+            assert (answer.read(), answer.getheader("connection")) == (b"/a", "close")

@@ -124,6 +124,16 @@ def test_readiness_waits_for_caches_but_not_for_ever():
     assert check().details == ("Subnet: synced",)
 
 
+def test_a_list_that_waits_for_a_conversion_does_not_fail_readiness():
+    """This process may be the one that converts, and is called once it is ready."""
+    check = CachesSynced(FakeClock())
+    why = "conversion webhook for a/v1, Kind=V failed: connection refused"
+    check.watch("VNet", lambda: False, lambda: why)
+    assert (check().ok, check.readiness().ok) == (False, True)
+    check.watch("Subnet", lambda: False, lambda: "forbidden")
+    assert not check.readiness().ok
+
+
 def test_timers_that_stand_still_fail_liveness():
     clock = FakeClock()
     check = TimersAlive(clock)

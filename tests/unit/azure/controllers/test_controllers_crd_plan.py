@@ -171,22 +171,53 @@ def test_one_version_becomes_all_where_somebody_converts():
     assert desired["spec"]["conversion"]["strategy"] == "Webhook"
 
 
-def test_ours_is_brought_up_to_date_by_its_hash():
+def _served_no_more(crd):
+    crd["spec"]["versions"][0]["served"] = False
+
+
+def _without_columns(crd):
+    del crd["spec"]["versions"][0]["additionalPrinterColumns"]
+
+
+def _without_a_field(crd):
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"].pop("location")
+
+
+def _without_labels(crd):
+    crd["metadata"]["labels"] = {"theirs": "stays"}
+
+
+@pytest.mark.parametrize(
+    "edit", [_served_no_more, _without_columns, _without_a_field, _without_labels]
+)
+def test_ours_that_was_edited_is_repaired_by_its_content(edit):
     made = OURS.manifest(VNET)
-    assert OURS.is_met_by(made, OURS.manifest(VNET))
     assert plan(VNET, live(made), OURS).desired is None
-    old = live(made)
-    annotations(old)[SPEC_HASH] = "another"
-    del old["spec"]["versions"][0]["additionalPrinterColumns"]
-    desired = plan(VNET, old, OURS).desired
-    assert desired["spec"]["versions"] == made["spec"]["versions"]
-    assert OURS.is_met_by(desired, made)
+    edited = live(made)
+    labels(edited)["theirs"] = annotations(edited)["theirs"] = "stays"
+    edit(edited)  # and the hash that is noted on it is right
+    desired = plan(VNET, edited, OURS).desired
+    assert desired["spec"] == {**edited["spec"], **made["spec"]}
+    assert labels(desired) == {**labels(made), "theirs": "stays"}
+    assert annotations(desired) == {**annotations(made), "theirs": "stays"}
+    assert plan(VNET, desired, OURS).desired is None
+
+
+def test_a_field_added_to_ours_stays_and_is_named():
+    edited = live(OURS.manifest(VNET))
+    schema = edited["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"]["extra"] = {"type": "string"}
+    planned = plan(VNET, edited, OURS)
+    assert planned.desired is None
+    assert planned.why.endswith(".spec.extra")
 
 
 def test_what_aso_has_written_over_ours_is_not_taken_for_ours():
     made = live(OURS.manifest(VNET))
     labels(made)["app.kubernetes.io/version"] = "v2.20.0"
-    assert not OURS.is_met_by(made, OURS.manifest(VNET))
+    del made["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert plan(VNET, made, OURS).desired is None
 
 
 def test_the_user_s_labels_come_onto_all():

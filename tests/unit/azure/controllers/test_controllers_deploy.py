@@ -234,9 +234,12 @@ def test_the_network_is_as_narrow_as_the_pods_need():
     assert plain["to"] == [{"ipBlock": {"cidr": "169.254.169.254/32"}}]
 
 
-def test_the_api_server_finds_a_webhook_before_it_is_ready():
-    """Readiness waits for a conversion: without this each would wait for the other."""
-    assert webhook_service()["spec"]["publishNotReadyAddresses"] is True
+def test_the_api_server_calls_no_pod_that_does_not_listen_yet_or_is_stopped():
+    """And a pod that is stopped answers until its Service has forgotten it."""
+    assert "publishNotReadyAddresses" not in webhook_service()["spec"]
+    (manager,) = [d for d in OPERATOR if d["kind"] == "Deployment"]
+    (container,) = manager["spec"]["template"]["spec"]["containers"]
+    assert "--drain-seconds=5" in container["args"]
 
 
 def webhook_service():

@@ -131,8 +131,17 @@ def installed(**changes):
     return made
 
 
-def of_crds(*crds):
-    return checks.of_crds(crds, builtin(), "asoreconcile-1.2.3")
+def of_crds(*crds, served=None):
+    """The findings. served: discovery; None shows the versions of the CRDs."""
+    names = {
+        GroupKind(crd["spec"]["group"], crd["spec"]["names"]["kind"]): [
+            v["name"] for v in crd["spec"].get("versions", ()) if v["served"]
+        ]
+        for crd in crds
+        if crd.get("status", {}).get("conditions")
+    }
+    shown = names if served is None else served
+    return checks.of_crds(crds, builtin(), "asoreconcile-1.2.3", shown)
 
 
 def test_kinds_in_order():
@@ -157,6 +166,15 @@ def test_a_kind_that_is_in_trouble(changes, text):
     found = [*of_crds(installed(**changes))]
     assert text in " ".join(f.text for f in found)
     assert all(f.level == "error" and f.mend for f in found)
+
+
+def test_a_kind_that_does_not_run_is_named():
+    (late,) = of_crds(installed(), served={})
+    assert "discovery shows no version of v" in late.text
+    going = installed()
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    (found,) = of_crds(going)
+    assert (found.level, "is being deleted" in found.text) == ("error", True)
 
 
 def bundled(days):

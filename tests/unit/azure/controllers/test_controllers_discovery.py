@@ -10,25 +10,62 @@ from asoreconcile.azure.catalogue.storage_codec import (
     storage_codec_of,
 )
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.azure.controllers.discovery import served_in
+from asoreconcile.azure.controllers.discovery import (
+    OldServerError,
+    discover,
+    read_names,
+    served_in,
+)
 from asoreconcile.azure.controllers.kind_registry import resource_of
 from asoreconcile.base.objects import GroupKind
+from asoreconcile.kube.errors import ApiError
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
 ALL = [*VNET.versions, *(f"{v}storage" for v in VNET.versions)]
 
 
+class Cluster:
+    """An API server with one discovery document, or none."""
+
+    def __init__(self, document):
+        self.document = document
+
+    def read(self, path, *, accept):
+        if path == "/version":
+            return {"gitVersion": "v1.29.3"}
+        if isinstance(self.document, Exception):
+            raise self.document
+        return self.document
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"kind": "APIGroupList", "groups": []},
+        {},
+        ApiError("only JSON is known", status=406),
+    ],
+)
+def test_an_api_server_that_is_too_old_is_refused(answer):
+    why = "Kubernetes v1.29.3: 1.30 is the least that works"
+    with pytest.raises(OldServerError, match=why):
+        discover(Cluster(answer), builtin())
+    with pytest.raises(ApiError):
+        discover(Cluster(ApiError("busy", status=503)), builtin())
+
+
 def served(*names, converts):
     resource = {"responseKind": {"kind": VNET.group_kind.kind}}
     document = {
+        "kind": "APIGroupDiscoveryList",
         "items": [
             {
                 "metadata": {"name": VNET.group},
                 "versions": [{"version": n, "resources": [resource]} for n in names],
             }
-        ]
+        ],
     }
-    found = served_in(document, builtin(), converts=converts)
+    found = served_in(read_names(Cluster(document)), builtin(), converts=converts)
     return found.versions.get(VNET.group_kind), found.refused.get(VNET.group_kind, "")
 
 

@@ -14,6 +14,7 @@ from asoreconcile.azure.controllers.crd_watcher import (
     CrdWatcher,
     controller_options,
 )
+from asoreconcile.azure.controllers.definitions import CrdState
 from asoreconcile.azure.controllers.kind_metrics import KindGauge
 from asoreconcile.azure.controllers.kind_registry import KindRegistry, RunningKind
 from asoreconcile.azure.controllers.lifecycle import Lifecycle
@@ -32,6 +33,7 @@ PATIENCE = 30.0
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
 SUBNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetworksSubnet"))
 NEW, OLD = VNET.versions[0], VNET.versions[-1]
+SERVED = CrdState(frozenset({NEW}))
 KEY = ObjectKey("ns", "net")
 
 
@@ -303,6 +305,7 @@ class Discovery:
 
     def __init__(self, *kinds):
         self.kinds = kinds
+        self.version = NEW
         self.asked = Queue()
         self.errors = []
 
@@ -310,16 +313,20 @@ class Discovery:
         self.asked.put(1)
         if self.errors:
             raise self.errors.pop(0)
+        document = {"kind": "APIGroupDiscoveryList"}
         resources = [{"responseKind": {"kind": k.group_kind.kind}} for k in self.kinds]
-        version = {"version": VNET.versions[0], "resources": resources}
-        return {"items": [{"metadata": {"name": VNET.group}, "versions": [version]}]}
+        version = {"version": self.version, "resources": resources}
+        return {
+            **document,
+            "items": [{"metadata": {"name": VNET.group}, "versions": [version]}],
+        }
 
 
 class Supervised:
     """A watcher that a controller runs, as an application would."""
 
     def __init__(self, world, client):
-        self.crds = {}
+        self.crds = None
         self.watcher = CrdWatcher(
             client,
             builtin(),
@@ -335,8 +342,8 @@ class Supervised:
         )
         self.controller.start()
 
-    def changed(self):
-        self.crds = {"virtualnetworks": "1"}
+    def changed(self, *kinds):
+        self.crds = {kind.group_kind: SERVED for kind in kinds}
         self.controller.enqueue(ALL_KINDS.key)
 
 
@@ -369,14 +376,15 @@ def test_a_kind_that_failed_to_start_is_tried_again_by_itself(world, supervise):
     world.broken = {"VirtualNetwork"}
     supervised = supervise(client)
     watcher = supervised.watcher
-    supervised.changed()
+    supervised.changed(VNET, SUBNET)
     look(world, client)
     while not watcher.failed:
         pass
     assert names(world) == {"VirtualNetworksSubnet"}
     assert watcher.readiness().ok
-    assert "VirtualNetwork.network.azure.com: did not start: KeyError" in str(
-        watcher.readiness().details
+    assert (
+        "VirtualNetwork.network.azure.com: failed: it did not start: KeyError"
+        in str(watcher.readiness().details)
     )
     world.broken = set()
     look(world, client)  # by a timer
@@ -387,8 +395,9 @@ def test_a_kind_that_failed_to_start_is_tried_again_by_itself(world, supervise):
 
 def test_discovery_that_follows_a_crd_late_is_asked_again(world, supervise):
     client = Discovery(VNET)
-    supervise(client).changed()
-    look(world, client)
+    supervise(client).changed(VNET, SUBNET)
+    for _ in range(20):  # however late it is
+        look(world, client)
     while names(world) != {"VirtualNetwork"}:
         pass
     client.kinds = Discovery(VNET, SUBNET).kinds  # and nobody tells of it
@@ -397,25 +406,102 @@ def test_discovery_that_follows_a_crd_late_is_asked_again(world, supervise):
         pass
 
 
-def test_discovery_is_asked_again_twice_after_a_crd_of_ours_changed(world):
-    crds = {"virtualnetworks": "1"}
+@pytest.fixture
+def watcher(world):
+    """A watcher of virtual networks, which run; its discovery and CRDs can be set."""
+    crds = {VNET.group_kind: SERVED}
+    made = CrdWatcher(
+        Discovery(VNET),
+        builtin(),
+        world.lifecycle,
+        crds=lambda: crds,
+        clock=world.clock,
+        expected=[VNET.group_kind],
+    )
+    made.client, made.crds = made._client, crds
+    assert made.reconcile(ALL_KINDS) == Result()
+    return made
+
+
+def reasons(watcher):
+    return {str(kind.kind): one.reason for kind, one in watcher.problems().items()}
+
+
+def test_a_late_discovery_neither_stops_a_kind_nor_keeps_one_running(world, watcher):
+    watcher.client.kinds = ()  # one lagging answer
+    first = watcher.reconcile(ALL_KINDS).requeue_after_seconds
+    second = watcher.reconcile(ALL_KINDS).requeue_after_seconds
+    assert 0 < first < second
+    assert names(world) == {"VirtualNetwork"}
+    watcher.client.kinds = (VNET,)
+    assert watcher.reconcile(ALL_KINDS) == Result()
+
+    del watcher.crds[VNET.group_kind]
+    assert watcher.reconcile(ALL_KINDS).requeue_after_seconds
+    assert names(world) == {"VirtualNetwork"}
+    watcher.client.kinds = ()
+    assert watcher.reconcile(ALL_KINDS) == Result()
+    assert names(world) == set()
+
+
+def test_a_kind_that_was_given_another_version_waits_for_discovery(world, watcher):
+    watcher.crds[VNET.group_kind] = CrdState(frozenset({OLD}))
+    watcher.reconcile(ALL_KINDS)
+    (running,) = watcher.running.values()
+    assert running is VNET.version(NEW)
+    watcher.client.version = OLD
+    assert watcher.reconcile(ALL_KINDS) == Result()
+    (running,) = watcher.running.values()
+    assert running is VNET.version(OLD)
+
+
+@pytest.mark.parametrize(
+    ("state", "discovered", "reason"),
+    [
+        (None, (), "missing"),
+        (CrdState(SERVED.served, is_deleting=True), (VNET,), "terminating"),
+        (CrdState(frozenset(), "its names are taken"), (), "not-established"),
+        (CrdState(frozenset()), (), "not-served"),
+    ],
+)
+def test_a_kind_that_does_not_run_is_named(world, watcher, state, discovered, reason):
+    watcher.crds.clear()
+    if state is not None:
+        watcher.crds[VNET.group_kind] = state
+    watcher.client.kinds = discovered
+    watcher.reconcile(ALL_KINDS)
+    assert reasons(watcher) == {"VirtualNetwork": reason}
+    assert watcher.readiness().ok
+    (line,) = watcher.readiness().details
+    assert line.startswith(f"VirtualNetwork.network.azure.com: {reason}: ")
+    # While a CRD is being deleted its objects are, too: in Azure by their kind.
+    assert names(world) == ({"VirtualNetwork"} if discovered else set())
+
+
+def test_a_kind_whose_crd_is_shown_late_is_named(watcher, caplog):
+    watcher.crds[SUBNET.group_kind] = SERVED
+    with caplog.at_level("INFO"):
+        watcher.reconcile(ALL_KINDS)
+        assert reasons(watcher) == {"VirtualNetworksSubnet": "not-served"}
+        watcher.client.kinds = (VNET, SUBNET)
+        watcher.reconcile(ALL_KINDS)
+    assert reasons(watcher) == {}
+    said = [one.message for one in caplog.records if "Kinds" in one.message]
+    assert said == ["Kinds do not run", "Kinds run again"]
+
+
+def test_before_the_crds_are_listed_discovery_decides_alone(world):
     watcher = CrdWatcher(
         Discovery(VNET),
         builtin(),
         world.lifecycle,
-        crds=lambda: dict(crds),
+        crds=lambda: None,
         clock=world.clock,
+        expected=[SUBNET.group_kind],
     )
-
-    def delays(looks):
-        results = [watcher.reconcile(ALL_KINDS) for _ in range(looks)]
-        return [result.requeue_after_seconds for result in results]
-
-    assert delays(4) == [2.0, 8.0, None, None]
-    crds["virtualnetworks"] = "2"
-    assert delays(1) == [2.0]
-    del crds["virtualnetworks"]  # it went before the next look was due
-    assert delays(3) == [2.0, 8.0, None]
+    assert watcher.reconcile(ALL_KINDS) == Result()
+    assert names(world) == {"VirtualNetwork"}
+    assert watcher.problems() == {}
 
 
 @pytest.mark.parametrize("error", [TypeError("not a dict"), SystemExit(1)])
@@ -424,7 +510,7 @@ def test_a_look_that_fails_as_nobody_expects_is_in_the_log_and_made_again(
 ):
     client = Discovery(VNET)
     client.errors = [error]
-    supervise(client).changed()
+    supervise(client).changed(VNET)
     look(world, client)
     look(world, client)
     while not names(world):
