@@ -23,7 +23,7 @@ PANELS = [p for p in BOARD["panels"] if p["type"] != "row"]
 SHOWN = [(p["title"], t["expr"]) for p in PANELS for t in p["targets"]]
 # What is shown only while something is wrong: that these are the names is seen by TYPE.
 ONLY_IN_TROUBLE = {
-    "asoreconcile_kind_failed",
+    "asoreconcile_kind_not_running",
     "asoreconcile_kind_handover_seconds",
 }
 # The two texts are put so far apart, and looked at so long after the second.

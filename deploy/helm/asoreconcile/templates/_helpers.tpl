@@ -54,7 +54,7 @@ control-plane: controller-manager
 
 {{- define "asoreconcile.subjects" -}}
 - kind: ServiceAccount
-  name: {{ include "asoreconcile.serviceAccount" . }}
+  name: {{ include "asoreconcile.serviceAccount" . | quote }}
   namespace: {{ .Release.Namespace }}
 {{- end }}
 
@@ -70,7 +70,9 @@ control-plane: controller-manager
 {{- define "asoreconcile.image" -}}
 {{- $image := tpl .Values.image.repository . }}
 {{- $name := regexReplaceAll "[:@].*$" (last (splitList "/" $image)) "" }}
-{{- if or (eq $name "azureserviceoperator") (hasPrefix "v2." .Values.image.tag) }}
+{{- /* A tag of ASO's beside our name is of ASO's values; an image of one's own may be tagged so. */}}
+{{- $tag := .Values.image.tag | default "" }}
+{{- if or (eq $name "azureserviceoperator") (and (hasPrefix "v2." $tag) (eq $image (printf "asoreconcile:%s" $tag))) }}
 {{- fail (printf "\nthe image %s is Azure Service Operator's own: set image.repository to the whole reference of an asoreconcile image, and image.tag to \"\"" $image) }}
 {{- end }}
 {{- $image }}
@@ -121,18 +123,32 @@ control-plane: controller-manager
   value: "true"
 {{- end }}
 {{- with .Values.maxConcurrentReconciles }}
-{{- if ne (int .) 4 }}
+{{- if ne (int64 .) 4 }}
 - name: MAX_CONCURRENT_RECONCILES
-  value: {{ . | quote }}
+  value: {{ int64 . | quote }}
 {{- end }}
 {{- end }}
 {{- if eq .Values.rateLimit.mode "bucket" }}
 - name: RATE_LIMIT_MODE
   value: bucket
 - name: RATE_LIMIT_QPS
-  value: {{ .Values.rateLimit.qps | quote }}
+  value: {{ $qps := .Values.rateLimit.qps }}{{ ternary (int64 $qps | toString) (toString $qps) (eq (floor $qps) (float64 $qps)) | quote }}
 - name: RATE_LIMIT_BUCKET_SIZE
-  value: {{ .Values.rateLimit.bucketSize | quote }}
+  value: {{ int64 .Values.rateLimit.bucketSize | quote }}
+{{- end }}
+{{- end }}
+
+{{/* The ports of proxies that extraEnv names, as a list: their addresses are not the chart's to know. */}}
+{{- define "asoreconcile.proxyPorts" -}}
+{{- $known := dict "http" "80" "https" "443" "socks5" "1080" "socks5h" "1080" }}
+{{- range .Values.extraEnv }}
+{{- if and (has (upper .name) (list "HTTP_PROXY" "HTTPS_PROXY" "ALL_PROXY")) .value }}
+{{- $url := urlParse (ternary .value (printf "http://%s" .value) (contains "://" .value)) }}
+{{- $port := regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default (get $known $url.scheme) }}
+{{- with $port }}
+- {{ . }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -146,5 +162,50 @@ control-plane: controller-manager
 {{- end }}
 {{- if and .Values.azureTargetNamespaces (not (include "asoreconcile.watches" .)) }}
 {{- fail "\nazureTargetNamespaces needs an azureOperatorMode with watchers" }}
+{{- end }}
+{{- $labels := list "app.kubernetes.io/name" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "helm.sh/chart" "control-plane" }}
+{{- $notes := list "kubectl.kubernetes.io/default-container" "checksum/settings" }}
+{{- range $value, $given := dict
+  "podLabels" .Values.podLabels
+  "metrics.serviceMonitor.labels" .Values.metrics.serviceMonitor.labels
+  "metrics.prometheusRule.labels" .Values.metrics.prometheusRule.labels
+  "metrics.dashboard.labels" .Values.metrics.dashboard.labels
+  "podAnnotations" .Values.podAnnotations
+}}
+{{- range $key, $_ := $given }}
+{{- if has $key (ternary $notes $labels (eq $value "podAnnotations")) }}
+{{- fail (printf "\n%s: %s is the chart's own" $value $key) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- $ports := dict "8081" "the probes' port" }}
+{{- range $value, $port := dict
+  "metrics.port" (ternary .Values.metrics.port 0 .Values.metrics.enable)
+  "webhook.port" (ternary .Values.webhook.port 0 (eq (include "asoreconcile.answers" .) "true"))
+}}
+{{- $at := toString (int64 $port) }}
+{{- if hasKey $ports $at }}
+{{- fail (printf "\n%s: %s is %s, too: give it another one" $value $at (get $ports $at)) }}
+{{- else if ne $at "0" }}
+{{- $_ := set $ports $at $value }}
+{{- end }}
+{{- end }}
+{{- if .Values.metrics.enable }}
+{{- $address := tpl .Values.metrics.address . }}
+{{- if not (hasSuffix (printf ":%d" (int64 .Values.metrics.port)) $address) }}
+{{- fail (printf "\nmetrics.address: %s is not at metrics.port, %d, which the Service leads to" $address (int64 .Values.metrics.port)) }}
+{{- end }}
+{{- end }}
+{{- $replicas := int64 .Values.replicaCount }}
+{{- $budget := .Values.podDisruptionBudget }}
+{{- if and $budget.enabled (gt $replicas 1) }}
+{{- $least := $budget.minAvailable }}
+{{- if kindIs "string" $least }}
+{{- $number := int64 (trimSuffix "%" $least) }}
+{{- $least = ternary (div (add (mul $number $replicas) 99) 100) $number (hasSuffix "%" $least) }}
+{{- end }}
+{{- if ge (int64 $least) $replicas }}
+{{- fail (printf "\npodDisruptionBudget.minAvailable: %v of replicaCount %d lets no pod go: no node could be drained" $budget.minAvailable $replicas) }}
+{{- end }}
 {{- end }}
 {{- end }}
