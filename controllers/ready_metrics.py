@@ -57,7 +57,7 @@ class ReadyMetrics(Collector):
         )
         longest = GaugeMetricFamily(
             "asoreconcile_not_ready_seconds",
-            "How long the oldest of them has been so, with the same reason and message",
+            "The longest time for which one of them has not been Ready",
             labels=labels,
         )
         now = self.clock.now()

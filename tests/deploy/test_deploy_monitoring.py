@@ -167,7 +167,8 @@ def test_each_alert_can_be_evaluated_on_a_manager_at_work(server, rule):
         "AsoReconcileWritesRefused",
         "AsoReconcileAzureUnreachable",
     }
-    found = server(rule["expr"])
+    # One event is enough here, of which alerts need three.
+    found = server(rule["expr"].replace("> 2.5", "> 0"))
     assert bool(found) == (rule["alert"] in loud), found
     for name in metrics_of(rule["expr"]) - ONLY_IN_TROUBLE:
         assert server(name), name

@@ -519,8 +519,8 @@ def test_mg4_what_a_start_takes_counts_as_the_stop_s_time(clock, journal):
 
 @pytest.mark.parametrize("group", list(RunnableGroup), ids=lambda group: group.name)
 def test_mg4_what_hangs_leaves_time_to_give_the_lease_back(clock, journal, group):
-    """But what writes: while it does, the lease is not given back. Who is stopped after
-    that takes none of its time.
+    """A service that writes leaves none: the lease is kept while it does. Services that
+    stop later take none of that time.
     """
     elector = HandElector(journal)
     manager = Manager(clock=clock, elector=elector, grace_seconds=16)
@@ -544,7 +544,7 @@ class Drained(Recorded):
 
 
 def drained(clock, journal, **options):
-    """A manager that leads, with webhooks; what happens is in the journal."""
+    """A manager that leads, with webhooks; the journal has all events."""
     elector = HandElector(journal)
     manager = Manager(clock=clock, elector=elector, drain_seconds=5, **options)
     for group in RunnableGroup:

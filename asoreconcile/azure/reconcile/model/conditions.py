@@ -147,9 +147,9 @@ def merge_ready(
     least as high. reason_aware: also if the reconcile has just found the old reason
     gone (before a PUT). Conditions of other types are kept.
 
-    lastTransitionTime changes with the content of the condition: another error has a
-    new time, the same error keeps it. stored: the conditions in the cluster; a
-    condition that becomes equal to a stored one again keeps that one's time.
+    lastTransitionTime changes with the status alone, as in Kubernetes: it tells for how
+    long an object has not been Ready, whatever the message of each attempt. stored: the
+    condition in the cluster; a condition that becomes equal to it again keeps its time.
     """
     others = [c for c in conditions or () if c.get("type") != READY]
     old = find_ready(conditions)
@@ -157,7 +157,8 @@ def merge_ready(
         return [*others, new.to_json(_stamp(now))]
     if not _replaces(old, new, reason_aware=reason_aware):
         return [*others, old]
-    fresh = new.to_json(_stamp(now))
+    kept = old.get("lastTransitionTime") if old.get("status") == new.status else None
+    fresh = new.to_json(str(kept or _stamp(now)))
     same = stored if stored is not None and _says_the_same(stored, fresh) else None
     return [*others, fresh if same is None else same]
 

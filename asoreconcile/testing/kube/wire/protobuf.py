@@ -24,7 +24,7 @@ _LONGEST_VARINT = 10
 _DOUBLE = struct.Struct("<d")
 _API_VERSION, _KIND = 1, 2
 # Values that Go's JSON leaves out of most fields.
-_EMPTY = (None, "", 0, {})
+_EMPTY: tuple[Any, ...] = (None, "", 0, {})
 
 
 def decode(body: bytes) -> JsonObject:

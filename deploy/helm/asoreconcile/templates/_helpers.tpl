@@ -178,6 +178,13 @@ control-plane: controller-manager
 {{- end }}
 {{- end }}
 {{- end }}
+{{- range $name, $probe := .Values.probes }}
+{{- range $key := list "httpGet" "exec" "tcpSocket" "grpc" }}
+{{- if hasKey ($probe | default dict) $key }}
+{{- fail (printf "\nprobes.%s: %s is the chart's own" $name $key) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- $ports := dict "8081" "the probes' port" }}
 {{- range $value, $port := dict
   "metrics.port" (ternary .Values.metrics.port 0 .Values.metrics.enable)

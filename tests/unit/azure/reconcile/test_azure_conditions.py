@@ -63,21 +63,22 @@ def test_r3_5_equal_condition_keeps_its_time():
     assert shown(TRUE, TRUE)["lastTransitionTime"] == "2026-01-01T00:00:00Z"
 
 
-def test_d1_the_time_is_since_when_ready_says_so():
+def test_d1_the_time_changes_with_the_status_alone():
     other = ReadyCondition("False", "Other", "Warning", "m", 1)
-    assert shown(WARNING, other)["lastTransitionTime"] == "2026-01-02T00:00:00Z"
+    again = ReadyCondition("False", "Conflict", "Warning", "attempt 2", 2)
+    assert shown(WARNING, other)["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+    assert shown(WARNING, again)["lastTransitionTime"] == "2026-01-01T00:00:00Z"
     assert shown(WARNING, WARNING)["lastTransitionTime"] == "2026-01-01T00:00:00Z"
     assert shown(WARNING, TRUE)["lastTransitionTime"] == "2026-01-02T00:00:00Z"
 
 
 def test_a_condition_that_comes_back_to_what_is_stored_keeps_its_time():
-    stored = merge_ready([], WAITING, THEN)
-    between = merge_ready(stored, RECONCILING, NOW, reason_aware=True)
+    stored = merge_ready([], TRUE, THEN)
+    newer = ReadyCondition("False", "Reconciling", "Info", "m", 2)
+    between = merge_ready(stored, newer, NOW)
     assert find_ready(between)["reason"] == "Reconciling"
     (before,) = stored
-    assert merge_ready(between, WAITING, NOW, stored=before) == stored
-    (other,) = merge_ready(between, WARNING, NOW, stored=before)
-    assert other["lastTransitionTime"] == "2026-01-02T00:00:00Z"
+    assert merge_ready(between, TRUE, NOW, stored=before, reason_aware=True) == stored
 
 
 def test_other_conditions_are_kept():
@@ -111,11 +112,11 @@ def test_a_message_is_cut_at_its_bound_and_the_cut_one_is_equal_to_itself():
     )
 
 
-def test_a_new_message_alone_is_shown_with_its_time():
+def test_a_new_message_alone_is_shown_at_the_time_of_the_status():
     told = shown(WARNING, ReadyCondition("False", "Conflict", "Warning", "n", 1))
     assert (told["message"], told["lastTransitionTime"]) == (
         "n",
-        "2026-01-02T00:00:00Z",
+        "2026-01-01T00:00:00Z",
     )
 
 
