@@ -16,7 +16,6 @@ import click
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.parent_watch import on_stdin_end
 from asoreconcile.azure.cmd.sharedoptions import switch
-from asoreconcile.azure.expressions.confinement import forbid_dumps
 from asoreconcile.base import log
 from asoreconcile.base.errors import AsoreconcileError
 
@@ -229,7 +228,8 @@ def manager(
     ASORECONCILE_FORCE_PUT_PERIOD (never), ASORECONCILE_BULK_READS (list; off),
     ASORECONCILE_SYNC_PERIODS (KIND.GROUP=PERIOD, separated by commas),
     ASORECONCILE_EXTENSIONS (names separated by commas), ASORECONCILE_HOLD_CREDENTIALS
-    and ASORECONCILE_WIDER_CREDENTIALS (false; see "Credentials" there).
+    and ASORECONCILE_WIDER_CREDENTIALS (false; see "Credentials" there), and
+    ASORECONCILE_CLOUD_HOSTS (hosts of the clouds that credential Secrets may name).
 
     \b
     Example:
@@ -286,6 +286,9 @@ def manager(
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
     # A reconcile that parses a large answer must not hold up watches.
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
+    # Imported here: a start of another command must not pay for it.
+    from asoreconcile.azure.expressions.confinement import forbid_dumps
+
     # The process that evaluates tenants' expressions has the same user.
     forbid_dumps()
     installs = crd_management == "auto" and read.mode.answers

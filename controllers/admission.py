@@ -19,7 +19,6 @@ from asoreconcile.azure.catalogue.kinds import (
 from asoreconcile.azure.catalogue.problems import Problem
 from asoreconcile.azure.catalogue.validation import rule_problems
 from asoreconcile.azure.controllers.dropped_fields import dropped_fields
-from asoreconcile.azure.reconcile.model.annotation_values import new_unknown_values
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RESOURCE_ID
 from asoreconcile.base.objects import (
     GroupVersionKind,
@@ -68,10 +67,7 @@ class Admission:
         version = self._version(request.gvk)
         if obj is None or version is None or request.subresource:
             return Allowed()
-        misspelt = "; ".join(
-            new_unknown_values(annotations(obj), annotations(old or {}))
-        )
-        if misspelt:
+        if misspelt := _misspelt(obj, old):
             return Denied(misspelt, code=422, reason="Invalid")
         if is_deleting(obj):
             return Allowed()
@@ -136,6 +132,19 @@ class Admission:
         except (NotInCatalogueError, UnknownVersionError):
             return None
         return None if known.stored else known.version
+
+
+def _misspelt(obj: JsonObject, old: JsonObject | None) -> str:
+    """Return what is wrong with annotations that a write sets; "" if nothing is."""
+    own, before = annotations(obj), annotations(old or {})
+    if own == before:
+        return ""
+    # Imported with the first change of annotations, as most starts see none.
+    from asoreconcile.azure.reconcile.model.annotation_values import (
+        new_unknown_values,
+    )
+
+    return "; ".join(new_unknown_values(own, before))
 
 
 def _is_claimed(version: KindVersion, obj: JsonObject) -> bool:

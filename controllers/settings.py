@@ -14,6 +14,7 @@ import attrs
 from asoreconcile.azure.arm.credentials import CloudConfig, CredentialSource
 from asoreconcile.azure.arm.credentials_federated import TOKEN_FILE
 from asoreconcile.azure.arm.credentials_secret import (
+    AZURE_HOSTS,
     CLOUD,
     ENTRA_APP_ID,
     SecretRules,
@@ -41,12 +42,14 @@ from asoreconcile.base.objects import GroupKind
 _DEFAULT_SYNC_PERIOD_SECONDS: float | None = 3600.0
 _DEFAULT_WORKERS = 4
 _DEFAULT_QPS, _DEFAULT_BUCKET_SIZE = 5.0, 100
+_HOST = re.compile(r"[a-z0-9][a-z0-9.-]*(:[0-9]{1,5})?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 KNOWN = frozenset(
     {
         "ALLOW_MULTI_ENV_MANAGEMENT",
         "ASORECONCILE_BULK_READS",
+        "ASORECONCILE_CLOUD_HOSTS",
         "ASORECONCILE_EXTENSIONS",
         "ASORECONCILE_GRAPH_ENDPOINT",
         "ASORECONCILE_FORCE_PUT_PERIOD",
@@ -184,6 +187,9 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         credentials=SecretRules(
             cloud=cloud,
             allow_clouds=reader.parsed("ALLOW_MULTI_ENV_MANAGEMENT", flag, False),
+            cloud_hosts=reader.parsed(
+                "ASORECONCILE_CLOUD_HOSTS", _cloud_hosts, AZURE_HOSTS
+            ),
             token_file=token_file,
         ),
         sync_period_seconds=reader.parsed(
@@ -271,6 +277,15 @@ def _names(text: str) -> tuple[str, ...]:
     """Parse names separated by commas: each once, in order."""
     names = dict.fromkeys(name.strip() for name in text.split(","))
     return tuple(name for name in names if name)
+
+
+def _cloud_hosts(text: str) -> frozenset[str]:
+    """Return the hosts in a comma list, with or without ports. Raises ValueError."""
+    hosts = [part.strip().lower() for part in text.split(",") if part.strip()]
+    for host in hosts:
+        if not _HOST.fullmatch(host):
+            raise ValueError("must be hosts such as login.example.com, or host:port")
+    return frozenset(hosts)
 
 
 def _sync_period(text: str) -> float | None:

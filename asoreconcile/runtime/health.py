@@ -12,6 +12,7 @@ import attrs
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import check_is
 from asoreconcile.base.log import Logger
+from asoreconcile.base.printable import printable
 from asoreconcile.base.signatures import check_takes
 from asoreconcile.base.threads import Threads
 from asoreconcile.cache.server_probe import ServerProbe
@@ -97,9 +98,10 @@ class HealthChecks:
             failed = "failed" if verbose else "failed: reason withheld"
             lines.append(f"{mark}{name} {'ok' if result.ok else failed}")
             if verbose:
-                lines.extend(f"    {detail}" for detail in result.details)
+                # The API server quotes others' text in its errors.
+                lines.extend(f"    {printable(detail)}" for detail in result.details)
         lines.extend(
-            f'warn: no check is named "{name}": it cannot be excluded'
+            f'warn: no check is named "{printable(name)}": it cannot be excluded'
             for name in sorted(set(exclude) - set(checks))
         )
         lines.append(f"{self.name} check {'passed' if ok else 'failed'}")

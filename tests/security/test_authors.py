@@ -8,6 +8,8 @@ import sys
 import pytest
 from world import World, postgres_server, resource_group, virtual_network
 
+from asoreconcile.azure.arm.credentials import CredentialError
+from asoreconcile.azure.arm.credentials_secret import SecretRules, credential_in
 from asoreconcile.azure.controllers.admission import Admission
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.expressions.confinement import confine
@@ -73,6 +75,45 @@ def test_without_rights_on_secrets_wants_to_read_the_operator_s(world, name):
     world.run(server)
     assert name in world.ready(server)["message"]
     assert world.requests("PUT", "flexibleServers") == []
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "tenant.example",
+        "login.microsoftonline.com.tenant.example",
+        "login.microsoftonline.com:8443@tenant.example",
+        "127.0.0.1",
+        "169.254.169.254",
+        "kubernetes.default.svc",
+    ],
+)
+@pytest.mark.parametrize(
+    "login",
+    [
+        {},
+        {"AUTH_MODE": "workloadidentity"},
+        {"AUTH_MODE": "podidentity"},
+        {"AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS": "/var/run/secrets/identity"},
+        {"AZURE_CLIENT_SECRET": "its own"},
+    ],
+    ids=["default", "workload", "pod", "file", "secret"],
+)
+def test_with_a_cloud_of_its_own_wants_the_operator_s_token(host, login):
+    """The token of the pod is good for every identity that trusts the operator."""
+    data = {
+        "AZURE_SUBSCRIPTION_ID": "s",
+        "AZURE_TENANT_ID": "t",
+        "AZURE_CLIENT_ID": "c",
+        "AZURE_AUTHORITY_HOST": f"https://{host}/",
+        "AZURE_RESOURCE_MANAGER_ENDPOINT": f"https://{host}",
+        "AZURE_RESOURCE_MANAGER_AUDIENCE": "https://management.core.windows.net/",
+        **login,
+    }
+    encoded = {key: value.encode() for key, value in data.items()}
+    rules = SecretRules(allow_clouds=True)
+    with pytest.raises(CredentialError):
+        credential_in(encoded, rules, origin="Secret shop/aso-credential")
 
 
 @pytest.mark.parametrize("policy", ["detach-on-delte", "Detach-On-Delete", "skipp"])

@@ -235,6 +235,14 @@ HEADS = {
     "an empty name": ": a",
     "a null byte": "A: b\0c",
     "a carriage return": "A: b\rc",
+    "chunks and more": "Transfer-Encoding: chunked, identity",
+    "more and chunks": "Transfer-Encoding: gzip, chunked",
+    "chunks after a tab": "Transfer-Encoding:\tchunked",
+    "chunks twice": "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+    "a length of no digits": "Content-Length: ",
+    "two lengths in a line": "Content-Length: 2, 2",
+    "a length in digits of another alphabet": "Content-Length: \uff12",
+    "two connections": "Connection: close\r\nConnection: keep-alive",
 }
 
 

@@ -92,7 +92,11 @@ def scoped(world, connector, settings):
             world.client,
             Headers(world.client),
             connect=connector,
-            rules=SecretRules(cloud=cloud, allow_clouds=True),
+            rules=SecretRules(
+                cloud=cloud,
+                allow_clouds=True,
+                cloud_hosts=frozenset({"127.0.0.1", "localhost"}),
+            ),
             settings=settings,
             seen=lambda _group_kind: "",
             clock=world.clock,

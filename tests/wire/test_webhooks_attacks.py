@@ -46,11 +46,14 @@ def serve(tmp_path):
         yield start
 
 
-def connect(server, address=API_SERVER):
+def connect(server, address=API_SERVER, *, buffer_bytes=None):
     context = ssl.create_default_context(cadata=AUTHORITY.pem.decode())
-    plain = socket.create_connection(
-        ("127.0.0.1", server.port), timeout=60, source_address=(address, 0)
-    )
+    plain = socket.socket()
+    plain.settimeout(60)
+    if buffer_bytes:
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
+    plain.bind((address, 0))
+    plain.connect(("127.0.0.1", server.port))
     return context.wrap_socket(plain, server_hostname="127.0.0.1")
 
 
@@ -156,10 +159,11 @@ def test_mg9_slow_readers_of_another_address_stop_no_review(serve, monkeypatch):
     monkeypatch.setattr("asoreconcile.webhooks.server._CONNECTIONS", 8)
     server = serve()
     # Longer than the buffers of both sides.
-    page = conversion(widgets(4000))
+    page = conversion(widgets(1600))
     with ExitStack() as held:
         for _ in range(10):
-            reader = held.enter_context(connect(server, ATTACKER))
+            reader = connect(server, ATTACKER, buffer_bytes=4096)
+            held.enter_context(reader)
             try:
                 reader.sendall(head("/convert", len(page)) + page)
             except OSError:

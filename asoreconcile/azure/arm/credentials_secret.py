@@ -6,6 +6,7 @@ mistakes are reported together; no value is ever quoted. Pure.
 
 import re
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -32,6 +33,18 @@ CLOUD = {
     "AZURE_RESOURCE_MANAGER_ENDPOINT": "endpoint",
     "AZURE_RESOURCE_MANAGER_AUDIENCE": "audience",
 }
+AZURE_HOSTS = frozenset(
+    {
+        "login.chinacloudapi.cn",
+        "login.microsoftonline.com",
+        "login.microsoftonline.us",
+        "login.partner.microsoftonline.cn",
+        "management.azure.com",
+        "management.chinacloudapi.cn",
+        "management.usgovcloudapi.net",
+    }
+)
+"""The hosts of Azure's clouds."""
 _MODES = ("workloadidentity", "podidentity")
 IDENTITY_FILE = "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS"
 _SECRET = "AZURE_CLIENT_SECRET"  # noqa: S105 - a key's name
@@ -68,11 +81,14 @@ class SecretRules:
 
     cloud: the cloud for Secrets that name none.
     allow_clouds: whether a Secret may name a cloud (ALLOW_MULTI_ENV_MANAGEMENT).
+    cloud_hosts: hosts, or hosts with a port, that such a cloud may have
+    (ASORECONCILE_CLOUD_HOSTS).
     token_file: the token file of workload identity.
     """
 
     cloud: CloudConfig = attrs.field(factory=CloudConfig)
     allow_clouds: bool = False
+    cloud_hosts: frozenset[str] = AZURE_HOSTS
     token_file: str = TOKEN_FILE
 
 
@@ -162,6 +178,12 @@ def _source(reader: "_Reader", rules: SecretRules, origin: str) -> CredentialSou
         content, password = reader.content(_CERTIFICATE), reader.line(_PASSWORD)
         return ClientCertificate(
             tenant, client, content, password, subscription, cloud, tenants, origin
+        )
+    if cloud != rules.cloud and rules.allow_clouds:
+        # Tokens of the pod are good for every identity that trusts the operator.
+        reader.problems.append(
+            f"a cloud of its own needs {_SECRET} or {_CERTIFICATE}: the operator's own "
+            "identity signs in to the operator's cloud alone"
         )
     if IDENTITY_FILE in reader:
         file = reader.filled(IDENTITY_FILE)
@@ -258,6 +280,26 @@ class _Reader:
             problem = problem_of_name(given[key]) if is_name else problem_of(given[key])
             if problem:
                 self.problems.append(f"{key} {problem}")
+        made = self._made_cloud(given)
+        if made != rules.cloud:
+            self._check_hosts(given, rules)
+        return made
+
+    def _check_hosts(self, given: Mapping[str, str], rules: SecretRules) -> None:
+        """A Secret's author must not choose where the operator connects to."""
+        for key in ("AZURE_AUTHORITY_HOST", "AZURE_RESOURCE_MANAGER_ENDPOINT"):
+            url = given[key]
+            if not url or problem_of(url) or not rules.allow_clouds:
+                continue
+            parts = urlsplit(url.lower())
+            if not {parts.hostname, parts.netloc} & rules.cloud_hosts:
+                self.problems.append(
+                    f"{key} is not on a host that the operator's settings allow: let "
+                    "an administrator add it to ASORECONCILE_CLOUD_HOSTS"
+                )
+
+    def _made_cloud(self, given: Mapping[str, str]) -> CloudConfig:
+        present = [key for key, value in given.items() if value]
         return CloudConfig(**{CLOUD[key]: given[key] for key in present})
 
 

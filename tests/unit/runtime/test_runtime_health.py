@@ -49,6 +49,16 @@ def test_mg7_verbose_shows_details(checks):
     assert "[-]bad failed\n    disk on fire\n" in text
 
 
+def test_mg7_a_reason_is_one_line(checks):
+    forged = "refused\n[+]all ok\x1b[2J"
+    checks.add("bad", lambda: CheckResult(ok=False, details=(forged,)))
+    text = checks.report(verbose=True, exclude=["x\n[+]more ok"]).text
+    assert "    refused\\n[+]all ok\\x1b[2J\n" in text
+    assert [line for line in text.split("\n") if line.startswith("[+]")] == [
+        "[+]good ok"
+    ]
+
+
 def test_mg7_excluded_checks_are_not_run(checks):
     checks.add("bad", failing)
     assert checks.report(exclude=["bad"]).status == 200

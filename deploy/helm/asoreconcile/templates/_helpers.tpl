@@ -100,6 +100,7 @@ control-plane: controller-manager
   "AZURE_TARGET_NAMESPACES" (join "," .Values.azureTargetNamespaces)
   "AZURE_OPERATOR_MODE" .Values.azureOperatorMode
   "ALLOW_MULTI_ENV_MANAGEMENT" (ternary "true" "" .Values.allowMultiEnvManagement)
+  "ASORECONCILE_CLOUD_HOSTS" (join "," .Values.cloudHosts)
   "DEFAULT_RECONCILE_POLICY" .Values.defaultReconcilePolicy
   "ASORECONCILE_SYNC_MODE" .Values.syncMode
   "ASORECONCILE_UNDECLARED" .Values.undeclared

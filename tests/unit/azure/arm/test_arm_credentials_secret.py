@@ -35,7 +35,9 @@ OWN_CLOUD = {
     "AZURE_RESOURCE_MANAGER_AUDIENCE": "https://audience.example",
 }
 RULES = SecretRules(cloud=CloudConfig(endpoint="https://global.example"))
-ANY_CLOUD = SecretRules(allow_clouds=True)
+ANY_CLOUD = SecretRules(
+    allow_clouds=True, cloud_hosts=frozenset({"login.example", "arm.example"})
+)
 
 
 def read(rules=RULES, **data):
@@ -187,12 +189,58 @@ def test_a_file_of_an_identity_is_named_by_its_path():
     assert f"key {FILE} is empty" in problems(**BASE, **{FILE: "\n"})
 
 
-@pytest.mark.parametrize("keys", [{"AZURE_CLIENT_SECRET": "s"}, {}])
-def test_a_secret_may_name_its_cloud_if_the_operator_says_so(keys):
-    cloud = read(ANY_CLOUD, **BASE, **keys, **OWN_CLOUD).cloud
+OWN_SECRET = {"AZURE_CLIENT_SECRET": "s"}
+
+
+def test_a_secret_may_name_its_cloud_if_the_operator_says_so():
+    cloud = read(ANY_CLOUD, **BASE, **OWN_SECRET, **OWN_CLOUD).cloud
     assert cloud.authority_host == "https://login.example/"
     assert cloud.endpoint == "https://arm.example"
     assert cloud.scope == "https://audience.example/.default"
+
+
+@pytest.mark.parametrize("keys", [{}, {"AUTH_MODE": "podidentity"}, {FILE: "/f"}])
+def test_the_operator_s_own_identity_goes_to_no_cloud_that_a_secret_names(keys):
+    text = problems(ANY_CLOUD, **BASE, **keys, **OWN_CLOUD)
+    assert "a cloud of its own needs AZURE_CLIENT_SECRET" in text
+
+
+@pytest.mark.parametrize("keys", [{}, {"AUTH_MODE": "podidentity"}])
+def test_a_secret_may_name_the_operator_s_own_cloud(keys):
+    cloud = CloudConfig(
+        authority_host=OWN_CLOUD["AZURE_AUTHORITY_HOST"],
+        endpoint=OWN_CLOUD["AZURE_RESOURCE_MANAGER_ENDPOINT"],
+        audience=OWN_CLOUD["AZURE_RESOURCE_MANAGER_AUDIENCE"],
+    )
+    rules = SecretRules(cloud=cloud, allow_clouds=True)
+    assert read(rules, **BASE, **keys, **OWN_CLOUD).cloud == cloud
+
+
+@pytest.mark.parametrize(
+    ("key", "url"),
+    [
+        ("AZURE_AUTHORITY_HOST", "https://login.tenant.example/"),
+        ("AZURE_AUTHORITY_HOST", "https://login.example.tenant.example/"),
+        ("AZURE_RESOURCE_MANAGER_ENDPOINT", "https://tenant.example"),
+        ("AZURE_RESOURCE_MANAGER_ENDPOINT", "https://169.254.169.254"),
+    ],
+)
+def test_a_secret_s_cloud_is_on_a_host_that_an_administrator_allows(key, url):
+    text = problems(ANY_CLOUD, **BASE, **OWN_SECRET, **OWN_CLOUD | {key: url})
+    assert f"{key} is not on a host" in text
+    assert "ASORECONCILE_CLOUD_HOSTS" in text
+    hosts = frozenset({"login.example", "arm.example", url.split("/")[2]})
+    rules = SecretRules(allow_clouds=True, cloud_hosts=hosts)
+    assert read(rules, **BASE, **OWN_SECRET, **OWN_CLOUD | {key: url})
+
+
+def test_azure_s_own_clouds_are_allowed():
+    china = {
+        "AZURE_AUTHORITY_HOST": "https://login.chinacloudapi.cn",
+        "AZURE_RESOURCE_MANAGER_ENDPOINT": "https://Management.ChinaCloudApi.cn",
+        "AZURE_RESOURCE_MANAGER_AUDIENCE": "https://management.core.chinacloudapi.cn",
+    }
+    assert read(SecretRules(allow_clouds=True), **BASE, **OWN_SECRET, **china)
 
 
 def test_a_cloud_of_its_own_needs_the_operators_leave():

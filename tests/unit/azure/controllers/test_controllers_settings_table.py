@@ -118,6 +118,11 @@ OWN = {
     ),
     "ASORECONCILE_EXTENSIONS": ("a, b", get("extensions"), ("a", "b")),
     "ASORECONCILE_BULK_READS": ("Off", get("bulk_reads"), BulkReads.OFF),
+    "ASORECONCILE_CLOUD_HOSTS": (
+        "Login.Example.com, arm.example:8443",
+        get("credentials.cloud_hosts"),
+        frozenset({"login.example.com", "arm.example:8443"}),
+    ),
     "ASORECONCILE_FORCE_PUT_PERIOD": ("24h", get("force_put_seconds"), 86400.0),
     "ASORECONCILE_HOLD_CREDENTIALS": ("true", get("hold_credentials"), True),
     "ASORECONCILE_WIDER_CREDENTIALS": ("true", get("wider_credentials"), True),
