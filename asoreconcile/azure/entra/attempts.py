@@ -18,7 +18,7 @@ from asoreconcile.base.objects import ObjectKey
 _KEPT_SECONDS = 3600.0
 
 
-class Answer(Enum):
+class LinkAnswer(Enum):
     """Graph's answer to an addition."""
 
     ADDED = auto()
@@ -31,18 +31,18 @@ class Answer(Enum):
 class Attempt:
     """One addition. at: in `Clock.monotonic` seconds. refusal: only for REFUSED."""
 
-    answer: Answer
+    answer: LinkAnswer
     at: float
     refusal: ConditionError | None = None
 
     @property
     def is_in(self) -> bool:
         """Return whether the object is in the group, as Graph says."""
-        return self.answer in (Answer.ADDED, Answer.THERE_ALREADY)
+        return self.answer in (LinkAnswer.ADDED, LinkAnswer.THERE_ALREADY)
 
     def is_over(self, now: float) -> bool:
         """Return whether the addition may be tried again."""
-        is_added = self.answer is Answer.ADDED
+        is_added = self.answer is LinkAnswer.ADDED
         return now - self.at >= (VISIBLE_SECONDS if is_added else _KEPT_SECONDS)
 
 

@@ -10,7 +10,7 @@ import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError
-from asoreconcile.azure.entra.attempts import Answer, Attempt, LinkAttempts
+from asoreconcile.azure.entra.attempts import Attempt, LinkAnswer, LinkAttempts
 from asoreconcile.azure.entra.graph_calls import (
     graph_of,
     not_seen,
@@ -102,13 +102,13 @@ class _Links:
         refusal: ConditionError | None = None
         try:
             is_new = graph_of(self.scope).add(self.group_id, self.link, id_)
-            answer = Answer.ADDED if is_new else Answer.THERE_ALREADY
+            answer = LinkAnswer.ADDED if is_new else LinkAnswer.THERE_ALREADY
         except ArmError as error:
             if is_absent(error):
                 if present_facts(self.scope).is_fresh:
                     raise not_seen() from error  # it may be the group that is not seen
-                return Attempt(Answer.NO_SUCH_OBJECT, now)
-            refusal, answer = self._about_the_id(error), Answer.REFUSED
+                return Attempt(LinkAnswer.NO_SUCH_OBJECT, now)
+            refusal, answer = self._about_the_id(error), LinkAnswer.REFUSED
         return Attempt(answer, now, refusal)
 
     def _removed(self, id_: str, tried: dict[str, Attempt]) -> ConditionError | None:
@@ -145,11 +145,11 @@ def _problem(
 ) -> ConditionError | None:
     """Return the condition for the ids that are not as the spec has them. Pure."""
 
-    def with_answer(answer: Answer) -> list[str]:
+    def with_answer(answer: LinkAnswer) -> list[str]:
         return [id_ for id_, attempt in tried.items() if attempt.answer is answer]
 
     found: list[ConditionError] = []
-    if unknown := with_answer(Answer.NO_SUCH_OBJECT):
+    if unknown := with_answer(LinkAnswer.NO_SUCH_OBJECT):
         text = (
             f"Entra knows no object {_shown(unknown)}, which spec.{link} names: "
             "correct the ids, or create the objects"
@@ -157,7 +157,7 @@ def _problem(
         found.append(ConditionError(text, reason="ReferenceNotFound"))
     found += [one.refusal for one in tried.values() if one.refusal is not None]
     found += refusals
-    if hidden := with_answer(Answer.THERE_ALREADY):
+    if hidden := with_answer(LinkAnswer.THERE_ALREADY):
         text = (
             f"Entra says that {_shown(hidden)} of spec.{link} is in the group already, "
             "and does not list it: the operator cannot see, nor remove, what is hidden "
