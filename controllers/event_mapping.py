@@ -22,6 +22,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     SYNC_PERIOD,
 )
 from asoreconcile.azure.reconcile.model.conditions import find_ready, is_ready
+from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
@@ -306,7 +307,7 @@ def _inherits_change(
         return True
     values = [MAINTENANCE_WINDOWS]
     if not deleting:
-        values += [SYNC_MODE, SYNC_PERIOD]
+        values += [SYNC_MODE, SYNC_PERIOD, IF_EXISTS]
     return any(
         name not in own and before.get(name) != after.get(name) for name in values
     )

@@ -25,6 +25,8 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Stop,
     Succeeded,
 )
+from asoreconcile.azure.reconcile.model.existence import is_observing
+from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS, IfExists
 from asoreconcile.azure.reconcile.model.pace import why_paused, wrong_values
 from asoreconcile.azure.reconcile.model.policy import policy_of
 from asoreconcile.azure.reconcile.model.switches import Switch
@@ -61,8 +63,11 @@ def first_step(scope: ReconcileScope) -> Step:
     policy = policy_of(own, inherited, operator.default_policy)
     planned = plan(
         patcher.obj,
-        may_write=policy is not None and policy.writes,
-        may_delete=policy is not None and policy.deletes,
+        may_write=policy is not None
+        and policy.writes
+        and not (scope.is_undecided and is_observing(own, inherited)),
+        # An object that has not decided manages nothing, so it deletes nothing (OW-3).
+        may_delete=policy is not None and policy.deletes and not scope.is_undecided,
         operator_namespace=operator.namespace,
         can_delete=not version.is_arm or "Delete" in version.operations,
         is_arm=version.is_arm,
@@ -75,6 +80,7 @@ def first_step(scope: ReconcileScope) -> Step:
             RECONCILE_POLICY: operator.default_policy,
             DELETION_PROTECTION: Switch.ON,
             PAUSED: Switch.ON,
+            IF_EXISTS: IfExists.FAIL,
         }
         if version.is_arm:
             defaults[SYNC_MODE] = operator.sync_mode

@@ -36,6 +36,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     IN_PROGRESS_PRIORITY,
     Requeue,
 )
+from asoreconcile.azure.reconcile.model.existence import note_of_claim
 from asoreconcile.azure.reconcile.model.owner import (
     Owner,
     owner_labels,
@@ -82,6 +83,10 @@ class ClaimScope(IdentityScope, Protocol):
     @property
     def operator(self) -> ClaimDependencies:
         """The parts that all objects share."""
+
+    @property
+    def namespace_annotations(self) -> Mapping[str, str]:
+        """The annotations that the object inherits."""
 
     @property
     def memory(self) -> ObjectMemory:
@@ -139,6 +144,8 @@ def claim(scope: ClaimScope) -> Requeue:
         return written(scope)
     arm_id = {"armId": facts.arm_id} if facts.arm_id else {}
     scope.log.info("Claiming", **arm_id)
+    if patcher.version.is_arm:
+        mark |= note_of_claim(patcher.annotations, scope.namespace_annotations)
     patcher.write_shared(claim_metadata(facts, mark))
     if facts.credential:
         scope.memory.credential = facts.credential

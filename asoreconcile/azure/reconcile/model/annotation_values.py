@@ -21,6 +21,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Log,
     UpdateMemory,
 )
+from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
 from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode
 
@@ -32,6 +33,7 @@ _EFFECTS = {
     SYNC_MODE: "syncs only report",
     DELETION_PROTECTION: "the resource is protected",
     PAUSED: "the object is paused",
+    IF_EXISTS: "a resource that is there is left alone",
 }
 _LOGGED = {
     RECONCILE_POLICY: "Unknown reconcile-policy; nothing is written",

@@ -31,6 +31,10 @@ AZURE_NAME_FROM_CONFIG = _PREFIX + "azure-name-from-config"
 # Few objects have one of these, so that the others cost no more than a look at names.
 PACE = frozenset({PAUSED, MAINTENANCE_WINDOWS, SYNC_PERIOD, RECONCILE_AT})
 
+# What the object has decided about a resource that was there before; ASO has no such
+# annotation.
+EXISTENCE = OWN_PREFIX + "existence"
+
 # If one of these changes, a write that was decided before may not be sent.
 PERMITTING = (
     RECONCILE_POLICY,
@@ -40,6 +44,7 @@ PERMITTING = (
     DELETION_PROTECTION,
     PAUSED,
     MAINTENANCE_WINDOWS,
+    EXISTENCE,
 )
 
 # The value of RECONCILE_AT that was handled last; ASO has no such annotation.

@@ -44,6 +44,8 @@ _SHOWN_EVENTS = 5
 _MOST_OWNERS = 20
 
 ADVICE = {
+    "AlreadyExists": "The resource was there before this object: set "
+    "asoreconcile/if-exists to adopt or observe, or correct the name.",
     "AlreadyManaged": "Delete one of the two objects, or set the annotation "
     f"{RECONCILE_POLICY}: skip on the one that is only to read the resource.",
     "AzureResourceNotFound": "The policy is skip, so nothing creates the resource: "

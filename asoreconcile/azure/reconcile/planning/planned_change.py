@@ -4,14 +4,12 @@ It contains no value of a Secret: those of a body were replaced by `***` before,
 values of secret fields in Azure's answer are hidden.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import attrs
 
 from asoreconcile.azure.catalogue.kinds import KindVersion
-from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.catalogue.tables import Table
 from asoreconcile.azure.reconcile.model.differences import (
     HIDDEN,
@@ -20,13 +18,13 @@ from asoreconcile.azure.reconcile.model.differences import (
     differences,
 )
 from asoreconcile.azure.reconcile.model.distinctions import distinctions_of
+from asoreconcile.azure.reconcile.model.never_shown import is_never_shown
 from asoreconcile.azure.reconcile.model.normalization import is_same
 from asoreconcile.base.objects import GroupKind, JsonObject
 from asoreconcile.redaction import HIDDEN as STARS
 
 ChangeAction = Literal["no change", "create", "update", "replace needed", "cannot tell"]
 
-_STEP = re.compile(r"([^/\[\]]+)|\[([^\]]*)\]")
 _RULES: Mapping[DifferenceKind, str] = {
     "absent": "Azure does not have it",
     "value": "Azure has another value",
@@ -122,7 +120,7 @@ def compared(
         )
     apart = distinctions_of(version)
     found = differences(body, have, children=children, apart=apart)
-    write_only = [d for d in found if d.kind == "absent" and _never_shown(version, d)]
+    write_only = [d for d in found if is_never_shown(version, d)]
     changes = tuple(_change(d, secrets) for d in found if d not in write_only)
     return attrs.evolve(
         plan,
@@ -172,29 +170,3 @@ def _change(found: Difference, secrets: frozenset[str]) -> FieldChange:
     have = STARS if name in secrets else shown(found.have, secrets, theirs=True)
     want = shown(found.want, secrets)
     return FieldChange(found.path, _RULES[found.kind], want, have)
-
-
-def _never_shown(version: KindVersion, found: Difference) -> bool:
-    """Return whether the kind's status, the schema of Azure's answers,
-    lacks the field.
-    """
-    body = found.want
-    # From the inside out: each step wraps the value in its container.
-    for match in reversed([*_STEP.finditer(found.path)]):
-        name, element = match.groups()
-        if element is None:
-            body = {name: body}
-        else:
-            identity = {"name": element} if isinstance(body, dict) else {}
-            body = [{**identity, **body}] if isinstance(body, dict) else [body]
-    return not _holds(status_of(version, body), found.want)
-
-
-def _holds(value: Any, wanted: Any) -> bool:
-    if value == wanted:
-        return True
-    if isinstance(value, dict):
-        return any(_holds(inner, wanted) for inner in value.values())
-    if isinstance(value, list):
-        return any(_holds(inner, wanted) for inner in value)
-    return False

@@ -24,8 +24,13 @@ from asoreconcile.azure.expressions.api import Expressions, shared
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.context import ReconcileContext
-from asoreconcile.azure.reconcile.model.annotations import OWN_CREDENTIAL, PACE
+from asoreconcile.azure.reconcile.model.annotations import (
+    EXISTENCE,
+    OWN_CREDENTIAL,
+    PACE,
+)
 from asoreconcile.azure.reconcile.model.decisions import SyncCause
+from asoreconcile.azure.reconcile.model.existence import UNDECIDED
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.reconcile.model.pace import (
@@ -296,6 +301,11 @@ class ReconcileScope:
         """Whether an annotation sets a pace for the object or its Namespace."""
         own, inherited = self.patcher.annotations, self.namespace_annotations
         return not (PACE.isdisjoint(own) and PACE.isdisjoint(inherited))
+
+    @cached_property
+    def is_undecided(self) -> bool:
+        """Whether the object has still to decide about a resource that may be there."""
+        return self.patcher.annotations.get(EXISTENCE) == UNDECIDED
 
     @cached_property
     def closed(self) -> Closed | None:

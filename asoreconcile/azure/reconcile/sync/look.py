@@ -33,6 +33,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     UNSETTLED,
     DriftBaseline,
     loads,
+    marks,
 )
 from asoreconcile.azure.reconcile.model.normalization import is_same
 from asoreconcile.azure.reconcile.model.snapshot import snapshot
@@ -191,6 +192,19 @@ def baseline_of_put(
     return DriftBaseline(put, known, spec=made.inputs, at=at)
 
 
+def baseline_of_adoption(
+    scope: ReconcileScope,
+    made: Desired,
+    have: JsonObject,
+    unseen: Iterable[Difference],
+) -> DriftBaseline:
+    """Return the record of a resource that was adopted without a PUT: as after a PUT
+    that left it as it is. unseen: values that Azure does not show.
+    """
+    put = baseline_of_put(scope, None, made)
+    return attrs.evolve(put, known=marks(unseen), rest=_snapshot(scope, made, have))
+
+
 def facts_of_sync(
     scope: ReconcileScope,
     mode: SyncMode,
@@ -211,7 +225,7 @@ def facts_of_sync(
     changed: tuple[str, ...] = ()
     if have is not None:
         looked(scope, look, have)
-        found = _compared(scope, made, have)
+        found = compared(scope, made, have)
         rest = _snapshot(scope, made, have)
         if observed is not None and observed.rest != rest:
             changed = _changed(scope, have)
@@ -284,7 +298,7 @@ def learned(
     return after_own_put(
         scope.memory.repair_attempts,
         observed,
-        _compared(scope, made, have),
+        compared(scope, made, have),
         _snapshot(scope, made, have),
     )
 
@@ -337,9 +351,12 @@ def _time_of(observed: DriftBaseline | None) -> float | None:
         return None
 
 
-def _compared(
+def compared(
     scope: ReconcileScope, made: Desired, have: JsonObject
 ) -> list[Difference]:
+    """Return the differences between the body and the resource, without those that are
+    known for the type.
+    """
     version = scope.patcher.version
     found = differences(
         made.own,

@@ -36,6 +36,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Stop,
     Succeeded,
 )
+from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, sync_mode_of
 from asoreconcile.azure.reconcile.scope.arm_errors import (
     delete_failed,
@@ -252,7 +253,8 @@ def absent(arm_id: str, after: ReadAfter) -> ConditionError:
     if after is ReadAfter.NOTHING:
         return ConditionError(
             f"the resource {arm_id} does not exist in Azure, and the policy skip "
-            f"keeps it from being created: set {RECONCILE_POLICY} to manage, or delete "
+            f"keeps it from being created (or {IF_EXISTS}: observe): set "
+            f"{RECONCILE_POLICY} to manage (or {IF_EXISTS} to adopt), or delete "
             "this object; if the resource was moved to another resource group, apply "
             "it anew under that owner",
             reason="AzureResourceNotFound",
@@ -293,6 +295,9 @@ def release(scope: ReconcileScope) -> Stop:
     if FINALIZER not in present:
         return Stop()
     seen = str(status(patcher.obj).get("id") or "")
+    if scope.is_undecided:
+        text = f"{patcher.arm_id} is left in Azure: this object has not written it"
+        scope.event("Warning", NOT_DELETED, text)
     if seen and not patcher.arm_id and patcher.version.is_arm:
         text = f"annotation {RESOURCE_ID} is missing: {seen} is left in Azure"
         scope.event("Warning", NOT_DELETED, text)

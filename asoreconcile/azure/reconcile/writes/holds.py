@@ -9,6 +9,7 @@ from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, S
 from asoreconcile.azure.reconcile.model.annotations import PACE
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.azure.reconcile.model.decisions import Stop
+from asoreconcile.azure.reconcile.model.existence import is_observing
 from asoreconcile.azure.reconcile.model.pace import (
     OUTSIDE_WINDOW,
     PAUSED_REASON,
@@ -40,9 +41,11 @@ def require_free(
     paused; ConditionError `DeletionProtected`, `OutsideMaintenanceWindow`; RetryError
     while objects are not listed yet that may be protected.
     """
+    patcher = scope.patcher
     if is_delete:
         _require_unprotected(scope, inherited)
-    patcher = scope.patcher
+    elif scope.is_undecided and is_observing(patcher.annotations, inherited):
+        raise StaleError(f"{patcher.key} only reads", after_seconds=_BEHIND_SECONDS)
     if PACE.isdisjoint(patcher.annotations) and PACE.isdisjoint(inherited):
         return
     if why_paused(patcher.annotations, inherited):

@@ -41,6 +41,7 @@ from asoreconcile.azure.reconcile.sync.look import (
     resumable,
     resumed_period,
 )
+from asoreconcile.azure.reconcile.writes.adoption import meet_existing
 from asoreconcile.azure.reconcile.writes.confirmed_absence import confirm_absence
 from asoreconcile.azure.reconcile.writes.endings import carry_out
 from asoreconcile.azure.reconcile.writes.operations import poll
@@ -92,7 +93,8 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     last_put = loads(patcher.annotations.get(OBSERVED) or "")
     if scope.closed and reads_first(version, SyncMode.REPORT, ready, last_put):
         mode = SyncMode.REPORT  # the PUT follows when a window opens (OW-7)
-    is_sync = reads_first(version, mode, ready, last_put)
+    # An object that has only observed has sent no PUT, whatever its Ready says.
+    is_sync = reads_first(version, mode, ready, last_put) and not scope.is_undecided
     inputs: RenderedSpec | None = None
     # Nothing more is read for an object that the previous process left in order: at a
     # start there are thousands.
@@ -119,6 +121,8 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
         made = _made(scope, render(patcher, scope.references, identity))
         request, decided = _decide(scope, mode, look, made, is_sync=is_sync)
     if isinstance(decided.then, Put):
+        if scope.is_undecided and (met := meet_existing(scope, made)) is not None:
+            return met
         # A sync that writes nothing does not ask whether it may.
         pause = run_prechecks(scope, owner) if is_sync else None
         pause = pause or confirm_absence(scope)

@@ -1,0 +1,71 @@
+"""The decision of an object about a resource that is there before the object. Pure.
+
+The annotation `asoreconcile/if-exists` is decided once. Until then the operator's own
+annotation `asoreconcile/existence` says `undecided`; it is written with the claim, so
+that no object that has written before is asked again. Rule: OW-3.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from asoreconcile.azure.reconcile.model.annotations import EXISTENCE
+from asoreconcile.azure.reconcile.model.differences import Difference
+from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS, IfExists
+
+ADOPTED = "AzureResourceAdopted"
+"""The reason of the event about an adoption."""
+
+UNDECIDED = "undecided"
+_SHOWN = 20
+_REMOVED = frozenset({"list-extra", "map-extra"})
+
+
+def stated_policy(
+    own: Mapping[str, str], inherited: Mapping[str, str]
+) -> IfExists | None:
+    """Return the value of the object, else of its Namespace; None if there is none.
+
+    An unknown value fails: its author meant to forbid something.
+    """
+    value = own.get(IF_EXISTS) or inherited.get(IF_EXISTS)
+    if not value:
+        return None
+    try:
+        return IfExists(value)
+    except ValueError:
+        return IfExists.FAIL
+
+
+def is_undecided(own: Mapping[str, str]) -> bool:
+    """Return whether the object has not yet decided, so that it manages nothing."""
+    return own.get(EXISTENCE) == UNDECIDED
+
+
+def is_observing(own: Mapping[str, str], inherited: Mapping[str, str]) -> bool:
+    """Return whether the object only reads its resource."""
+    return is_undecided(own) and stated_policy(own, inherited) is IfExists.OBSERVE
+
+
+def note_of_claim(
+    own: Mapping[str, str], inherited: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the annotation to write with the claim; none without `if-exists`."""
+    return {} if stated_policy(own, inherited) is None else {EXISTENCE: UNDECIDED}
+
+
+def what_changes(found: Iterable[Difference]) -> str:
+    """Return the paths that a PUT will change and remove, as a clause; no values."""
+    ordered = list(found)
+    changed = [one.path for one in ordered if one.kind not in _REMOVED]
+    removed = [one.path for one in ordered if one.kind in _REMOVED]
+    parts = [
+        f"{verb} {listed(paths)}"
+        for verb, paths in (("changes", changed), ("removes", removed))
+        if paths
+    ]
+    return " and ".join(parts) or "changes nothing that Azure shows"
+
+
+def listed(paths: Sequence[str]) -> str:
+    """Return the first paths, and the number of the others."""
+    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    return f"{', '.join(paths[:_SHOWN])}{more}"

@@ -1,0 +1,95 @@
+"""Decides what to do with a resource that is there before the object's first PUT.
+
+Blocking: reads the resource. Rule: OW-3.
+"""
+
+from collections.abc import Sequence
+
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.reconcile.model.annotations import EXISTENCE
+from asoreconcile.azure.reconcile.model.decisions import ReadAfter, ReconcileOutcome
+from asoreconcile.azure.reconcile.model.differences import Difference
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
+from asoreconcile.azure.reconcile.model.existence import (
+    ADOPTED,
+    listed,
+    stated_policy,
+    what_changes,
+)
+from asoreconcile.azure.reconcile.model.if_exists import (
+    ALREADY_EXISTS,
+    IF_EXISTS,
+    IfExists,
+)
+from asoreconcile.azure.reconcile.model.never_shown import is_never_shown
+from asoreconcile.azure.reconcile.model.normalization import is_same
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.sync.desired import Desired
+from asoreconcile.azure.reconcile.sync.look import baseline_of_adoption, compared
+from asoreconcile.azure.reconcile.writes.endings import settle
+from asoreconcile.base.objects import JsonObject
+
+
+def meet_existing(scope: ReconcileScope, made: Desired) -> ReconcileOutcome | None:
+    """Decide for an object that is undecided about a resource that is there. Return the
+    outcome of an adoption without a PUT; None if the PUT follows.
+
+    The decision is stored before the PUT, so that the resource of a PUT whose answer
+    was lost is not taken for another one's. Raises ConditionError `AlreadyExists`; as
+    `raw_get`.
+    """
+    patcher = scope.patcher
+    have = scope.context.raw_get()
+    if have is None:
+        patcher.record({EXISTENCE: "created"})
+        return None
+    policy = stated_policy(patcher.annotations, scope.namespace_annotations)
+    if policy is IfExists.FAIL:
+        raise _already_exists(patcher.arm_id, f"annotation {IF_EXISTS} is fail")
+    found = compared(scope, made, have)
+    if policy is IfExists.ADOPT_IF_SAME:
+        return _adopt_if_same(scope, made, have, found)
+    patcher.record({EXISTENCE: "adopted"})
+    _tell(scope, f"the first PUT {what_changes(found)}")
+    return None
+
+
+def _adopt_if_same(
+    scope: ReconcileScope,
+    made: Desired,
+    have: JsonObject,
+    found: Sequence[Difference],
+) -> ReconcileOutcome:
+    version = scope.patcher.version
+    unseen = [one for one in found if is_never_shown(version, one)]
+    paths = [one.path for one in found if one not in unseen]
+    stated, theirs = made.own.get("location"), have.get("location")
+    if stated and theirs and not is_same(stated, theirs):
+        paths.append("location")
+    if paths:
+        why = f"it differs from the spec at {listed(paths)}"
+        raise _already_exists(scope.patcher.arm_id, why)
+    baseline = baseline_of_adoption(scope, made, have, unseen)
+    scope.patcher.record({EXISTENCE: "adopted", OBSERVED: baseline.dumps()})
+    text = "nothing that Azure shows differs from the spec, so no PUT was sent"
+    if unseen:
+        text += f"; Azure does not show {listed([one.path for one in unseen])}"
+    _tell(scope, text)
+    return settle(scope, ReadAfter.PUT, body=have)
+
+
+def _tell(scope: ReconcileScope, text: str) -> None:
+    arm_id = scope.patcher.arm_id
+    message = f"{arm_id} was there before and is managed by this object now: {text}"
+    scope.log.info("Adopting resource", armId=arm_id, reason=text)
+    scope.event("Normal", ADOPTED, message)
+
+
+def _already_exists(arm_id: str, why: str) -> ConditionError:
+    return ConditionError(
+        f"{arm_id} is there already and is left alone, because {why}. To manage the "
+        f"resource, set {IF_EXISTS} to adopt; to only read it, to observe. Deleting "
+        "this object leaves the resource in Azure",
+        reason=ALREADY_EXISTS,
+        retry=RetryClass.VERY_SLOW,
+    )

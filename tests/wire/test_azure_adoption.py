@@ -1,0 +1,242 @@
+"""Adoption with consent: what an object does with a resource that is there before it."""
+
+import attrs
+import pytest
+from world import World, resource_group, virtual_network
+
+from asoreconcile.azure.reconcile.model.annotations import (
+    EXISTENCE,
+    OPERATOR_NAMESPACE,
+    RESOURCE_ID,
+)
+from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.base.objects import ObjectKey, annotations
+from asoreconcile.kube.resources import NAMESPACES
+
+GROUP = resource_group()
+SAME = {
+    "location": "westeurope",
+    "properties": {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}},
+}
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path) as running:
+        running.operator = attrs.evolve(running.operator, sync_mode=SyncMode.COMPARE)
+        running.install(
+            "resources.azure.com/ResourceGroup", "network.azure.com/VirtualNetwork"
+        )
+        running.settled(GROUP)
+        yield running
+
+
+def network(policy="", **spec):
+    obj = virtual_network(**spec)
+    if policy:
+        obj["metadata"]["annotations"] = {IF_EXISTS: policy}
+    return obj
+
+
+def make_in_azure(world, **changes):
+    """Another team makes the network; return its id."""
+    group = annotations(world.read(GROUP))[RESOURCE_ID]
+    arm_id = f"{group}/providers/Microsoft.Network/virtualNetworks/vnet"
+    world.arm.put(arm_id, "2024-07-01", {**SAME, **changes})
+    return arm_id
+
+
+def puts(world):
+    return len(world.requests("PUT", "virtualNetworks"))
+
+
+def told(world, reason="AzureResourceAdopted"):
+    return [event[3] for event in world.events if event[2] == reason]
+
+
+@pytest.mark.parametrize("policy", ["adopt", "adopt-if-same", "fail"])
+def test_ow3_a_resource_that_is_not_there_is_made(world, policy):
+    obj = network(policy)
+    assert world.settled(obj)
+    assert puts(world) == 1
+    assert annotations(world.read(obj))[EXISTENCE] == "created"
+    assert told(world) == []
+
+
+def test_ow3_an_adoption_says_what_the_first_put_changes_and_removes(world):
+    make_in_azure(world, tags={"team": "red"})
+    obj = network("adopt", addressSpace={"addressPrefixes": ["10.1.0.0/16"]}, tags={})
+    world.settled(obj)
+    (message,) = told(world)
+    assert "changes properties/addressSpace/addressPrefixes" in message
+    assert "removes" in message
+    assert "red" not in message
+    assert puts(world) == 2
+    world.delete(obj)
+    assert world.settle(obj) is None
+    assert len(world.requests("DELETE")) == 1
+
+
+def test_ow3_a_resource_that_is_the_same_is_adopted_without_a_put(world):
+    make_in_azure(world)
+    obj = network("adopt-if-same")
+    world.settled(obj)
+    assert puts(world) == 1  # the other team's
+    assert world.ready(obj)["status"] == "True"
+    assert len(told(world)) == 1
+    # Later syncs read, as after a PUT.
+    for _ in range(3):
+        world.clock.advance(4000.0)
+        world.run(obj)
+    world.restart()
+    world.run(obj)
+    assert puts(world) == 1
+    world.apply(network("adopt-if-same", tags={"a": "b"}))
+    world.settle(obj)
+    assert puts(world) == 2
+
+
+@pytest.mark.parametrize(
+    ("there", "spec", "path"),
+    [
+        ({}, {"addressSpace": {"addressPrefixes": ["10.1.0.0/16"]}}, "addressPrefixes"),
+        ({}, {"tags": {"a": "b"}}, "tags/a"),
+        ({"tags": {"a": "b", "c": "d"}}, {"tags": {"c": "d"}}, "tags/a"),
+        ({}, {"location": "northeurope"}, "location"),
+    ],
+    ids=["value", "missing tag", "further tag", "location"],
+)
+def test_ow3_a_resource_that_differs_is_left_alone(world, there, spec, path):
+    make_in_azure(world, **there)
+    obj = network("adopt-if-same", **spec)
+    world.apply(obj)
+    for _ in range(3):
+        result = world.run(obj)
+    ready = world.ready(obj)
+    assert (ready["status"], ready["reason"]) == ("False", "AlreadyExists")
+    assert path in ready["message"]
+    assert result.requeue_after_seconds >= 2700.0
+    assert puts(world) == 1
+
+
+@pytest.mark.parametrize("policy", ["fail", "adopt-if-sme"])
+def test_ow3_a_resource_that_is_there_fails_the_object(world, policy):
+    make_in_azure(world)
+    obj = network(policy)
+    world.apply(obj)
+    for _ in range(2):
+        world.run(obj)
+    assert world.ready(obj)["reason"] == "AlreadyExists"
+    assert puts(world) == 1
+
+
+def test_ow3_the_namespace_s_value_holds_for_its_objects(world):
+    body = {"metadata": {"annotations": {IF_EXISTS: "fail"}}}
+    world.client.patch(NAMESPACES, ObjectKey("", "default"), body)
+    make_in_azure(world)
+    obj = network()
+    world.apply(obj)
+    for _ in range(2):
+        world.run(obj)
+    assert world.ready(obj)["reason"] == "AlreadyExists"
+    assert puts(world) == 1
+
+
+def test_ow3_an_object_that_may_not_adopt_deletes_nothing(world):
+    make_in_azure(world)
+    obj = network("fail")
+    world.apply(obj)
+    for _ in range(2):
+        world.run(obj)
+    world.delete(obj)
+    assert world.settle(obj) is None
+    assert world.requests("DELETE") == []
+    assert "left in Azure" in told(world, "NotDeletedInAzure")[0]
+
+
+def test_ow3_consent_that_is_given_later_lets_the_object_adopt(world):
+    make_in_azure(world)
+    obj = network("fail")
+    world.apply(obj)
+    for _ in range(2):
+        world.run(obj)
+    world.annotate(obj, **{IF_EXISTS: "adopt"})
+    assert world.settle(obj)
+    assert puts(world) == 2
+    assert len(told(world)) == 1
+
+
+def test_ow3_an_observed_resource_is_read_and_never_written(world):
+    make_in_azure(world, tags={"team": "red"})
+    obj = network("observe")
+    world.settled(obj)
+    assert world.ready(obj)["status"] == "True"
+    assert world.read(obj)["status"]["tags"] == {"team": "red"}
+    world.apply(network("observe", tags={"a": "b"}))
+    world.run(obj)
+    assert puts(world) == 1
+    world.delete(obj)
+    assert world.settle(obj) is None
+    assert world.requests("DELETE") == []
+
+
+def test_ow3_an_observed_resource_can_be_managed_later(world):
+    make_in_azure(world)
+    obj = network("observe", tags={"a": "b"})
+    world.settled(obj)
+    world.annotate(obj, **{IF_EXISTS: None})
+    world.clock.advance(4000.0)
+    world.run(obj)
+    world.settle(obj)
+    assert puts(world) == 2
+    assert "changes tags/a" in told(world)[0]
+
+
+def test_ow3_a_resource_that_is_observed_must_be_there(world):
+    obj = network("observe")
+    world.apply(obj)
+    for _ in range(2):
+        world.run(obj)
+    ready = world.ready(obj)
+    assert ready["reason"] == "AzureResourceNotFound"
+    assert IF_EXISTS in ready["message"]
+    assert puts(world) == 0
+
+
+def test_ow3_a_put_whose_answer_was_lost_is_not_taken_for_another_s(world):
+    """The process ends between Azure's answer and the record of the PUT."""
+    obj = network("fail")
+    world.apply(obj)
+    world.azure.faults.drop("PUT", "virtualNetworks", phase="after")
+    for _ in range(3):
+        world.clock.advance(world.run(obj).requeue_after_seconds)
+    world.restart()
+    assert world.settle(obj)
+    assert told(world) == []
+
+
+def test_ow3_an_object_that_wrote_before_is_not_asked_again(world):
+    """As after a restore of the cluster: the status is gone, the annotations are not."""
+    obj = network()
+    world.settled(obj)
+    world.annotate(obj, **{IF_EXISTS: "fail"})
+    world.client.patch(
+        world.resource_for(obj),
+        ObjectKey("default", "vnet"),
+        {"status": {"conditions": None, "id": None}},
+        subresource="status",
+    )
+    world.restart()
+    assert world.settle(obj)
+
+
+def test_ow3_an_unmarked_object_decides_too(world):
+    make_in_azure(world)
+    obj = network("fail")
+    world.apply(obj, marked=False)
+    for _ in range(4):
+        world.run(obj)
+    assert annotations(world.read(obj))[OPERATOR_NAMESPACE]
+    assert world.ready(obj)["reason"] == "AlreadyExists"
+    assert puts(world) == 1
