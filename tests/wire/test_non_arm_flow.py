@@ -196,11 +196,12 @@ def test_detach_on_delete_leaves_what_is_outside(world):
     assert world.outside.asked == [("apply", True)]
 
 
-def test_an_unknown_policy_is_said_and_the_default_used(world):
+def test_an_unknown_policy_is_said_and_nothing_is_done_outside(world):
     server(world)
-    world.settled(user(**{RECONCILE_POLICY: "manage-it"}))
-    assert "none of manage" in world.ready(user())["message"]
-    assert world.outside.asked == [("apply", True)]
+    world.apply(user(**{RECONCILE_POLICY: "manage-it"}))
+    world.run(user())
+    assert world.ready(user())["reason"] == "ReconcilePolicyUnreadable"
+    assert world.outside.asked == []
 
 
 def test_a_failure_is_shown_and_tried_again(world):
