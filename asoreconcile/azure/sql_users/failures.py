@@ -33,7 +33,7 @@ _ADVICE: Mapping[Trouble, str] = {
 }
 
 
-class RefusedError(ServerError):
+class RefusedStatementError(ServerError):
     """A server error with the statement that failed."""
 
     def __init__(
@@ -44,7 +44,7 @@ class RefusedError(ServerError):
         self.statement = statement
 
 
-def refused_together(refused: Sequence[RefusedError]) -> RefusedError:
+def refused_together(refused: Sequence[RefusedStatementError]) -> RefusedStatementError:
     """Return one error for several refused statements."""
     first, *others = refused
     if not others:
@@ -53,7 +53,7 @@ def refused_together(refused: Sequence[RefusedError]) -> RefusedError:
     left = len(others) - _MOST_SHOWN
     tail = f"; and {left} more" if left > 0 else ""
     text = f"{first} (refused as well: {more}{tail})"
-    failure = RefusedError(first, first.statement, text)
+    failure = RefusedStatementError(first, first.statement, text)
     failure.__cause__ = first.__cause__
     return failure
 

@@ -21,7 +21,7 @@ from asoreconcile.azure.reconcile.model.if_exists import IfExists, if_exists_of
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.sql_users.dialect import Dialect
 from asoreconcile.azure.sql_users.failures import (
-    RefusedError,
+    RefusedStatementError,
     condition_of,
     refused_together,
 )
@@ -33,7 +33,7 @@ from asoreconcile.azure.sql_users.server import (
     Session,
     SignIn,
 )
-from asoreconcile.azure.sql_users.sessions import Sessions, Work
+from asoreconcile.azure.sql_users.sessions import Sessions, SessionWork
 from asoreconcile.azure.sql_users.sole_manager import manager_of, require_sole
 from asoreconcile.azure.sql_users.standing import (
     NOT_MADE,
@@ -184,11 +184,11 @@ class DatabaseUsers:
         scope: ReconcileScope,
         server: DatabaseServer,
         sign_in: SignIn,
-        work: Work,
+        work: SessionWork,
     ) -> None:
         try:
             self._sessions.run(scope.patcher.key, server, sign_in, work)
-        except RefusedError as refused:
+        except RefusedStatementError as refused:
             shown = refused.statement.shown
             raise condition_of(refused, server, shown) from refused
         except ServerError as error:
@@ -328,7 +328,9 @@ class _User:
         scope.event("Normal", "UserRenamed", text)
         return dialect.facts(self.session, now)
 
-    def _set_password(self, desired: Any, record: UserRecord) -> list[RefusedError]:
+    def _set_password(
+        self, desired: Any, record: UserRecord
+    ) -> list[RefusedStatementError]:
         """Set the password unless the server took this one before."""
         statements = self.dialect.passwords(desired)
         key = self.scope.operator.record_key()
@@ -354,16 +356,17 @@ class _User:
         parts = [record.place, *sorted(record.identity.items()), record.server_id]
         return jsontext.dumps([*parts, self.password]).decode()
 
-    def _say_all(self, statements: Sequence[Statement]) -> list[RefusedError]:
+    def _say_all(self, statements: Sequence[Statement]) -> list[RefusedStatementError]:
         """Send each statement; return those that the server refused.
 
-        Raises RefusedError for other failures, which the next statement would share.
+        Raises RefusedStatementError for other failures, which the next
+        statement would share.
         """
-        refused: list[RefusedError] = []
+        refused: list[RefusedStatementError] = []
         for statement in statements:
             try:
                 _say(self.session, statement, self.fence)
-            except RefusedError as error:
+            except RefusedStatementError as error:
                 if error.trouble != "refused":
                     raise
                 refused.append(error)
@@ -401,14 +404,14 @@ class _User:
 
 
 def _say(session: Session, statement: Statement, fence: Fence | None) -> None:
-    """Send one statement that changes something. Raises RefusedError."""
+    """Send one statement that changes something. Raises RefusedStatementError."""
     reconcile_context.check()
     if fence is not None:
         fence()
     try:
         session.execute(statement)
     except ServerError as error:
-        raise RefusedError(error, statement) from error
+        raise RefusedStatementError(error, statement) from error
 
 
 def _known(scope: ReconcileScope, place: str = "") -> Known:

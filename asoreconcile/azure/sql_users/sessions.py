@@ -34,7 +34,7 @@ SILENT_SECONDS = 20.0
 _TAKEN_SECONDS = 0.5
 
 _Place = tuple[DatabaseServer, str]
-Work = Callable[[Session], None]
+SessionWork = Callable[[Session], None]
 """The use of a session; may be called twice, each time from the beginning."""
 
 
@@ -61,7 +61,11 @@ class Sessions:
         self._closed = False
 
     def run(
-        self, user: ObjectKey, server: DatabaseServer, sign_in: SignIn, work: Work
+        self,
+        user: ObjectKey,
+        server: DatabaseServer,
+        sign_in: SignIn,
+        work: SessionWork,
     ) -> None:
         """Call `work` with a session.
 

@@ -18,7 +18,7 @@ _Place = tuple[GroupKind, ObjectKey]
 
 
 @attrs.frozen
-class Cause:
+class UnreadyCause:
     """One reason and message, with the objects that have it.
 
     objects: `Kind namespace/name` of each object whose own condition says so.
@@ -50,7 +50,9 @@ class Cause:
             yield f"  To do: {self.advice}"
 
 
-def causes_of(objects: Iterable[JsonObject], catalogue: Catalogue) -> Sequence[Cause]:
+def causes_of(
+    objects: Iterable[JsonObject], catalogue: Catalogue
+) -> Sequence[UnreadyCause]:
     """Return why objects are not Ready, the most frequent cause first.
 
     objects: all Azure objects, Ready ones included: they may be owners.
@@ -65,7 +67,7 @@ def causes_of(objects: Iterable[JsonObject], catalogue: Catalogue) -> Sequence[C
         found = direct if root is obj else waiting
         found.setdefault(_state(root), []).append(_name(place))
     causes = [
-        Cause(
+        UnreadyCause(
             *state,
             objects=tuple(sorted(direct.get(state, ()))),
             waiting=tuple(sorted(waiting.get(state, ()))),
@@ -76,7 +78,7 @@ def causes_of(objects: Iterable[JsonObject], catalogue: Catalogue) -> Sequence[C
     return sorted(causes, key=_order)
 
 
-def _order(cause: Cause) -> tuple[int, str, str]:
+def _order(cause: UnreadyCause) -> tuple[int, str, str]:
     return -len(cause.objects) - len(cause.waiting), cause.reason, cause.message
 
 
