@@ -336,7 +336,8 @@ class Rivals:
         namespace = self._world.client.get(
             NAMESPACES, ObjectKey("", key_of(obj).namespace)
         )
-        found, _ = policy_of(annotations(obj), annotations(namespace), Policy.MANAGE)
+        found = policy_of(annotations(obj), annotations(namespace), Policy.MANAGE)
+        assert found is not None  # lives set known policies only
         return found
 
     def _id_of(self, obj):
