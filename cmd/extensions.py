@@ -62,9 +62,8 @@ def list_extensions(*, pattern: str, output: str, names: Sequence[str]) -> None:
 
 
 def _composed(names: Sequence[str]) -> Extensions:
-    kinds = [kind.group_kind for kind in builtin().kinds()]
     try:
-        return Extensions.compose([*builtin_sets(), *load_sets(names)], kinds=kinds)
+        return Extensions.of_catalogue([*builtin_sets(), *load_sets(names)], builtin())
     except ExtensionError as error:
         _fail(1, str(error))
 

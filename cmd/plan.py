@@ -157,9 +157,7 @@ def _changes(
     choice: ClusterChoice | None,
 ) -> list[PlannedChange]:
     clock = SystemClock()
-    extensions = Extensions.compose(
-        builtin_sets(), kinds=[kind.group_kind for kind in builtin().kinds()]
-    )
+    extensions = Extensions.of_catalogue(builtin_sets(), builtin())
     with signed_in() as connection:
         reads = PatientReads(
             connection.client, clock=clock, stop=threading.Event(), on_wait=_say_wait

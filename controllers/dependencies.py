@@ -62,10 +62,10 @@ def shared_dependencies(
         catalogue=catalogue,
         objects=kinds,
         connections=connections,
-        extensions=Extensions.compose(
+        extensions=Extensions.of_catalogue(
             (*builtin_sets(), *load_sets(extension_names)),
+            catalogue,
             terminals=DefaultHandlers(delete=delete_resource),
-            kinds=[kind.group_kind for kind in catalogue.kinds()],
             metrics=metrics,
         ),
         recorder=app.recorder,

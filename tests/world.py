@@ -163,10 +163,10 @@ class World:
                 tenant_id=self._identity.tenant_id,
                 graph=self.graph,
             ),
-            extensions=Extensions.compose(
+            extensions=Extensions.of_catalogue(
                 (*builtin_sets(), *self._extra_sets),
+                builtin(),
                 terminals=DefaultHandlers(delete=delete_resource),
-                kinds=[kind.group_kind for kind in builtin().kinds()],
             ),
             recorder=self,
             namespace_annotations=NamespaceAnnotations(

@@ -40,7 +40,8 @@ _SETTLED = frozenset(
 def until_protection_settles(
     req: PostReconcile, call_next: Callable[[PostReconcile], PostResult], /
 ) -> PostResult:
-    """Report not ready while protection is being configured; sync a user's error.
+    """Report not ready while protection is being configured; sync a user's error,
+    unless the sync mode is `report`.
 
     The sync is a sub-operation and raises SuboperationPending while it runs; when it
     has ended, the next reconcile sees the state of the protection.
@@ -52,7 +53,8 @@ def until_protection_settles(
         req.ctx.operations.clear(_KEPT_AS.annotation)
         return call_next(req)
     code = dig(req.obj, f"{_PROTECTION}.errorDetails.code") or ""
-    if state.lower() == "protectionerror" and "usererror" in code.lower():
+    is_users = state.lower() == "protectionerror" and "usererror" in code.lower()
+    if is_users and not req.ctx.only_reports:
         _sync(req)
         return NotReady(f'protection is in state "{state}" ({code}): it was synced')
     return NotReady(f'protection is in state "{state}"')

@@ -1,12 +1,15 @@
-"""Vault: what becomes of a soft-deleted vault that holds the name.
+"""Vault: the reaction to a soft-deleted vault that holds the name.
 
 A deleted vault keeps its name for weeks. `createOrRecover` brings it back,
-`purgeThenCreate` removes it for good; Azure itself knows neither word.
+`purgeThenCreate` removes it for good; Azure itself knows neither word. Both are done
+only before the first creation that an object asks for, and only to a vault that had the
+object's own ARM id: a vault that is deleted later is neither purged nor recovered.
 """
 
 from collections.abc import Callable
 
 from asoreconcile.azure.arm import ids, outcomes
+from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.middleware.context import ReconcileContext
@@ -19,49 +22,67 @@ VAULT = GroupKind("keyvault.azure.com", "Vault")
 EXTENSIONS = ExtensionSet("keyvault.Vault", BUILT_IN_ORDER)
 
 _API_VERSION = "2024-11-01"
+_RECOVER, _PURGE = "createOrRecover", "purgeThenCreate"
 
 
 @EXTENSIONS.on(MODIFY_PAYLOAD, VAULT)
 def create_mode(
     req: ModifyPayload, call_next: Callable[[ModifyPayload], JsonObject], /
 ) -> JsonObject:
-    """Turn our two create modes into what Azure takes: `recover` or `default`.
+    """Turn our two create modes into those of Azure: `recover` or `default`.
 
-    The deleted vault is read by one GET; only 404 counts as "no deleted vault". A purge
-    is a sub-operation and raises SuboperationPending while it runs. Raises
-    ConditionError (Error) if the vault to recover belongs to another resource group.
+    If there is no vault yet, the deleted vault is read by one GET; only 404 counts as
+    "no deleted vault". A purge is a sub-operation and raises SuboperationPending while
+    it runs. Raises ConditionError (Error) if the deleted vault had another id.
     """
     payload = call_next(req)
-    match dig(payload, "properties.createMode"):
-        case "createOrRecover":
-            return _with_mode(payload, _recover_or_default(req.ctx, payload))
-        case "purgeThenCreate":
-            _purge(req.ctx, payload)
-            return _with_mode(payload, "default")
-        case _:
-            return payload
+    mode = dig(payload, "properties.createMode")
+    if mode not in (_RECOVER, _PURGE):
+        return payload
+    if not req.is_first or not _is_absent(req.ctx):
+        return _with_mode(payload, "default")
+    if mode == _RECOVER:
+        return _with_mode(payload, _recover_or_default(req.ctx, payload))
+    _purge(req.ctx, payload)
+    return _with_mode(payload, "default")
+
+
+def _is_absent(ctx: ReconcileContext) -> bool:
+    return ctx.raw_get() is None and ctx.absence is Absence.SAID
 
 
 def _recover_or_default(ctx: ReconcileContext, payload: JsonObject) -> str:
-    deleted = _deleted(ctx, _deleted_id(ctx, payload))
-    if deleted is None:
+    vault = _deleted_id(ctx, payload)
+    if not _is_own(ctx, _deleted(ctx, vault)):
         return "default"
-    theirs = _group_of(dig(deleted, "properties.vaultId") or ctx.arm_id)
-    ours = ids.parse(ctx.arm_id).resource_group
-    if (theirs or "").lower() != (ours or "").lower():
-        raise ConditionError(
-            f"the deleted vault of this name belongs to resource group {theirs!r}, not "
-            f"to {ours!r}: recover or purge it there, or choose another azureName",
-            reason="Failed",
-            severity="Error",
-        )
+    ctx.event("Normal", "DeletedVaultRecovered", f"Recovering {vault}")
     return "recover"
 
 
-def _group_of(vault_id: object) -> str | None:
+def _is_own(ctx: ReconcileContext, deleted: JsonObject | None) -> bool:
+    """Return whether there is a deleted vault. Raises ConditionError unless it had this
+    object's id.
+    """
+    if deleted is None:
+        return False
+    theirs = _id_of(deleted)
+    if not ids.same(theirs, ctx.arm_id):
+        group = ids.parse(theirs).resource_group
+        raise ConditionError(
+            f"the deleted vault of this name was {theirs}, of resource group {group!r},"
+            f" and not {ctx.arm_id}: recover or purge it there, or choose another "
+            "azureName",
+            reason="Failed",
+            severity="Error",
+        )
+    return True
+
+
+def _id_of(deleted: JsonObject) -> str:
+    found = dig(deleted, "properties.vaultId")
     try:
-        if isinstance(vault_id, str):
-            return ids.parse(vault_id).resource_group
+        if isinstance(found, str) and ids.parse(found).resource_group:
+            return found
     except ids.ArmIdError:
         pass
     raise ConditionError(
@@ -72,13 +93,14 @@ def _group_of(vault_id: object) -> str | None:
 
 
 def _purge(ctx: ReconcileContext, payload: JsonObject) -> None:
-    """Purge the deleted vault of this name, over as many reconciles as it takes."""
+    """Purge the deleted vault of this id, over as many reconciles as it takes."""
     vault = _deleted_id(ctx, payload)
 
     def begin() -> outcomes.ArmOutcome:
-        if _deleted(ctx, vault) is None:
+        if not _is_own(ctx, _deleted(ctx, vault)):
             return outcomes.OperationDone()
         ctx.log.info("Purging deleted vault", armId=vault)
+        ctx.event("Warning", "DeletedVaultPurged", f"Purging {vault} for good")
         return ctx.arm.post(f"{vault}/purge", _API_VERSION)
 
     ctx.lro("purge-vault", begin)

@@ -1,10 +1,12 @@
 """HcpOpenShiftCluster: no write while it is being deleted; its kubeconfig."""
 
+from datetime import datetime
+
 from asoreconcile.azure.middleware.context import KeptAs
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS, PRE_RECONCILE
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.azure.middleware.factories import block_if_state, export_keys
-from asoreconcile.base.objects import GroupKind
+from asoreconcile.base.objects import GroupKind, JsonObject
 
 HCP_CLUSTER = GroupKind("redhatopenshift.azure.com", "HcpOpenShiftCluster")
 EXTENSIONS = ExtensionSet("redhatopenshift.HcpOpenShiftCluster", BUILT_IN_ORDER)
@@ -18,6 +20,20 @@ EXTENSIONS.on(PRE_RECONCILE, HCP_CLUSTER)(
     )
 )
 
+# Microsoft's, for answers that do not state when the credential expires.
+_DAY_SECONDS = 24 * 3600.0
+
+
+def _lifetime(answer: JsonObject, now: datetime) -> float:
+    """Return the seconds until the credential expires."""
+    try:
+        expires = datetime.fromisoformat(str(answer.get("expirationTimestamp")))
+        return (expires - now).total_seconds()
+    # Without a time, or without a zone.
+    except (TypeError, ValueError):
+        return _DAY_SECONDS
+
+
 # Azure makes a new credential at each request, over minutes: the export goes on where
 # it was, reconcile by reconcile, and does not start again while one is being made.
 EXTENSIONS.on(EXPORT_SECRETS, HCP_CLUSTER)(
@@ -29,5 +45,6 @@ EXTENSIONS.on(EXPORT_SECRETS, HCP_CLUSTER)(
             "serviceoperator.azure.com/bi-poller-resume-token",
             "HcpOpenShiftClustersClientRequestAdminCredentialResponse",
         ),
+        lifetime=_lifetime,
     )
 )

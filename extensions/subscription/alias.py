@@ -1,19 +1,33 @@
-"""Alias: its children belong to its subscription, which is cancelled before
-deletion.
+"""Alias: its children belong to its subscription, which is cancelled only on request.
+
+The subscription may be older than the alias, and cancelling ends everything in it. So
+the deletion of the object removes the alias alone, unless an annotation asks for more.
 """
 
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 
+from asoreconcile.azure.arm import outcomes
 from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.extension_points import DELETE, EVERY_SUCCESS
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.azure.middleware.requests import DeleteRequest, DeleteResult, Success
-from asoreconcile.base.objects import GroupKind, JsonObject, dig
+from asoreconcile.azure.middleware.requests import (
+    DeleteRequest,
+    DeleteResult,
+    Success,
+)
+from asoreconcile.base.objects import GroupKind, JsonObject, annotations, dig
 
 ALIAS = GroupKind("subscription.azure.com", "Alias")
 EXTENSIONS = ExtensionSet("subscription.Alias", BUILT_IN_ORDER)
 
 _API_VERSION = "2021-10-01"
+_READ_API_VERSION = "2022-12-01"
+_ENDED = frozenset({"deleted", "disabled", "expired"})
+# The value "true" lets a deletion of the object cancel the subscription.
+CANCEL = "asoreconcile/cancel-subscription"
 _CHILD_ID_OVERRIDE = "serviceoperator.azure.com/child-resource-id-override"
 
 
@@ -34,18 +48,54 @@ def children_live_in_the_subscription(
 
 
 @EXTENSIONS.on(DELETE, ALIAS)
-def cancel_first(
+def cancel_on_request(
     req: DeleteRequest, call_next: Callable[[DeleteRequest], DeleteResult], /
 ) -> DeleteResult:
-    """Cancel the subscription, then delete the alias, which alone would not end it."""
-    ctx, subscription = req.ctx, _subscription_id(req.obj)
-    if subscription:
-        action = (
-            f"/subscriptions/{subscription}/providers/Microsoft.Subscription/cancel"
-        )
-        ctx.log.info("Cancelling subscription", subscriptionId=subscription)
-        ctx.lro("cancel-subscription", lambda: ctx.arm.post(action, _API_VERSION))
-    return call_next(req)
+    """Delete the alias; cancel its subscription first if the annotation asks for it.
+
+    The subscription is the one that Azure names in the alias. One that is cancelled
+    already is not cancelled again.
+    """
+    ctx = req.ctx
+    subscription = dig(ctx.raw_get() or {}, "properties.subscriptionId")
+    if not isinstance(subscription, str) or not subscription:
+        return call_next(req)
+    if annotations(req.obj).get(CANCEL) == "true":
+        ctx.lro("cancel-subscription", lambda: _cancelled(ctx, subscription))
+        return call_next(req)
+    result = call_next(req)
+    text = (
+        f"Subscription {subscription} is kept: only its alias is deleted. To cancel a "
+        f"subscription with its alias, annotate the object with {CANCEL}: 'true'"
+    )
+    ctx.event("Warning", "SubscriptionKept", text)
+    return result
+
+
+def _cancelled(ctx: ReconcileContext, subscription: str) -> outcomes.ArmOutcome:
+    if _has_ended(ctx, subscription):
+        return outcomes.OperationDone()
+    path = f"/subscriptions/{subscription}"
+    ctx.log.info("Cancelling subscription", subscriptionId=subscription)
+    ctx.event("Warning", "SubscriptionCancelled", f"Cancelling {path}")
+    action = f"{path}/providers/Microsoft.Subscription/cancel"
+    return ctx.arm.post(action, _API_VERSION)
+
+
+def _has_ended(ctx: ReconcileContext, subscription: str) -> bool:
+    """Return whether Azure says that the subscription is cancelled or gone.
+
+    False if Azure does not let us read it: the request to cancel then decides.
+    """
+    try:
+        found = ctx.arm.get(f"/subscriptions/{subscription}", _READ_API_VERSION)
+    except ArmError as error:
+        if error.status == HTTPStatus.FORBIDDEN:
+            return False
+        if error.code == "SubscriptionNotFound":
+            return True
+        raise
+    return str(found.get("state")).lower() in _ENDED
 
 
 def _subscription_id(obj: JsonObject) -> str:

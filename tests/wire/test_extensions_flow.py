@@ -5,6 +5,7 @@ import base64
 import pytest
 from world import World, resource_group, role_assignment, virtual_network
 
+from asoreconcile.azure.extensions.subscription.alias import CANCEL
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.base.objects import ObjectKey, annotations
 from asoreconcile.kube.resources import SECRETS
@@ -145,7 +146,8 @@ def _set_connection(world, state):
     world.azure.seed(id_, body)
 
 
-def test_an_alias_cancels_its_subscription_first(world):
+@pytest.mark.parametrize("cancels", [True, False])
+def test_an_alias_cancels_its_subscription_on_request_only(world, cancels):
     world.install("subscription.azure.com/Alias")
     alias = cr(
         "subscription.azure.com/v20211001",
@@ -166,11 +168,17 @@ def test_an_alias_cancels_its_subscription_first(world):
         "/subscriptions/11111111-0000-0000-0000-000000000001"
     )
     world.azure.faults.answer("POST", "Subscription/cancel", 200, body={})
+    world.azure.seed("/providers/Microsoft.Subscription/aliases/team", body)
+    enabled = {"state": "Enabled"}
+    world.azure.faults.answer("GET", "/subscriptions/11111111", 200, body=enabled)
+    if cancels:
+        world.annotate(alias, **{CANCEL: "true"})
     gone(world, alias)
-    (cancelled,) = world.requests("POST", "/cancel")
-    assert cancelled.path.startswith(cancel)
     order = [r.method for r in world.azure.journal if r.method in ("POST", "DELETE")]
-    assert order == ["POST", "DELETE"]
+    assert order == (["POST", "DELETE"] if cancels else ["DELETE"])
+    assert all(r.path.startswith(cancel) for r in world.requests("POST", "/cancel"))
+    reasons = {reason for _, _, reason, _ in world.events}
+    assert ("SubscriptionKept" in reasons) is not cancels
 
 
 def test_a_product_goes_with_its_subscriptions(world):

@@ -9,6 +9,7 @@ from asoreconcile.azure.entra.decisions import LOOK_SECONDS, Facts, is_another_t
 from asoreconcile.azure.entra.links import object_ids
 from asoreconcile.azure.entra.questions import facts_of
 from asoreconcile.azure.graph.client import GraphClient, GroupLink
+from asoreconcile.azure.non_arm.extension_points import require_permission
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
 from asoreconcile.azure.reconcile.scope.arm_errors import put_failed, read_failed
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -62,7 +63,10 @@ def read(scope: ReconcileScope, call: Callable[[], _Answer]) -> _Answer:
 
 
 def written(scope: ReconcileScope, call: Callable[[], _Answer]) -> _Answer:
-    """Return the result of a write. Raises ConditionError if Graph refuses."""
+    """Return the result of a write. Raises ConditionError if Graph refuses, and as
+    `require_permission`.
+    """
+    require_permission(scope)
     try:
         return call()
     except ArmError as error:

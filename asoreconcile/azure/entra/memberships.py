@@ -22,6 +22,7 @@ from asoreconcile.azure.entra.graph_calls import (
 )
 from asoreconcile.azure.entra.links import LinkChanges, link_changes
 from asoreconcile.azure.graph.client import GroupLink, is_absent
+from asoreconcile.azure.non_arm.extension_points import require_permission
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 
 _SHOWN = 5
@@ -72,6 +73,8 @@ class _Links:
         unlisted = [id_ for id_, attempt in tried.items() if attempt.is_in]
         failed = {id_ for id_, attempt in tried.items() if not attempt.is_in}
         changes = link_changes(desired, [*listed, *unlisted], failed=failed)
+        if changes.added or changes.removed:
+            require_permission(self.scope)
         for id_ in changes.added:
             tried[id_] = self._added(id_, now)
         refusals = [self._removed(id_, tried) for id_ in changes.removed]

@@ -47,6 +47,7 @@ from asoreconcile.azure.entra.memberships import Linked, make_linked
 from asoreconcile.azure.entra.questions import CREATION, asked
 from asoreconcile.azure.graph.client import GraphClient, GroupLink, is_absent
 from asoreconcile.azure.middleware.requests import Export
+from asoreconcile.azure.non_arm.extension_points import require_permission
 from asoreconcile.azure.reconcile.exports.export_plan import merged
 from asoreconcile.azure.reconcile.exports.export_writer import write
 from asoreconcile.azure.reconcile.identity.duplicates import holder, require_sole
@@ -181,6 +182,7 @@ class _Search:
 
     def _created(self) -> tuple[JsonObject, bool]:
         scope, graph = self.scope, graph_of(self.scope)
+        require_permission(scope)
         links: dict[str, list[str]] = {}
         room, is_whole = MOST_AT_CREATION, True
         for link in _LINKS:

@@ -2,15 +2,18 @@
 
 The outermost extension is called first and decides whether the next one is called; the
 last link is the reconciler's own behaviour (`default_handlers`). Chains are composed
-once, then immutable, and called by many worker threads.
+once, then immutable, and called by many worker threads. A link that breaks the rules of
+its point fails, so that nothing is written (`ExtensionFailedError`).
 """
 
+import inspect
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 import attrs
 
+from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.middleware.context import SuboperationPending
 from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.extension_points import (
@@ -20,6 +23,7 @@ from asoreconcile.azure.middleware.extension_points import (
     Res,
 )
 from asoreconcile.azure.middleware.extension_set import (
+    ANY_ARM_KIND,
     ANY_KIND,
     API_LEVEL,
     Extension,
@@ -33,12 +37,27 @@ from asoreconcile.base.objects import GroupKind
 _log = Logger(__name__)
 
 NextCall = Callable[[Any], Any]
+_ANY = frozenset({ANY_ARM_KIND, ANY_KIND})
 
 
-class NextCalledTwice(AsoreconcileError):  # noqa: N818 - named after what happened
-    """An extension called `call_next` twice, so that the inner links might act
-    twice.
+class ExtensionFailedError(AsoreconcileError):
+    """An extension broke a rule of its point, or raised an error that is not one of
+    this project's; the message names the extension and the point.
+
+    fields: extension, set, place of registration and point, for log records.
     """
+
+    def __init__(self, link: Extension, set_name: str, problem: str) -> None:
+        super().__init__(
+            f"extension {link.name} ({link.defined}, set {set_name}) {problem} at "
+            f"point {link.point.name}"
+        )
+        self.fields = {
+            "extension": link.name,
+            "extensionSet": set_name,
+            "defined": link.defined,
+            "point": link.point.name,
+        }
 
 
 class LinkMetrics(Protocol):
@@ -91,12 +110,13 @@ class Extensions:
         sets: Iterable[ExtensionSet] = (),
         *,
         kinds: Collection[GroupKind],
+        without_arm: Collection[GroupKind] = (),
         terminals: DefaultHandlers | None = None,
         metrics: LinkMetrics | None = None,
     ) -> "Extensions":
         """Compose the sets to one function per point and kind.
 
-        kinds: the catalogue's kinds.
+        kinds: the catalogue's kinds. without_arm: those that are not resources of ARM.
 
         Sets of a higher order wrap those of a lower one; sets of equal order are sorted
         by name, the first outermost. Raises ExtensionError naming every set and kind
@@ -104,19 +124,39 @@ class Extensions:
         """
         ordered = sorted(sets, key=lambda one: (-one.order, one.name))
         known = frozenset(kinds)
-        _require_sound(ordered, known)
+        outside = frozenset(without_arm)
+        _require_sound(ordered, known, outside)
         ends = terminals or DefaultHandlers()
         chains: dict[tuple[str, GroupKind], NextCall] = {}
         rows = []
-        for (point, kind), links in _by_chain(ordered, known).items():
+        for (point, kind), links in _by_chain(ordered, known, outside).items():
             call = ends.of(point)
             # From the inside out: each needs the one below it.
             for name, link in reversed(links):
-                call = _linked(link, name, call, metrics)
+                call = linked(link, name, call, metrics)
             chains[point.name, kind] = call
             rows.append(_row(point, kind, links))
         rows.sort(key=lambda row: (row.kind, row.point))
         return cls(chains, {point.name: ends.of(point) for point in POINTS}, rows)
+
+    @classmethod
+    def of_catalogue(
+        cls,
+        sets: Iterable[ExtensionSet],
+        catalogue: Catalogue,
+        *,
+        terminals: DefaultHandlers | None = None,
+        metrics: LinkMetrics | None = None,
+    ) -> "Extensions":
+        """Compose the sets for all kinds of a catalogue. Raises as `compose`."""
+        kinds = list(catalogue.kinds())
+        return cls.compose(
+            sets,
+            kinds=[kind.group_kind for kind in kinds],
+            without_arm=[kind.group_kind for kind in kinds if not kind.is_arm],
+            terminals=terminals,
+            metrics=metrics,
+        )
 
     def chain(
         self, point: ExtensionPoint[Req, Res], kind: GroupKind
@@ -134,7 +174,11 @@ class Extensions:
         return self._rows
 
 
-def _require_sound(sets: Sequence[ExtensionSet], known: frozenset[GroupKind]) -> None:
+def _require_sound(
+    sets: Sequence[ExtensionSet],
+    known: frozenset[GroupKind],
+    outside: frozenset[GroupKind],
+) -> None:
     problems = []
     names: set[str] = set()
     for one in sets:
@@ -146,17 +190,31 @@ def _require_sound(sets: Sequence[ExtensionSet], known: frozenset[GroupKind]) ->
                 f"extension set {one.name!r} is written for api level {one.api}, "
                 f"this is {API_LEVEL}"
             )
-        unknown = {link.kind for link in one.freeze()} - known - {ANY_KIND}
+        unknown = {link.kind for link in one.freeze()} - known - _ANY
         problems += [
             f"extension set {one.name!r} names {kind}, which is no known kind"
             for kind in sorted(unknown)
+        ]
+        problems += [
+            f"extension {link.name} of set {one.name!r} would not reach "
+            f"{_names(outside)}: kinds without ARM do not run point "
+            f"{link.point.name}; register it for ANY_ARM_KIND"
+            for link in one.freeze()
+            if link.point.needs_arm
+            and (link.kind in outside or (link.kind == ANY_KIND and outside))
         ]
     if problems:
         raise ExtensionError("; ".join(problems))
 
 
+def _names(kinds: Iterable[GroupKind]) -> str:
+    return ", ".join(str(kind) for kind in sorted(kinds))
+
+
 def _by_chain(
-    sets: Sequence[ExtensionSet], known: frozenset[GroupKind]
+    sets: Sequence[ExtensionSet],
+    known: frozenset[GroupKind],
+    outside: frozenset[GroupKind],
 ) -> dict[tuple[ExtensionPoint[Any, Any], GroupKind], list[tuple[str, Extension]]]:
     """Return the links of each chain, outermost first, each with its set's name."""
     chains: dict[
@@ -166,7 +224,8 @@ def _by_chain(
         for link in one.freeze():
             # A link for any kind is added to each kind's chain at the start, so that a
             # call needs only one lookup.
-            for kind in sorted(known) if link.kind == ANY_KIND else (link.kind,):
+            several = {ANY_KIND: known, ANY_ARM_KIND: known - outside}
+            for kind in sorted(several.get(link.kind, {link.kind})):
                 chains.setdefault((link.point, kind), []).append(
                     (one.name, attrs.evolve(link, kind=kind))
                 )
@@ -185,45 +244,30 @@ def _row(
     )
 
 
-def _linked(
-    link: Extension, set_name: str, inner: NextCall, metrics: LinkMetrics | None
+def linked(
+    link: Extension,
+    set_name: str,
+    inner: NextCall,
+    metrics: LinkMetrics | None = None,
 ) -> NextCall:
-    """Return one link wrapped with its guard, log line and measurements."""
+    """Return one link wrapped with its checks, log line and measurements.
+
+    The function raises ExtensionFailedError if the link breaks a rule of its point.
+    """
     log = _log.bind(
         point=link.point.name,
         kind=str(link.kind),
         extensionSet=set_name,
         extension=link.name,
     )
-    once = link.point.next_at_most_once
 
     def call(request: Any) -> Any:
-        calls = 0
-        inner_seconds = 0.0
-
-        def call_next(inner_request: Any) -> Any:
-            nonlocal calls, inner_seconds
-            calls += 1
-            # A second PUT or DELETE in one reconcile would overwrite the token of the
-            # first.
-            if once and calls > 1:
-                raise NextCalledTwice(
-                    f"{link.name} of extension set {set_name!r} called its next link "
-                    f"twice ({link.point.name}, {link.kind})"
-                )
-            started = time.perf_counter()
-            try:
-                return inner(inner_request)
-            finally:
-                # Added, not assigned: at points that may call twice both calls are
-                # subtracted.
-                inner_seconds += time.perf_counter() - started
-
+        next_link = _NextLink(link, set_name, inner)
         log.debug("Calling extension")
         started = time.perf_counter()
         outcome = "error"
         try:
-            result = link.run(request, call_next)
+            result = _checked(link, set_name, request, next_link)
             outcome = getattr(result, "outcome", "ok")
         # Raised by a link that waits, so not a failure: counted separately, or an alert
         # on errors would fire at each long operation.
@@ -232,8 +276,75 @@ def _linked(
             raise
         finally:
             if metrics is not None:
-                seconds = time.perf_counter() - started - inner_seconds
+                seconds = time.perf_counter() - started - next_link.seconds
                 metrics.observe(link, set_name, outcome=outcome, seconds=seconds)
         return result
 
     return call
+
+
+@attrs.define
+class _NextLink:
+    """The `call_next` of one run of a link.
+
+    problem: the rule that a call broke, or "". has_result: whether the next link
+    returned a result. raised: the exception of the next link. seconds: its duration.
+    """
+
+    _link: Extension
+    _set_name: str
+    _inner: NextCall
+    problem: str = ""
+    has_result: bool = False
+    raised: Exception | None = None
+    seconds: float = 0.0
+    _was_called: bool = False
+
+    def __call__(self, request: Any) -> Any:
+        # A second PUT or DELETE in one reconcile would overwrite the token of the
+        # first.
+        if self._was_called:
+            self.problem = "called its next link twice"
+        elif not isinstance(request, self._link.point.request):
+            kind = type(request).__name__
+            self.problem = f"called its next link with a request of type {kind}"
+        if self.problem:
+            raise ExtensionFailedError(self._link, self._set_name, self.problem)
+        self._was_called = True
+        started = time.perf_counter()
+        try:
+            result = self._inner(request)
+        except Exception as error:
+            self.raised = error
+            raise
+        finally:
+            self.seconds = time.perf_counter() - started
+        self.has_result = True
+        return result
+
+
+def _checked(link: Extension, set_name: str, request: Any, next_link: _NextLink) -> Any:
+    """Run a link, and return its result if it keeps the rules of its point.
+
+    Raises ExtensionFailedError otherwise, and for errors of the link that are not this
+    project's. A link may have swallowed the error of a wrong call: the rule counts.
+    """
+    try:
+        result = link.run(request, next_link)
+    except AsoreconcileError:
+        raise
+    except Exception as error:
+        if error is next_link.raised:
+            raise
+        problem = f"raised {type(error).__name__}"
+        raise ExtensionFailedError(link, set_name, problem) from error
+    if inspect.iscoroutine(result):
+        result.close()  # or Python warns that it was never awaited
+    problem = next_link.problem or link.point.problem(
+        result, has_next=next_link.has_result
+    )
+    if not problem and isinstance(next_link.raised, SuboperationPending):
+        problem = "caught the wait of its next link"
+    if problem:
+        raise ExtensionFailedError(link, set_name, problem)
+    return result

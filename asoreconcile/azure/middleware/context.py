@@ -6,7 +6,7 @@ extension needs no server, and the implementations can change.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import attrs
 
@@ -173,6 +173,10 @@ class ReconcileContext:
     arm_id: the resource's ARM id, "" while unknown.
     subscription_id: the credential's subscription.
     polls: the state of running sub-operations, by name, kept between reconciles.
+    event: records an event about the object, by type, reason (CamelCase) and message;
+    never blocks.
+    only_reports: whether the sync mode is `report`, in which an extension may not
+    change a resource that exists.
     rests_on: the ETag that the PUT depends on; "" if the response had none; None if the
     payload contains nothing that was read (`require_unchanged`).
     absence: the statement of Azure if `raw_get` returned None.
@@ -191,6 +195,10 @@ class ReconcileContext:
     polls: MutableMapping[str, outcomes.PollState] = attrs.field(
         factory=dict, repr=False
     )
+    event: Callable[[Literal["Normal", "Warning"], str, str], None] = attrs.field(
+        default=lambda _type, _reason, _message: None, repr=False
+    )
+    only_reports: bool = False
     rests_on: str | None = attrs.field(default=None, init=False)
     absence: Absence = attrs.field(default=Absence.NOT, init=False)
     needs_absence: bool = attrs.field(default=False, init=False)
@@ -257,11 +265,11 @@ class ReconcileContext:
         self.rests_on = None
         self.needs_absence = False
 
-    def observed(self, body: JsonObject | None) -> None:
+    def observed(self, body: JsonObject | None, absence: Absence = Absence.NOT) -> None:
         """Set the result of later `raw_get` calls to a body that Azure has just
-        returned.
+        returned. absence: if there is none, the statement of Azure about it.
         """
-        self._raw = body
+        self._raw, self.absence = body, absence
 
     def _read(self) -> JsonObject | None:
         try:

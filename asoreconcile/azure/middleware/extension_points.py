@@ -1,12 +1,13 @@
-"""The extension points, each typed by its request and its result."""
+"""The extension points: the request, the result and the rules of each one."""
 
 from collections.abc import Callable, Mapping
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
 from asoreconcile.azure.arm.classification import Classification
 from asoreconcile.azure.middleware.requests import (
+    Block,
     ClassifyError,
     DeleteRequest,
     DeleteResult,
@@ -14,14 +15,22 @@ from asoreconcile.azure.middleware.requests import (
     ExportConfigMaps,
     ExportSecrets,
     Import,
+    Imported,
     ImportResult,
+    InProgress,
     ModifyPayload,
+    NotReady,
+    Postpone,
     PostReconcile,
     PostResult,
     PreReconcile,
     PreReconcileOwner,
     PreResult,
+    Proceed,
+    Ready,
+    ResourceDeleted,
     SecretExport,
+    Skipped,
     Success,
 )
 from asoreconcile.base.objects import JsonObject
@@ -43,42 +52,105 @@ class Middleware(Protocol[Req, Res]):
 class ExtensionPoint(Generic[Req, Res]):
     """A place in the reconcile where extensions run; compared by identity.
 
-    next_at_most_once: if true, calling `call_next` twice in one run is an error.
+    request: the type of the request. results: the types of which a result must be one.
+    alone: the results that a link may return without a result of its next link; any
+    other result would let a request through that an inner link may refuse, or would
+    drop what the inner links add.
+    contents: return what is wrong inside a result of the right type, or "".
+    needs_arm: whether only kinds of ARM run the point; users of databases and groups of
+    Entra have no body of a PUT, no exports of this kind and no import.
     """
 
     name: str
     request: type[Req]
-    next_at_most_once: bool = True
+    results: tuple[type, ...]
+    alone: tuple[type, ...] = ()
+    contents: Callable[[Any], str] = lambda _: ""
+    needs_arm: bool = False
 
+    def problem(self, result: object, *, has_next: bool) -> str:
+        """Return the rule that a link's result breaks, or "". Pure.
+
+        has_next: whether the next link has returned a result to this link.
+        """
+        if not isinstance(result, self.results):
+            wanted = " or ".join(one.__name__ for one in self.results)
+            return f"returned {_shown(result)} in place of {wanted}"
+        if not has_next and not isinstance(result, self.alone):
+            kind = type(result).__name__
+            return f"returned {kind} without a result of its next link"
+        return self.contents(result)
+
+
+def _shown(result: object) -> str:
+    return "None" if result is None else f"a {type(result).__name__}"
+
+
+def _no_body(result: JsonObject) -> str:
+    return "" if result else "returned an empty body"
+
+
+def _other_exports(result: tuple[object, ...]) -> str:
+    others = [one for one in result if not isinstance(one, Export)]
+    return f"returned {_shown(others[0])} among its exports" if others else ""
+
+
+def _other_secrets(result: Any) -> str:
+    if not isinstance(result.secrets, tuple):
+        return f"returned {_shown(result.secrets)} of secrets in place of tuple"
+    return _other_exports(result.secrets) or _no_texts(result.raw)
+
+
+def _no_texts(result: object) -> str:
+    pairs = result.items() if isinstance(result, Mapping) else ((None, None),)
+    if all(isinstance(one, str) for pair in pairs for one in pair):
+        return ""
+    return f"returned {_shown(result)} that is no mapping of strings to strings"
+
+
+_PRE_RESULTS = (Proceed, Block, Postpone)
+_PRE_ALONE = (Block, Postpone)
 
 PRE_RECONCILE_OWNER: ExtensionPoint[PreReconcileOwner, PreResult] = ExtensionPoint(
-    "pre-reconcile-owner", PreReconcileOwner
+    "pre-reconcile-owner", PreReconcileOwner, _PRE_RESULTS, _PRE_ALONE
 )
 PRE_RECONCILE: ExtensionPoint[PreReconcile, PreResult] = ExtensionPoint(
-    "pre-reconcile", PreReconcile
+    "pre-reconcile", PreReconcile, _PRE_RESULTS, _PRE_ALONE
 )
 MODIFY_PAYLOAD: ExtensionPoint[ModifyPayload, JsonObject] = ExtensionPoint(
-    "modify-payload", ModifyPayload
+    "modify-payload", ModifyPayload, (dict,), contents=_no_body, needs_arm=True
 )
 CLASSIFY_ERROR: ExtensionPoint[ClassifyError, Classification] = ExtensionPoint(
-    "classify-error", ClassifyError
+    "classify-error", ClassifyError, (Classification,), (Classification,)
 )
 POST_RECONCILE: ExtensionPoint[PostReconcile, PostResult] = ExtensionPoint(
-    "post-reconcile", PostReconcile
+    "post-reconcile", PostReconcile, (Ready, NotReady), (NotReady,)
 )
 EXPORT_SECRETS: ExtensionPoint[ExportSecrets, SecretExport] = ExtensionPoint(
-    "export-secrets", ExportSecrets
+    "export-secrets",
+    ExportSecrets,
+    (SecretExport,),
+    contents=_other_secrets,
+    needs_arm=True,
 )
 EXPORT_CONFIG_MAPS: ExtensionPoint[ExportConfigMaps, tuple[Export, ...]] = (
-    ExtensionPoint("export-config-maps", ExportConfigMaps)
+    ExtensionPoint(
+        "export-config-maps",
+        ExportConfigMaps,
+        (tuple,),
+        contents=_other_exports,
+        needs_arm=True,
+    )
 )
 EVERY_SUCCESS: ExtensionPoint[Success, Mapping[str, str]] = ExtensionPoint(
-    "every-success", Success
+    "every-success", Success, (Mapping,), contents=_no_texts
 )
 DELETE: ExtensionPoint[DeleteRequest, DeleteResult] = ExtensionPoint(
-    "delete", DeleteRequest
+    "delete", DeleteRequest, (ResourceDeleted, InProgress), (InProgress,)
 )
-IMPORT: ExtensionPoint[Import, ImportResult] = ExtensionPoint("import", Import)
+IMPORT: ExtensionPoint[Import, ImportResult] = ExtensionPoint(
+    "import", Import, (Imported, Skipped), (Skipped,), needs_arm=True
+)
 
 POINTS = (
     PRE_RECONCILE_OWNER,

@@ -14,13 +14,17 @@ from asoreconcile.azure.middleware.extension_points import (
 )
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import GroupKind
+from asoreconcile.base.signatures import check_takes
 
 API_LEVEL = 1
 BUILT_IN_ORDER = 0
 THIRD_PARTY_ORDER = 100
 
-# Every kind: for policies that cut across, such as tags or audit.
+# Every kind, users of databases and groups of Entra included: for policies that cut
+# across, such as a freeze of changes. Only for points that all kinds run.
 ANY_KIND = GroupKind("*", "*")
+# Every kind that is a resource of ARM: such as for tags, which others do not have.
+ANY_ARM_KIND = GroupKind("*", "ARM")
 
 
 class ExtensionError(AsoreconcileError):
@@ -69,9 +73,11 @@ class ExtensionSet:
             @aks.on(PRE_RECONCILE, MANAGED_CLUSTER)
             def not_on_fridays(req, call_next): ...
 
-        kinds: at least one, or `ANY_KIND`.
+        kinds: at least one, or `ANY_KIND`, or `ANY_ARM_KIND`.
 
-        Raises ExtensionError if there is no kind, or if the set is already in use.
+        Raises ExtensionError if there is no kind, if the set is already in use, or for
+        a function that cannot be called with a request and the next link and return a
+        result, such as an `async` one.
         """
         if not kinds:
             raise ExtensionError(f"extension set {self.name!r}: name at least one kind")
@@ -82,6 +88,12 @@ class ExtensionSet:
                 raise ExtensionError(
                     f"extension set {self.name!r} is in use: register before start"
                 )
+            try:
+                check_takes(run, "request", "call_next", what="extension")
+            except TypeError as error:
+                raise ExtensionError(
+                    f"extension set {self.name!r}, point {point.name}: {error}"
+                ) from error
             name = _name_of(run)
             self._links.extend(
                 Extension(point, kind, run, name, defined) for kind in kinds

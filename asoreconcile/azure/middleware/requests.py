@@ -2,15 +2,18 @@
 
 Requests contain the objects of the reconcile, which extensions read and never change; a
 new field never breaks an extension. Expected outcomes are results; failures are
-exceptions. Secret values are kept out of every repr.
+exceptions. Secret values are kept out of every repr. A result checks its fields when it
+is made, so that a wrong one is an error of the extension that makes it.
 """
 
-from collections.abc import Mapping
-from typing import ClassVar
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import attrs
 
-from asoreconcile.azure.arm.condition_error import RetryClass
+from asoreconcile.azure.arm.condition_error import RetryClass, Severity
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.arm.outcomes import NO_PROGRESS, Progress
 from asoreconcile.azure.arm.tokens import Token
@@ -23,16 +26,61 @@ def _no_labels() -> Mapping[str, str]:
     return {}
 
 
+def _text(_: object, field: "attrs.Attribute[Any]", value: object) -> None:
+    # Without the value in the error, which may be a secret.
+    if not isinstance(value, str):
+        kind = type(value).__name__
+        raise TypeError(f"{field.name} is of type {kind}: give a string")
+
+
+def _stated(_: object, field: "attrs.Attribute[Any]", value: object) -> None:
+    if not isinstance(value, str) or not value.strip():
+        raise TypeError(f"{field.name} is {value!r:.80}: give a text to show")
+
+
+def _texts(_: object, field: "attrs.Attribute[Any]", value: object) -> None:
+    pairs = value.items() if isinstance(value, Mapping) else ((None, None),)
+    if not all(isinstance(one, str) for pair in pairs for one in pair):
+        raise TypeError(f"{field.name} is no mapping of strings to strings")
+
+
+def _delay(_: object, field: "attrs.Attribute[Any]", value: object) -> None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value < math.inf:  # type: ignore[operator] # a number
+        raise TypeError(f"{field.name} is {value!r:.80}: give a number of seconds")
+
+
+def _object(_: object, field: "attrs.Attribute[Any]", value: object) -> None:
+    if not isinstance(value, dict):
+        raise TypeError(f"{field.name} is of type {type(value).__name__}: give a dict")
+
+
+def _reason(_: object, field: "attrs.Attribute[Any]", value: object) -> None:
+    if not isinstance(value, str) or not _REASON.fullmatch(value) or value in _PROGRESS:
+        raise TypeError(f"{field.name} is {value!r:.80}: give a CamelCase word")
+
+
+_RETRY = attrs.validators.instance_of(RetryClass)
+# The form that Kubernetes asks of a condition's reason.
+_REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?")
+# Reasons of an object that makes progress or is Ready: a check that fails is neither.
+_PROGRESS = frozenset({"Deleting", "Reconciling", "Succeeded"})
+
+
 @attrs.frozen
 class ModifyPayload:
     """The body that is about to be PUT; the result is the body to PUT instead.
 
     payload: must be returned or copied, never changed in place.
+    is_first: whether nothing says that a resource of this object was ever read or PUT.
+    Only then may an extension remove or restore something to make room for it. The
+    request is also made for syncs that end without a PUT.
     """
 
     ctx: ReconcileContext
     obj: JsonObject = attrs.field(repr=False)
     payload: JsonObject = attrs.field(repr=False)
+    is_first: bool = False
 
 
 @attrs.frozen
@@ -76,8 +124,8 @@ class Block:
     """
 
     outcome: ClassVar[str] = "block"
-    message: str
-    retry: RetryClass = RetryClass.SLOW
+    message: str = attrs.field(validator=_stated)
+    retry: RetryClass = attrs.field(default=RetryClass.SLOW, validator=_RETRY)
 
 
 @attrs.frozen
@@ -85,7 +133,7 @@ class Postpone:
     """Send nothing, leave the Ready condition unchanged, and check again later."""
 
     outcome: ClassVar[str] = "postpone"
-    after_seconds: float
+    after_seconds: float = attrs.field(validator=_delay)
 
 
 PreResult = Proceed | Block | Postpone
@@ -113,17 +161,29 @@ class Ready:
     """
 
     outcome: ClassVar[str] = "ready"
-    status_patch: JsonObject | None = None
+    status_patch: JsonObject | None = attrs.field(
+        default=None, validator=attrs.validators.optional(_object)
+    )
 
 
 @attrs.frozen
 class NotReady:
-    """The object is written, but not usable yet; shown as `PostReconciliationFailure`,
-    retried.
+    """The object is written, but not usable yet; the Ready condition shows why.
+
+    severity: `Error` if a person must act, `Warning` if the object may recover, `Info`
+    if nothing is wrong.
+    reason: CamelCase, the condition's `reason`.
+    retry: how fast the check is repeated; by default SLOW, and VERY_SLOW for severity
+    `Error`.
     """
 
     outcome: ClassVar[str] = "not-ready"
-    message: str
+    message: str = attrs.field(validator=_stated)
+    severity: Severity = attrs.field(
+        default="Warning", validator=attrs.validators.in_(("Error", "Warning", "Info"))
+    )
+    reason: str = attrs.field(default="PostReconciliationFailure", validator=_reason)
+    retry: RetryClass = attrs.field(default=RetryClass.SLOW, validator=_RETRY)
 
 
 PostResult = Ready | NotReady
@@ -144,11 +204,11 @@ class Export:
     The value never appears in a repr.
     """
 
-    name: str
-    key: str
-    value: str = attrs.field(repr=False)
-    labels: Mapping[str, str] = attrs.field(factory=_no_labels)
-    annotations: Mapping[str, str] = attrs.field(factory=_no_labels)
+    name: str = attrs.field(validator=_text)
+    key: str = attrs.field(validator=_text)
+    value: str = attrs.field(repr=False, validator=_text)
+    labels: Mapping[str, str] = attrs.field(factory=_no_labels, validator=_texts)
+    annotations: Mapping[str, str] = attrs.field(factory=_no_labels, validator=_texts)
 
 
 @attrs.frozen
@@ -166,16 +226,33 @@ class ExportSecrets:
 
 @attrs.frozen
 class SecretExport:
-    """The keys to write, and the raw values of the `extra` names for expressions."""
+    """The keys to write, and the raw values of the `extra` names for expressions.
+
+    renew_after_seconds: if a request made a new credential, the seconds after which it
+    must make the next one; it is not repeated before. None if requests only read: they
+    are repeated with the syncs.
+    uses_status: whether values come from the status, so that a change of the status is
+    a reason to export again.
+    """
 
     secrets: tuple[Export, ...] = ()
     raw: Mapping[str, str] = attrs.field(factory=_no_labels, repr=False)
+    renew_after_seconds: float | None = attrs.field(
+        default=None, validator=attrs.validators.optional(_delay)
+    )
+    uses_status: bool = attrs.field(default=True, eq=False)
 
     def merge(self, other: "SecretExport") -> "SecretExport":
         """Return both exports; a raw value of `other` wins over one of the same
         name.
         """
-        return SecretExport(self.secrets + other.secrets, {**self.raw, **other.raw})
+        several = (self.renew_after_seconds, other.renew_after_seconds)
+        return SecretExport(
+            self.secrets + other.secrets,
+            {**self.raw, **other.raw},
+            min((one for one in several if one is not None), default=None),
+            self.uses_status or other.uses_status,
+        )
 
 
 @attrs.frozen
@@ -192,10 +269,13 @@ class ExportConfigMaps:
 class DeleteRequest:
     """A request to delete the Azure resource, repeated until it returns
     `ResourceDeleted`.
+
+    perform: deletes a resource that is not of ARM, in place of a DELETE.
     """
 
     ctx: ReconcileContext
     obj: JsonObject = attrs.field(repr=False)
+    perform: "Callable[[], DeleteResult] | None" = attrs.field(default=None, repr=False)
 
 
 @attrs.frozen
@@ -215,7 +295,7 @@ class InProgress:
     """
 
     outcome: ClassVar[str] = "in-progress"
-    after_seconds: float
+    after_seconds: float = attrs.field(validator=_delay)
     token: Token | None = attrs.field(default=None, repr=False)
     progress: Progress = NO_PROGRESS
 
@@ -253,7 +333,7 @@ class Imported:
     """The object to write, with its spec and status."""
 
     outcome: ClassVar[str] = "imported"
-    obj: JsonObject = attrs.field(repr=False)
+    obj: JsonObject = attrs.field(repr=False, validator=_object)
 
 
 @attrs.frozen
@@ -261,7 +341,7 @@ class Skipped:
     """The resource is not imported. reason: a clause, shown after the resource's id."""
 
     outcome: ClassVar[str] = "skipped"
-    reason: str
+    reason: str = attrs.field(validator=_stated)
 
 
 ImportResult = Imported | Skipped

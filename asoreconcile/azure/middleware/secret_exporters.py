@@ -6,7 +6,10 @@ requests. The values appear in the export only; errors name keys.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any
+
+import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.middleware.context import KeptAs
@@ -17,6 +20,11 @@ from asoreconcile.base.objects import JsonObject, dig
 
 _DESTINATIONS = "spec.operatorSpec.secrets"
 _STEP = re.compile(r"(?P<name>[^\[]+)(\[(?P<field>\w+)=(?P<value>[^\]]*)\])?")
+
+_PART_OF_LIFE = 2 / 3
+# A lifetime of next to nothing, by a clock that is wrong, must not cause a request a
+# second.
+_LEAST_SECONDS = 300.0
 
 # A dotted path (`a.b`, `keys[keyName=key1].value`, `[name=]` for an absent name), or a
 # function of the document.
@@ -37,6 +45,7 @@ def export_keys(
     keys: Mapping[str, ValueSource],
     *,
     kept_as: KeptAs | None = None,
+    lifetime: Callable[[JsonObject, datetime], float] | None = None,
 ) -> Middleware[ExportSecrets, SecretExport]:
     """Return an exporter that POSTs one action and copies fields of the response.
 
@@ -44,6 +53,9 @@ def export_keys(
     api_version: fixed, independent of the version of the object.
     keys: the name in `operatorSpec.secrets` -> the place of the value in the response.
     kept_as: for a long-running action, how ASO stores its token.
+    lifetime: function of the response and the present time that returns the lifetime,
+    in seconds, of a credential that the action has made. The action is repeated after
+    two thirds of it. None for an action that only reads.
 
     No request is made if none of the keys is requested. Raises ConditionError if a
     requested one is missing or empty in the response.
@@ -58,7 +70,12 @@ def export_keys(
             return rest
         answer = _ask(req, action, api_version, kept_as)
         origin = f"Azure's answer to {action}"
-        return rest.merge(collect(req, keys, wanted, answer, origin=origin))
+        mine = collect(req, keys, wanted, answer, origin=origin)
+        if lifetime is not None:
+            life = lifetime(answer, req.ctx.clock.now())
+            renew = max(life * _PART_OF_LIFE, _LEAST_SECONDS)
+            mine = attrs.evolve(mine, renew_after_seconds=renew)
+        return rest.merge(attrs.evolve(mine, uses_status=False))
 
     return named(export, f"export_keys({action})")
 
@@ -77,7 +94,8 @@ def export_status(
     ) -> SecretExport:
         wanted = requested(req, keys)
         mine = collect(req, keys, wanted, req.obj, origin="the resource's status")
-        return call_next(req).merge(mine)
+        # If no key is requested, a change of the status must not cause an export.
+        return call_next(req).merge(attrs.evolve(mine, uses_status=bool(wanted)))
 
     return named(export, f"export_status({', '.join(keys)})")
 
@@ -114,6 +132,17 @@ def collect(
     return SecretExport(tuple(exports), raw)
 
 
+def no_value(name: str, origin: str) -> ConditionError:
+    """Return the error for a value that is missing, null, empty or of another type: no
+    Secret is written without it.
+    """
+    return ConditionError(
+        f'{origin} holds no value for "{name}", which {_DESTINATIONS} asks for: '
+        "remove it there if the resource has none",
+        reason="Failed",
+    )
+
+
 def _ask(
     req: ExportSecrets, action: str, api_version: str, kept_as: KeptAs | None
 ) -> JsonObject:
@@ -136,11 +165,7 @@ def _export(
     name: str, destination: JsonObject, value: str | None, origin: str
 ) -> Export:
     if not value:
-        raise ConditionError(
-            f'{origin} holds no value for "{name}", which {_DESTINATIONS} asks for: '
-            "remove it there if the resource has none",
-            reason="Failed",
-        )
+        raise no_value(name, origin)
     return Export(
         name=destination["name"],
         key=destination["key"],

@@ -4,6 +4,7 @@ A write of metadata ends its reconcile if it must be stored before anything outs
 changed: the claim, as for kinds of ARM.
 """
 
+from asoreconcile.azure.non_arm.extension_points import delete_through_extensions
 from asoreconcile.azure.non_arm.owner_in_azure import require_gone
 from asoreconcile.azure.non_arm.resource import ExternalResource
 from asoreconcile.azure.reconcile.engine.object_reconciler import (
@@ -31,7 +32,11 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import (
     ReconcileScope,
     SharedDependencies,
 )
-from asoreconcile.azure.reconcile.writes.endings import release
+from asoreconcile.azure.reconcile.writes.endings import (
+    annotate_success,
+    check_usable,
+    release,
+)
 from asoreconcile.azure.reconcile.writes.holds import paused
 from asoreconcile.azure.reconcile.writes.sending import confirm
 from asoreconcile.base.objects import ObjectKey, spec
@@ -84,7 +89,11 @@ class ExternalReconciler(ObjectReconciler):
         if (written := restore_owner(scope, scope.owner())) is not None:
             return written
         confirm(scope, is_delete=False)
-        return self._resource.apply(scope)
+        outcome = self._resource.apply(scope)
+        if isinstance(outcome, Succeeded):
+            check_usable(scope)
+            annotate_success(scope)
+        return outcome
 
     def _delete(self, scope: ReconcileScope) -> ReconcileOutcome:
         if _owner_is_gone(scope):
@@ -96,7 +105,7 @@ class ExternalReconciler(ObjectReconciler):
             )
             return self._release(scope)
         confirm(scope, is_delete=True)
-        outcome = self._resource.delete(scope)
+        outcome = delete_through_extensions(scope, self._resource)
         return self._release(scope) if isinstance(outcome, Succeeded) else outcome
 
     def _release(self, scope: ReconcileScope) -> ReconcileOutcome:

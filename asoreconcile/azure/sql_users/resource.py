@@ -14,6 +14,7 @@ import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.catalogue.names import azure_name
+from asoreconcile.azure.non_arm.extension_points import require_permission
 from asoreconcile.azure.non_arm.owner_in_azure import owner_note
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Succeeded
@@ -271,7 +272,7 @@ class _User:
     def _created(self, desired: Any, record: UserRecord) -> tuple[Any, UserRecord]:
         """Create the user, and record that once the server shows it."""
         now = desired.identity
-        _say(self.session, self.dialect.create(desired), self.fence)
+        self._send(self.dialect.create(desired))
         facts = self.dialect.facts(self.session, now)
         if facts is None:
             raise _gone(now)
@@ -321,7 +322,7 @@ class _User:
         require_free(former, now, facts)
         require_ours(dialect, former, before)
         for statement in dialect.rename(former, now):
-            _say(self.session, statement, self.fence)
+            self._send(statement)
         # Another name makes another digest of a password stored as MD5.
         self._store(attrs.evolve(record, identity=dict(now), password=""))
         text = f"Renamed user {shown_user(former)} to {shown_user(now)}"
@@ -356,6 +357,11 @@ class _User:
         parts = [record.place, *sorted(record.identity.items()), record.server_id]
         return jsontext.dumps([*parts, self.password]).decode()
 
+    def _send(self, statement: Statement) -> None:
+        """Send one statement, if the checks of extensions permit writes."""
+        require_permission(self.scope)
+        _say(self.session, statement, self.fence)
+
     def _say_all(self, statements: Sequence[Statement]) -> list[RefusedStatementError]:
         """Send each statement; return those that the server refused.
 
@@ -365,7 +371,7 @@ class _User:
         refused: list[RefusedStatementError] = []
         for statement in statements:
             try:
-                _say(self.session, statement, self.fence)
+                self._send(statement)
             except RefusedStatementError as error:
                 if error.trouble != "refused":
                     raise

@@ -7,7 +7,6 @@ assert arm.sent == [("POST", f"{ARM_ID}/listKeys", "2021-06-01")]
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from contextlib import suppress
 from typing import Any, NoReturn, TypeVar, cast
 
 import attrs
@@ -17,14 +16,20 @@ from asoreconcile.azure.arm.errors import ArmError, parse_fault
 from asoreconcile.azure.arm.response import ArmResponse
 from asoreconcile.azure.arm.tokens import Token
 from asoreconcile.azure.catalogue.kinds import KindVersion
-from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.middleware.chain import (
+    ExtensionFailedError,
+    Extensions,
+    linked,
+)
 from asoreconcile.azure.middleware.context import (
     MemoryOperations,
     OperationStore,
     ReconcileContext,
+    SuboperationPending,
 )
 from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.extension_set import (
+    ANY_ARM_KIND,
     ANY_KIND,
     Extension,
     ExtensionSet,
@@ -270,6 +275,7 @@ def fake_ctx(
     clock: FakeClock | None = None,
     operations: OperationStore | None = None,
     polls: MutableMapping[str, outcomes.PollState] | None = None,
+    events: list[tuple[str, str, str]] | None = None,
 ) -> ReconcileContext:
     """Return the context of a reconcile of one object.
 
@@ -277,7 +283,13 @@ def fake_ctx(
     `arm` is asked.
     operations: pass the same one to two contexts to test a reconcile that resumes after
     a restart. Pass the same polls, too, to test one that resumes without a restart.
+    events: receives the events that are recorded, as (type, reason, message).
     """
+
+    def event(type_: str, reason: str, message: str) -> None:
+        if events is not None:
+            events.append((type_, reason, message))
+
     ctx = ReconcileContext(
         version=version or fake_version(),
         arm=arm or FakeArm(),
@@ -288,6 +300,7 @@ def fake_ctx(
         clock=clock or FakeClock(),
         operations=operations or MemoryOperations(),
         polls={} if polls is None else polls,
+        event=event,
     )
     if raw is not _UNREAD:
         ctx.observed(raw)
@@ -302,13 +315,16 @@ def check_extension_set(
 ) -> None:
     """Check the rules for every extension set; for third-party tests.
 
-    The kinds of the set must exist, its links must differ, and no link may change its
-    request or call the next one twice. Each link is tried with an empty object and with
-    each sample of its kind.
+    The kinds of the set must exist, and its links must differ. Each link is tried with
+    an empty object and with each sample of its kind, and in front of three next links:
+    the default, one that raises an error of Azure, and one that waits. In each case a
+    link must return a result of its point, call the next link at most once, not return
+    a result that lets a request through without one of the next link, and leave its
+    request as it is.
 
-    kinds: kinds of the catalogue.
+    kinds: kinds of the catalogue. samples: objects; those that make an extension act.
 
-    Raises AssertionError, ExtensionError or NextCalledTwice.
+    Raises AssertionError, or ExtensionError for a set that the operator would not load.
     """
     known = frozenset(kinds)
     Extensions.compose([extension_set], kinds=known)
@@ -322,26 +338,38 @@ def check_extension_set(
         assert len(twins) == 1, f"{link.name} is registered twice for {link.kind}"
     crs = list(samples)
     for link in links:
-        kind = min(known) if link.kind == ANY_KIND else link.kind
-        mine = [cr for cr in crs if gvk_of(cr).group_kind == kind]
+        is_any = link.kind in (ANY_ARM_KIND, ANY_KIND)
+        kind = min(known) if is_any else link.kind
+        mine = [cr for cr in crs if is_any or gvk_of(cr).group_kind == kind]
         for cr in ({"metadata": {"name": "sample"}}, *mine):
-            _try(link, kind, cr)
+            for inner in (DefaultHandlers().of(link.point), _refused, _waits):
+                _try(link, extension_set.name, kind, cr, inner)
 
 
-def _try(link: Extension, kind: GroupKind, cr: JsonObject) -> None:
+def _refused(_: object) -> NoReturn:
+    raise arm_fault(500, "InternalServerError")
+
+
+def _waits(_: object) -> NoReturn:
+    raise SuboperationPending("sample", after_seconds=1.0)
+
+
+def _try(
+    link: Extension,
+    set_name: str,
+    kind: GroupKind,
+    cr: JsonObject,
+    inner: Callable[[Any], Any],
+) -> None:
     request = _request(link, kind, copy_json(cr))
     before = _content(request)
-    calls = []
-
-    def call_next(inner: Any) -> Any:
-        calls.append(inner)
-        return DefaultHandlers().of(link.point)(inner)
-
-    with suppress(AsoreconcileError):  # refusing a sample is also a valid answer
-        link.run(request, call_next)
+    try:
+        linked(link, set_name, inner)(request)
+    except ExtensionFailedError as failed:
+        raise AssertionError(str(failed)) from failed
+    except AsoreconcileError:
+        pass  # refusing a sample, or passing on the refusal of the next link, is valid
     assert _content(request) == before, f"{link.name} changes its request"
-    if link.point.next_at_most_once:
-        assert len(calls) <= 1, f"{link.name} calls its next link {len(calls)} times"
 
 
 def _request(link: Extension, kind: GroupKind, cr: JsonObject) -> Any:

@@ -12,6 +12,7 @@ from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.paths import PathError
 from asoreconcile.azure.catalogue.payload import SpecError
+from asoreconcile.azure.middleware.chain import ExtensionFailedError
 from asoreconcile.azure.reconcile.engine.failure_report import (
     FailureFacts,
     has_no_way_in,
@@ -61,8 +62,9 @@ _VERDICTS = frozenset({400, 403, 405, 413, 422})
 _SHORT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 # A Ready resource is not in order if so many reads in a row have failed.
 _FAILURES_UNTIL_SHOWN = 3
-# Keys to export are fetched by POST.
-_READS = frozenset({"GET", "HEAD", "POST"})
+# A failed POST for exported values ends no reconcile while the targets have the values
+# of the last one (`exports.export`); otherwise a value is missing.
+_READS = frozenset({"GET", "HEAD"})
 _NO_THREAD = "can't start new thread"
 
 
@@ -100,6 +102,9 @@ def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None
                 " its limits; it tries again",
                 reason="UnknownError",
             )
+        case ExtensionFailedError():
+            scope.log.exception("Extension failed", **error.fields)  # noqa: LOG004
+            return ConditionError(f"{error}: see the operator's log", reason="Failed")
         case _:
             # Called from an except block, so the record has the stack.
             scope.log.exception("Reconcile failed unexpectedly")  # noqa: LOG004
@@ -111,7 +116,7 @@ def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None
 
 def leaves_ready(scope: ReconcileScope, error: ConditionError) -> bool:
     """Return whether Ready stays as it is after a failure: Azure refused a read of a
-    Ready resource, or the fetch of a value to export, for the first times in a row.
+    Ready resource for the first times in a row.
 
     Such a failure says nothing about the resource.
     """
@@ -139,7 +144,8 @@ def _shortage(error: Exception) -> str:
     if isinstance(refused, OSError) and refused.errno in _SHORT_OF:
         return f"[Errno {refused.errno}] {refused.strerror}"
     # CPython has no separate class for it.
-    return _NO_THREAD if _NO_THREAD in str(error) else ""
+    no_thread = in_chain(error, RuntimeError)
+    return _NO_THREAD if no_thread and _NO_THREAD in str(no_thread) else ""
 
 
 def facts_of_failure(

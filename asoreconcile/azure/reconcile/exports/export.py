@@ -5,17 +5,27 @@ from extensions and from expressions; `export_plan` merges it and `export_writer
 it. Values of Secrets stay out of logs and errors.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from collections.abc import (
+    Set as AbstractSet,
+)
 from typing import Protocol
 
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.reserved import is_login, is_reserved
 from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.expressions.process import EngineMissingError
-from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.middleware.chain import ExtensionFailedError, Extensions
 from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.extension_points import (
     EXPORT_CONFIG_MAPS,
@@ -25,7 +35,9 @@ from asoreconcile.azure.middleware.requests import (
     Export,
     ExportConfigMaps,
     ExportSecrets,
+    SecretExport,
 )
+from asoreconcile.azure.middleware.secret_exporters import no_value
 from asoreconcile.azure.reconcile.exports.export_expressions import (
     ExportExpressionError,
     ExportExpressions,
@@ -33,25 +45,33 @@ from asoreconcile.azure.reconcile.exports.export_expressions import (
 from asoreconcile.azure.reconcile.exports.export_plan import (
     catalogued_config_maps,
     is_current,
+    is_owned,
     merged,
     refused,
 )
 from asoreconcile.azure.reconcile.exports.export_writer import write
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
+from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.azure.reconcile.model.export_targets import destinations, shown_values
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.state.export_cache import (
     EXPORTED,
-    note,
-    noted_versions,
+    ExportRecord,
+    ExportTry,
+    fingerprint,
+    is_due,
+    loads,
+    may_retry,
 )
+from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
+    status,
 )
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import NotFoundError
-from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
+from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS, ApiResource
 from asoreconcile.redaction import register
 
 
@@ -75,38 +95,84 @@ class ExportDependencies(Protocol):
         """Tell whether some object names a Secret as its credential."""
 
 
+# Failures of a request for values, or of its answer: the targets keep what they have.
+# Others, such as a conflict or the end of the process, are not about the values.
+FetchFailure = ArmError | ArmTransportError | ConditionError | ExtensionFailedError
+_FAILURES = (ArmError, ArmTransportError, ConditionError, ExtensionFailedError)
+
+
+@attrs.frozen
+class Exported:
+    """The end of an export.
+
+    is_fetched: whether the values were computed again. failure: why they could not be,
+    while the targets keep the values of the last export; None if nothing failed.
+    """
+
+    is_fetched: bool = False
+    failure: FetchFailure | None = None
+
+
 @attrs.frozen
 class Exporter:
     """Writes all exports of one object.
 
     patcher: the object's working copy. context: the context of the reconcile, for
-    extensions.
+    extensions. memory: the process's memory of the object. period_seconds: the sync
+    period; None is never.
     """
 
     operator: ExportDependencies
     patcher: PatchHelper
     context: ReconcileContext
+    memory: ObjectMemory
+    period_seconds: float | None
 
-    def export(self, current: JsonObject) -> None:
+    def export(self, current: JsonObject) -> Exported:
         """Write the Secrets and ConfigMaps of the object.
 
-        current: the object with the status of this reconcile. Secrets whose record
-        still holds are left as they are, and Azure is not asked for them
-        (`export_cache`). Blocking: a read per target, a write per target that differs.
-        Raises ConditionError `FailedWritingAdditionalKubernetesObjects` (Error) for
-        targets that are not ours, that are credentials, or that two exports disagree
-        about, and for expressions that fail; what extensions raise.
+        current: the object with the status of this reconcile. Azure is asked for the
+        values of Secrets if the inputs or the Secrets have changed, and when they are
+        due (`export_cache`). Blocking: a read per target, a write per target that
+        differs. Raises ConditionError `FailedWritingAdditionalKubernetesObjects`
+        (Error) for targets that are not ours, that are credentials, or that two exports
+        disagree about, and for expressions that fail; what extensions raise, unless the
+        object is Ready and each target still has what was exported last.
         """
         patcher = self.patcher
         computed = checked_expressions(self.operator, patcher.version, current)
         names = {name for kind, name in destinations(current) if kind == "Secret"}
         self._require_no_credential(names)
-        fetch = not self._up_to_date(current, names)
+        noted = patcher.annotations.get(EXPORTED)
+        record = loads(noted) if noted else None
+        is_kept = self._is_kept(names, record)
+        fetch = self._is_due(current, record, is_kept=is_kept)
         try:
-            secrets = self._secrets(current, computed) if fetch else []
-            config_maps = self._config_maps(current, computed)
+            found, config_maps = self._values(current, computed, fetch=fetch)
+        except _FAILURES as error:
+            if fetch and record is not None:
+                self._note_try(record.fingerprint(current))
+            if is_kept and self._is_ready() and self._are_there(current):
+                return Exported(failure=error)
+            raise
+        written = self._write(found.secrets, config_maps)
+        if fetch:
+            self._record(current, found, written)
+        return Exported(is_fetched=fetch)
+
+    def _values(
+        self, current: JsonObject, computed: ExportExpressions, *, fetch: bool
+    ) -> tuple[SecretExport, list[Export]]:
+        try:
+            found = self._secrets(current, computed) if fetch else SecretExport()
+            return found, self._config_maps(current, computed)
         except (ExportExpressionError, EngineMissingError) as error:
             raise refused(str(error)) from error
+
+    def _write(
+        self, secrets: Sequence[Export], config_maps: Sequence[Export]
+    ) -> dict[str, str]:
+        """Write all targets; return the resource versions of the Secrets by name."""
         failures: list[ConditionError] = []
         written: dict[str, str] = {}
         # Extensions name Secrets of their own.
@@ -114,16 +180,87 @@ class Exporter:
         for resource, exports in ((SECRETS, secrets), (CONFIG_MAPS, config_maps)):
             for target in merged(resource, exports):
                 try:
-                    version = write(self.operator.client, patcher, resource, target)
+                    version = write(
+                        self.operator.client, self.patcher, resource, target
+                    )
                     if resource is SECRETS:
                         written[target.name] = version
                 except ConditionError as error:
                     failures.append(error)  # the other targets are still tried
+        # Only if all were written: the record would keep the others from being tried.
         if failures:
             raise refused("; ".join(str(error) for error in failures))
-        # Only if all were written: the record would keep the others from being tried.
-        if written:
-            patcher.annotate({EXPORTED: note(current, written)})
+        return written
+
+    def _record(
+        self, current: JsonObject, found: SecretExport, written: Mapping[str, str]
+    ) -> None:
+        patcher = self.patcher
+        if not written:
+            if patcher.annotations.get(EXPORTED):
+                patcher.annotate({EXPORTED: None})
+            return
+        renew = found.renew_after_seconds
+        now = self.context.clock.now().timestamp()
+        uses_status, is_made = found.uses_status, renew is not None
+        of = fingerprint(current, uses_status=uses_status, is_made=is_made)
+        renew_at = None if renew is None else now + renew
+        record = ExportRecord(of, written, uses_status, renew_at)
+        patcher.annotate({EXPORTED: record.dumps()})
+        self._note_try(of)
+
+    def _note_try(self, of: str) -> None:
+        self.memory.export_try = ExportTry(of, self.context.clock.monotonic())
+
+    def _is_due(
+        self, current: JsonObject, record: ExportRecord | None, *, is_kept: bool
+    ) -> bool:
+        """Return whether the values of Secrets are computed in this reconcile."""
+        if record is None or not is_kept:
+            return True
+        last, monotonic = self.memory.export_try, self.context.clock.monotonic()
+        of = record.fingerprint(current)
+        if record.of != of:
+            return not self._is_ready() or may_retry(last, of, monotonic=monotonic)
+        return is_due(
+            record,
+            last,
+            period_seconds=self.period_seconds,
+            monotonic=monotonic,
+            now=self.context.clock.now().timestamp(),
+        )
+
+    def _is_ready(self) -> bool:
+        """Return whether the object was Ready with this generation before."""
+        ready = find_ready(status(self.patcher.obj).get("conditions")) or {}
+        is_of_it = ready.get("observedGeneration") == self.patcher.generation
+        return is_of_it and ready.get("status") == "True"
+
+    def _is_kept(self, names: AbstractSet[str], record: ExportRecord | None) -> bool:
+        """Return whether each Secret to write is as the last export left it.
+
+        names: the Secrets that the spec names; an extension may write others.
+        """
+        if record is None:
+            return not names
+        return names <= record.secrets.keys() and all(
+            (present := self._target(SECRETS, name)) is not None
+            and is_current(present, self.patcher.obj, version)
+            for name, version in sorted(record.secrets.items())
+        )
+
+    def _are_there(self, current: JsonObject) -> bool:
+        """Return whether each ConfigMap that the spec names is there and ours."""
+        names = {name for kind, name in destinations(current) if kind == "ConfigMap"}
+        found = [self._target(CONFIG_MAPS, name) for name in sorted(names)]
+        return all(one is not None and is_owned(one, self.patcher.obj) for one in found)
+
+    def _target(self, resource: ApiResource, name: str) -> JsonObject | None:
+        try:
+            key = ObjectKey(self.patcher.key.namespace, name)
+            return self.operator.client.get(resource, key)
+        except NotFoundError:
+            return None
 
     def _require_no_credential(self, names: Iterable[str]) -> None:
         """A credential decides which identity others use: no export may make one."""
@@ -148,30 +285,9 @@ class Exporter:
         except NotFoundError:
             return False
 
-    def _up_to_date(self, current: JsonObject, names: set[str]) -> bool:
-        """Return whether all Secrets to write are unchanged since we wrote them, and so
-        are their inputs.
-        """
-        if not names:
-            return False
-        patcher = self.patcher
-        noted = noted_versions(current, patcher.annotations.get(EXPORTED) or "")
-        if noted.keys() != names:
-            return False
-        for name in sorted(names):
-            try:
-                present = self.operator.client.get(
-                    SECRETS, ObjectKey(patcher.key.namespace, name)
-                )
-            except NotFoundError:
-                return False
-            if not is_current(present, patcher.obj, noted[name]):
-                return False
-        return True
-
     def _secrets(
         self, current: JsonObject, computed: ExportExpressions
-    ) -> list[Export]:
+    ) -> SecretExport:
         """The exports to Secrets. Rule: R9.6."""
         group_kind = self.patcher.version.group_kind
         chain = self.operator.extensions.chain(EXPORT_SECRETS, group_kind)
@@ -180,9 +296,12 @@ class Exporter:
         )
         fetched = [one.value for one in found.secrets]
         self._keep_secret(current, [*found.raw.values(), *fetched])
+        for one in found.secrets:
+            if not one.value:
+                raise no_value(one.key, f"the export to Secret {one.name!r}")
         made = computed.secrets(found.raw)
         self._keep_secret(current, [one.value for one in made])
-        return [*found.secrets, *made]
+        return attrs.evolve(found, secrets=(*found.secrets, *made))
 
     def _keep_secret(self, current: JsonObject, values: Collection[str]) -> None:
         """Hide values in texts, except those that the object itself shows, such as an

@@ -1,5 +1,5 @@
-"""Builds the Ready and Drifted conditions, and decides which of two Ready ones is
-shown.
+"""Builds the Ready condition and those of problems, and decides which of two Ready
+ones is shown.
 
 `patch_helper` writes it.
 
@@ -19,6 +19,10 @@ from asoreconcile.base.objects import JsonObject
 READY = "Ready"
 # Not in ASO. Present only while a sync in mode `report` has found drift.
 DRIFTED = "Drifted"
+# Not in ASO. Present while exported values could not be fetched again.
+EXPORT_FAILED = "ExportFailed"
+# The reason if a check of an extension holds a PUT back.
+BLOCKED = "ReconciliationBlocked"
 # What Kubernetes allows the message of a condition of its own.
 MAX_MESSAGE = 32_768
 ReadyStatus = Literal["True", "False", "Unknown"]
@@ -34,6 +38,9 @@ _CURABLE = frozenset(
         "WaitingForOwner",
     }
 )
+
+
+_PROGRESS = frozenset({"Reconciling", "Deleting"})
 
 
 def _bounded(message: str) -> str:
@@ -163,33 +170,44 @@ def merge_ready(
     return [*others, fresh if same is None else same]
 
 
-def merge_drifted(
+@attrs.frozen
+class Problem:
+    """A condition in addition to Ready, present only while there is something to say.
+
+    message: cut at MAX_MESSAGE characters; with "" there is no condition.
+    """
+
+    type: str
+    reason: str
+    message: str = attrs.field(converter=_bounded)
+
+
+def merge_problem(
     conditions: Sequence[JsonObject] | None,
-    message: str,
+    problem: Problem,
     now: datetime,
     *,
     generation: int,
     stored: Sequence[JsonObject] | None = None,
 ) -> list[JsonObject]:
-    """`status.conditions` with a Drifted condition before Ready; without one if message
-    is "".
+    """`status.conditions` with the condition of a problem before Ready, or without it.
 
     stored: the conditions in the cluster; an equal one keeps its time.
     """
-    others = [c for c in conditions or () if c.get("type") != DRIFTED]
-    if not message:
+    others = [c for c in conditions or () if c.get("type") != problem.type]
+    if not problem.message:
         return others
     fresh = {
-        "type": DRIFTED,
+        "type": problem.type,
         "status": "True",
         "lastTransitionTime": _stamp(now),
-        "reason": "Drift",
+        "reason": problem.reason,
         "severity": "Warning",
-        "message": _bounded(message),
+        "message": problem.message,
         "observedGeneration": generation,
     }
     for old in stored or ():
-        if old.get("type") == DRIFTED and _says_the_same(old, fresh):
+        if old.get("type") == problem.type and _says_the_same(old, fresh):
             return [old, *others]
     return [fresh, *others]
 
@@ -208,20 +226,21 @@ def _replaces(old: JsonObject, new: ReadyCondition, *, reason_aware: bool) -> bo
         new.reason,
     ) and (old.get("message") or "") == new.message:
         return False
-    if _priority(new.status, new.severity) >= _priority(
-        str(old.get("status")), old.get("severity") or ""
-    ):
+    before = _priority(
+        str(old.get("status")), old.get("severity") or "", str(old.get("reason"))
+    )
+    if _priority(new.status, new.severity, new.reason) >= before:
         return True
     return reason_aware and _rank(new.reason) > _rank(str(old.get("reason")))
 
 
-def _priority(status: str, severity: str) -> int:
+def _priority(status: str, severity: str, reason: str) -> int:
     # Only the order counts: errors and final states rank above progress, progress above
-    # unknown.
+    # unknown. A check of severity Info that fails is a final state, too.
     if status == "True":
         return 5
     if status == "False":
-        return 4 if severity == "Info" else 5
+        return 4 if severity == "Info" and reason in _PROGRESS else 5
     return 3
 
 

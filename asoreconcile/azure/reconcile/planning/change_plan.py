@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError, stated_resource
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.payload import to_arm
@@ -21,6 +22,7 @@ from asoreconcile.azure.middleware.requests import ModifyPayload
 from asoreconcile.azure.reconcile.model.annotation_values import unreadable_policy
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.differences import HIDDEN
+from asoreconcile.azure.reconcile.model.first_creation import is_first_creation
 from asoreconcile.azure.reconcile.model.owner import owner_reference
 from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
 from asoreconcile.azure.reconcile.planning.dry_run import ManifestObjects, ReadOnlyArm
@@ -160,7 +162,7 @@ class Planner:
             clock=self.clock,
         )
         # Extensions that read the resource get this answer, without a second GET.
-        context.observed(have)
+        context.observed(have, Absence.NOT if have else Absence.SAID)
         body = to_arm(
             version,
             spec_of(obj),
@@ -168,7 +170,8 @@ class Planner:
             inputs=_HiddenSecrets(self.resolution, plan.namespace),
         )
         modify = self.extensions.chain(MODIFY_PAYLOAD, version.group_kind)
-        body = modify(ModifyPayload(ctx=context, obj=obj, payload=body))
+        first = is_first_creation(obj)
+        body = modify(ModifyPayload(context, obj, body, is_first=first))
         if have is None:
             sent = shown(body, secret_names(version.table))
             why = _absence(plan, absence, has_owner=view.owner_of(obj) is not None)

@@ -3,7 +3,9 @@
 from http import HTTPStatus
 from typing import Literal
 
-from asoreconcile.azure.arm.classification import classify
+import attrs
+
+from asoreconcile.azure.arm.classification import Classification, classify
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, Severity
 from asoreconcile.azure.arm.error_body import NO_MESSAGE
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
@@ -14,6 +16,7 @@ from asoreconcile.azure.arm.management_locks import (
 )
 from asoreconcile.azure.arm.outcomes import Restart
 from asoreconcile.azure.catalogue.inputs import inputs_of
+from asoreconcile.azure.middleware.chain import ExtensionFailedError
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.requests import ClassifyError
 from asoreconcile.azure.reconcile.model.decisions import LOST_SECONDS
@@ -142,7 +145,7 @@ def _classified(
     # First: Azure may quote secrets that it was sent, and the line below logs its
     # message.
     patcher = scope.patcher
-    version, arm_id = patcher.version, patcher.arm_id
+    arm_id = patcher.arm_id
     _know_secrets(scope)
     scope.log.error(
         _MESSAGES[action],
@@ -154,8 +157,7 @@ def _classified(
         clientRequestId=error.client_request_id,
         armError=Untruncated(describe(error)),
     )
-    chain = scope.operator.extensions.chain(CLASSIFY_ERROR, version.group_kind)
-    found = chain(ClassifyError(version=version, error=error))
+    found = _classification(scope, error)
     severity = found.severity if worst == "Error" else "Warning"
     if is_locked(error):
         return _locked(scope, error)
@@ -184,6 +186,18 @@ def _locked(scope: ReconcileScope, error: ArmError) -> ConditionError:
     )
     failed.__cause__ = error  # its ids go into the event
     return failed
+
+
+def _classification(scope: ReconcileScope, error: ArmError) -> Classification:
+    version = scope.patcher.version
+    chain = scope.operator.extensions.chain(CLASSIFY_ERROR, version.group_kind)
+    try:
+        return chain(ClassifyError(version=version, error=error))
+    # The error of Azure must be shown all the same.
+    except (ConditionError, ExtensionFailedError) as failed:
+        scope.log.exception("Extension failed", reason=str(failed))
+        found = classify(error)
+        return attrs.evolve(found, message=f"{found.message} ({failed})")
 
 
 def _message_of(message: str, error: ArmError) -> str:

@@ -26,9 +26,12 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.conditions import (
+    DRIFTED,
+    EXPORT_FAILED,
+    Problem,
     ReadyCondition,
     find_ready,
-    merge_drifted,
+    merge_problem,
     merge_ready,
 )
 from asoreconcile.azure.reconcile.model.decisions import AT_ONCE_SECONDS
@@ -283,10 +286,26 @@ class PatchHelper:
 
     def set_drifted(self, message: str) -> None:
         """Set the Drifted condition, or remove it with ""; written by `commit`."""
+        self._set_problem(DRIFTED, "Drift", message)
+
+    def has_condition(self, type_: str) -> bool:
+        """Return whether the working status has a condition of this type."""
+        found = self.status.get("conditions") or ()
+        return any(one.get("type") == type_ for one in found)
+
+    def set_export_failed(self, message: str = "") -> None:
+        """Set the ExportFailed condition, or remove it with ""; written by `commit`."""
+        self._set_problem(EXPORT_FAILED, "FetchFailed", message)
+
+    def _set_problem(self, type_: str, reason: str, message: str) -> None:
         found = self.status.get("conditions")
-        shown = merge_drifted(
+        shown = merge_problem(
             found,
-            printable(redact(message, namespace=self.key.namespace), keep="\n"),
+            Problem(
+                type_,
+                reason,
+                printable(redact(message, namespace=self.key.namespace), keep="\n"),
+            ),
             self._clock.now(),
             generation=self.generation,
             stored=status(self.obj).get("conditions"),

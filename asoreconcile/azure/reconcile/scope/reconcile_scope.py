@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import attrs
 
@@ -23,7 +23,7 @@ from asoreconcile.azure.catalogue.storage_codec import SingleVersionCodec, Stora
 from asoreconcile.azure.expressions.api import Expressions, shared
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.middleware.chain import Extensions
-from asoreconcile.azure.middleware.context import ReconcileContext
+from asoreconcile.azure.middleware.context import ArmAccess, ReconcileContext
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
     OWN_CREDENTIAL,
@@ -41,7 +41,11 @@ from asoreconcile.azure.reconcile.model.pace import (
 )
 from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
-from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, Undeclared
+from asoreconcile.azure.reconcile.model.sync_mode import (
+    SyncMode,
+    Undeclared,
+    sync_mode_of,
+)
 from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
 from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper, WriteCache
@@ -267,7 +271,9 @@ class ReconcileScope:
     the parts that a function needs. patcher: the object's working copy, for every write
     of the object. memory: the process's memory of the object. objects: other Azure
     objects; reads of them are recorded. began: when the reconcile began, in
-    `Clock.monotonic` seconds. A part that takes a request or a credential is made by
+    `Clock.monotonic` seconds.
+    is_checked: whether extensions have permitted the writes of this reconcile (kinds
+    without ARM). A part that takes a request or a credential is made by
     the first step that needs it (D18).
     """
 
@@ -281,6 +287,7 @@ class ReconcileScope:
     objects: TrackingReader
     began: float
     _read_set: ReadSet
+    is_checked: bool = attrs.field(default=False, init=False)
 
     @cached_property
     def namespace_annotations(self) -> Mapping[str, str]:
@@ -377,17 +384,29 @@ class ReconcileScope:
     @cached_property
     def context(self) -> ReconcileContext:
         """The context for this reconcile's extensions; they share its raw GET."""
+        is_arm = self.patcher.version.is_arm
         return ReconcileContext(
             version=self.patcher.version,
-            arm=self.connection.client,
-            arm_id=self.patcher.arm_id,
-            subscription_id=self.connection.subscription_id,
+            # Users of databases need no credential of Azure, unless an extension asks.
+            arm=self.connection.client if is_arm else _arm_on_use(self),
+            arm_id=self.patcher.arm_id if is_arm else "",
+            subscription_id=self.connection.subscription_id if is_arm else "",
             objects=_View(self.patcher.version, self.objects),
             log=self.log,
             clock=self.operator.clock,
             operations=AnnotationLroStore(self.patcher),
             polls=self.memory.sub_polls,
+            event=self.event,
+            only_reports=self.sync_mode is SyncMode.REPORT,
         )
+
+    @cached_property
+    def sync_mode(self) -> SyncMode:
+        """The mode in force for this object's syncs. Raises as
+        `namespace_annotations`.
+        """
+        notes, inherited = self.patcher.annotations, self.namespace_annotations
+        return sync_mode_of(notes, inherited, self.operator.sync_mode)
 
     def owner(self) -> Owner | None:
         """The owner as the cluster has it now. Raises ConditionError."""
@@ -409,6 +428,19 @@ class ReconcileScope:
         """Record an event at the object, in its controller's name. Never blocks."""
         recorder = self.kind.recorder or self.operator.recorder
         recorder.event(self.patcher.obj, type_, reason, message)
+
+
+def _arm_on_use(scope: ReconcileScope) -> ArmAccess:
+    """Return ARM for the extensions of a kind without ARM: it signs in when used."""
+    return cast("ArmAccess", _ArmOnUse(scope))
+
+
+@attrs.frozen
+class _ArmOnUse:
+    _scope: ReconcileScope
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._scope.connection.client, name)
 
 
 @attrs.frozen

@@ -1,14 +1,21 @@
-"""Records the exported Secrets, so that keys are fetched again only for a reason.
+"""Records the exported Secrets, and decides when their values are fetched again. Pure.
 
-An annotation of the object records what its Secrets were made from and their versions.
-While both are unchanged, syncs do not request keys from Azure: each request appears in
-the audit log, and some kinds create a new credential every time.
+An annotation of the object records what its Secrets were made from, their versions, and
+the time at which a new credential has to be made. Values that Azure only shows are
+fetched again with the syncs: they may change in Azure. A request that makes a
+credential is not repeated without need: each one that it makes stays valid.
 """
 
 import hashlib
 from collections.abc import Mapping
 
+import attrs
+
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX, is_operators_own
+from asoreconcile.azure.reconcile.model.export_targets import (
+    SECRET_EXPRESSIONS,
+    expression_targets,
+)
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import (
     JsonObject,
@@ -24,44 +31,145 @@ EXPORTED = OWN_PREFIX + "exported-secrets"
 ROTATE = OWN_PREFIX + "rotate-secrets"
 # 128 bits, which keep the annotation short.
 _DIGITS = 32
+_HOUR_SECONDS = 3600.0
+# Syncs of one period differ by seconds: each second one would come too early.
+_EARLY_SECONDS = 60.0
+# A credential is renewed with a third of its life left, which leaves time for retries.
+_RENEWAL_RETRY_SECONDS = 900.0
 
 
-def fingerprint(obj: JsonObject) -> str:
-    """A fingerprint of the inputs of an object's Secrets. Pure; contains no secret.
+@attrs.frozen
+class ExportRecord:
+    """The last export of an object's Secrets, as the annotation has it.
 
-    The inputs are its generation and exports; its status, for values from Azure; its
-    labels and annotations, for expressions; and the annotation that a person changes to
-    have keys fetched again, `asoreconcile/rotate-secrets`.
+    of: the fingerprint of the inputs. secrets: resource version by name.
+    uses_status: whether values came from the status. renew_at: when the credential that
+    was made has to be replaced, in seconds since the epoch; None if none was made.
     """
-    found = status(obj)
-    content = [
-        generation(obj),
+
+    of: str
+    secrets: Mapping[str, str]
+    uses_status: bool = True
+    renew_at: float | None = None
+
+    def dumps(self) -> str:
+        """Return the annotation's text."""
+        content: JsonObject = {"of": self.of, "secrets": dict(self.secrets)}
+        if self.uses_status:
+            content["status"] = True
+        if self.renew_at is not None:
+            content["renew"] = round(self.renew_at)
+        return jsontext.dumps(content, sort_keys=True).decode()
+
+    def is_of(self, obj: JsonObject) -> bool:
+        """Return whether the inputs are the same as at the export."""
+        return self.of == self.fingerprint(obj)
+
+    def fingerprint(self, obj: JsonObject) -> str:
+        """Return the fingerprint of an object's present inputs."""
+        return fingerprint(
+            obj, uses_status=self.uses_status, is_made=self.renew_at is not None
+        )
+
+
+@attrs.frozen
+class ExportTry:
+    """The last request for values in this process: of which inputs, and when, in
+    monotonic seconds.
+    """
+
+    of: str
+    at: float
+
+
+def loads(text: str) -> ExportRecord | None:
+    """Return the record in an annotation's text; None if there is none, or if somebody
+    spoiled it.
+    """
+    try:
+        content = jsontext.loads(text) if text else None
+    except jsontext.JSONDecodeError:
+        return None
+    if not isinstance(content, dict):
+        return None
+    of, secrets, renew = (content.get(name) for name in ("of", "secrets", "renew"))
+    if not isinstance(of, str) or not isinstance(secrets, dict):
+        return None
+    if not all(isinstance(one, str) for one in secrets.values()):
+        return None
+    is_time = isinstance(renew, int) and not isinstance(renew, bool)
+    return ExportRecord(
+        of,
+        secrets,
+        uses_status=content.get("status") is True,
+        renew_at=renew if is_time else None,
+    )
+
+
+def fingerprint(obj: JsonObject, *, uses_status: bool, is_made: bool) -> str:
+    """Return a fingerprint of the inputs of an object's Secrets; contains no secret.
+
+    The inputs are its exports, and the annotation that a person changes to have keys
+    fetched again, `asoreconcile/rotate-secrets`. Unless a credential was made
+    (`is_made`), they are also its generation, the labels and annotations for
+    expressions, and the status if values come from it (`uses_status`) or expressions
+    may use it.
+    """
+    content: list[object] = [
         dig(spec(obj), "operatorSpec"),
-        {name: value for name, value in found.items() if name != "conditions"},
-        labels(obj),
-        {n: v for n, v in annotations(obj).items() if not is_operators_own(n)},
+        annotations(obj).get(ROTATE),
     ]
-    content.append(annotations(obj).get(ROTATE))
+    if not is_made:
+        content.append(generation(obj))
+        has_expressions = bool(expression_targets(obj, SECRET_EXPRESSIONS))
+        if uses_status or has_expressions:
+            found = status(obj)
+            content.append({n: v for n, v in found.items() if n != "conditions"})
+        if has_expressions:
+            notes = annotations(obj)
+            content += [
+                labels(obj),
+                {n: v for n, v in notes.items() if not is_operators_own(n)},
+            ]
     text = jsontext.dumps(content, sort_keys=True)
     return hashlib.sha256(text).hexdigest()[:_DIGITS]
 
 
-def note(obj: JsonObject, versions: Mapping[str, str]) -> str:
-    """The annotation's text. versions: resource version by name of written Secrets."""
-    content = {"of": fingerprint(obj), "secrets": dict(versions)}
-    return jsontext.dumps(content, sort_keys=True).decode()
+def is_due(
+    record: ExportRecord,
+    last: ExportTry | None,
+    *,
+    period_seconds: float | None,
+    monotonic: float,
+    now: float,
+) -> bool:
+    """Return whether values are fetched again although nothing has changed here.
 
-
-def noted_versions(obj: JsonObject, text: str) -> Mapping[str, str]:
-    """The Secrets that are up to date by the annotation; none if it is missing or
-    outdated.
+    last: the last request of this process. period_seconds: the sync period; None is
+    never. monotonic, now: the time by the clock of `last` and since the epoch.
     """
-    try:
-        content = jsontext.loads(text) if text else {}
-    except jsontext.JSONDecodeError:
-        return {}  # somebody else changed it: export again
-    # The inputs have changed since: the recorded Secrets are outdated.
-    if not isinstance(content, dict) or content.get("of") != fingerprint(obj):
-        return {}
-    versions = content.get("secrets")
-    return versions if isinstance(versions, dict) else {}
+    age = None if last is None else monotonic - last.at
+    if record.renew_at is not None:
+        return now >= record.renew_at and (age is None or age >= _RENEWAL_RETRY_SECONDS)
+    if period_seconds is None:
+        return False
+    return age is None or age >= max(_HOUR_SECONDS, period_seconds) - _EARLY_SECONDS
+
+
+def may_retry(last: ExportTry | None, of: str, *, monotonic: float) -> bool:
+    """Return whether a request for these inputs that has failed may be repeated."""
+    if last is None or last.of != of:
+        return True
+    return monotonic - last.at >= _HOUR_SECONDS - _EARLY_SECONDS
+
+
+def seconds_until_renewal(text: str, *, now: float) -> float | None:
+    """Return the seconds until a new credential has to be made; None if none was made.
+
+    text: the annotation's. If the time has passed, it is that until the next try.
+    """
+    record = loads(text)
+    if record is None or record.renew_at is None:
+        return None
+    left = record.renew_at - now
+    return left if left > 0 else _RENEWAL_RETRY_SECONDS

@@ -13,6 +13,7 @@ from asoreconcile.azure.arm.outcomes import PollState
 from asoreconcile.azure.reconcile.model.drift_baseline import RepairAttempts
 from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
 from asoreconcile.azure.reconcile.state.deferred_note import DeferredNote
+from asoreconcile.azure.reconcile.state.export_cache import ExportTry
 from asoreconcile.azure.reconcile.state.last_look import LastLook
 from asoreconcile.base.objects import JsonObject, ObjectKey, resource_version
 
@@ -106,6 +107,7 @@ class ObjectMemory:
     last_look: the last read of the resource, for syncs by lists; None from a PUT to the
     next read.
     deferred_note: of the last PUT, to be written after Ready; None once it is.
+    export_try: the last request for values that are exported to Secrets.
     """
 
     uid: str
@@ -128,6 +130,7 @@ class ObjectMemory:
     content: str = ""
     last_look: LastLook | None = None
     deferred_note: DeferredNote | None = None
+    export_try: ExportTry | None = None
 
     def record_failed_operation(self, generation: int) -> None:
         """Count a failed operation; generation: of its spec. Another generation starts

@@ -14,6 +14,7 @@ from asoreconcile.azure.middleware.requests import ModifyPayload
 from asoreconcile.azure.reconcile.identity.identity import ResourceIdentity
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
 from asoreconcile.azure.reconcile.model.drift_baseline import fingerprint
+from asoreconcile.azure.reconcile.model.first_creation import is_first_creation
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
 from asoreconcile.azure.reconcile.state.export_cache import ROTATE
@@ -85,7 +86,10 @@ def desired(
     """Return the body after extensions changed it. Raises their exceptions."""
     version, identity = context.version, rendered.identity
     modify = operator.extensions.chain(MODIFY_PAYLOAD, version.group_kind)
-    body = modify(ModifyPayload(ctx=context, obj=obj, payload=rendered.body))
+    request = ModifyPayload(
+        ctx=context, obj=obj, payload=rendered.body, is_first=is_first_creation(obj)
+    )
+    body = modify(request)
     own = references.without_secrets(body)
     ours = _without_children(own, child_collections(version, operator.catalogue))
     mark = references.mark()

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 
 import attrs
 
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.provisioning_state import FAILURE, provisioning_state
 from asoreconcile.azure.reconcile.model.decisions import (
     CountSync,
     Decision,
     Effect,
     EmitEvent,
+    Fail,
     Log,
     Put,
     Read,
@@ -37,9 +39,10 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     unconfirmed,
 )
 from asoreconcile.azure.reconcile.model.snapshot import is_comparable
-from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, Undeclared
+from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode, Undeclared
 from asoreconcile.base.objects import JsonObject, dig
 
+GONE = "AzureResourceNotFound"
 # Beyond it somebody undoes each of our PUTs, and the pauses between them grow.
 _MOST_REPAIRS = 3
 _FIRST_PAUSE_SECONDS = 2 * 3600.0
@@ -65,6 +68,7 @@ class SyncFacts:
     repair_attempts: the differences that PUTs were sent for before. now: in
     `Clock.monotonic` seconds. is_period_over: whether the last PUT is a sync period
     old. region: the declared location, if the resource is in another one; else "".
+    was_there: whether the status shows that the resource has existed.
     """
 
     mode: SyncMode
@@ -81,6 +85,7 @@ class SyncFacts:
     now: float = 0.0
     is_period_over: bool = True
     region: str = ""
+    was_there: bool = False
 
 
 def at_sync(facts: SyncFacts, put: Put) -> Decision:
@@ -109,6 +114,9 @@ def _at_sync(facts: SyncFacts, put: Put) -> Decision:
         forgotten = UpdateMemory(repair_attempts=RepairAttempts())
         return Decision((forgotten, CountSync("changed", is_put=True)), put)
     if have is None:
+        was_put = observed is not None or facts.was_there
+        if facts.mode is SyncMode.REPORT and was_put:
+            return _gone()
         return Decision((CountSync("gone", is_put=True),), put)
     read = Read(ReadAfter.PUT, have)
     if is_moving(have):
@@ -137,6 +145,25 @@ def _at_sync(facts: SyncFacts, put: Put) -> Decision:
     if is_comparable(before.rest, facts.rest) and before.rest != facts.rest:
         return _undeclared(facts, learnt, put, read)
     return Decision((*_in_order(facts, learnt), CountSync("unchanged")), read)
+
+
+def _gone() -> Decision:
+    """Report a resource that Azure no longer has, and create none."""
+    text = "Azure no longer has the resource; left as it is"
+    effects = (
+        SetDrifted(text),
+        EmitEvent("Warning", "Drift", text),
+        CountSync("gone"),
+    )
+    error = ConditionError(
+        "the resource is gone from Azure and is not created again: in sync mode report,"
+        " and outside maintenance windows, differences are only reported. If the mode "
+        f"is report, set {SYNC_MODE} to compare to have it created, or delete this "
+        "object",
+        reason=GONE,
+        retry=RetryClass.VERY_SLOW,
+    )
+    return Decision(effects, Fail(error))
 
 
 def is_moving(have: JsonObject) -> bool:

@@ -10,7 +10,6 @@ from math import inf
 import attrs
 
 from asoreconcile.azure.catalogue.body_shape import body_shape
-from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.reconcile.identity.identity import identify
 from asoreconcile.azure.reconcile.model.annotations import LATEST_RECONCILED_GENERATION
@@ -35,12 +34,17 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     loads,
     marks,
 )
+from asoreconcile.azure.reconcile.model.first_creation import was_there
 from asoreconcile.azure.reconcile.model.normalization import is_same
 from asoreconcile.azure.reconcile.model.snapshot import snapshot
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.model.type_rules import not_kept
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.state.export_cache import (
+    EXPORTED,
+    seconds_until_renewal,
+)
 from asoreconcile.azure.reconcile.state.sync_schedule import (
     is_put_due,
     seconds_until_missed_sync,
@@ -54,6 +58,7 @@ from asoreconcile.azure.reconcile.sync.desired import (
     render,
 )
 from asoreconcile.azure.reconcile.sync.drift import (
+    GONE,
     SyncFacts,
     after_own_put,
     failed_state,
@@ -79,7 +84,7 @@ def ready_of_last_put(patcher: PatchHelper) -> JsonObject | None:
 
 
 def reads_first(
-    version: KindVersion,
+    patcher: PatchHelper,
     mode: SyncMode,
     ready: JsonObject | None,
     observed: DriftBaseline | None,
@@ -90,33 +95,51 @@ def reads_first(
     a snapshot it shows that the PUT was followed to its end. A later failure, such as
     that of a read during an outage of Azure, then causes no other PUT.
     """
-    if mode is SyncMode.PUT or ready is None:
+    if mode is SyncMode.PUT or "Get" not in patcher.version.operations:
         return False
     is_followed = observed is not None and bool(observed.rest)
-    is_complete = ready.get("status") == "True" or is_followed
-    return is_complete and "Get" in version.operations
+    if ready is not None and (ready.get("status") == "True" or is_followed):
+        return True
+    return mode is SyncMode.REPORT and _was_accepted(patcher)
+
+
+def _was_accepted(patcher: PatchHelper) -> bool:
+    """Whether Azure has accepted a PUT of this generation, or it was Ready or found
+    gone: mode `report` then sends no other PUT of it, whatever Ready says.
+    """
+    if patcher.annotations.get(OBSERVED):
+        put = patcher.annotations.get(LATEST_RECONCILED_GENERATION)
+        return put == str(patcher.generation)
+    ready = find_ready(status(patcher.obj).get("conditions")) or {}
+    is_seen = ready.get("status") == "True" or ready.get("reason") == GONE
+    return is_seen and ready.get("observedGeneration") == patcher.generation
 
 
 def seconds_until_next_sync(
     scope: ReconcileScope, mode: SyncMode, *, was_synced: bool
 ) -> float | Keep | None:
-    """Seconds until this object's time in the sync period; None without one. KEEP if
-    each sync PUTs.
+    """Seconds until this object's time in the sync period, or until a credential that
+    it exports must be renewed; None without either. KEEP if each sync PUTs.
 
     was_synced: this reconcile has synced it.
     """
-    if mode is SyncMode.PUT:
-        return Keep.KEEP
     period = scope.sync_period_seconds
+    now = scope.operator.clock.now().timestamp()
+    exported = scope.patcher.annotations.get(EXPORTED)
+    renewal = seconds_until_renewal(exported, now=now) if exported else None
+    if mode is SyncMode.PUT:
+        is_sooner = renewal is not None and (period is None or renewal < period)
+        return renewal if is_sooner else Keep.KEEP
     if period is None:
-        return None
+        return renewal
     seconds = seconds_until_sync(
         uid_of(scope.patcher.obj),
         period_seconds=period,
-        now=scope.operator.clock.now().timestamp(),
+        now=now,
         was_synced=was_synced,
     )
-    return min(seconds, _seconds_until_repair(scope))
+    soonest = min(seconds, _seconds_until_repair(scope))
+    return soonest if renewal is None else min(soonest, renewal)
 
 
 def _seconds_until_repair(scope: ReconcileScope) -> float:
@@ -244,6 +267,7 @@ def facts_of_sync(
         now=operator.clock.monotonic(),
         is_period_over=_is_period_over(scope, observed),
         region="" if have is None else _another_region(made.own, have),
+        was_there=have is not None or was_there(status(scope.patcher.obj)),
     )
 
 

@@ -13,10 +13,8 @@ from asoreconcile.azure.arm.collections import collection_of
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.reconcile.model.decisions import Requeue
-from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
+from asoreconcile.azure.reconcile.model.first_creation import is_first_creation
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.writes.external_deletion import was_there
-from asoreconcile.base.objects import status
 
 ASKED_AGAIN_SECONDS = 10.0
 # As long as for a DELETE that is answered in this way.
@@ -37,7 +35,8 @@ def confirm_absence(scope: ReconcileScope) -> Requeue | None:
             memory.absent_since = None
         return None
     is_said = context.absence is Absence.SAID
-    if not _was_there(scope) or (is_said and not context.needs_absence):
+    # Nothing was there, also for an object whose status was lost in a restore.
+    if is_first_creation(scope.patcher.obj) or (is_said and not context.needs_absence):
         memory.absent_since = None
         return None
     now = scope.operator.clock.monotonic()
@@ -60,14 +59,6 @@ def confirm_absence(scope: ReconcileScope) -> Requeue | None:
             reason="AzureResourceNotFound",
         )
     return None
-
-
-def _was_there(scope: ReconcileScope) -> bool:
-    """Return whether the resource has existed, also for an object whose status was lost
-    in a restore.
-    """
-    patcher = scope.patcher
-    return was_there(status(patcher.obj)) or bool(patcher.annotations.get(OBSERVED))
 
 
 def _is_listed(scope: ReconcileScope) -> bool:

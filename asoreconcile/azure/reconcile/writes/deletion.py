@@ -254,7 +254,7 @@ def delete_resource(request: DeleteRequest) -> DeleteResult:
 
     Raises ArmError, ArmTransportError.
     """
-    if is_absent(request.ctx):
+    if request.perform is None and is_absent(request.ctx):
         return ResourceDeleted()
     return default_handlers.delete_resource(request)
 

@@ -4,7 +4,7 @@ reconcile fails.
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.credentials import CredentialError
-from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.middleware.context import SuboperationPending
 from asoreconcile.azure.middleware.extension_points import (
     EVERY_SUCCESS,
@@ -16,13 +16,14 @@ from asoreconcile.azure.middleware.requests import (
     Ready,
     Success,
 )
-from asoreconcile.azure.reconcile.exports.export import Exporter
+from asoreconcile.azure.reconcile.exports.export import Exporter, FetchFailure
 from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     LATEST_RECONCILED_GENERATION,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
+from asoreconcile.azure.reconcile.model.conditions import EXPORT_FAILED
 from asoreconcile.azure.reconcile.model.decisions import (
     Decision,
     Fail,
@@ -37,12 +38,14 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Succeeded,
 )
 from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
-from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, sync_mode_of
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.arm_errors import (
     delete_failed,
     monitor_refused,
     operation_lost,
     put_failed,
+    read_failed,
+    unreachable,
 )
 from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -141,11 +144,9 @@ def settle(
     patcher = scope.patcher
     try:
         _read(scope, after, body, is_listed=is_listed)
-        mode = sync_mode_of(
-            patcher.annotations, scope.namespace_annotations, scope.operator.sync_mode
-        )
+        mode = scope.sync_mode
         _require_success(scope, mode, after, sent)
-        _check(scope)
+        check_usable(scope)
         apply(scope, learned(scope, mode, after, sent))
         _export(scope)
     except AsoreconcileError as error:
@@ -216,7 +217,7 @@ def _require_success(
     )
 
 
-def _check(scope: ReconcileScope) -> None:
+def check_usable(scope: ReconcileScope) -> None:
     """Raises ConditionError if an extension says that the resource is not usable."""
     patcher, extensions = scope.patcher, scope.operator.extensions
     group_kind = patcher.version.group_kind
@@ -231,8 +232,13 @@ def _check(scope: ReconcileScope) -> None:
         )
     )
     match result:
-        case NotReady(message=message):
-            raise ConditionError(message, reason="PostReconciliationFailure")
+        case NotReady() as failed:
+            raise ConditionError(
+                failed.message,
+                reason=failed.reason,
+                severity=failed.severity,
+                retry=failed.retry,
+            )
         case Ready(status_patch=patch) if patch:
             patcher.replace_status(apply_merge_patch(patcher.status, patch))
 
@@ -243,9 +249,43 @@ def _export(scope: ReconcileScope) -> None:
     """
     patcher, operator = scope.patcher, scope.operator
     current = {**patcher.obj, "status": patcher.status}
-    Exporter(operator, patcher, scope.context).export(current)
-    chain = operator.extensions.chain(EVERY_SUCCESS, patcher.version.group_kind)
+    period = scope.sync_period_seconds
+    exporter = Exporter(operator, patcher, scope.context, scope.memory, period)
+    exported = exporter.export(current)
+    if exported.failure is not None:
+        _show_failed_export(scope, exported.failure)
+    elif exported.is_fetched and patcher.has_condition(EXPORT_FAILED):
+        patcher.set_export_failed()
+    annotate_success(scope)
+
+
+def annotate_success(scope: ReconcileScope) -> None:
+    """Set the annotations that extensions give the object at each success."""
+    patcher, extensions = scope.patcher, scope.operator.extensions
+    group_kind = patcher.version.group_kind
+    if not extensions.has(EVERY_SUCCESS, group_kind):
+        return
+    current = {**patcher.obj, "status": patcher.status}
+    chain = extensions.chain(EVERY_SUCCESS, group_kind)
     patcher.annotate(chain(Success(ctx=scope.context, obj=current)))
+
+
+def _show_failed_export(scope: ReconcileScope, failure: FetchFailure) -> None:
+    """Say that the targets keep the values of the last export; Ready stays as it is."""
+    match failure:
+        case ArmError():
+            why = str(read_failed(scope, failure))
+        case ArmTransportError():
+            why = str(unreachable(scope, failure))
+        case _:
+            why = str(failure)
+    text = (
+        "The exported Secrets and ConfigMaps keep the values of the last export, as "
+        f"those of Azure could not be fetched: {why}"
+    )
+    scope.log.warning("Export failed", reason=why)
+    scope.event("Warning", EXPORT_FAILED, text)
+    scope.patcher.set_export_failed(text)
 
 
 def absent(arm_id: str, after: ReadAfter) -> ConditionError:

@@ -12,6 +12,7 @@ ASO does the same; here the person on call can at least see it. Rule: I6.
 
 from datetime import UTC, datetime
 
+from asoreconcile.azure.reconcile.model.first_creation import was_there
 from asoreconcile.base.objects import JsonObject, dig
 
 RECREATED = "AzureResourceRecreated"
@@ -45,11 +46,6 @@ _SAY_201_FOR_NEW = frozenset(
         "microsoft.web",
     }
 )
-
-
-def was_there(status: JsonObject) -> bool:
-    """Return whether the status has ever come from Azure: conditions alone are ours."""
-    return any(name != "conditions" for name in status)
 
 
 def is_recreated(

@@ -19,6 +19,7 @@ from asoreconcile.azure.middleware.requests import (
     PreResult,
     Proceed,
 )
+from asoreconcile.azure.reconcile.model.conditions import BLOCKED
 from asoreconcile.azure.reconcile.model.decisions import Requeue
 from asoreconcile.azure.reconcile.model.owner import Owner, waiting
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -36,7 +37,7 @@ def after_precheck(result: PreResult) -> Requeue | None:
         case Postpone(after_seconds=after_seconds):
             return Requeue(after_seconds)
         case Block(message=message, retry=retry):
-            raise ConditionError(message, reason="ReconciliationBlocked", retry=retry)
+            raise ConditionError(message, reason=BLOCKED, retry=retry)
 
 
 def fresh_owner(owner: Owner, version: KindVersion, body: JsonObject) -> JsonObject:
@@ -88,8 +89,10 @@ def run_prechecks(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
                 return decided
     if extensions.has(PRE_RECONCILE, gk):
         check = extensions.chain(PRE_RECONCILE, gk)
-        body = scope.context.raw_get()
-        obj = fresh_object(patcher.obj, patcher.version, body)
+        obj = patcher.obj
+        if patcher.version.is_arm:
+            body = scope.context.raw_get()
+            obj = fresh_object(patcher.obj, patcher.version, body)
         return after_precheck(check(PreReconcile(ctx=scope.context, obj=obj)))
     return None
 

@@ -21,7 +21,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
 )
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
 from asoreconcile.azure.reconcile.model.put_ledger import digest
-from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, sync_mode_of
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
@@ -87,14 +87,13 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     owner = scope.owner()
     if (written := restore_owner(scope, owner)) is not None:
         return written
-    inherited, version = scope.namespace_annotations, patcher.version
-    mode = sync_mode_of(patcher.annotations, inherited, operator.sync_mode)
+    mode = scope.sync_mode
     ready = ready_of_last_put(patcher)
     last_put = loads(patcher.annotations.get(OBSERVED) or "")
-    if scope.closed and reads_first(version, SyncMode.REPORT, ready, last_put):
+    if scope.closed and reads_first(patcher, SyncMode.REPORT, ready, last_put):
         mode = SyncMode.REPORT  # the PUT follows when a window opens (OW-7)
     # An object that has only observed has sent no PUT, whatever its Ready says.
-    is_sync = reads_first(version, mode, ready, last_put) and not scope.is_undecided
+    is_sync = reads_first(patcher, mode, ready, last_put) and not scope.is_undecided
     inputs: RenderedSpec | None = None
     # Nothing more is read for an object that the previous process left in order: at a
     # start there are thousands.
@@ -103,7 +102,10 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
         if inputs.fingerprint == observed.spec:
             scope.remember_credential()
             return resumed_period(scope, mode)
-    if not is_sync and (postponed := run_prechecks(scope, owner)) is not None:
+    # The checks run only before a write: here if a PUT is sent whatever is read, else
+    # once a PUT was decided. An extension may make room for the resource in between.
+    is_checked = accepted is None and not is_sync
+    if is_checked and (postponed := run_prechecks(scope, owner)) is not None:
         patcher.restore_ready()
         return postponed
     identity = inputs.identity if inputs is not None else identify(scope, owner)
@@ -123,8 +125,7 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     if isinstance(decided.then, Put):
         if scope.is_undecided and (met := meet_existing(scope, made)) is not None:
             return met
-        # A sync that writes nothing does not ask whether it may.
-        pause = run_prechecks(scope, owner) if is_sync else None
+        pause = None if is_checked else run_prechecks(scope, owner)
         pause = pause or confirm_absence(scope)
         if pause is not None:
             patcher.restore_ready()

@@ -11,10 +11,11 @@ from asoreconcile.azure.testing.extensions import (
     returns,
 )
 
+FROZEN = {"metadata": {"name": "a", "labels": {"frozen": "yes"}}}
+
 
 def test_frozen_objects_wait():
-    obj = {"metadata": {"name": "a", "labels": {"frozen": "yes"}}}
-    result = hold_what_is_frozen(PreReconcile(fake_ctx(), obj), fails_if_called)
+    result = hold_what_is_frozen(PreReconcile(fake_ctx(), FROZEN), fails_if_called)
     assert isinstance(result, Block)
 
 
@@ -26,4 +27,4 @@ def test_others_go_on():
 
 def test_the_set_is_well_made():
     kinds = [kind.group_kind for kind in builtin().kinds()]
-    check_extension_set(EXTENSIONS, kinds=kinds)
+    check_extension_set(EXTENSIONS, kinds=kinds, samples=[FROZEN])

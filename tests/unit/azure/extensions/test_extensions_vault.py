@@ -27,22 +27,30 @@ TOKEN = Token(
     TokenShape.LOCATION, RESOURCE, "https://arm.test/operations/1", "InProgress"
 )
 ABSENT = arm_fault(404, "DeletedVaultNotFound")
+NO_VAULT = arm_fault(404, "ResourceNotFound")
 
 
 def deleted(resource_group="rg"):
     return {"properties": {"vaultId": VAULT_ID.replace("/rg/", f"/{resource_group}/")}}
 
 
-def modified(mode, arm, operations=None):
+def modified(mode, arm, operations=None, *, is_first=True, there=NO_VAULT, events=None):
+    """The mode that is sent. there: Azure's answer to a GET of the vault itself."""
     payload = {"location": "West US 2", "properties": {"createMode": mode, "sku": 1}}
     if mode is None:
         del payload["properties"]["createMode"]  # type: ignore[attr-defined]
+    arm.on("GET", VAULT_ID, version("keyvault/Vault").api_version, there)
     ctx = fake_ctx(
-        version("keyvault/Vault"), arm=arm, arm_id=VAULT_ID, operations=operations
+        version("keyvault/Vault"),
+        arm=arm,
+        arm_id=VAULT_ID,
+        operations=operations,
+        events=events,
     )
     obj = cr("keyvault/Vault", name="kubernetes-name")
     chain = default().chain(MODIFY_PAYLOAD, group_kind("keyvault/Vault"))
-    result = chain(ModifyPayload(ctx, obj, payload))
+    result = chain(ModifyPayload(ctx, obj, payload, is_first=is_first))
+    arm.sent = [one for one in arm.sent if one[1] != VAULT_ID]
     assert payload["properties"].get("createMode") == mode  # type: ignore[attr-defined]
     assert result["properties"]["sku"] == 1
     return result["properties"].get("createMode")
@@ -50,11 +58,61 @@ def modified(mode, arm, operations=None):
 
 @pytest.mark.parametrize("mode", [None, "default", "recover"])
 def test_azures_own_modes_go_through_without_a_request(mode):
-    assert modified(mode, FakeArm()) == mode
+    arm = FakeArm()
+    assert modified(mode, arm) == mode
+    assert arm.sent == []
+
+
+MODES = pytest.mark.parametrize("mode", ["createOrRecover", "purgeThenCreate"])
+
+
+@MODES
+def test_only_the_first_creation_recovers_or_purges(mode):
+    """A vault that somebody deletes later is left to people."""
+    arm, events = FakeArm(), []
+    assert modified(mode, arm, is_first=False, events=events) == "default"
+    assert (arm.sent, events) == ([], [])
+
+
+@MODES
+def test_a_vault_that_is_there_is_neither_recovered_nor_purged(mode):
+    arm = FakeArm()
+    assert (
+        modified(mode, arm, there={"id": VAULT_ID, "name": "azure-name"}) == "default"
+    )
+    assert arm.sent == []
+
+
+@MODES
+def test_a_404_that_does_not_say_that_the_vault_is_gone_purges_nothing(mode):
+    arm = FakeArm()
+    unclear = arm_fault(404, "OddNotFound")
+    assert modified(mode, arm, there=unclear) == "default"
+    assert arm.sent == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "event"),
+    [
+        (
+            "createOrRecover",
+            ("Normal", "DeletedVaultRecovered", f"Recovering {DELETED}"),
+        ),
+        (
+            "purgeThenCreate",
+            ("Warning", "DeletedVaultPurged", f"Purging {DELETED} for good"),
+        ),
+    ],
+)
+def test_an_event_tells_of_a_recovery_and_of_a_purge(mode, event):
+    arm, events = FakeArm().on("GET", DELETED, API, deleted()), []
+    arm.on("POST", f"{DELETED}/purge", API, OperationDone())
+    modified(mode, arm, events=events)
+    assert events == [event]
 
 
 def test_recover_when_a_deleted_vault_holds_the_name():
-    arm = FakeArm().on("GET", "azure-name", API, deleted())
+    arm = FakeArm().on("GET", DELETED, API, deleted())
     assert modified("createOrRecover", arm) == "recover"
     assert arm.sent == [("GET", DELETED, API)]
 
@@ -69,11 +127,13 @@ def test_a_new_name_is_created():
     assert modified("createOrRecover", arm) == "default"
 
 
-def test_a_deleted_vault_of_another_resource_group_needs_a_person():
+@MODES
+def test_a_deleted_vault_of_another_resource_group_needs_a_person(mode):
     arm = FakeArm().on("GET", DELETED, API, deleted("other"))
     with pytest.raises(ConditionError, match="'other'") as raised:
-        modified("createOrRecover", arm)
+        modified(mode, arm)
     assert (raised.value.severity, raised.value.reason) == ("Error", "Failed")
+    assert not [one for one in arm.sent if one[0] == "POST"]
 
 
 FAULTS = [
@@ -89,7 +149,7 @@ def test_b9_a_lookup_that_failed_says_nothing_about_the_vault(mode, fault):
     arm = FakeArm().on("GET", DELETED, API, fault)
     with pytest.raises((ArmError, ArmTransportError)):
         modified(mode, arm)
-    assert len(arm.sent) == 1
+    assert [one for one in arm.sent if one[0] != "GET"] == []
 
 
 def test_purge_without_a_deleted_vault_only_looks():
@@ -110,7 +170,7 @@ def test_purge_runs_over_passes_and_survives_a_restart():
     arm = FakeArm().on("POLL", TOKEN.url, "", Running(TOKEN, 20.0))
     with pytest.raises(SuboperationPending):
         modified("purgeThenCreate", arm, operations)
-    assert len(arm.sent) == 1
+    assert [one[0] for one in arm.sent if one[1] != VAULT_ID] == ["POLL"]
 
     arm = FakeArm().on("POLL", TOKEN.url, "", OperationDone())
     assert modified("purgeThenCreate", arm, operations) == "default"
@@ -135,13 +195,14 @@ def test_a_purge_that_is_refused_stops_the_put():
     "body",
     [
         {"properties": {"vaultId": odd}}
-        for odd in (5, True, ["/subscriptions/a"], {"a": 1}, "no id", "/x/y")
+        for odd in (None, 5, True, ["/subscriptions/a"], {"a": 1}, "no id", "/x/y")
     ],
     ids=repr,
 )
-def test_a_deleted_vault_of_which_azure_says_no_group_is_not_recovered(body):
+@MODES
+def test_a_deleted_vault_of_which_azure_says_no_group_is_left_alone(body, mode):
     """It may be somebody else's; a person can look."""
     arm = FakeArm().on("GET", DELETED, API, body)
     with pytest.raises(ConditionError, match="does not say") as raised:
-        modified("createOrRecover", arm)
+        modified(mode, arm)
     assert raised.value.severity == "Warning"

@@ -1,19 +1,29 @@
 """Chains: order, selection, guards and what is shown of them."""
 
 import contextlib
+import functools
 
+import attrs
 import pytest
 from prometheus_client import CollectorRegistry
 
+from asoreconcile.azure.arm.classification import Classification
+from asoreconcile.azure.arm.condition_error import RetryClass
 from asoreconcile.azure.middleware import chain as chain_module
-from asoreconcile.azure.middleware.chain import ChainRow, Extensions, NextCalledTwice
+from asoreconcile.azure.middleware.chain import (
+    ChainRow,
+    ExtensionFailedError,
+    Extensions,
+)
 from asoreconcile.azure.middleware.context import SuboperationPending
 from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.extension_points import (
+    CLASSIFY_ERROR,
     DELETE,
     EVERY_SUCCESS,
     EXPORT_CONFIG_MAPS,
     EXPORT_SECRETS,
+    IMPORT,
     MODIFY_PAYLOAD,
     POINTS,
     POST_RECONCILE,
@@ -21,6 +31,7 @@ from asoreconcile.azure.middleware.extension_points import (
     PRE_RECONCILE_OWNER,
 )
 from asoreconcile.azure.middleware.extension_set import (
+    ANY_ARM_KIND,
     ANY_KIND,
     ExtensionError,
     ExtensionSet,
@@ -28,11 +39,17 @@ from asoreconcile.azure.middleware.extension_set import (
 from asoreconcile.azure.middleware.metrics import ExtensionMetrics
 from asoreconcile.azure.middleware.requests import (
     Block,
+    ClassifyError,
     DeleteRequest,
+    Export,
     ExportConfigMaps,
     ExportSecrets,
+    Import,
+    Imported,
     InProgress,
     ModifyPayload,
+    NotReady,
+    Postpone,
     PostReconcile,
     PreReconcile,
     PreReconcileOwner,
@@ -40,14 +57,17 @@ from asoreconcile.azure.middleware.requests import (
     Ready,
     ResourceDeleted,
     SecretExport,
+    Skipped,
     Success,
 )
 from asoreconcile.azure.testing.extensions import ARM_ID, FakeArm, arm_fault, fake_ctx
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import GroupKind
 
 THING = GroupKind("sample.azure.com", "Thing")
 OTHER = GroupKind("sample.azure.com", "Other")
 KINDS = (THING, OTHER)
+each_point = pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
 
 
 def appending(text):
@@ -61,7 +81,7 @@ def appending(text):
 
 
 def trail(extensions, kind=THING):
-    request = ModifyPayload(fake_ctx(), {}, {})
+    request = ModifyPayload(fake_ctx(), {}, {"name": "a"})
     return extensions.chain(MODIFY_PAYLOAD, kind)(request).get("trail", [])
 
 
@@ -83,17 +103,6 @@ def test_sets_of_higher_order_wrap_lower_ones_then_by_name_then_by_registration(
     assert trail(extensions) == ["builtin-inner", "builtin-outer", "beta", "alpha"]
 
 
-def test_a_link_that_does_not_call_next_replaces_all_below_it():
-    veto = ExtensionSet("veto")
-
-    @veto.on(MODIFY_PAYLOAD, THING)
-    def replace(req, call_next):
-        return {"trail": ["veto"]}
-
-    extensions = Extensions.compose([tagging("builtin", 0, THING), veto], kinds=KINDS)
-    assert trail(extensions) == ["veto"]
-
-
 def test_a_chain_is_that_of_its_kind_alone():
     extensions = Extensions.compose([tagging("set", 0, THING)], kinds=KINDS)
     assert (trail(extensions, THING), trail(extensions, OTHER)) == (["set"], [])
@@ -108,6 +117,41 @@ def test_the_wildcard_kind_joins_every_chain():
     assert trail(extensions, THING) == ["builtin", "policy"]
     assert trail(extensions, OTHER) == ["policy"]
     assert extensions.has(MODIFY_PAYLOAD, OTHER)
+
+
+NEEDS_ARM = {MODIFY_PAYLOAD, EXPORT_SECRETS, EXPORT_CONFIG_MAPS, IMPORT}
+
+
+def passing(point, kind):
+    one = ExtensionSet("set")
+    one.on(point, kind)(lambda req, call_next: call_next(req))
+    return [one]
+
+
+@each_point
+@pytest.mark.parametrize("kind", [ANY_KIND, OTHER], ids=["any", "database"])
+def test_an_extension_that_would_not_reach_a_kind_is_refused(point, kind):
+    """Databases and groups of Entra have no body, exports or import."""
+
+    def compose():
+        return Extensions.compose(
+            passing(point, kind), kinds=KINDS, without_arm=[OTHER]
+        )
+
+    if point in NEEDS_ARM:
+        with pytest.raises(ExtensionError, match=r"not reach Other\.sample.*ANY_ARM"):
+            compose()
+    else:
+        assert compose().has(point, OTHER)
+
+
+@each_point
+def test_an_extension_of_any_kind_of_arm_leaves_the_others_alone(point):
+    composed = Extensions.compose(
+        passing(point, ANY_ARM_KIND), kinds=KINDS, without_arm=[OTHER]
+    )
+    assert composed.has(point, THING)
+    assert not composed.has(point, OTHER)
 
 
 CTX = fake_ctx(arm=FakeArm(unknown="404"))
@@ -156,25 +200,299 @@ def test_a_terminal_can_be_replaced():
     assert answer == InProgress(7.0)
 
 
-def test_calling_next_twice_is_refused_before_anything_happens_twice():
-    reached = []
-    greedy = ExtensionSet("greedy")
+REQUESTS = {
+    PRE_RECONCILE_OWNER: lambda ctx: PreReconcileOwner(ctx, {}),
+    PRE_RECONCILE: lambda ctx: PreReconcile(ctx, {}),
+    MODIFY_PAYLOAD: lambda ctx: ModifyPayload(ctx, {}, {"name": "a"}),
+    CLASSIFY_ERROR: lambda ctx: ClassifyError(ctx.version, arm_fault(400, "Bad")),
+    POST_RECONCILE: lambda ctx: PostReconcile(ctx, {}),
+    EXPORT_SECRETS: lambda ctx: ExportSecrets(ctx, {}),
+    EXPORT_CONFIG_MAPS: lambda ctx: ExportConfigMaps(ctx, {}),
+    EVERY_SUCCESS: lambda ctx: Success(ctx, {}),
+    DELETE: lambda ctx: DeleteRequest(ctx, {}),
+    IMPORT: lambda ctx: Import(ctx.version, {}),
+}
 
-    @greedy.on(DELETE, THING)
-    def twice(req, call_next):
+
+def reached(point, run):
+    """Run one extension; return its result and how often the default ran."""
+    runs = []
+
+    def default(req):
+        runs.append(req)
+        return DefaultHandlers().of(point)(req)
+
+    one = ExtensionSet("odd-set")
+    one.on(point, THING)(run)
+    field = "import_" if point is IMPORT else point.name.replace("-", "_")
+    ends = attrs.evolve(DefaultHandlers(), **{field: default})
+    chain = Extensions.compose([one], kinds=KINDS, terminals=ends).chain(point, THING)
+    return chain(REQUESTS[point](fake_ctx(arm=FakeArm(unknown="404")))), len(runs)
+
+
+def returning(value):
+    def odd_result(req, call_next):
         call_next(req)
+        return value
+
+    return odd_result
+
+
+def named(point, function):
+    """Match an error that names function, module, set and point."""
+    return rf"{function}.*{__name__}:\d+, set odd-set.*at point {point.name}$"
+
+
+@each_point
+@pytest.mark.parametrize("odd", [None, True, "x", 5, [], object], ids=str)
+def test_a_result_of_another_type_is_an_error_that_names_the_extension(point, odd):
+    with pytest.raises(ExtensionFailedError, match=named(point, "odd_result")):
+        reached(point, returning(odd))
+
+
+@pytest.mark.parametrize(
+    ("point", "odd", "problem"),
+    [
+        (MODIFY_PAYLOAD, {}, "an empty body"),
+        (EXPORT_CONFIG_MAPS, ("x",), "a str among its exports"),
+        (EXPORT_SECRETS, SecretExport([]), "a list of secrets"),
+        (EXPORT_SECRETS, SecretExport((None,)), "None among its exports"),
+        (EXPORT_SECRETS, SecretExport((), {"a": 5}), "no mapping of strings"),
+        (EVERY_SUCCESS, {"a": None}, "no mapping of strings"),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_the_parts_of_a_result_are_checked_too(point, odd, problem):
+    with pytest.raises(ExtensionFailedError, match=problem):
+        reached(point, returning(odd))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Block(None),
+        lambda: Block(""),
+        lambda: Block("no", retry="soon"),
+        lambda: Postpone("soon"),
+        lambda: Postpone(float("nan")),
+        lambda: Postpone(-1),
+        lambda: NotReady(None),
+        lambda: NotReady("no", severity="Fatal"),
+        lambda: NotReady("no", reason="not a word"),
+        lambda: NotReady("no", severity="Info", reason="Reconciling"),
+        lambda: Ready("x"),
+        lambda: InProgress(None),
+        lambda: Imported(None),
+        lambda: Skipped(None),
+        lambda: Export("a", "b", None),
+        lambda: Export("a", "b", "c", labels={"a": 1}),
+    ],
+)
+def test_a_result_with_a_wrong_field_is_an_error_of_the_extension_that_makes_it(make):
+    def maker(req, call_next):
+        return make()
+
+    with pytest.raises(ExtensionFailedError, match=named(PRE_RECONCILE, "maker")) as e:
+        reached(PRE_RECONCILE, maker)
+    assert isinstance(e.value.__cause__, TypeError | ValueError)
+
+
+def test_an_export_of_no_string_shows_no_value():
+    with pytest.raises(TypeError) as raised:
+        Export("a", "b", 987654321)
+    assert "987654321" not in str(raised.value)
+
+
+@each_point
+def test_calling_next_twice_is_refused_before_anything_happens_twice(point):
+    runs = []
+
+    def greedy(req, call_next):
+        runs.append(call_next(req))
+        runs.append(call_next(req))
+
+    with pytest.raises(ExtensionFailedError, match=named(point, "greedy")) as raised:
+        reached(point, greedy)
+    assert "twice" in str(raised.value)
+    assert len(runs) == 1
+
+
+@each_point
+def test_an_extension_cannot_hide_that_it_called_next_twice(point):
+    def greedy(req, call_next):
+        result = call_next(req)
+        with contextlib.suppress(Exception):
+            call_next(req)
+        return result
+
+    with pytest.raises(ExtensionFailedError, match="twice"):
+        reached(point, greedy)
+
+
+@each_point
+def test_next_takes_the_request_of_its_point_only(point):
+    def careless(req, call_next):
+        with contextlib.suppress(Exception):
+            call_next(None)
+        return DefaultHandlers().of(point)(req)
+
+    with pytest.raises(ExtensionFailedError, match="a request of type NoneType"):
+        reached(point, careless)
+
+
+# What lets a request through, or takes the place of what inner links add.
+LETS_THROUGH = [
+    (PRE_RECONCILE_OWNER, Proceed()),
+    (PRE_RECONCILE, Proceed()),
+    (MODIFY_PAYLOAD, {"name": "mine"}),
+    (POST_RECONCILE, Ready()),
+    (EXPORT_SECRETS, SecretExport()),
+    (EXPORT_CONFIG_MAPS, ()),
+    (EVERY_SUCCESS, {}),
+    (DELETE, ResourceDeleted()),
+    (IMPORT, Imported({})),
+]
+STOPS = [
+    (PRE_RECONCILE_OWNER, Block("no")),
+    (PRE_RECONCILE, Postpone(5.0)),
+    (POST_RECONCILE, NotReady("not yet")),
+    (DELETE, InProgress(5.0)),
+    (IMPORT, Skipped("no")),
+    (CLASSIFY_ERROR, Classification("Warning", RetryClass.SLOW, "x", "y")),
+]
+by_point = {"ids": lambda value: getattr(value, "name", "")}
+
+
+@pytest.mark.parametrize(("point", "result"), LETS_THROUGH, **by_point)
+def test_what_lets_a_request_through_needs_a_result_of_the_next_link(point, result):
+    def alone(req, call_next):
+        return result
+
+    def swallowing(req, call_next):
+        try:
+            return call_next(attrs.evolve(req))
+        except AsoreconcileError:
+            return result
+
+    def broken(req, call_next):
+        raise arm_fault(500, "InternalServerError")
+
+    match = "without a result of its next link at point " + point.name
+    with pytest.raises(ExtensionFailedError, match=match):
+        reached(point, alone)
+    sets = [ExtensionSet("outer", 2), ExtensionSet("inner", 1)]
+    for one, run in zip(sets, (swallowing, broken), strict=True):
+        one.on(point, THING)(run)
+    chain = Extensions.compose(sets, kinds=KINDS).chain(point, THING)
+    with pytest.raises(ExtensionFailedError, match=r"swallowing.*without a result"):
+        chain(REQUESTS[point](fake_ctx()))
+
+
+@pytest.mark.parametrize(("point", "result"), STOPS, **by_point)
+def test_what_stops_a_request_needs_no_next_link(point, result):
+    assert reached(point, lambda req, call_next: result) == (result, 0)
+
+
+def test_a_link_may_not_catch_the_wait_of_its_next_link():
+    def hasty(req, call_next):
+        with contextlib.suppress(SuboperationPending):
+            call_next(req)
+        return Block("whatever")
+
+    def waits(req, call_next):
+        raise SuboperationPending("purge", after_seconds=5.0)
+
+    sets = [ExtensionSet("outer", 2), ExtensionSet("inner", 1)]
+    for one, run in zip(sets, (hasty, waits), strict=True):
+        one.on(PRE_RECONCILE, THING)(run)
+    chain = Extensions.compose(sets, kinds=KINDS).chain(PRE_RECONCILE, THING)
+    with pytest.raises(ExtensionFailedError, match=r"hasty.*caught the wait"):
+        chain(PreReconcile(fake_ctx(), {}))
+
+
+@each_point
+def test_an_error_that_is_not_this_project_s_names_the_extension_once(point):
+    def crashes(req, call_next):
+        return {}["missing"]
+
+    def passes(req, call_next):
         return call_next(req)
 
-    def delete(req):
-        reached.append(req)
-        return ResourceDeleted()
+    sets = [ExtensionSet("outer", 2), ExtensionSet("odd-set", 1)]
+    for one, run in zip(sets, (passes, crashes), strict=True):
+        one.on(point, THING)(run)
+    chain = Extensions.compose(sets, kinds=KINDS).chain(point, THING)
+    with pytest.raises(ExtensionFailedError, match=named(point, "crashes")) as raised:
+        chain(REQUESTS[point](fake_ctx()))
+    assert "raised KeyError" in str(raised.value)
+    assert isinstance(raised.value.__cause__, KeyError)
 
-    extensions = Extensions.compose(
-        [greedy], kinds=KINDS, terminals=DefaultHandlers(delete=delete)
-    )
-    with pytest.raises(NextCalledTwice, match=r"twice.*greedy.*delete"):
-        extensions.chain(DELETE, THING)(DeleteRequest(fake_ctx(), {}))
-    assert len(reached) == 1
+
+def test_an_error_of_the_default_is_not_the_extension_s():
+    def default(req):
+        raise ZeroDivisionError
+
+    one = ExtensionSet("set")
+    one.on(DELETE, THING)(lambda req, call_next: call_next(req))
+    ends = DefaultHandlers(delete=default)
+    chain = Extensions.compose([one], kinds=KINDS, terminals=ends).chain(DELETE, THING)
+    with pytest.raises(ZeroDivisionError):
+        chain(DeleteRequest(fake_ctx(), {}))
+
+
+async def later(req, call_next):
+    return call_next(req)
+
+
+async def later_generator(req, call_next):
+    yield call_next(req)
+
+
+def lazy(req, call_next):
+    yield call_next(req)
+
+
+class CallsLater:
+    async def __call__(self, req, call_next):
+        return call_next(req)
+
+    async def method(self, req, call_next):
+        return call_next(req)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        later,
+        later_generator,
+        lazy,
+        CallsLater(),
+        CallsLater().method,
+        functools.partial(later),
+        None,
+        lambda req: req,
+        lambda: None,
+    ],
+    ids=[
+        *("async", "async generator", "generator", "instance", "method", "partial"),
+        *("nothing", "one argument", "no argument"),
+    ],
+)
+@each_point
+def test_a_function_that_returns_no_result_at_once_is_refused_at_registration(
+    point, run
+):
+    with pytest.raises(ExtensionError, match=f"set 'a', point {point.name}"):
+        ExtensionSet("a").on(point, THING)(run)
+
+
+@each_point
+def test_a_coroutine_that_a_wrapper_hides_is_no_result(point):
+    def wrapped(req, call_next):
+        return later(req, call_next)
+
+    with pytest.raises(ExtensionFailedError, match="returned a coroutine"):
+        reached(point, wrapped)
 
 
 def test_the_guard_counts_each_run_anew():
@@ -260,7 +578,7 @@ def measured(run):
     chain = Extensions.compose(
         [one], kinds=KINDS, metrics=ExtensionMetrics(registry)
     ).chain(PRE_RECONCILE, THING)
-    with contextlib.suppress(SuboperationPending, ZeroDivisionError):
+    with contextlib.suppress(SuboperationPending, ExtensionFailedError):
         chain(PreReconcile(fake_ctx(), {}))
     return {
         (sample.name, sample.labels.get("outcome"), sample.labels["kind"]): sample.value

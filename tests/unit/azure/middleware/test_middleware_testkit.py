@@ -4,7 +4,11 @@ import pytest
 
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD, PRE_RECONCILE
-from asoreconcile.azure.middleware.extension_set import ExtensionError, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import (
+    ANY_KIND,
+    ExtensionError,
+    ExtensionSet,
+)
 from asoreconcile.azure.middleware.requests import PreReconcile, Proceed
 from asoreconcile.azure.testing.extensions import (
     FakeArm,
@@ -14,7 +18,8 @@ from asoreconcile.azure.testing.extensions import (
     fake_ctx,
     returns,
 )
-from asoreconcile.base.objects import GroupKind
+from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import GroupKind, labels
 
 THING = GroupKind("sample.azure.com", "Thing")
 OWNER = {
@@ -40,6 +45,25 @@ def twice(req, call_next):
     return call_next(req)
 
 
+def silent(req, call_next):
+    call_next(req)
+
+
+def hasty(req, call_next):
+    return Proceed()
+
+
+def hopeful(req, call_next):
+    try:
+        return call_next(req)
+    except AsoreconcileError:
+        return Proceed()
+
+
+def crashing(req, call_next):
+    return req.obj["spec"]
+
+
 def polite(req, call_next):
     return call_next(req)
 
@@ -52,13 +76,42 @@ def test_a_sound_set_passes():
     ("point", "run", "message"),
     [
         (MODIFY_PAYLOAD, in_place, "changes its request"),
-        (PRE_RECONCILE, twice, "calls its next link 2 times"),
+        (PRE_RECONCILE, twice, "called its next link twice"),
+        (PRE_RECONCILE, silent, "returned None in place of Proceed"),
+        (PRE_RECONCILE, hasty, "without a result of its next link"),
+        (PRE_RECONCILE, hopeful, "without a result of its next link"),
+        (PRE_RECONCILE, crashing, "raised KeyError"),
     ],
-    ids=["changes", "twice"],
+    ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_a_link_that_breaks_the_rules_is_caught(point, run, message):
     with pytest.raises(AssertionError, match=message):
         check_extension_set(set_of(point, run), kinds=[THING])
+
+
+def test_an_async_extension_is_caught_before_the_kit_sees_it():
+    async def later(req, call_next):
+        return call_next(req)
+
+    with pytest.raises(ExtensionError, match="coroutine"):
+        set_of(PRE_RECONCILE, later)
+
+
+def test_a_link_for_any_kind_is_tried_with_every_sample():
+    def only_with_a_label(req, call_next):
+        return None if labels(req.obj) else call_next(req)
+
+    one = ExtensionSet("set")
+    one.on(PRE_RECONCILE, ANY_KIND)(only_with_a_label)
+    kinds = [THING, GroupKind("a.azure.com", "Other")]
+    check_extension_set(one, kinds=kinds)
+    sample = {
+        "apiVersion": "sample.azure.com/v1",
+        "kind": "Thing",
+        "metadata": {"labels": {"a": "b"}},
+    }
+    with pytest.raises(AssertionError, match=r"only_with_a_label.*returned None"):
+        check_extension_set(one, kinds=kinds, samples=[sample])
 
 
 def test_a_link_registered_twice_is_caught():

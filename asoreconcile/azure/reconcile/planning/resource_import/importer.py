@@ -106,9 +106,9 @@ class ResourceImporter:
         self._types = ChildTypes(
             catalogue, versions=self._options.versions, wanted=self._options.wanted
         )
-        self._extensions = Extensions.compose(
+        self._extensions = Extensions.of_catalogue(
             extension_sets,
-            kinds=[kind.group_kind for kind in catalogue.kinds()],
+            catalogue,
             terminals=DefaultHandlers(import_=self._fill),
         )
         self._stop = threading.Event()
