@@ -123,6 +123,7 @@ class ArmClientFactory:
             subscription_id=source.subscription_id,
             source=name,
             tenant_id=source.tenant_id,
+            client_id=source.client_id,
             graph=graph,
         )
 

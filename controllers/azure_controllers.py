@@ -49,8 +49,8 @@ def azure_controllers(
 
     Raises AsoreconcileError for a credential or an extension set that cannot be used.
     """
-    waiting = Waiting()
-    mapping = EventMapping(kinds, DependencyIndex(), waiting)
+    waiting, dependents = Waiting(), DependencyIndex()
+    mapping = EventMapping(kinds, dependents, waiting)
     mapping.setup_with(app)
     connections = AzureConnections(app, settings, seen=kinds.seen).resolver
     secrets = app.informer(SECRETS, metadata_only=True)
@@ -77,6 +77,7 @@ def azure_controllers(
             metrics=metrics,
             waiting=waiting,
             wake_children=mapping.wake_children,
+            export_loop=dependents.export_loop,
             expressions=expressions,
         )
 

@@ -1,6 +1,6 @@
 """Build the dependencies that all reconciles share. Loaded with the first object."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.catalogue.kinds import Catalogue
@@ -47,6 +47,7 @@ def shared_dependencies(
     metrics: LinkMetrics,
     waiting: Waiting,
     wake_children: Callable[[ObjectReference], None],
+    export_loop: Callable[[ObjectReference], Sequence[ObjectReference]],
     expressions: Expressions,
 ) -> SharedDependencies:
     """Return the shared dependencies.
@@ -86,6 +87,7 @@ def shared_dependencies(
         objects_of=kinds.objects_of,
         waiting=waiting,
         wake_children=wake_children,
+        export_loop=export_loop,
         collection_reads=_collection_reads(app, settings),
         build=f"asoreconcile-{__version__}",
     )

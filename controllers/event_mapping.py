@@ -7,7 +7,9 @@ never blocking. To wake an object means to queue a reconcile of it.
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Literal, Protocol
+from typing import Protocol
+
+import attrs
 
 from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec
@@ -102,9 +104,11 @@ class EventMapping:
         if _may_let_go(event):
             self._wake_younger(node, _version_now(event))
         match event:
-            case Added(entry=entry):
+            case Added(entry=entry, initial=initial):
                 self._index(form, node, entry)
-                self._wake_waiting(node, entry)
+                # At the start every object is reconciled anyway.
+                is_id = not initial and RESOURCE_ID in entry.annotations
+                self._wake_waiting(node, entry, _News(is_ready=True, is_id=is_id))
             case Updated(old=old, new=new):
                 if old.generation != new.generation or old.uid != new.uid:
                     self._index(form, node, new)
@@ -114,9 +118,8 @@ class EventMapping:
                     self._wake_leaving(node)
                 # The cheap check first: most objects have no dependents, and `_news_of`
                 # parses the status.
-                news = self._dependents.of(node) and _news_of(old, new)
-                if news:
-                    self._wake_waiting(node, new, news)
+                if self._dependents.of(node):
+                    self._wake_waiting(node, new, _news_of(old, new))
             case Deleted():
                 self._wake_leaving(node)
                 self._dependents.update(node, {})
@@ -188,14 +191,13 @@ class EventMapping:
             return
         self._dependents.update(node, targets_of(form.version(obj), obj))
 
-    def _wake_waiting(
-        self, target: ObjectReference, now: Entry, news: "_News" = "whole"
-    ) -> None:
-        """Wake the dependents of a target.
+    def _wake_waiting(self, target: ObjectReference, now: Entry, news: "_News") -> None:
+        """Wake the dependents of a target for which its change matters.
 
         now: the target's present state.
-        news: the meaning of its change for dependents.
         """
+        if not (news.is_ready or news.is_id):
+            return
         for node, relation in self._dependents.of(target):
             waits = partial(self._waits, node, relation, news)
             if waits():
@@ -246,24 +248,26 @@ class EventMapping:
         self._kinds.wake(node, changed, version, waits)
 
 
-# What a change of an object means to its dependents: "whole": everything they wait for
-# may exist now; "id": only its Azure id.
-_News = Literal["whole", "id"]
+@attrs.frozen
+class _News:
+    """The meaning of an object's change for its dependents.
 
-
-def _news_of(old: Entry, new: Entry) -> _News | None:
-    """Return the meaning of a change; None if it helps no dependent, as the loss of
-    Ready.
+    is_ready: everything that they wait for may exist now. is_id: the object stands for
+    another Azure id than before, which Ready dependents have to PUT.
     """
+
+    is_ready: bool = False
+    is_id: bool = False
+
+
+def _news_of(old: Entry, new: Entry) -> _News:
+    before, after = (one.annotations.get(RESOURCE_ID) or "" for one in (old, new))
+    is_id = bool(after) and after.lower() != before.lower()
     if old.uid != new.uid:
-        return "whole"
-    has_id = not new.has_annotations_of(old) and (
-        old.annotations.get(RESOURCE_ID) != new.annotations.get(RESOURCE_ID)
-    )
+        return _News(is_ready=True, is_id=is_id)
     # The old object is checked last, as that needs parsing.
-    if is_ready(new.shared_view()) and (has_id or not is_ready(old.shared_view())):
-        return "whole"
-    return "id" if has_id else None
+    is_news = is_ready(new.shared_view()) and (is_id or not is_ready(old.shared_view()))
+    return _News(is_ready=is_news, is_id=is_id)
 
 
 def _waits(entry: Entry, relation: Relation, news: _News) -> bool:
@@ -280,10 +284,11 @@ def _waits(entry: Entry, relation: Relation, news: _News) -> bool:
     if ready.get("status") == "True":
         # Ready is of an older spec: the reconcile of the new one may find a target
         # missing.
-        return (ready.get("observedGeneration") or 0) < entry.generation
+        is_older = (ready.get("observedGeneration") or 0) < entry.generation
+        return is_older or news.is_id
     if ready.get("reason") != "WaitingForOwner":
         return True
-    return relation is Relation.OWNER and news == "whole"
+    return relation is Relation.OWNER and news.is_ready
 
 
 def _inherits_change(

@@ -18,6 +18,7 @@ WRITES = (
     "claim group",
     "mark server",
     "put group",
+    "note group",
     "status group",
     "claim server",
     "put server",

@@ -43,7 +43,6 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import (
     KindRuntime,
     SharedDependencies,
 )
-from asoreconcile.azure.reconcile.state.deferred_note import NOTE_PRIORITY
 from asoreconcile.azure.reconcile.state.read_set import InFlightReads
 from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
 from asoreconcile.azure.reconcile.writes.deletion import delete_resource
@@ -334,7 +333,7 @@ class World:
         stale: object that a cache still has.
 
         The claim of a marked object, which is a reconcile of its own, and the next one
-        count as one here. So does the note that is written after Ready.
+        count as one here.
         """
         if stale is not None:
             return self.run_once(obj, operator=operator, stale=stale)
@@ -342,8 +341,6 @@ class World:
         result = self.run_once(obj, operator=operator)
         if was_marked and result.priority == IN_PROGRESS_PRIORITY:
             result = self.run_once(obj, operator=operator)
-        if self._has_deferred_note(obj):
-            result = self.run_once(obj, operator=operator, priority=NOTE_PRIORITY)
         return result
 
     def run_once(self, obj, *, operator=None, stale=None, priority=0):
@@ -361,13 +358,6 @@ class World:
         context = current() or Context(self.clock)
         with running(attrs.evolve(context, priority=priority)):
             return reconciler.reconcile(Request(_key(obj)))
-
-    def _has_deferred_note(self, obj):
-        present = self.read(obj)
-        if present is None or not self.remembers(obj):
-            return False
-        memories = self.kind_of(obj).memories
-        return memories.of(_key(obj), uid_of(present)).deferred_note is not None
 
     def reader(self, kind):
         return _Reader(lambda key: self._read(kind.resource, key))

@@ -9,8 +9,8 @@ from asoreconcile.base.objects import GroupKind
 LOAD_BALANCER = GroupKind("network.azure.com", "LoadBalancer")
 EXTENSIONS = ExtensionSet("network.LoadBalancer", BUILT_IN_ORDER)
 
-# Rules of other owners (a scale set's NAT pool) stand beside those of the spec, so a
-# rule taken out of the spec stays in Azure until it is deleted there.
+# Rules of other owners (a scale set's NAT pool) stand beside those of the spec. A rule
+# that is taken out of the spec is removed in Azure.
 EXTENSIONS.on(MODIFY_PAYLOAD, LOAD_BALANCER)(
     keep_children(
         "properties.inboundNatRules",

@@ -18,15 +18,14 @@ from asoreconcile.azure.catalogue.payload import to_arm
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.kind_registry import resource_of
-from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     OBSERVED,
     fingerprint,
     loads,
 )
 from asoreconcile.azure.reconcile.model.snapshot import snapshot
-from asoreconcile.azure.reconcile.state.export_cache import ROTATE
-from asoreconcile.azure.reconcile.sync.desired import child_collections
+from asoreconcile.azure.reconcile.sync.desired import child_collections, stated_values
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import (
     GroupKind,
@@ -50,9 +49,8 @@ _SERVERS_OWN = (
     "resourceVersion",
     "uid",
 )
-_ORIGIN_DIGITS = 16
-# Nothing here names a Secret or a ConfigMap: fingerprints carry the mark of none.
-_NO_INPUTS = ""
+# Nothing here names a Secret: fingerprints carry the hash of none.
+_NO_SECRETS = ""
 
 
 @attrs.frozen
@@ -120,11 +118,15 @@ def is_noted(client, seed):
 
 @attrs.frozen
 class _Template:
-    """A settled object, as text without what the server writes, and whose it is."""
+    """A settled object, as text without what the server writes, and whose it is.
+
+    principal: the tenant, the client and the subscription of the credential.
+    """
 
     seed: Seed
     text: str
     owner_uid: str
+    principal: tuple[str, str, str]
 
     @classmethod
     def of(cls, client, azure, seed, owner_uid):
@@ -134,7 +136,7 @@ class _Template:
             raise click.ClickException(message)
         for name in _SERVERS_OWN:
             obj["metadata"].pop(name)
-        template = cls(seed, jsontext.dumps(obj).decode(), owner_uid)
+        template = cls(seed, jsontext.dumps(obj).decode(), owner_uid, azure.principal)
         # What is made here in the operator's place has to be what it makes.
         again = template.settled(obj, azure.get(template.arm_url(obj)))
         if again != obj:
@@ -170,21 +172,17 @@ class _Template:
         """The note of the PUT, and of what it came to."""
         version = self.seed.version
         body, arm_id = self.body(obj), annotations(obj)[RESOURCE_ID]
-        own = {**body, "properties": body.get("properties") or None}
-        notes = {n: annotations(obj).get(n, "") for n in (CREDENTIAL_FROM, ROTATE)}
-        made_of = {"body": body, "notes": notes}
-        put, origin = (
-            fingerprint(arm_id, version.api_version, content, _NO_INPUTS)
-            for content in (own, made_of)
+        put = fingerprint(
+            arm_id.lower(),
+            version.api_version,
+            body,
+            stated_values(spec(obj)),
+            _NO_SECRETS,
+            self.principal,
         )
         children = child_collections(version, builtin())
         rest = snapshot(body_shape(version), body, have, children=children)
-        note = attrs.evolve(
-            loads(annotations(obj)[OBSERVED]),
-            put=put,
-            spec=origin[:_ORIGIN_DIGITS],
-            rest=rest,
-        )
+        note = attrs.evolve(loads(annotations(obj)[OBSERVED]), put=put, rest=rest)
         return note.dumps()
 
 
@@ -247,6 +245,10 @@ class _Azure:
         answer = requests.post(url, asked, verify=trusted, timeout=_SECONDS)
         answer.raise_for_status()
         self._endpoint = settings["AZURE_RESOURCE_MANAGER_ENDPOINT"].rstrip("/")
+        self.principal = tuple(
+            settings[f"AZURE_{name}_ID"].lower()
+            for name in ("TENANT", "CLIENT", "SUBSCRIPTION")
+        )
         self._pool = urllib3.PoolManager(ca_certs=trusted, maxsize=_THREADS)
         self._headers = {
             "Authorization": f"Bearer {answer.json()['access_token']}",

@@ -17,7 +17,9 @@ from asoreconcile.azure.reconcile.model.sync_mode import (
     sync_mode_of,
 )
 from asoreconcile.base.objects import ObjectKey, annotations, generation, key_of
+from asoreconcile.kube.errors import ApiError
 from asoreconcile.kube.resources import SECRETS
+from asoreconcile.testing.http import HttpResponse
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"
@@ -147,14 +149,15 @@ def test_what_azure_overrules_is_learnt_after_long_operations_too(world, group):
     assert sync(world, network) == ["GET"]
 
 
-def test_what_azure_never_shows_costs_no_put(world, group):
-    """As passwords: our PUT set it, and nothing tells that it changed."""
+def test_d11_without_a_record_what_azure_does_not_show_is_put_once(world, group):
+    hide(world, group, "tags")
     body = in_azure(world, group)
     world.azure.seed(arm_id(world, group), {k: body[k] for k in body if k != "tags"})
-    edit = {"metadata": {"annotations": {OBSERVED: None}}}
-    world.client.patch(world.resource_for(group), key_of(group), edit)
-    assert sync(world, group) == ["GET"]
-    assert sync(world, group) == ["GET"]
+    world.annotate(group, **{OBSERVED: None})
+    assert sync(world, group) == ["GET", "PUT", "GET"]
+    assert reasons(world) == []
+    for _ in range(2):
+        assert sync(world, group) == ["GET"]
 
 
 def fights(world, group):
@@ -329,19 +332,124 @@ def test_after_a_failure_nothing_is_spared(world, group):
     assert in_azure(world, edited)["tags"] == {"edited": "yes"}
 
 
-@pytest.fixture
-def server(world, group):
-    secret = {
+def admin_secret():
+    return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": "db-admin"},
         "stringData": {"password": "Sesame-1"},
     }
+
+
+@pytest.fixture
+def server(world, group):
     obj = postgres_server()
-    world.apply(secret)
+    world.apply(admin_secret())
     world.apply(obj)
     world.settle(obj)
     return obj
+
+
+@pytest.mark.parametrize("record", [None, '{"put":"x","known":[],"v":2}'])
+def test_d11_without_a_record_a_secret_is_put_once(world, server, record):
+    """After a takeover, or if the record was pruned: the password was never sent."""
+    world.annotate(server, **{OBSERVED: record})
+    asked = sync(world, server, passes=12)
+    assert asked[:2] == ["GET", "PUT"]
+    assert asked.count("PUT") == 1
+    assert reasons(world) == []
+    assert sync(world, server) == ["GET"]
+
+
+def test_d11_from_skip_to_manage_the_whole_spec_is_sent(world, server):
+    world.annotate(server, **{RECONCILE_POLICY: "skip"})
+    assert set(sync(world, server, passes=2)) == {"GET"}
+    password = world.requests("PUT", "flexibleServers")
+    assert password == []
+    world.annotate(server, **{RECONCILE_POLICY: "manage"})
+    sync(world, server, passes=12)
+    (put,) = world.requests("PUT", "flexibleServers")
+    assert put.body["properties"]["administratorLoginPassword"] == "Sesame-1"
+    assert sync(world, server) == ["GET"]
+
+
+def test_d11_metadata_of_a_secret_is_no_change(world, server):
+    sync(world, server)
+    for number in range(10):
+        note = {"metadata": {"annotations": {"rotated-by": f"tool {number}"}}}
+        world.client.patch(SECRETS, ObjectKey("default", "db-admin"), note)
+        assert "PUT" not in sync(world, server)
+    # A restored cluster: the same values under another uid and version.
+    world.client.delete(SECRETS, ObjectKey("default", "db-admin"))
+    world.apply(admin_secret())
+    assert "PUT" not in sync(world, server)
+
+
+def test_d11_another_principal_puts_what_it_declares(world, server):
+    sync(world, server)
+    connection = world.operator.connections.for_object(world.read(server))
+    another = attrs.evolve(connection, client_id="another")
+    world.operator = attrs.evolve(world.operator, connections=Always(another))
+    assert sync(world, server, passes=12).count("PUT") == 1
+    assert sync(world, server) == ["GET"]
+
+
+class Always:
+    """Finds the same connection for every object."""
+
+    def __init__(self, connection):
+        self._connection = connection
+
+    def for_object(self, _obj):
+        return self._connection
+
+
+def test_d11_the_record_is_in_the_cluster_before_ready(world, group):
+    edited = resource_group(tags={"team": "green"})
+    world.apply(edited)
+    broken = HttpResponse(500, b'{"kind": "Status", "code": 500}')
+    world.cluster.faults.respond("PATCH", "resourcegroups/rg/status", broken)
+    with pytest.raises(ApiError):
+        world.run(edited)
+    note = note_of(world, group)
+    assert note.rest
+    # The process dies here: the next one finds the record, and reads.
+    world.restart()
+    world.azure.journal.clear()
+    world.run(edited)
+    assert [request.method for request in world.azure.journal] == ["GET"]
+    assert world.ready(group)["observedGeneration"] == 2
+
+
+@pytest.mark.parametrize("lost", [True, False], ids=["no answer", "refused"])
+def test_d11_a_value_that_was_sent_and_not_accepted_is_not_in_order(
+    world, server, lost
+):
+    """A password that was changed and changed back is sent again: Azure may have the
+    other one."""
+    if lost:
+        world.azure.faults.time_out("PUT", "flexibleServers/db", applied=True)
+    else:
+        world.azure.faults.answer("PUT", "flexibleServers/db", 409, code="Conflict")
+    for password, is_put in (("Sesame-2", True), ("Sesame-1", True)):
+        body = {"stringData": {"password": password}}
+        world.client.patch(SECRETS, ObjectKey("default", "db-admin"), body)
+        assert ("PUT" in sync(world, server)) is is_put
+    world.settle(server)
+    sent = world.requests("PUT", "flexibleServers")[-1]
+    assert sent.body["properties"]["administratorLoginPassword"] == "Sesame-1"
+
+
+def test_d11_a_failed_operation_is_no_record(world, server):
+    world.azure.faults.fail_operation("flexibleServers", "LocationRequired", "No.")
+    body = {"stringData": {"password": "Sesame-2"}}
+    world.client.patch(SECRETS, ObjectKey("default", "db-admin"), body)
+    for _ in range(6):
+        if world.ready(server)["reason"] != "LocationRequired":
+            world.clock.advance(world.run(server).requeue_after_seconds)
+    assert not note_of(world, server).put
+    world.restart()
+    assert "PUT" in sync(world, server)
 
 
 def test_a_secret_is_not_missed_nor_noted_and_its_rotation_is_put(world, server):
@@ -421,7 +529,7 @@ def note_of(world, obj):
 def test_a_put_leaves_a_note_of_what_it_came_to(world, group):
     note = note_of(world, group)
     assert note.rest
-    assert note.spec
+    assert note.put
     assert datetime.fromisoformat(note.at) == world.clock.now().replace(microsecond=0)
     assert note.known == frozenset()
     assert len(annotations(world.read(group))[OBSERVED]) < 400

@@ -234,8 +234,8 @@ def test_synchronous_put_goes_straight_to_ready(world):
     assert present["status"]["name"] == "rg"
     assert result.requeue_after_seconds == SYNC_SECONDS
     assert [r.method for r in world.requests("PUT")] == ["PUT"]
-    # The claim, and the status: no other write.
-    assert len(world.writes) == 2
+    # The claim, the record of the PUT, and the status: no other write.
+    assert len(world.writes) == 3
 
 
 def test_r1_15_r1_16_sync_puts_again_and_writes_nothing(world, group):

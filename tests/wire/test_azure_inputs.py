@@ -3,7 +3,7 @@
 import pytest
 from world import World, resource_group
 
-from asoreconcile.azure.reconcile.model.annotations import INPUTS, POLLER_TOKEN
+from asoreconcile.azure.reconcile.model.annotations import POLLER_TOKEN
 from asoreconcile.base.objects import ObjectKey, annotations
 from asoreconcile.kube.resources import SECRETS
 
@@ -71,7 +71,6 @@ def test_a_secret_rotated_during_an_operation_is_put_after_it(world, server, res
         world.restart()
     world.settle(server)
     assert sent(world) == ["Sesame-1", "Sesame-2"]
-    assert INPUTS not in annotations(world.read(server))
 
 
 @pytest.mark.parametrize("restarted", [False, True], ids=["running", "restarted"])

@@ -23,6 +23,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     PUT_POLLER,
     RESOURCE_ID,
 )
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
 from asoreconcile.base.objects import (
     annotations,
     finalizers,
@@ -153,7 +154,9 @@ def test_an_object_that_it_left_ready_stays_so(world):
     after = world.read(child)
     assert result.requeue_after_seconds == SYNC_SECONDS
     assert world.ready(child) == {"type": "Ready", **condition("True", "Succeeded")}
-    assert annotations(after) == annotations(before)
+    # The record of the PUT, which Azure Service Operator leaves alone.
+    notes = {OBSERVED: annotations(after)[OBSERVED]}
+    assert annotations(after) == {**annotations(before), **notes}
     assert owner_references(after) == owner_references(before)
     changed = dict(labels(after).items() - labels(before).items())
     assert changed.keys() <= {LAST_RECONCILED_VERSION}

@@ -9,6 +9,7 @@ from enum import Enum, auto
 from typing import Any
 
 from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.middleware.declared import names_at
 from asoreconcile.azure.middleware.extension_points import Middleware
 from asoreconcile.azure.middleware.preconditions import named
 from asoreconcile.azure.middleware.requests import ModifyPayload
@@ -22,7 +23,9 @@ class ChildMerge(Enum):
     """The rule by which Azure's children and those of the spec are combined."""
 
     REPLACE = auto()  # Azure's, as the parent's spec cannot name any
-    MERGE_BY_NAME = auto()  # the spec's, then Azure's whose name the spec lacks
+    # The spec's, then Azure's whose name the spec lacks; not those that this object has
+    # declared before.
+    MERGE_BY_NAME = auto()
 
 
 def keep_children(
@@ -55,6 +58,8 @@ def keep_children(
         req: ModifyPayload, call_next: Callable[[ModifyPayload], JsonObject], /
     ) -> JsonObject:
         payload = call_next(req)
+        if rule is ChildMerge.MERGE_BY_NAME:
+            req.ctx.declared.declare(path, names_at(payload, path))
         current = req.ctx.raw_get()
         if current is None:
             req.ctx.require_absence()
@@ -64,7 +69,17 @@ def keep_children(
         shape = _shape_at(shapes, req.ctx.version.api_version)
         kept = [writable(child, shape) for child in children if not _is_leaving(child)]
         if rule is ChildMerge.MERGE_BY_NAME:
-            kept = _merged(_listed(payload, path), kept)
+            declared = req.ctx.declared
+            foreign = [
+                child
+                for child in kept
+                if not declared.is_withdrawn(path, str(child.get("name")))
+            ]
+            has_withdrawn = len(foreign) < len(kept)
+            kept = _merged(_listed(payload, path), foreign)
+            if has_withdrawn and not kept:
+                # Without the list, Azure could keep what it has.
+                return _with(payload, path.split("."), [])
         return _with(payload, path.split("."), kept) if kept else payload
 
     return named(modify, f"keep_children({path})")

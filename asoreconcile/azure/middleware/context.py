@@ -15,6 +15,7 @@ from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.errors import ArmError, stated_resource
 from asoreconcile.azure.arm.tokens import Token, TokenError, dumps, loads
 from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.middleware.declared import Declared
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import AsoreconcileError
@@ -177,6 +178,7 @@ class ReconcileContext:
     never blocks.
     only_reports: whether the sync mode is `report`, in which an extension may not
     change a resource that exists.
+    declared: the names that the object declares where others write, too.
     rests_on: the ETag that the PUT depends on; "" if the response had none; None if the
     payload contains nothing that was read (`require_unchanged`).
     absence: the statement of Azure if `raw_get` returned None.
@@ -199,6 +201,7 @@ class ReconcileContext:
         default=lambda _type, _reason, _message: None, repr=False
     )
     only_reports: bool = False
+    declared: Declared = attrs.field(factory=Declared, repr=False)
     rests_on: str | None = attrs.field(default=None, init=False)
     absence: Absence = attrs.field(default=Absence.NOT, init=False)
     needs_absence: bool = attrs.field(default=False, init=False)

@@ -41,7 +41,6 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import (
     SharedDependencies,
 )
 from asoreconcile.azure.reconcile.state.read_set import ReadSet, TrackingReader
-from asoreconcile.azure.reconcile.sync.note_writes import after_ready, write_deferred
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.errors import RetryError, StoppedError
 from asoreconcile.base.log import Logger, bound
@@ -133,7 +132,7 @@ class ObjectReconciler:
 
     def _reconcile(self, scope: ReconcileScope) -> Result:
         try:
-            outcome = write_deferred(scope) or self._run(scope)
+            outcome = self._run(scope)
         except GoneError:
             self._forget(scope.patcher.key)
             return self._finish(scope, Stop())
@@ -210,7 +209,7 @@ class ObjectReconciler:
                     period = scope.sync_period_seconds
                     resync = self._kind.requeue_backoff.resync(period)
                 result = Result(requeue_after_seconds=resync, priority=LOW_PRIORITY)
-                result = self._commit(scope, after_ready(scope, result))
+                result = self._commit(scope, result)
                 # Only once the status is stored: until then a retry must not PUT again.
                 scope.memory.settled()
                 return result

@@ -37,7 +37,6 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import (
     ReconcileScope,
     SharedDependencies,
 )
-from asoreconcile.azure.reconcile.sync.note_writes import write_or_defer
 from asoreconcile.azure.reconcile.writes.deletion import await_parent, delete
 from asoreconcile.azure.reconcile.writes.endings import release, settle
 from asoreconcile.azure.reconcile.writes.holds import paused
@@ -110,9 +109,9 @@ def policy_unreadable() -> ConditionError:
 def _run(scope: ReconcileScope) -> ReconcileOutcome:
     outcome = _do(scope, first_step(scope))
     if isinstance(outcome, Succeeded):
-        write_or_defer(scope)
         note_handled(scope)
-    elif not isinstance(outcome, Stop):
+    # Before the status: the record of a PUT is in the cluster before Ready is shown.
+    if not isinstance(outcome, Stop):
         scope.patcher.flush()
     return outcome
 

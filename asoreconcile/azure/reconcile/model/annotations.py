@@ -50,10 +50,6 @@ PERMITTING = (
 # The value of RECONCILE_AT that was handled last; ASO has no such annotation.
 RECONCILED_AT = OWN_PREFIX + "reconciled-at"
 
-# The Secrets and ConfigMaps that the running PUT was made of; ASO has no such
-# annotation.
-INPUTS = OWN_PREFIX + "inputs"
-
 # The Secret of the object's namespace whose credential was used last. Without this
 # Secret no wider credential takes its place.
 OWN_CREDENTIAL = OWN_PREFIX + "own-credential"

@@ -15,8 +15,11 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.arm.outcomes import PollState, ReadResource, Restart
 from asoreconcile.azure.reconcile.model.conditions import ReadyCondition
-from asoreconcile.azure.reconcile.model.drift_baseline import RepairAttempts
-from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    AcceptedPut,
+    DriftBaseline,
+    RepairAttempts,
+)
 from asoreconcile.base.objects import JsonObject
 
 # Practically no delay: the next reconcile runs at once, but the queue may serve other
@@ -40,6 +43,8 @@ SyncCause = Literal[
     "confirm",  # Azure accepted a value but reports another
     "forced",  # the last PUT is too long ago
     "failed",  # Azure says that the resource's last operation failed or was canceled
+    "braked",  # a PUT is due, but too many have followed a success
+    "unrecorded",  # no PUT is recorded, and Azure does not show every declared value
 ]
 AnnotationPatch = Mapping[str, str | None]  # annotations; None removes one
 
@@ -149,7 +154,7 @@ class UpdateMemory:
     failed_operation_generation: the generation whose operation failed; counted.
     """
 
-    accepted: PutRecord | Keep | None = Keep.KEEP
+    accepted: AcceptedPut | Keep | None = Keep.KEEP
     poll: PollState | Keep = Keep.KEEP
     precondition_failures: int | Keep = Keep.KEEP
     failed_operation_generation: int | Keep = Keep.KEEP
@@ -179,14 +184,14 @@ Effect = (
 
 @attrs.frozen
 class Put:
-    """A PUT. digest: of the request, as `put_ledger` makes it. notes: the annotations
-    to write with the record of it.
+    """A PUT. record: to be written if Azure accepts it. withdrawn: the annotation to be
+    written if not; "" leaves the record of the last PUT.
     """
 
     arm_id: str
     body: JsonObject = attrs.field(repr=False)
-    digest: bytes = attrs.field(repr=False)
-    notes: Mapping[str, str] = attrs.field(factory=dict)
+    record: DriftBaseline
+    withdrawn: str = ""
 
 
 @attrs.frozen

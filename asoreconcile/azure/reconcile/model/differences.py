@@ -73,6 +73,18 @@ def differences(
     return list(walk.objects("", inside, have))
 
 
+def hidden_values(body: Any, path: str = "") -> Iterator[Difference]:
+    """Each hidden value of a body as a difference: Azure does not show what it has."""
+    if isinstance(body, dict):
+        for name, inner in body.items():
+            yield from hidden_values(inner, f"{path}/{name}" if path else name)
+    elif isinstance(body, list):
+        for index, inner in enumerate(body):
+            yield from hidden_values(inner, f"{path}[{index}]")
+    elif body == HIDDEN:
+        yield Difference(path, "absent", want=HIDDEN)
+
+
 @attrs.frozen
 class _Walk:
     """children: paths of lists that other objects add to. free_maps: see `differences`.

@@ -1,9 +1,10 @@
-"""The record of a resource's last PUT, kept in an annotation.
+"""The record of a resource's last accepted PUT, kept in an annotation.
 
-A few hundred bytes of JSON, `v` for its version: the fingerprint of the PUT (`put`) and
-of its inputs (`spec`), its time (`at`), the differences that it could not repair, which
-are values that Azure overrules or never shows (`known`), and a snapshot of the resource
-after the PUT had settled (`rest`). Hashes only, and no secret goes into any.
+A few hundred bytes of JSON, `v` for its version: the fingerprint of the PUT (`put`), a
+keyed hash of the Secrets in it (`secrets`), its time (`at`), the annotations of the
+object that matter at a start (`notes`), the differences that the PUT could not repair,
+which are values that Azure overrules or never shows (`known`), and a snapshot of the
+resource after the PUT had settled (`rest`).
 """
 
 import hashlib
@@ -14,15 +15,17 @@ from typing import Any
 
 import attrs
 
+from asoreconcile.azure.arm.outcomes import Pending
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
 from asoreconcile.azure.reconcile.model.differences import Difference
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import JsonObject
 
 OBSERVED = OWN_PREFIX + "observed"
-# A record without a version is of the first one: `put` and `known`, with the same
-# meaning.
-_VERSION = 2
+# Earlier versions had fingerprints of another making: such a record does not count.
+_VERSION = 3
+_SETS = ("declared", "owed")
+_TEXTS = ("at", "notes", "rest", "secrets")
 # Shortened, as every object carries the annotation. A collision costs one missed PUT,
 # until the spec or Azure changes again.
 _PUT_DIGITS = 32
@@ -41,29 +44,62 @@ _UNCONFIRMED = "?"
 
 @attrs.frozen
 class DriftBaseline:
-    """put: of the last PUT; spec: of its inputs; at: when it was sent, in UTC.
+    """put: the fingerprint of the last accepted PUT; "" if none counts any more.
 
+    at: when it was sent, in UTC. secrets: a keyed hash of it; "" if it has none. notes:
+    the annotations that matter at a start. declared: marks of the names that the PUT
+    declares in maps and lists which others write, too; owed: of names that earlier PUTs
+    declared, and which Azure may still have (`middleware.declared`).
     known: marks of differences that remained; rest: the snapshot. "" is not known.
     """
 
     put: str
     known: frozenset[str] = frozenset()
     rest: str = ""
-    spec: str = ""
+    notes: str = ""
     at: str = ""
+    secrets: str = ""
+    declared: frozenset[str] = frozenset()
+    owed: frozenset[str] = frozenset()
 
     def dumps(self) -> str:
         """The annotation's text; equal baselines have equal texts."""
-        texts = {"at": self.at, "rest": self.rest, "spec": self.spec}
+        texts = {name: getattr(self, name) for name in _TEXTS}
         content: dict[str, Any] = {name: text for name, text in texts.items() if text}
+        marked = {name: sorted(getattr(self, name)) for name in _SETS}
+        content |= {name: marks for name, marks in marked.items() if marks}
         content |= {"known": sorted(self.known), "put": self.put, "v": _VERSION}
         return jsontext.dumps(content, sort_keys=True).decode()
+
+    def withdrawn(self) -> "DriftBaseline":
+        """The record once its PUT no longer counts: another one may have been sent.
+        The names that were declared stay known.
+        """
+        return DriftBaseline("", owed=self.declared | self.owed)
 
     def is_unconfirmed(self, mark: str) -> bool:
         """Return whether the difference remained after the PUT, and no PUT was sent for
         it since.
         """
         return _UNCONFIRMED + mark in self.known
+
+
+@attrs.frozen
+class AcceptedPut:
+    """A PUT that Azure accepted, until the object is Ready (D15).
+
+    The write of its record may fail, or the check, the export or the status write that
+    follows: the retry continues there, and does not send the PUT again.
+
+    generation: of the spec it was made from. running: its operation, until its end is
+    known. recreated: an event has reported that the PUT recreates a deleted resource
+    (`external_deletion`).
+    """
+
+    record: DriftBaseline
+    generation: int
+    running: Pending | None = None
+    recreated: bool = False
 
 
 def unconfirmed(found: Iterable[str]) -> frozenset[str]:
@@ -91,26 +127,25 @@ def loads(text: str) -> DriftBaseline | None:
         return None
     if not isinstance(found, dict) or not isinstance(found.get("put"), str):
         return None
-    if found.get("v", 1) not in (1, _VERSION):
+    if found.get("v") != _VERSION:
         return None
-    known = found.get("known")
-    known = known if isinstance(known, list) else []
-    return DriftBaseline(
-        put=found["put"],
-        known=frozenset(k for k in known if isinstance(k, str)),
-        **{
-            name: value
-            for name in ("rest", "spec", "at")
-            if isinstance(value := found.get(name), str)
-        },
-    )
+    fields: dict[str, Any] = {
+        name: _marks_in(found, name) for name in ("known", *_SETS)
+    }
+    texts = {name: found.get(name) for name in _TEXTS}
+    fields |= {name: text for name, text in texts.items() if isinstance(text, str)}
+    return DriftBaseline(found["put"], **fields)
 
 
-def fingerprint(arm_id: str, api_version: str, body: JsonObject, inputs: str) -> str:
-    """The fingerprint of a PUT. body: without secrets; inputs: the Secrets it was made
-    from.
-    """
-    text = jsontext.dumps([arm_id.lower(), api_version, body, inputs], sort_keys=True)
+def _marks_in(found: JsonObject, name: str) -> frozenset[str]:
+    marked = found.get(name)
+    marked = marked if isinstance(marked, list) else []
+    return frozenset(mark for mark in marked if isinstance(mark, str))
+
+
+def fingerprint(*parts: Any) -> str:
+    """The fingerprint of values that are JSON, without secrets."""
+    text = jsontext.dumps(parts, sort_keys=True)
     return hashlib.sha256(text).hexdigest()[:_PUT_DIGITS]
 
 
@@ -128,6 +163,10 @@ def difference_mark(one: Difference) -> str:
     return _EXTRA + mark if one.kind in ("list-extra", "map-extra") else mark
 
 
+UNDECLARED = "undeclared"
+"""The entry of the repair attempts for all undeclared values together."""
+
+_MOST_CALM = 24
 _NONE: Mapping[str, int] = MappingProxyType({})
 
 
@@ -136,12 +175,14 @@ class RepairAttempts:
     """Marks of one object's differences.
 
     pending: those that the last PUT should repair. repairs: the number of PUTs for
-    each. at: the time of the last PUT, in `Clock.monotonic` seconds.
+    each. at: the time of the last PUT, in `Clock.monotonic` seconds. calm: syncs in a
+    row since then that found nothing.
     """
 
     pending: frozenset[str] = frozenset()
     repairs: Mapping[str, int] = _NONE
     at: float = 0.0
+    calm: int = 0
 
     def started(self, found: frozenset[str], *, at: float) -> "RepairAttempts":
         """The attempts with one more for each of these, before a PUT for them."""
@@ -151,6 +192,16 @@ class RepairAttempts:
     def most_for(self, found: Iterable[str]) -> int:
         """The highest number of PUTs for one of these differences."""
         return max((self.repairs.get(difference, 0) for difference in found), default=0)
+
+    def in_order(self) -> "RepairAttempts":
+        """The attempts after a sync that found nothing. Those for undeclared values
+        count until a day of hourly syncs was calm: such a value may move by itself at
+        every second sync.
+        """
+        times, calm = self.repairs.get(UNDECLARED, 0), self.calm + 1
+        if not times or calm >= _MOST_CALM:
+            return RepairAttempts()
+        return RepairAttempts(frozenset(), {UNDECLARED: times}, self.at, calm)
 
     def max_attempts(self) -> int:
         """The highest number of PUTs for one pending difference."""

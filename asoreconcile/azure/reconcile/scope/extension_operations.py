@@ -7,7 +7,6 @@ operator ignores it. An operation that ASO has, too, uses ASO's annotation.
 import attrs
 
 from asoreconcile.azure.reconcile.model.annotations import (
-    INPUTS,
     OWN_PREFIX,
     POLLER_ID,
     POLLER_TOKEN,
@@ -38,7 +37,7 @@ class AnnotationLroStore:
         # over.
         over = {
             note: None
-            for note in (POLLER_TOKEN, POLLER_ID, INPUTS)
+            for note in (POLLER_TOKEN, POLLER_ID)
             if self._patcher.annotations.get(note)
         }
         self._patcher.record({_annotation(name): token, **over})

@@ -8,6 +8,7 @@ the status.
 Our own annotations and labels are a merge patch preconditioned on the uid, so that an
 edit in between does not lose an operation token. Finalizers and owner references are
 lists that others write, too, so these are also preconditioned on the resource version.
+So is the status, which is computed again if the object has changed.
 Every answer replaces the working copy's metadata and is given to the cache, so that the
 next reconcile cannot start from an older object (D21).
 
@@ -54,7 +55,12 @@ from asoreconcile.base.objects import (
 )
 from asoreconcile.base.printable import printable
 from asoreconcile.kube.create_or_patch import Patcher
-from asoreconcile.kube.errors import InvalidError, NotFoundError, is_another_object
+from asoreconcile.kube.errors import (
+    ConflictError,
+    InvalidError,
+    NotFoundError,
+    is_another_object,
+)
 from asoreconcile.kube.finalizers import has_ended, has_finalizer
 from asoreconcile.kube.patch import merge_patch
 from asoreconcile.kube.resources import ApiResource
@@ -95,6 +101,8 @@ def fitted(status: JsonObject, room: int) -> tuple[JsonObject, list[str]]:
     return kept, left_out
 
 
+# Of one status, while others write the object; after them the queue backs off.
+_MOST_CONFLICTS = 5
 # The results of a reconcile are written even after its deadline.
 _RECORD_SECONDS = 15.0
 
@@ -171,7 +179,7 @@ class PatchHelper:
         self.unwritten: JsonObject = {}
         self._take(obj)
         self.key = key_of(obj)
-        self.generation = generation(obj)
+        self.generation = self._began_at = generation(obj)
         self.status: JsonObject = copy_json(status(self.obj))
         self._resource = resource
         self._client = client
@@ -212,12 +220,6 @@ class PatchHelper:
         """
         self.annotate(notes, labelled=labelled)
         self.flush()
-
-    def withhold(self) -> None:
-        """Drop the collected changes without writing them: the caller keeps them for
-        later.
-        """
-        self.unwritten = {}
 
     def write_shared(self, meta: JsonObject) -> None:
         """Write lists that others write too (finalizers, ownerReferences), at once.
@@ -345,8 +347,26 @@ class PatchHelper:
     def commit(self) -> None:
         """Write the collected metadata, and then the working status if it differs from
         the stored one (R1.16). Raises GoneError, ApiError.
+
+        The status is written over the version that this reconcile knows: a late write
+        of a former leader must not replace a newer status. If the object has changed,
+        the status is computed again over the present object; nothing is asked of Azure
+        for that. A status about a newer spec stays.
         """
         self.flush()
+        conflicts = 0
+        while not self._is_outdated():
+            try:
+                self._write_status()
+            except ConflictError:
+                conflicts += 1
+                if conflicts > _MOST_CONFLICTS:
+                    raise
+                self._read_again()
+            else:
+                return
+
+    def _write_status(self) -> None:
         wanted = self._form.status({**self.obj, "status": self.status})
         stored = status(self.stored)
         # Nearly always nothing differs; comparing the texts is ten times as fast.
@@ -354,12 +374,33 @@ class PatchHelper:
             return
         change = merge_patch({"status": stored}, {"status": wanted})
         if change is not None:
-            # Preconditioned on the uid, not the resource version: only we write the
-            # status, and an edit of the spec in between must not lose Azure's answer.
-            # The conditions' observedGeneration tells which spec it is of.
-            self._patch(
-                {"metadata": {"uid": uid_of(self.obj)}, **change}, subresource="status"
-            )
+            known = {
+                "uid": uid_of(self.obj),
+                "resourceVersion": resource_version(self.obj),
+            }
+            self._patch({"metadata": known, **change}, subresource="status")
+
+    def _read_again(self) -> None:
+        """Take the object as the API server has it; the working status stays. Raises
+        GoneError, ApiError.
+        """
+        try:
+            live = self._client.get(self._resource, self.key)
+        except NotFoundError as error:
+            raise GoneError(f"{self.key} is gone") from error
+        if uid_of(live) != uid_of(self.obj):
+            raise GoneError(f"{self.key} was replaced")
+        self._cache.record_write(live)
+        self._take(live)
+
+    def _is_outdated(self) -> bool:
+        """Return whether the stored status is about a newer spec than this reconcile's:
+        another process has written it.
+        """
+        if generation(self.obj) <= self._began_at:
+            return False
+        ready = find_ready(status(self.obj).get("conditions")) or {}
+        return (ready.get("observedGeneration") or 0) > self._began_at
 
     def _collect(self, field: str, values: Mapping[str, str | None]) -> None:
         """Apply the changes to the working copy, to be written later."""

@@ -50,7 +50,6 @@ from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLr
 from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper, WriteCache
 from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
-from asoreconcile.azure.reconcile.state.deferred_note import NOTES_PER_SECOND
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories, ObjectMemory
 from asoreconcile.azure.reconcile.state.parent_writes import ParentWrites
 from asoreconcile.azure.reconcile.state.read_set import (
@@ -61,7 +60,6 @@ from asoreconcile.azure.reconcile.state.read_set import (
 from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
 from asoreconcile.azure.reconcile.state.sync_metrics import Confirmed
 from asoreconcile.azure.reconcile.state.waiting import Waiting
-from asoreconcile.base.backoff import TokenBucket
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, is_deleting
@@ -81,7 +79,7 @@ class Connection:
 
     source: `namespace/name` of the Secret that the credential came from.
     content: a hash of that Secret's data; "" for the operator's settings.
-    tenant_id: of the credential; "" if only the machine knows it.
+    tenant_id, client_id: of the credential; "" if only the machine knows it.
     graph: the client of Microsoft Graph with the same credential; made on first use.
     Raises ConditionError `CredentialError` if Graph's address is not known.
     """
@@ -91,9 +89,16 @@ class Connection:
     source: str
     content: str = ""
     tenant_id: str = ""
+    client_id: str = ""
     graph: Callable[[], GraphClient] = attrs.field(
         default=no_graph, eq=False, repr=False
     )
+
+    def principal(self) -> tuple[str, str, str]:
+        """Who writes, and where: a PUT by another principal is another PUT."""
+        parts = (self.tenant_id, self.client_id, self.subscription_id)
+        tenant, client, subscription = (part.lower() for part in parts)
+        return tenant, client, subscription
 
     def require_subscription_of(self, arm_id: str) -> None:
         """Raises ConditionError `SubscriptionMismatch` (Error) for another
@@ -173,15 +178,16 @@ class SharedDependencies:
     resources are below the id, or that the object owns; raises as objects_with_arm_id.
     objects_of: a kind -> its objects, each with its version; raises as
     `objects_with_arm_id`.
-    waiting: objects that wait for an older one of the same id. collection_reads: None
-    reads each resource by a GET of its own. note_pace: limits the rate of deferred
-    notes. force_put_seconds: after so long, a resource of which Azure does not show
-    every value gets a PUT even without drift; None is never. count_sync: called at each
-    sync that reads first, with its result and whether it PUTs. count_confirmation:
-    called at each read that a PUT or DELETE waits for. predecessor_renewed: when the
-    previous leader last renewed its lease, None if not known. expressions: the engine
-    that evaluates export expressions. record_key: returns the key that authenticates
-    the operator's records; raises ConditionError `RecordKeyUnreadable`.
+    waiting: objects that wait for an older one of the same id. export_loop: of
+    `DependencyIndex`. collection_reads: None
+    reads each resource by a GET of its own. force_put_seconds: after so long, a
+    resource of which Azure does not show every value gets a PUT even without drift;
+    None is never. count_sync: called at each sync that reads first, with its result and
+    whether it PUTs. count_confirmation: called at each read that a PUT or DELETE waits
+    for. predecessor_renewed: when the previous leader last renewed its lease, None if
+    not known. expressions: the engine that evaluates export expressions. record_key:
+    returns the key that authenticates the operator's records and hashes values of
+    Secrets; raises ConditionError `RecordKeyUnreadable`.
     """
 
     clock: Clock
@@ -207,12 +213,6 @@ class SharedDependencies:
     owner_reads: OwnerReads = attrs.field(
         default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)
     )
-    note_pace: TokenBucket = attrs.field(
-        default=attrs.Factory(
-            lambda self: TokenBucket(NOTES_PER_SECOND, 1, clock=self.clock),
-            takes_self=True,
-        )
-    )
     parent_writes: ParentWrites = attrs.field(factory=ParentWrites)
     objects_with_arm_id: Callable[[str], Iterable[tuple[KindVersion, JsonObject]]] = (
         lambda _: ()
@@ -225,6 +225,7 @@ class SharedDependencies:
         lambda _: ()
     )
     waiting: Waiting = attrs.field(factory=Waiting)
+    export_loop: Callable[[ObjectReference], Sequence[ObjectReference]] = lambda _: ()
     collection_reads: CollectionReads | None = None
 
     def forget(self, kind: "KindRuntime", key: ObjectKey) -> None:

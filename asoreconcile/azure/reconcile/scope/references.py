@@ -7,7 +7,6 @@ Ready condition: they name keys and objects, and never quote a value.
 
 import base64
 import binascii
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
@@ -26,8 +25,6 @@ from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
     annotations,
-    resource_version,
-    uid_of,
 )
 from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS, ApiResource
@@ -115,21 +112,6 @@ def decoded_text(name: str, key: str, value: str) -> str:
             reason="Failed",
             severity="Error",
         ) from None
-
-
-def versions_mark(read: Mapping[tuple[str, str], JsonObject]) -> str:
-    """A mark of the objects that were read, and their versions; "" is none.
-
-    read: by kind and name. It contains no values, as everybody may read it.
-    """
-    versions = sorted(
-        # The uid as well: a recreated object may have the same version again.
-        f"{kind}/{name}={uid_of(obj)}/{resource_version(obj)}"
-        for (kind, name), obj in read.items()
-    )
-    if not versions:
-        return ""
-    return hashlib.sha256("\n".join(versions).encode()).hexdigest()[:16]
 
 
 def hidden(value: Any, secrets: Collection[str]) -> Any:
@@ -224,10 +206,6 @@ class ReferenceResolver:
         """The value of one key of a ConfigMap's `data`."""
         name, key = str(ref.get("name", "")), str(ref.get("key", ""))
         return entry_of(CONFIG_MAPS, name, self._data(name, CONFIG_MAPS), key)
-
-    def mark(self) -> str:
-        """Return a mark of the Secrets and ConfigMaps read so far (`versions_mark`)."""
-        return versions_mark(self._read)
 
     def know_secrets(self, inputs: Iterable[InputReference]) -> None:
         """Read the Secrets that a spec names, so that `redact` knows their values.

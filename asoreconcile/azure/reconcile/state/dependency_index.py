@@ -5,7 +5,8 @@ the objects that name what changed (D13), without a scan.
 """
 
 import threading
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping
 from enum import Enum
 
 import attrs
@@ -80,6 +81,35 @@ class DependencyIndex:
         """
         with self._lock:
             return list(self._targets.get(dependent, ()))
+
+    def export_loop(self, start: ObjectReference) -> list[ObjectReference]:
+        """The shortest way from an object over its exports, and over the objects that
+        read them, back to itself; empty if there is none.
+        """
+        ways, seen = deque([[start]]), {start}
+        with self._lock:
+            while ways:
+                way = ways.popleft()
+                for target, reader in self._readers(way[-1]):
+                    if reader == start:
+                        return [*way, target, start]
+                    if reader not in seen:
+                        seen.add(reader)
+                        ways.append([*way, target, reader])
+        return []
+
+    def _readers(
+        self, writer: ObjectReference
+    ) -> Iterator[tuple[ObjectReference, ObjectReference]]:
+        """Each export of an object, with each object that reads the export. The caller
+        holds the lock.
+        """
+        for target in self._targets.get(writer, ()):
+            relations = self._dependents[target].relations
+            if relations[writer] is Relation.EXPORT:
+                for reader, relation in relations.items():
+                    if relation is Relation.INPUT:
+                        yield target, reader
 
     def _named(
         self, dependent: ObjectReference, target: ObjectReference, relation: Relation

@@ -10,9 +10,11 @@ import threading
 import attrs
 
 from asoreconcile.azure.arm.outcomes import PollState
-from asoreconcile.azure.reconcile.model.drift_baseline import RepairAttempts
-from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
-from asoreconcile.azure.reconcile.state.deferred_note import DeferredNote
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    AcceptedPut,
+    RepairAttempts,
+)
+from asoreconcile.azure.reconcile.model.put_budget import PutBudget
 from asoreconcile.azure.reconcile.state.export_cache import ExportTry
 from asoreconcile.azure.reconcile.state.last_look import LastLook
 from asoreconcile.base.objects import JsonObject, ObjectKey, resource_version
@@ -74,6 +76,7 @@ class FailureStreak:
 # Shared by all settled objects.
 _NO_POLLS = PollState()
 _NO_ATTEMPTS = RepairAttempts()
+_WHOLE_BUDGET = PutBudget()
 
 
 @attrs.define(eq=False)
@@ -101,17 +104,17 @@ class ObjectMemory:
     credential: `namespace/name` of the Secret whose credential was used last.
     connection: to Azure, as used last: a deletion needs it also after the Secret of
     its credential is gone. None before its first use.
+    put_budget: of PUTs that follow a success.
     unknown_values: unknown values of annotations that were reported already.
     was_looked_at: whether this process has reconciled it before.
     content: a hash of that Secret's content; "" while none is used.
     last_look: the last read of the resource, for syncs by lists; None from a PUT to the
     next read.
-    deferred_note: of the last PUT, to be written after Ready; None once it is.
     export_try: the last request for values that are exported to Secrets.
     """
 
     uid: str
-    accepted: PutRecord | None = None
+    accepted: AcceptedPut | None = None
     poll: PollState = _NO_POLLS
     sub_polls: dict[str, PollState] = attrs.field(factory=dict)
     recent_writes: RecentWrites = attrs.field(factory=RecentWrites)
@@ -126,10 +129,10 @@ class ObjectMemory:
     credential: str = ""
     connection: object | None = None
     was_looked_at: bool = False
+    put_budget: PutBudget = _WHOLE_BUDGET
     unknown_values: frozenset[str] = frozenset()
     content: str = ""
     last_look: LastLook | None = None
-    deferred_note: DeferredNote | None = None
     export_try: ExportTry | None = None
 
     def record_failed_operation(self, generation: int) -> None:

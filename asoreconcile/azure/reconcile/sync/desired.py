@@ -1,109 +1,148 @@
 """Renders the body of a PUT, once a reconcile. Blocking: reads Secrets."""
 
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Protocol
+from typing import Any
 
 import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.payload import to_arm
-from asoreconcile.azure.middleware.chain import Extensions
-from asoreconcile.azure.middleware.context import ReconcileContext
+from asoreconcile.azure.middleware.declared import IDENTITIES, TAGS, names_at
 from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.azure.middleware.requests import ModifyPayload
 from asoreconcile.azure.reconcile.identity.identity import ResourceIdentity
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
-from asoreconcile.azure.reconcile.model.drift_baseline import fingerprint
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    OBSERVED,
+    DriftBaseline,
+    fingerprint,
+    loads,
+)
 from asoreconcile.azure.reconcile.model.first_creation import is_first_creation
-from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
-from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.export_cache import ROTATE
+from asoreconcile.base import jsontext
 from asoreconcile.base.objects import JsonObject, spec
 
-_ORIGIN_DIGITS = 16
+_NOTES_DIGITS = 8
 
 
 @attrs.frozen
 class RenderedSpec:
-    """The body before extensions change it. fingerprint: a hash of the spec, of the
-    objects that the spec names, and of the annotations that change the body.
+    """The body before extensions change it, which the object declares.
+
+    fingerprint: a hash of the body, of the values of Secrets in it, of the api-version
+    and of the credential's tenant, client and subscription. secrets: a keyed hash of
+    the body with the values of Secrets; "" if it has none. notes: a hash of the
+    annotations that matter at a start.
     """
 
     identity: ResourceIdentity
     body: JsonObject = attrs.field(repr=False)
     fingerprint: str
+    secrets: str
+    notes: str
 
 
 @attrs.frozen
 class Desired:
-    """The body that a PUT would send.
+    """The body that a PUT would send. own: the body without the values of Secrets.
 
-    own: the body without the values of Secrets. inputs: the fingerprint of
-    `RenderedSpec`. fingerprint: a hash of our part of the body.
+    revoked: the identities that Azure has kept although the last accepted PUT no longer
+    had them: the body takes them from the resource.
     """
 
-    identity: ResourceIdentity
+    rendered: RenderedSpec
     body: JsonObject = attrs.field(repr=False)
     own: JsonObject = attrs.field(repr=False)
-    inputs: str
-    fingerprint: str
+    revoked: tuple[str, ...] = ()
 
 
-def render(
-    patcher: PatchHelper, references: ReferenceResolver, identity: ResourceIdentity
-) -> RenderedSpec:
+def render(scope: ReconcileScope, identity: ResourceIdentity) -> RenderedSpec:
     """Return the body that the spec makes. Raises ConditionError for missing inputs."""
+    patcher, references = scope.patcher, scope.references
     version = patcher.version
     body = to_arm(version, spec(patcher.obj), name=identity.name, inputs=references)
-    of_writing = {
-        name: patcher.annotations.get(name) or "" for name in (CREDENTIAL_FROM, ROTATE)
-    }
     # Now, as extensions may change the body in place.
-    own = {"body": references.without_secrets(body), "notes": of_writing}
-    made_of = fingerprint(identity.arm_id, version.api_version, own, references.mark())
-    return RenderedSpec(identity, body, made_of[:_ORIGIN_DIGITS])
+    own = references.without_secrets(body)
+    secrets = "" if own == body else _hash_of_secrets(scope, body)
+    # Extensions read the spec, too.
+    stated = {n: value for n, value in spec(patcher.obj).items() if n != "operatorSpec"}
+    put = fingerprint(
+        identity.arm_id.lower(),
+        version.api_version,
+        own,
+        stated_values(stated),
+        secrets,
+        scope.connection.principal(),
+    )
+    notes = [patcher.annotations.get(name) or "" for name in (CREDENTIAL_FROM, ROTATE)]
+    marked = fingerprint(notes)[:_NOTES_DIGITS] if any(notes) else ""
+    return RenderedSpec(identity, body, put, secrets, marked)
 
 
-class BodyDependencies(Protocol):
-    """The parts of the operator that the body of a PUT needs."""
+def stated_values(value: Any) -> Any:
+    """A spec without nulls and empty values, which say nothing to Azure. Pure."""
+    if isinstance(value, dict):
+        inner = {name: stated_values(one) for name, one in value.items()}
+        return {n: one for n, one in inner.items() if one not in (None, {}, [])}
+    if isinstance(value, list):
+        return [stated_values(one) for one in value]
+    return value
 
-    @property
-    def extensions(self) -> Extensions:
-        """Change the body."""
 
-    @property
-    def catalogue(self) -> Catalogue:
-        """Tells the children of a kind."""
+def _hash_of_secrets(scope: ReconcileScope, body: JsonObject) -> str:
+    """A hash of a body with its Secrets' values: the recorded one if it is of this
+    body, also by the key before a rotation.
+    """
+    text, key = (
+        jsontext.dumps(body, sort_keys=True).decode(),
+        scope.operator.record_key(),
+    )
+    recorded = loads(scope.patcher.annotations.get(OBSERVED) or "")
+    if recorded is not None and key.is_hash_of(text, recorded.secrets):
+        return recorded.secrets
+    return key.keyed_hash(text)
 
 
 def desired(
-    operator: BodyDependencies,
-    context: ReconcileContext,
-    obj: JsonObject,
-    rendered: RenderedSpec,
-    references: ReferenceResolver,
+    scope: ReconcileScope, rendered: RenderedSpec, observed: DriftBaseline | None
 ) -> Desired:
-    """Return the body after extensions changed it. Raises their exceptions."""
-    version, identity = context.version, rendered.identity
-    modify = operator.extensions.chain(MODIFY_PAYLOAD, version.group_kind)
+    """Return the body after extensions changed it. Raises their exceptions.
+
+    observed: the record of the last PUT.
+    """
+    patcher, declared = scope.patcher, scope.context.declared
+    if observed is not None:
+        declared.before = observed.declared | observed.owed
+    modify = scope.operator.extensions.chain(MODIFY_PAYLOAD, patcher.version.group_kind)
     request = ModifyPayload(
-        ctx=context, obj=obj, payload=rendered.body, is_first=is_first_creation(obj)
+        ctx=scope.context,
+        obj=patcher.obj,
+        payload=rendered.body,
+        is_first=is_first_creation(patcher.obj),
     )
     body = modify(request)
-    own = references.without_secrets(body)
-    ours = _without_children(own, child_collections(version, operator.catalogue))
-    mark = references.mark()
-    put = fingerprint(identity.arm_id, version.api_version, ours, mark)
-    return Desired(identity, body, own, rendered.fingerprint, put)
+    for path in (TAGS, IDENTITIES):
+        declared.declare(path, names_at(body, path))
+    revoked: list[str] = []
+    if observed is not None and observed.owed and observed.put == rendered.fingerprint:
+        # Some providers merge this map, and remove an entry only for a null.
+        have = scope.context.raw_get() or {}
+        revoked = declared.withdrawn_in(have, IDENTITIES)
+    if revoked:
+        body = {**body, "identity": without_identities(body.get("identity"), revoked)}
+    own = scope.references.without_secrets(body)
+    return Desired(rendered, body, own, tuple(revoked))
 
 
-def _without_children(body: JsonObject, children: frozenset[str]) -> JsonObject:
-    """Return our part of a body, without the children that extensions add."""
-    inside = body.get("properties")
-    if not isinstance(inside, dict):
-        return {**body, "properties": inside}
-    kept = {n: value for n, value in inside.items() if n.lower() not in children}
-    return {**body, "properties": kept or None}
+def without_identities(identity: Any, revoked: Iterable[str]) -> JsonObject:
+    """The `identity` of a PUT that takes identities from a resource. Pure."""
+    wanted: JsonObject = identity if isinstance(identity, dict) else {"type": "None"}
+    named = wanted.get("userAssignedIdentities") or {}
+    nulls: JsonObject = dict.fromkeys(revoked)
+    return {**wanted, "userAssignedIdentities": nulls | named}
 
 
 @lru_cache(maxsize=1024)

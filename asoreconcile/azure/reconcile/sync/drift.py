@@ -12,6 +12,7 @@ import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.provisioning_state import FAILURE, provisioning_state
+from asoreconcile.azure.reconcile.model.access import opens_access
 from asoreconcile.azure.reconcile.model.decisions import (
     CountSync,
     Decision,
@@ -29,6 +30,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
 from asoreconcile.azure.reconcile.model.differences import Difference
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     OBSERVED,
+    UNDECLARED,
     UNSETTLED,
     DriftBaseline,
     RepairAttempts,
@@ -48,8 +50,6 @@ _MOST_REPAIRS = 3
 _FIRST_PAUSE_SECONDS = 2 * 3600.0
 _LONGEST_PAUSE_SECONDS = 24 * 3600.0
 _SHOWN_PATHS = 10
-# The entry of the repair attempts for all undeclared values together.
-_UNDECLARED = "undeclared"
 # Provisioning states of a running operation; any other, such as Ready or Enabled, may
 # be a lasting one.
 _MOVING = frozenset({"accepted", "inprogress", "pending", "queued", "notstarted"})
@@ -61,10 +61,11 @@ class SyncFacts:
     """The facts at the sync of a Ready resource that is read before any PUT.
 
     mode: COMPARE or REPORT. put: the fingerprint of the PUT. observed: the record of
-    the last PUT. have: the resource; None if it does not exist, or if the last PUT was
-    another. found: how it differs. rest: its snapshot. spec: the fingerprint of the
-    PUT's inputs. is_forced: a PUT is due whatever is found. changed: the paths at which
-    the stored status differs from what was read.
+    the last accepted PUT; None if there is none. have: the resource; None if it does
+    not exist, or if the last PUT was another. found: how it differs. rest: its
+    snapshot. notes: the hash in `RenderedSpec`. is_forced: a PUT is due whatever is
+    found. changed: the paths at which the stored status differs from what was read.
+    is_ready: the condition says that the resource is in order.
     repair_attempts: the differences that PUTs were sent for before. now: in
     `Clock.monotonic` seconds. is_period_over: whether the last PUT is a sync period
     old. region: the declared location, if the resource is in another one; else "".
@@ -78,7 +79,7 @@ class SyncFacts:
     found: Sequence[Difference]
     repair_attempts: RepairAttempts
     rest: str = ""
-    spec: str = ""
+    notes: str = ""
     is_forced: bool = False
     undeclared: Undeclared = Undeclared.PUT
     changed: Sequence[str] = ()
@@ -86,6 +87,7 @@ class SyncFacts:
     is_period_over: bool = True
     region: str = ""
     was_there: bool = False
+    is_ready: bool = True
 
 
 def at_sync(facts: SyncFacts, put: Put) -> Decision:
@@ -121,23 +123,33 @@ def _at_sync(facts: SyncFacts, put: Put) -> Decision:
     read = Read(ReadAfter.PUT, have)
     if is_moving(have):
         # In transition: nothing can be compared; the next sync tries again.
-        return Decision((CountSync("moving"),), read)
+        return Decision((CountSync("moving"),), read if facts.is_ready else put)
     if failed_state(have):
         is_put = facts.is_period_over and facts.mode is SyncMode.COMPARE
         # A failed resource shows values that later reads must not be compared with.
         return Decision((CountSync("failed", is_put=is_put),), put if is_put else read)
     if facts.is_forced and facts.mode is SyncMode.COMPARE:
         return Decision((CountSync("forced", is_put=True),), put)
-    before = observed or DriftBaseline(facts.put)
+    before = observed or attrs.evolve(put.record, at="")
     known = before.known
-    if not before.rest:
-        # At the first look, values that Azure does not show count as write-only: the
-        # PUT sent them. Later, a value that Azure no longer shows was removed.
+    if observed is not None and not before.rest:
+        # At the first look after a PUT of ours, values that Azure does not show count
+        # as write-only: the PUT sent them. Later, a value that Azure no longer shows
+        # was removed.
         known |= marks(one for one in facts.found if one.kind == "absent")
     open_ = [one for one in facts.found if difference_mark(one) not in known]
+    if observed is None and facts.mode is SyncMode.COMPARE:
+        # Without a record, only a PUT tells that Azure has the values that it does not
+        # show.
+        silent = [one for one in open_ if one.kind == "absent"]
+        open_ = [one for one in open_ if one.kind != "absent"]
+        if silent and not open_:
+            where = _at(silent)
+            log = Log("info", "No PUT of this spec is recorded; putting", where)
+            return Decision((log, CountSync("unrecorded", is_put=True)), put)
     # Values that Azure had added and that are gone: only their marks are known.
     vanished = extras(confirmed(known)) - marks(facts.found)
-    learnt = attrs.evolve(before, known=known, spec=facts.spec)
+    learnt = attrs.evolve(before, known=known, notes=facts.notes)
     if open_ or vanished:
         if facts.mode is SyncMode.COMPARE:
             return _repair(facts, learnt, open_, vanished, put)
@@ -183,9 +195,11 @@ def failed_state(have: JsonObject) -> str:
 def _in_order(facts: SyncFacts, learnt: DriftBaseline) -> tuple[Effect, ...]:
     # A difference that the PUT left is either gone by itself or still in `found`.
     note = attrs.evolve(learnt, known=confirmed(learnt.known), rest=facts.rest)
+    kept = [one for one in facts.found if difference_mark(one) in note.known]
     return (
-        UpdateMemory(repair_attempts=RepairAttempts()),
+        UpdateMemory(repair_attempts=facts.repair_attempts.in_order()),
         SetMetadata({OBSERVED: note.dumps()}),
+        *_open_access(kept),
     )
 
 
@@ -241,7 +255,10 @@ def _report(
     # No snapshot is taken of a resource that differs.
     rest = learnt.rest or (UNSETTLED if others else facts.rest)
     note = attrs.evolve(learnt, known=known, rest=rest)
-    effects: list[Effect] = [SetMetadata({OBSERVED: note.dumps()})]
+    effects: list[Effect] = []
+    # A record says that a PUT was accepted: a report alone makes none.
+    if facts.observed is not None:
+        effects.append(SetMetadata({OBSERVED: note.dumps()}))
     if left:
         effects.append(_not_honoured(left))
     if others or vanished:
@@ -265,7 +282,7 @@ def _undeclared(
         return Decision((*noted, CountSync("unchanged")), read)
     where = _shown(facts.changed) if facts.changed else "; see the status"
     text = f"a value that the spec does not declare was changed in Azure{where}"
-    undeclared = frozenset({_UNDECLARED})
+    undeclared = frozenset({UNDECLARED})
     attempts = facts.repair_attempts.started(undeclared, at=facts.now)
     if attempts.max_attempts() > _MOST_REPAIRS:
         # The value changes by itself: neither a PUT nor another event helps.
@@ -301,12 +318,23 @@ def after_own_put(
     known = kept | marks(left) | silent
     open_ = marks(found) - known
     note = attrs.evolve(observed, known=known | unconfirmed(open_), rest=rest)
-    reported = (_not_honoured(left),) if left else ()
+    reported = (_not_honoured(left), *_open_access(left)) if left else ()
     return (
         UpdateMemory(repair_attempts=repair_attempts.finished(marks(left))),
         SetMetadata({OBSERVED: note.dumps()}),
         *reported,
     )
+
+
+def _open_access(kept: Sequence[Difference]) -> tuple[Effect, ...]:
+    """A lasting condition for values that Azure keeps and that may leave access
+    open.
+    """
+    found = opens_access(kept)
+    if not found:
+        return ()
+    text = f"Azure accepts the spec and keeps other values {_at(found)}"
+    return (SetDrifted(f"{text}: check who has access"),)
 
 
 def _not_honoured(left: Sequence[Difference]) -> EmitEvent:

@@ -9,15 +9,17 @@ from math import inf
 
 import attrs
 
+from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.catalogue.body_shape import body_shape
 from asoreconcile.azure.catalogue.status import status_of
+from asoreconcile.azure.middleware.declared import IDENTITIES, names_at
 from asoreconcile.azure.reconcile.identity.identity import identify
 from asoreconcile.azure.reconcile.model.annotations import LATEST_RECONCILED_GENERATION
 from asoreconcile.azure.reconcile.model.conditions import DRIFTED, find_ready
 from asoreconcile.azure.reconcile.model.decisions import (
     Effect,
     Keep,
-    ReadAfter,
+    Put,
     SetMetadata,
     Succeeded,
 )
@@ -25,6 +27,7 @@ from asoreconcile.azure.reconcile.model.differences import (
     Difference,
     changed_paths,
     differences,
+    hidden_values,
 )
 from asoreconcile.azure.reconcile.model.distinctions import distinctions_of
 from asoreconcile.azure.reconcile.model.drift_baseline import (
@@ -50,9 +53,14 @@ from asoreconcile.azure.reconcile.state.sync_schedule import (
     seconds_until_missed_sync,
     seconds_until_sync,
 )
-from asoreconcile.azure.reconcile.sync.bulk_reads import ListLook, looked
+from asoreconcile.azure.reconcile.sync.bulk_reads import (
+    NO_LIST,
+    look_at_list,
+    looked,
+)
 from asoreconcile.azure.reconcile.sync.desired import (
     Desired,
+    RenderedSpec,
     child_collections,
     desired,
     render,
@@ -83,33 +91,43 @@ def ready_of_last_put(patcher: PatchHelper) -> JsonObject | None:
     return ready if is_of_put and put == str(patcher.generation) else None
 
 
+def is_recorded(
+    patcher: PatchHelper, rendered: RenderedSpec, observed: DriftBaseline | None
+) -> bool:
+    """Return whether the last PUT, as the cluster records it, was accepted and is the
+    one that the object makes now.
+    """
+    put = patcher.annotations.get(LATEST_RECONCILED_GENERATION)
+    is_latest = put == str(patcher.generation)
+    return is_latest and observed is not None and observed.put == rendered.fingerprint
+
+
 def reads_first(
     patcher: PatchHelper,
     mode: SyncMode,
     ready: JsonObject | None,
     observed: DriftBaseline | None,
 ) -> bool:
-    """Return whether a sync reads before it PUTs: a PUT of this spec has completed.
+    """Return whether a reconcile reads before it PUTs: a PUT of this generation was
+    accepted, or another operator says so.
 
-    ready: the result of `ready_of_last_put`. observed: the record of the last PUT. With
-    a snapshot it shows that the PUT was followed to its end. A later failure, such as
-    that of a read during an outage of Azure, then causes no other PUT.
+    ready: the result of `ready_of_last_put`. observed: the record of the last PUT. A
+    later failure, such as that of a read during an outage of Azure, causes no PUT.
     """
     if mode is SyncMode.PUT or "Get" not in patcher.version.operations:
         return False
-    is_followed = observed is not None and bool(observed.rest)
-    if ready is not None and (ready.get("status") == "True" or is_followed):
+    put = patcher.annotations.get(LATEST_RECONCILED_GENERATION)
+    is_latest = put == str(patcher.generation)
+    is_accepted = is_latest and observed is not None and bool(observed.put)
+    if is_accepted or (ready or {}).get("status") == "True":
         return True
-    return mode is SyncMode.REPORT and _was_accepted(patcher)
+    return mode is SyncMode.REPORT and _was_seen(patcher)
 
 
-def _was_accepted(patcher: PatchHelper) -> bool:
-    """Whether Azure has accepted a PUT of this generation, or it was Ready or found
-    gone: mode `report` then sends no other PUT of it, whatever Ready says.
+def _was_seen(patcher: PatchHelper) -> bool:
+    """Return whether this generation was Ready or found gone: mode `report` then sends
+    no other PUT of it, whatever Ready says.
     """
-    if patcher.annotations.get(OBSERVED):
-        put = patcher.annotations.get(LATEST_RECONCILED_GENERATION)
-        return put == str(patcher.generation)
     ready = find_ready(status(patcher.obj).get("conditions")) or {}
     is_seen = ready.get("status") == "True" or ready.get("reason") == GONE
     return is_seen and ready.get("observedGeneration") == patcher.generation
@@ -171,8 +189,7 @@ def resumable(
         return None
     observed = loads(scope.patcher.annotations.get(OBSERVED) or "")
     # Without a snapshot the last PUT was not followed to its end.
-    is_whole = observed is not None and observed.spec and observed.rest
-    return observed if is_whole else None
+    return observed if observed is not None and observed.rest else None
 
 
 def resumed_period(scope: ReconcileScope, mode: SyncMode) -> Succeeded:
@@ -202,19 +219,6 @@ def _seconds_until_missed_sync(scope: ReconcileScope) -> float | None:
     )
 
 
-def baseline_of_put(
-    scope: ReconcileScope, observed: DriftBaseline | None, made: Desired
-) -> DriftBaseline:
-    """Return the record of a PUT before its answer. observed: the record of the PUT
-    before.
-    """
-    put = made.fingerprint
-    known = observed.known if observed and observed.put == put else frozenset()
-    at = scope.operator.clock.now().astimezone(UTC).strftime(_TIME)
-    # No snapshot: it is taken once the PUT has settled.
-    return DriftBaseline(put, known, spec=made.inputs, at=at)
-
-
 def baseline_of_adoption(
     scope: ReconcileScope,
     made: Desired,
@@ -224,51 +228,126 @@ def baseline_of_adoption(
     """Return the record of a resource that was adopted without a PUT: as after a PUT
     that left it as it is. unseen: values that Azure does not show.
     """
-    put = baseline_of_put(scope, None, made)
+    put = put_of(scope, SyncMode.COMPARE, made, None).record
     return attrs.evolve(put, known=marks(unseen), rest=_snapshot(scope, made, have))
 
 
-def facts_of_sync(
+def put_of(
     scope: ReconcileScope,
     mode: SyncMode,
-    look: ListLook,
     made: Desired,
-    *,
     observed: DriftBaseline | None,
-) -> SyncFacts:
-    """Read the resource by one GET, which the reconcile shares, and compare it.
-
-    observed: the record of the last PUT. Raises ArmError, ArmTransportError.
+) -> Put:
+    """Return a PUT with the record to be written if Azure accepts it. observed: the
+    record of the PUT before.
     """
-    operator, memory, put = scope.operator, scope.memory, made.fingerprint
+    rendered = made.rendered
+    put = rendered.fingerprint
+    is_same = observed is not None and observed.put == put
+    known = observed.known if observed is not None and is_same else frozenset()
+    if observed is not None and is_same and mode is SyncMode.PUT:
+        at = observed.at  # no write of metadata for each sync
+    else:
+        at = scope.operator.clock.now().astimezone(UTC).strftime(_TIME)
+    declared = scope.context.declared
+    # No snapshot: it is taken once the PUT has settled.
+    record = DriftBaseline(
+        put,
+        known,
+        notes=rendered.notes,
+        at=at,
+        secrets=rendered.secrets,
+        declared=frozenset(declared.now),
+        owed=declared.before - declared.now,
+    )
+    withdrawn = "" if observed is None or is_same else observed.withdrawn().dumps()
+    return Put(rendered.identity.arm_id, made.body, record, withdrawn)
+
+
+@attrs.frozen
+class Look:
+    """The result of a sync's read. made: the body that a PUT would send.
+
+    is_listed: the resource is from a list, so that no PUT may rest on it.
+    """
+
+    made: Desired
+    facts: SyncFacts
+    is_listed: bool
+
+
+def look(
+    scope: ReconcileScope,
+    mode: SyncMode,
+    rendered: RenderedSpec,
+    observed: DriftBaseline | None,
+    *,
+    may_list: bool,
+) -> Look:
+    """Read the resource by one GET, which the reconcile shares, or from a list, and
+    compare it.
+
+    observed: the record of the last PUT. Raises ArmError, ArmTransportError, and the
+    exceptions of extensions.
+    """
+    put = rendered.fingerprint
     is_another = observed is not None and observed.put != put
+    listed = look_at_list(scope) if may_list and not is_another else NO_LIST
+    made = desired(scope, rendered, observed)
     have = None if is_another else scope.context.raw_get()
     found: list[Difference] = []
     rest = ""
     changed: tuple[str, ...] = ()
     if have is not None:
-        looked(scope, look, have)
+        looked(scope, listed, have)
         found = compared(scope, made, have)
         rest = _snapshot(scope, made, have)
-        if observed is not None and observed.rest != rest:
+        if observed is None:
+            found += hidden_values(made.own)
+        elif observed.rest != rest:
             changed = _changed(scope, have)
-    return SyncFacts(
+    ready = ready_of_last_put(scope.patcher) or {}
+    facts = SyncFacts(
         mode=mode,
         put=put,
         observed=observed,
         have=have,
         found=found,
-        repair_attempts=memory.repair_attempts,
+        repair_attempts=scope.memory.repair_attempts,
         rest=rest,
-        spec=made.inputs,
+        notes=rendered.notes,
         is_forced=_is_forced(scope, observed, made, found),
-        undeclared=operator.undeclared,
+        undeclared=scope.operator.undeclared,
         changed=changed,
-        now=operator.clock.monotonic(),
+        now=scope.operator.clock.monotonic(),
         is_period_over=_is_period_over(scope, observed),
         region="" if have is None else _another_region(made.own, have),
         was_there=have is not None or was_there(status(scope.patcher.obj)),
+        is_ready=ready.get("status") == "True",
     )
+    return Look(made, facts, listed.is_used)
+
+
+def rendered_again(scope: ReconcileScope) -> RenderedSpec | None:
+    """The body that the spec makes now, in a reconcile that sends no PUT; None if an
+    input cannot be read: the next PUT reports it.
+    """
+    try:
+        return render(scope, identify(scope, scope.owner()))
+    except ConditionError:
+        return None
+
+
+def inputs_changed(scope: ReconcileScope, rendered: RenderedSpec | None) -> bool:
+    """Return whether the object makes another PUT than the recorded one. The event of a
+    changed input may have been spent on a poll.
+
+    rendered: the result of `rendered_again`.
+    """
+    observed = loads(scope.patcher.annotations.get(OBSERVED) or "")
+    if observed is None:
+        return False  # another operator began the operation
+    return rendered is None or rendered.fingerprint != observed.put
 
 
 def _is_period_over(scope: ReconcileScope, observed: DriftBaseline | None) -> bool:
@@ -290,22 +369,23 @@ def _another_region(want: JsonObject, have: JsonObject) -> str:
 def learned(
     scope: ReconcileScope,
     mode: SyncMode,
-    after: ReadAfter,
+    rendered: RenderedSpec | None,
     sent: Desired | None,
 ) -> tuple[Effect, ...]:
-    """The record of the resource after a PUT, if it was read after one.
+    """The record of the resource after a PUT.
 
-    sent: the PUT, if this reconcile sent it. Raises StoppedError.
+    rendered: the body of the PUT before extensions. sent: the PUT, if this reconcile
+    sent it. Raises StoppedError.
     """
     patcher = scope.patcher
-    is_after_put = scope.memory.accepted is not None or after is ReadAfter.OPERATION
-    if not is_after_put or mode is SyncMode.PUT:
-        return ()
     observed = loads(patcher.annotations.get(OBSERVED) or "")
-    if observed is None or "Get" not in patcher.version.operations:
+    if rendered is None or observed is None:
+        return ()
+    is_put_only = mode is SyncMode.PUT and sent is None and not observed.owed
+    if is_put_only or "Get" not in patcher.version.operations:
         return ()
     try:
-        made = sent or _made_now(scope)
+        made = sent or desired(scope, rendered, observed)
         have = scope.context.raw_get() or {}
     # It is an AsoreconcileError, too, but not a failure.
     except StoppedError:
@@ -319,6 +399,10 @@ def learned(
         # A failed resource shows values that later reads must not be compared with.
         note = attrs.evolve(observed, rest=UNSETTLED)
         return (SetMetadata({OBSERVED: note.dumps()}),)
+    owed = scope.context.declared.left_in(have)
+    observed = attrs.evolve(observed, owed=owed)
+    if mode is SyncMode.PUT:
+        return (SetMetadata({OBSERVED: observed.dumps()}),)
     return after_own_put(
         scope.memory.repair_attempts,
         observed,
@@ -327,11 +411,14 @@ def learned(
     )
 
 
-def _made_now(scope: ReconcileScope) -> Desired:
-    patcher, references = scope.patcher, scope.references
-    rendered = render(patcher, references, identify(scope, scope.owner()))
-    operator = scope.operator
-    return desired(operator, scope.context, patcher.obj, rendered, references)
+def has_kept_identity(scope: ReconcileScope) -> bool:
+    """Return whether Azure still has an identity that the PUT of this object no longer
+    had. Makes no request.
+    """
+    context = scope.context
+    if not context.has_read or IDENTITIES not in context.declared.paths:
+        return False
+    return bool(context.declared.withdrawn_in(context.raw_get() or {}, IDENTITIES))
 
 
 def _changed(scope: ReconcileScope, have: JsonObject) -> tuple[str, ...]:
@@ -389,6 +476,12 @@ def compared(
         free_maps=body_shape(version).free_maps,
         apart=distinctions_of(version),
     )
+    at = IDENTITIES.replace(".", "/")
+    found += [
+        Difference(f"{at}/{name}", "map-extra")
+        for name in names_at(have, IDENTITIES)
+        if name in made.revoked
+    ]
     return not_kept(version.arm_type, found)
 
 

@@ -1,17 +1,14 @@
-"""A reconcile's reads of its resource, and of the inputs of its PUT. Blocking."""
+"""A reconcile's reads of its resource. Blocking."""
 
 from asoreconcile.azure.arm.body_digest import digest_of
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError, is_resource, stated_resource
-from asoreconcile.azure.catalogue.payload import to_arm
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.reconcile.identity.identity import is_own
-from asoreconcile.azure.reconcile.model.annotations import INPUTS, RESOURCE_ID
-from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
 from asoreconcile.azure.reconcile.sync.bulk_reads import note_get
-from asoreconcile.base.objects import JsonObject, spec
+from asoreconcile.base.objects import JsonObject
 
 
 def observed_status(
@@ -58,19 +55,3 @@ def is_same(stored: JsonObject, observed: JsonObject) -> bool:
     """
     one, other = ({**status, "conditions": None} for status in (stored, observed))
     return digest_of(one) == digest_of(other)
-
-
-def inputs_changed(patcher: PatchHelper, references: ReferenceResolver) -> bool:
-    """Whether a Secret or ConfigMap has changed since the running PUT was sent.
-
-    The event of such a change has been spent on a poll, and does not change the spec's
-    generation. An input that cannot be read counts as changed: the next PUT reports it.
-    """
-    at_put = patcher.annotations.get(INPUTS)
-    if not at_put:
-        return False
-    try:
-        to_arm(patcher.version, spec(patcher.obj), name="", inputs=references)
-    except ConditionError:
-        return True
-    return references.mark() != at_put

@@ -13,8 +13,10 @@ from asoreconcile.azure.arm.collections import collection_of
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.reconcile.model.decisions import Requeue
-from asoreconcile.azure.reconcile.model.first_creation import is_first_creation
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
+from asoreconcile.azure.reconcile.model.first_creation import was_there
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.base.objects import status
 
 ASKED_AGAIN_SECONDS = 10.0
 # As long as for a DELETE that is answered in this way.
@@ -36,7 +38,7 @@ def confirm_absence(scope: ReconcileScope) -> Requeue | None:
         return None
     is_said = context.absence is Absence.SAID
     # Nothing was there, also for an object whose status was lost in a restore.
-    if is_first_creation(scope.patcher.obj) or (is_said and not context.needs_absence):
+    if not _was_there(scope) or (is_said and not context.needs_absence):
         memory.absent_since = None
         return None
     now = scope.operator.clock.monotonic()
@@ -59,6 +61,17 @@ def confirm_absence(scope: ReconcileScope) -> Requeue | None:
             reason="AzureResourceNotFound",
         )
     return None
+
+
+def _was_there(scope: ReconcileScope) -> bool:
+    """Return whether the resource has existed, also for an object whose status was lost
+    in a restore.
+    """
+    patcher = scope.patcher
+    record = loads(patcher.annotations.get(OBSERVED) or "")
+    # A PUT that left a resource was followed by a read.
+    is_recorded = record is not None and bool(record.rest)
+    return is_recorded or was_there(status(patcher.obj))
 
 
 def _is_listed(scope: ReconcileScope) -> bool:

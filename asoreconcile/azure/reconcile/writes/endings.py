@@ -37,6 +37,11 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Stop,
     Succeeded,
 )
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    OBSERVED,
+    DriftBaseline,
+    loads,
+)
 from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.arm_errors import (
@@ -49,23 +54,25 @@ from asoreconcile.azure.reconcile.scope.arm_errors import (
 )
 from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.sync.desired import Desired
+from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import failed_state
 from asoreconcile.azure.reconcile.sync.look import (
+    has_kept_identity,
+    inputs_changed,
     learned,
+    rendered_again,
     seconds_until_next_sync,
 )
-from asoreconcile.azure.reconcile.sync.resource_reads import (
-    inputs_changed,
-    is_same,
-    observed_status,
-)
+from asoreconcile.azure.reconcile.sync.resource_reads import is_same, observed_status
 from asoreconcile.azure.reconcile.writes.external_deletion import (
     RECREATED,
     is_another,
     what_to_do,
 )
-from asoreconcile.azure.reconcile.writes.operation_polls import clear_token
+from asoreconcile.azure.reconcile.writes.operation_polls import (
+    clear_token,
+    forget_put,
+)
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
     JsonObject,
@@ -145,9 +152,23 @@ def settle(
     try:
         _read(scope, after, body, is_listed=is_listed)
         mode = scope.sync_mode
-        _require_success(scope, mode, after, sent)
+        is_of_put = scope.memory.accepted is not None or after is ReadAfter.OPERATION
+        rendered = None if sent is None else sent.rendered
+        if is_of_put and rendered is None:
+            rendered = rendered_again(scope)
+        _require_success(scope, mode, after, rendered, sent)
         check_usable(scope)
-        apply(scope, learned(scope, mode, after, sent))
+        is_outdated = after is ReadAfter.OPERATION and inputs_changed(scope, rendered)
+        if after is ReadAfter.NOTHING:
+            _disclaim(scope)
+        elif is_of_put and not is_outdated:
+            is_repair = bool(scope.memory.repair_attempts.pending)
+            is_repair = is_repair or (sent is not None and bool(sent.revoked))
+            apply(scope, learned(scope, mode, rendered, sent))
+            if not is_repair and has_kept_identity(scope):
+                # The next PUT takes it by a null.
+                scope.memory.accepted = None
+                is_outdated = True
         _export(scope)
     except AsoreconcileError as error:
         if after is ReadAfter.OPERATION and is_about_the_resource(error):
@@ -159,11 +180,20 @@ def settle(
     # The generation that was PUT, not the present one: an edit during the operation has
     # not been sent yet (R1.13, D5).
     put = patcher.annotations.get(LATEST_RECONCILED_GENERATION)
-    is_latest = put == str(generation(patcher.obj))
+    is_latest = put == str(generation(patcher.obj)) and not is_outdated
     if after is ReadAfter.OPERATION:
-        is_latest = is_latest and not inputs_changed(patcher, scope.references)
         apply(scope, clear_token(patcher.annotations))
     return Succeeded(resync) if is_latest else Requeue()
+
+
+def _disclaim(scope: ReconcileScope) -> None:
+    """While the policy is skip, others may change the resource, also values that Azure
+    does not show: the first reconcile under manage sends the whole spec.
+    """
+    if scope.patcher.annotations.get(LATEST_RECONCILED_GENERATION):
+        record = loads(scope.patcher.annotations.get(OBSERVED) or "")
+        withdrawn = (record or DriftBaseline("")).withdrawn()
+        scope.patcher.annotate({OBSERVED: withdrawn.dumps()})
 
 
 def _read(
@@ -179,7 +209,8 @@ def _read(
     observed = observed_status(scope, body)
     if observed is None:
         # The accepted PUT has left no resource: the next reconcile must PUT.
-        scope.memory.accepted = None
+        if after is not ReadAfter.NOTHING:
+            apply(scope, forget_put(patcher.annotations))
         raise absent(patcher.arm_id, after)
     if not (is_listed and is_same(patcher.status, observed)):
         patcher.replace_status(observed)
@@ -193,7 +224,11 @@ def _read(
 
 
 def _require_success(
-    scope: ReconcileScope, mode: SyncMode, after: ReadAfter, sent: Desired | None
+    scope: ReconcileScope,
+    mode: SyncMode,
+    after: ReadAfter,
+    rendered: RenderedSpec | None,
+    sent: Desired | None,
 ) -> None:
     """Raises ConditionError if Azure says that the resource's last operation failed or
     was canceled, with Azure's word as the reason.
@@ -203,7 +238,7 @@ def _require_success(
     state = failed_state(have or {})
     if not state:
         return
-    apply(scope, learned(scope, mode, after, sent))
+    apply(scope, learned(scope, mode, rendered, sent))
     # The next PUT is a sync's, which comes once in a period.
     scope.memory.accepted = None
     again = (

@@ -29,7 +29,6 @@ from asoreconcile.azure.arm.tokens import (
 )
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
-    INPUTS,
     LATEST_RECONCILED_GENERATION,
     POLLER_ID,
     POLLER_TOKEN,
@@ -54,7 +53,11 @@ from asoreconcile.azure.reconcile.model.decisions import (
     SetObservedGeneration,
     UpdateMemory,
 )
-from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    OBSERVED,
+    AcceptedPut,
+)
+from asoreconcile.azure.reconcile.model.drift_baseline import loads as baseline
 from asoreconcile.base.objects import JsonObject
 
 
@@ -85,9 +88,20 @@ def clear_token(stored: Mapping[str, str]) -> tuple[Effect, ...]:
     without a change would still cost a request.
     """
     cleared: dict[str, str | None] = {
-        name: None for name in (POLLER_TOKEN, POLLER_ID, INPUTS) if stored.get(name)
+        name: None for name in (POLLER_TOKEN, POLLER_ID) if stored.get(name)
     }
     return UpdateMemory(poll=PollState()), SetMetadata(cleared)
+
+
+def forget_put(stored: Mapping[str, str]) -> tuple[Effect, ...]:
+    """The effects that drop the record of an accepted PUT whose operation failed or
+    left no trace. stored: the object's annotations.
+    """
+    forgotten = UpdateMemory(accepted=None)
+    record = baseline(stored.get(OBSERVED) or "")
+    if record is None:
+        return (forgotten,)
+    return forgotten, SetMetadata({OBSERVED: record.withdrawn().dumps()})
 
 
 _UNAUTHENTICATED = 401
@@ -109,7 +123,7 @@ class PolledOperation:
     deleting: bool
     generation: int
     poll: PollState
-    accepted: PutRecord | None
+    accepted: AcceptedPut | None
     now: float
 
     def token(self) -> Token:
@@ -154,7 +168,7 @@ def _unreadable(facts: PolledOperation, error: TokenError) -> Decision:
         "the resource is put again",
         reason="Failed",
     )
-    return Decision((UpdateMemory(accepted=None), *forget), Fail(failure))
+    return Decision((*forget_put(facts.stored), *forget), Fail(failure))
 
 
 def after_poll(facts: PolledOperation, outcome: ArmOutcome) -> Decision:
@@ -275,7 +289,8 @@ def _came_to_nothing(facts: PolledOperation) -> tuple[Effect, ...]:
     generation_sent = int(text) if text.isdecimal() else facts.generation
     return (
         *clear_token(facts.stored),
-        UpdateMemory(accepted=None, failed_operation_generation=generation_sent),
+        *forget_put(facts.stored),
+        UpdateMemory(failed_operation_generation=generation_sent),
         SetObservedGeneration(generation_sent),
     )
 

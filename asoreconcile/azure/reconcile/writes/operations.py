@@ -17,7 +17,7 @@ from asoreconcile.azure.reconcile.scope.arm_errors import monitor_refused
 from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.bulk_reads import note_write
-from asoreconcile.azure.reconcile.sync.resource_reads import inputs_changed
+from asoreconcile.azure.reconcile.sync.look import inputs_changed, rendered_again
 from asoreconcile.azure.reconcile.writes.endings import carry_out
 from asoreconcile.azure.reconcile.writes.operation_polls import (
     PolledOperation,
@@ -63,7 +63,7 @@ def poll(scope: ReconcileScope) -> ReconcileOutcome:
     is_outdated = (
         isinstance(outcome, Failed | Restart)
         and not facts.deleting
-        and inputs_changed(patcher, scope.references)
+        and inputs_changed(scope, rendered_again(scope))
     )
     return carry_out(scope, decided, is_outdated=is_outdated)
 

@@ -1,6 +1,6 @@
 """Brings Azure in line with the spec: checks, body, sync decision, PUT."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import attrs
 
@@ -19,13 +19,20 @@ from asoreconcile.azure.reconcile.model.decisions import (
     ReconcileOutcome,
     SetDrifted,
 )
-from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
-from asoreconcile.azure.reconcile.model.put_ledger import digest
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    OBSERVED,
+    DriftBaseline,
+    loads,
+)
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.put_budget import (
+    PUT_BUDGET_SPENT,
+    budget_spent,
+)
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
-from asoreconcile.azure.reconcile.sync.bulk_reads import NO_LIST, ListLook, look_at_list
 from asoreconcile.azure.reconcile.sync.desired import (
     Desired,
     RenderedSpec,
@@ -34,8 +41,9 @@ from asoreconcile.azure.reconcile.sync.desired import (
 )
 from asoreconcile.azure.reconcile.sync.drift import at_sync
 from asoreconcile.azure.reconcile.sync.look import (
-    baseline_of_put,
-    facts_of_sync,
+    is_recorded,
+    look,
+    put_of,
     reads_first,
     ready_of_last_put,
     resumable,
@@ -53,7 +61,7 @@ from asoreconcile.azure.reconcile.writes.put_answers import (
     operation_record,
 )
 from asoreconcile.azure.reconcile.writes.sending import send_put
-from asoreconcile.base.objects import status
+from asoreconcile.base.objects import JsonObject, status
 
 
 def put(scope: ReconcileScope) -> ReconcileOutcome:
@@ -92,14 +100,16 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     last_put = loads(patcher.annotations.get(OBSERVED) or "")
     if scope.closed and reads_first(patcher, SyncMode.REPORT, ready, last_put):
         mode = SyncMode.REPORT  # the PUT follows when a window opens (OW-7)
+    is_sync = accepted is None and reads_first(patcher, mode, ready, last_put)
     # An object that has only observed has sent no PUT, whatever its Ready says.
-    is_sync = reads_first(patcher, mode, ready, last_put) and not scope.is_undecided
-    inputs: RenderedSpec | None = None
+    is_sync = is_sync and not scope.is_undecided
+    rendered: RenderedSpec | None = None
     # Nothing more is read for an object that the previous process left in order: at a
     # start there are thousands.
     if accepted is None and (observed := resumable(scope, mode, ready)) is not None:
-        inputs = render(patcher, scope.references, identify(scope, owner))
-        if inputs.fingerprint == observed.spec:
+        rendered = render(scope, identify(scope, owner))
+        is_same = is_recorded(patcher, rendered, observed)
+        if is_same and observed.notes == rendered.notes:
             scope.remember_credential()
             return resumed_period(scope, mode)
     # The checks run only before a write: here if a PUT is sent whatever is read, else
@@ -108,21 +118,13 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     if is_checked and (postponed := run_prechecks(scope, owner)) is not None:
         patcher.restore_ready()
         return postponed
-    identity = inputs.identity if inputs is not None else identify(scope, owner)
+    identity = identify(scope, owner) if rendered is None else rendered.identity
     scope.connection.require_subscription_of(identity.arm_id)
     # Before the body is made: the younger of two objects asks Azure nothing for it.
     require_sole(operator, patcher.version, patcher.obj, identity.arm_id)
-    look = look_at_list(scope) if is_sync else NO_LIST
-    inputs = inputs or render(patcher, scope.references, identity)
-    made = _made(scope, inputs)
-    request, decided = _decide(scope, mode, look, made, is_sync=is_sync)
-    if isinstance(decided.then, Put) and look.is_used:
-        # A PUT must not rest on a list: read and decide again.
-        scope.context.read_anew()
-        look = NO_LIST
-        made = _made(scope, render(patcher, scope.references, identity))
-        request, decided = _decide(scope, mode, look, made, is_sync=is_sync)
-    if isinstance(decided.then, Put):
+    rendered = rendered or render(scope, identity)
+    decided, made, is_listed = _decide(scope, mode, rendered, last_put, is_sync=is_sync)
+    if made is not None and isinstance(decided.then, Put):
         if scope.is_undecided and (met := meet_existing(scope, made)) is not None:
             return met
         pause = None if is_checked else run_prechecks(scope, owner)
@@ -132,50 +134,69 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
             return pause
     memory.absent_since = None
     patcher.set_ready(reconciling(patcher.generation), reason_aware=True)
-    if not isinstance(decided.then, Put):
-        return carry_out(scope, decided, is_listed=look.is_used)
+    if made is None or not isinstance(decided.then, Put):
+        return carry_out(scope, decided, is_listed=is_listed)
     if is_sync and scope.context.is_known_absent:
         # Otherwise Ready stays True until the resource is back.
         patcher.set_ready(recreating(patcher.generation))
-    return _sent(scope, request, decided.effects, made, reading)
+    if ready is not None:
+        _brake(scope, mode, rendered, ready)
+    return _sent(scope, decided.then, decided.effects, made, reading)
 
 
-def _made(scope: ReconcileScope, rendered: RenderedSpec) -> Desired:
-    operator, obj = scope.operator, scope.patcher.obj
-    return desired(operator, scope.context, obj, rendered, scope.references)
+def _brake(
+    scope: ReconcileScope, mode: SyncMode, rendered: RenderedSpec, ready: JsonObject
+) -> None:
+    """Count a PUT that follows a success although nobody edited the object. ready: the
+    condition. Raises ConditionError `PutBudgetSpent` if there were too many.
+    """
+    record = loads(scope.patcher.annotations.get(OBSERVED) or "")
+    if mode is SyncMode.PUT and is_recorded(scope.patcher, rendered, record):
+        return  # a PUT that each sync sends
+    if ready.get("status") != "True" and ready.get("reason") != PUT_BUDGET_SPENT:
+        return
+    memory, operator, now = scope.memory, scope.operator, scope.began
+    if wait := memory.put_budget.wait(now):
+        operator.count_sync("braked", False)
+        node = ObjectReference(scope.kind.group_kind, scope.patcher.key)
+        raise budget_spent(wait, operator.export_loop(node))
+    memory.put_budget = memory.put_budget.spent(now)
 
 
 def _decide(
     scope: ReconcileScope,
     mode: SyncMode,
-    look: ListLook,
-    made: Desired,
+    rendered: RenderedSpec,
+    observed: DriftBaseline | None,
     *,
     is_sync: bool,
-) -> tuple[Put, Decision]:
-    """Return the PUT that would be sent, and the decision: send it, or do less."""
-    patcher, operator = scope.patcher, scope.operator
-    accepted, arm_id = scope.memory.accepted, made.identity.arm_id
-    notes: Mapping[str, str] = {}
-    if mode is not SyncMode.PUT:
-        observed = loads(patcher.annotations.get(OBSERVED) or "")
-        baseline = baseline_of_put(scope, observed, made)
-        notes = {OBSERVED: baseline.dumps()}
-    marked = digest(arm_id, patcher.version.api_version, made.body)
-    request = Put(arm_id, made.body, marked, notes)
+) -> tuple[Decision, Desired | None, bool]:
+    """Return the decision to PUT or do less, the body of the PUT, and whether the
+    decision rests on a list. observed: the record of the last PUT.
+    """
+    patcher, operator, accepted = scope.patcher, scope.operator, scope.memory.accepted
     # A retry after a reconcile that failed after its PUT: continue after the PUT.
-    if accepted is not None and accepted.digest == marked:
+    if accepted is not None and accepted.record.put == rendered.fingerprint:
         accepted = attrs.evolve(accepted, generation=patcher.generation)
         now = operator.clock.monotonic()
-        return request, after_accepted((), accepted, now=now, build=operator.build)
-    if accepted is not None or not is_sync:
-        return request, Decision((SetDrifted(),), request)
-    facts = facts_of_sync(scope, mode, look, made, observed=observed)
-    decided = at_sync(facts, request)
+        return after_accepted((), accepted, now=now, build=operator.build), None, False
+    if not is_sync:
+        made = desired(scope, rendered, observed)
+        request = put_of(scope, mode, made, observed)
+        return Decision((SetDrifted(),), request), made, False
+    seen = look(scope, mode, rendered, observed, may_list=True)
+    decided = at_sync(seen.facts, put_of(scope, mode, seen.made, observed))
+    if isinstance(decided.then, Put) and seen.is_listed:
+        # A PUT must not rest on a list: read and decide again.
+        scope.context.read_anew()
+        rendered = render(scope, rendered.identity)
+        seen = look(scope, mode, rendered, observed, may_list=False)
+        decided = at_sync(seen.facts, put_of(scope, mode, seen.made, observed))
     # The Drifted condition stays until a sync no longer finds the drift, or sends a
     # PUT. A sync of a moving resource can tell nothing, so it keeps the condition.
     gone = () if CountSync("moving") in decided.effects else (SetDrifted(),)
-    return request, attrs.evolve(decided, effects=(*gone, *decided.effects))
+    decided = attrs.evolve(decided, effects=(*gone, *decided.effects))
+    return decided, seen.made, seen.is_listed
 
 
 def _sent(
@@ -200,7 +221,6 @@ def _sent(
             stored=patcher.annotations,
             before=status(patcher.obj),
             arm_type=patcher.version.arm_type,
-            inputs=scope.references.mark(),
             rests_on=scope.context.rests_on,
             was_absent=scope.context.is_known_absent,
             precondition_failures=memory.precondition_failures,

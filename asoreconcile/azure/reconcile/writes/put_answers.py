@@ -1,6 +1,6 @@
 """Decides how to react to the answer to a PUT. Pure.
 
-`after_put` makes the only record of a PUT that Azure accepted (`PutRecord`).
+`after_put` makes the only record of a PUT that Azure accepted (`AcceptedPut`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,6 @@ from asoreconcile.azure.arm.outcomes import (
     PollState,
 )
 from asoreconcile.azure.reconcile.model.annotations import (
-    INPUTS,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
     PUT_POLLER,
@@ -38,7 +37,10 @@ from asoreconcile.azure.reconcile.model.decisions import (
     UpdateMemory,
     WakeChildren,
 )
-from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    OBSERVED,
+    AcceptedPut,
+)
 from asoreconcile.azure.reconcile.writes.external_deletion import (
     RECREATED,
     is_recreated,
@@ -59,10 +61,9 @@ class PutAnswer:
     """The facts after a PUT.
 
     answer: Azure's, or its refusal. stored: the object's annotations. before: its
-    status. inputs: which Secrets and ConfigMaps the body was made of. rests_on: the
-    ETag in the PUT's If-Match. was_absent: a read before the PUT found nothing.
-    precondition_failures: earlier PUTs in a row that Azure refused because somebody
-    else had written.
+    status. rests_on: the ETag in the PUT's If-Match. was_absent: a read before the PUT
+    found nothing. precondition_failures: earlier PUTs in a row that Azure refused
+    because somebody else had written.
     """
 
     put: Put
@@ -71,7 +72,6 @@ class PutAnswer:
     stored: Mapping[str, str]
     before: JsonObject
     arm_type: str
-    inputs: str
     rests_on: str | None
     was_absent: bool
     precondition_failures: int
@@ -111,12 +111,10 @@ def _refused(facts: PutAnswer, error: ArmError, *effects: Effect) -> Decision:
 
 def _accepted(facts: PutAnswer, answer: ArmOutcome) -> Decision:
     put = facts.put
-    accepted = PutRecord(
-        put.digest,
+    accepted = AcceptedPut(
+        put.record,
         facts.generation,
         running=answer if isinstance(answer, Pending) else None,
-        inputs=facts.inputs,
-        notes=put.notes,
         recreated=is_recreated(
             facts.before,
             arm_type=facts.arm_type,
@@ -141,32 +139,35 @@ def _accepted(facts: PutAnswer, answer: ArmOutcome) -> Decision:
 
 
 def after_accepted(
-    effects: Sequence[Effect], accepted: PutRecord, *, now: float, build: str
+    effects: Sequence[Effect], accepted: AcceptedPut, *, now: float, build: str
 ) -> Decision:
     """After an accepted PUT, record its operation, or read the resource."""
     running = accepted.running
     if running is not None:
         recorded = operation_record(accepted, running, now=now, build=build)
         return Decision((*effects, *recorded), Requeue(running.delay_seconds))
-    notes = {**_generation_note(accepted.generation), **accepted.notes}
-    return Decision(
-        (*effects, SetMetadata(notes, _build_label(build))), Read(ReadAfter.PUT)
-    )
+    noted = SetMetadata(_notes(accepted), _build_label(build))
+    return Decision((*effects, noted), Read(ReadAfter.PUT))
 
 
 def operation_record(
-    accepted: PutRecord, running: Pending, *, now: float, build: str
+    accepted: AcceptedPut, running: Pending, *, now: float, build: str
 ) -> tuple[Effect, ...]:
     """The record of an accepted PUT's operation, for the next process too."""
     # A crash between Azure's answer and this write costs one identical PUT, no more.
     notes = {
         **token_annotations(running.token, PUT_POLLER),
-        **_generation_note(accepted.generation),
-        **accepted.notes,
-        INPUTS: accepted.inputs or None,
+        **_notes(accepted),
     }
     due = PollState(running.progress, now + running.delay_seconds)
     return UpdateMemory(poll=due), PatchMetadata(notes, _build_label(build))
+
+
+def _notes(accepted: AcceptedPut) -> dict[str, str | None]:
+    return {
+        **_generation_note(accepted.generation),
+        OBSERVED: accepted.record.dumps(),
+    }
 
 
 def _build_label(build: str) -> dict[str, str]:

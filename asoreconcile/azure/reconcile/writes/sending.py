@@ -12,6 +12,7 @@ from asoreconcile.azure.middleware.extension_points import DELETE
 from asoreconcile.azure.middleware.requests import DeleteRequest, DeleteResult
 from asoreconcile.azure.reconcile.identity.claim import uses_credential
 from asoreconcile.azure.reconcile.model.decisions import Put
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
 from asoreconcile.azure.reconcile.model.policy import policy_of
 from asoreconcile.azure.reconcile.scope.patch_helper import StaleError
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -73,10 +74,13 @@ def send_put(
             if rests_on == "":
                 stack.enter_context(parent_writes.exclusive(reading))
             stack.enter_context(parent_writes.writing(put.arm_id))
-            # From here on Azure may have this body, also if the answer is a refusal.
+            # From here on Azure may have this body, also if the answer is a refusal:
+            # values that it does not show are unknown until a PUT is accepted.
             memory.accepted = None
             memory.last_look = None
             memory.absent_since = None
+            if put.withdrawn:
+                scope.patcher.annotate({OBSERVED: put.withdrawn})
             stack.callback(note_write, scope)
             return connection.client.put(
                 put.arm_id,

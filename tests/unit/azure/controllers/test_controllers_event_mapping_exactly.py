@@ -173,15 +173,16 @@ CHANGES = {
         {"ready": "True"},
         {"waits", "fails", "reads", "reads-map"},
     ),
+    # Ready ones too: their last PUT was of another id.
     "owner gets its id": (
         "rg",
         {"annotations": {RESOURCE_ID: "/subscriptions/s/resourceGroups/rg"}},
-        {"fails", "reads", "reads-map"},
+        {"fails", "works", "reads", "reads-and-works", "writes", "reads-map"},
     ),
     "owner gets its id, and is Ready": (
         "rg",
         {"annotations": {RESOURCE_ID: "/s"}, "ready": "True"},
-        {"waits", "fails", "reads", "reads-map"},
+        {"waits", "fails", "works", "reads", "reads-and-works", "writes", "reads-map"},
     ),
     "owner is Ready no more": ("other", {"ready": "False"}, set()),
     "owner is another object": (
@@ -193,7 +194,7 @@ CHANGES = {
     "referenced gets its id": (
         "works",
         {"annotations": {RESOURCE_ID: "/subscriptions/s/x"}},
-        {"refers"},
+        {"refers", "content"},
     ),
     "referenced changes its spec": ("works", {"generation": 2}, set()),
 }
@@ -208,6 +209,39 @@ def test_d13_a_change_of_an_azure_object_wakes_exactly(
     obj = named(name)
     wakeups.on_azure_object(kept(obj), updated(obj, **dict(change)))
     assert sorted(kinds.woken) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("/subscriptions/s/x", "/subscriptions/s/y", ["content", "refers"]),
+        ("/subscriptions/s/x", "/SUBSCRIPTIONS/s/X", []),
+        ("/subscriptions/s/x", None, []),
+    ],
+    ids=["another id", "another spelling", "lost"],
+)
+def test_d13_ready_dependents_are_woken_by_another_id(
+    wakeups, kinds, before, after, expected
+):
+    obj = named("works")
+    marks = ({RESOURCE_ID: one} if one else {} for one in (before, after))
+    old, new = (
+        Entry({**obj, "metadata": {**obj["metadata"], "annotations": mark}})
+        for mark in marks
+    )
+    wakeups.on_azure_object(kept(obj), Updated(old=old, new=new))
+    assert sorted(kinds.woken) == expected
+
+
+@pytest.mark.parametrize(("initial", "expected"), [(True, []), (False, ["content"])])
+def test_d13_an_object_that_comes_back_with_its_id_wakes_ready_dependents(
+    wakeups, kinds, initial, expected
+):
+    obj = named("works")
+    notes = {RESOURCE_ID: "/subscriptions/s/x"}
+    entry = Entry({**obj, "metadata": {**obj["metadata"], "annotations": notes}})
+    wakeups.on_azure_object(kept(obj), Added(entry=entry, initial=initial))
+    assert [name for name in kinds.woken if name != "refers"] == expected
 
 
 CONTENT = {

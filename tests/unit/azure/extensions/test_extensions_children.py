@@ -9,6 +9,7 @@ from datafolder import data_folder
 from extensions_chains import cr, default, group_kind, version
 
 from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.middleware.declared import name_mark
 from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.azure.middleware.requests import ModifyPayload
 from asoreconcile.azure.testing.extensions import FakeArm, arm_fault, fake_ctx
@@ -205,6 +206,22 @@ def test_nat_rules_of_a_load_balancer_are_merged_by_name():
         nat("pool.0", 50000),
         nat("OWN", 7),
     ]
+
+
+def test_nat_rules_that_the_object_declared_before_are_not_carried_over():
+    path = "properties.inboundNatRules"
+    answer = {"properties": {"inboundNatRules": [nat("Old", 1), nat("pool.0", 2)]}}
+    ctx = fake_ctx(version("network/LoadBalancer", ""), raw=answer)
+    ctx.declared.before = frozenset(
+        name_mark(path, name) for name in ("old", "own", "gone")
+    )
+    chain = default().chain(MODIFY_PAYLOAD, group_kind("network/LoadBalancer"))
+    payload = {"properties": {"inboundNatRules": [nat("own", 22)]}}
+    result = chain(ModifyPayload(ctx, cr("network/LoadBalancer"), payload))
+    names = [rule["name"] for rule in result["properties"]["inboundNatRules"]]
+    assert names == ["own", "pool.0"]
+    assert ctx.declared.now == {name_mark(path, "own")}
+    assert ctx.declared.left_in(answer) == {name_mark(path, "old")}
 
 
 def test_a_load_balancer_answer_without_rules_stops_the_put():

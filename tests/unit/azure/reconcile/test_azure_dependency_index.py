@@ -122,3 +122,19 @@ def test_exports_are_targets_too():
         ObjectReference(SECRET, ObjectKey("n", "hidden")): Relation.EXPORT,
     }
     assert GroupVersionKind("", "v1", "Secret").group_kind == SECRET
+
+
+def test_exports_that_feed_each_other_are_a_loop():
+    index = DependencyIndex()
+    exports, reads = Relation.EXPORT, Relation.INPUT
+    index.update(node("A", "a"), {node("M", "x"): exports, node("M", "z"): reads})
+    index.update(node("A", "b"), {node("M", "x"): reads, node("M", "y"): exports})
+    index.update(node("A", "c"), {node("M", "y"): reads})
+    assert index.export_loop(node("A", "a")) == []
+    index.update(node("A", "c"), {node("M", "y"): reads, node("M", "z"): exports})
+    names = [one.key.name for one in index.export_loop(node("A", "a"))]
+    assert names == ["a", "x", "b", "y", "c", "z", "a"]
+    # An object that only reads from the loop is no part of it.
+    index.update(node("A", "d"), {node("M", "x"): reads})
+    assert index.export_loop(node("A", "d")) == []
+    assert index.export_loop(node("A", "nobody")) == []

@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.azure.reconcile.model.differences import HIDDEN, differences
+from asoreconcile.azure.reconcile.model.differences import (
+    HIDDEN,
+    differences,
+    hidden_values,
+)
 from asoreconcile.azure.reconcile.model.distinctions import (
     EXACT,
     ORDERED,
@@ -304,20 +308,32 @@ def test_the_note_survives_and_nonsense_counts_as_lost():
     assert len(note.dumps()) < 100
     for text in ("", "x", "[]", "{}", '{"put":1}'):
         assert loads(text) is None
-    assert loads('{"put":"x","known":7}') == DriftBaseline("x")
+    assert loads('{"put":"x","known":7,"v":3}') == DriftBaseline("x")
+
+
+def test_a_record_of_an_older_making_is_no_record():
+    assert loads('{"put":"x","known":[],"v":2}') is None
+    assert loads('{"put":"x","known":[]}') is None
 
 
 def test_the_fingerprint_is_of_all_that_is_sent():
-    base = ("/ID", "2026-01-01", {"a": 1, "b": 2}, "inputs")
-    same = fingerprint("/id", "2026-01-01", {"b": 2, "a": 1}, "inputs")
-    assert fingerprint(*base) == same
+    base = ("/id", "2026-01-01", {"a": 1, "b": 2}, "secrets", ("t", "c", "s"))
+    same = (*base[:2], {"b": 2, "a": 1}, *base[3:])
+    assert fingerprint(*base) == fingerprint(*same)
     others = [
         ("/other", *base[1:]),
         (base[0], "2025-01-01", *base[2:]),
-        (*base[:2], {"a": 1}, base[3]),
-        (*base[:3], "others"),
+        (*base[:2], {"a": 1}, *base[3:]),
+        (*base[:3], "others", base[4]),
+        (*base[:4], ("t", "another", "s")),
     ]
-    assert len({fingerprint(*one) for one in (base, *others)}) == 5
+    assert len({fingerprint(*one) for one in (base, *others)}) == 6
+
+
+def test_each_hidden_value_is_a_difference_of_its_own():
+    body = {"a": HIDDEN, "b": [{"c": HIDDEN}, "seen"], "d": {"e": 1}}
+    found = [(one.path, one.kind) for one in hidden_values(body)]
+    assert found == [("a", "absent"), ("b[0]/c", "absent")]
 
 
 def in_lists(levels, leaf):

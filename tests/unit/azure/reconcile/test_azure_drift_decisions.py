@@ -15,7 +15,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     SetMetadata,
     UpdateMemory,
 )
-from asoreconcile.azure.reconcile.model.differences import Difference
+from asoreconcile.azure.reconcile.model.differences import HIDDEN, Difference
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     OBSERVED,
     DriftBaseline,
@@ -31,7 +31,7 @@ from asoreconcile.azure.reconcile.sync.drift import (
     is_moving,
 )
 
-PUT = Put("/id", {}, b"digest")
+PUT = Put("/id", {}, DriftBaseline("p"))
 HAVE = {"id": "/id", "properties": {"provisioningState": "Succeeded"}}
 CHANGED = Difference("properties/size", "value", 1, 2)
 ABSENT = Difference("properties/password", "absent", "\0hidden")
@@ -42,12 +42,12 @@ REST, CHANGED_REST = "1abcd.0123", "1abcd.4567"
 FACTS = SyncFacts(
     mode=SyncMode.COMPARE,
     put="p",
-    observed=DriftBaseline("p", rest=REST, spec="s", at="t"),
+    observed=DriftBaseline("p", rest=REST, notes="s", at="t"),
     have=HAVE,
     found=(),
     repair_attempts=RepairAttempts(),
     rest=REST,
-    spec="s",
+    notes="s",
 )
 FORGOTTEN = UpdateMemory(repair_attempts=RepairAttempts())
 MOVING = {**HAVE, "properties": {"provisioningState": "Updating"}}
@@ -58,12 +58,12 @@ def decide(**given):
 
 
 def noted(known=frozenset(), rest=REST, at="t"):
-    note = DriftBaseline("p", known, rest=rest, spec="s", at=at)
+    note = DriftBaseline("p", known, rest=rest, notes="s", at=at)
     return SetMetadata({OBSERVED: note.dumps()})
 
 
 def knowing(*known, rest=REST):
-    return DriftBaseline("p", frozenset(known), rest=rest, spec="s", at="t")
+    return DriftBaseline("p", frozenset(known), rest=rest, notes="s", at="t")
 
 
 def in_order(known=frozenset(), at="t"):
@@ -86,8 +86,8 @@ def in_order(known=frozenset(), at="t"):
         ),
         # What the last PUT left is known.
         ({"observed": knowing(*MARKS), "found": [CHANGED]}, in_order(MARKS)),
-        # Never shown since the PUT that made it Ready.
-        ({"observed": None, "found": [ABSENT]}, in_order(marks([ABSENT]), at="")),
+        # Nothing is recorded, and Azure shows everything.
+        ({"observed": None}, in_order(at="")),
         (
             {"observed": knowing(rest=""), "found": [ABSENT]},
             in_order(marks([ABSENT])),
@@ -102,7 +102,7 @@ def in_order(known=frozenset(), at="t"):
         ({"is_forced": True, "mode": SyncMode.REPORT}, in_order()),
     ],
     ids=[
-        *("same", "gone", "edited", "in transition", "known", "never shown"),
+        *("same", "gone", "edited", "in transition", "known", "unrecorded"),
         *("not looked at", "first", "older", "other catalogue", "settled", "forced"),
         "forced in a report",
     ],
@@ -129,6 +129,34 @@ def test_a_declared_value_that_is_shown_no_more_is_drift():
     decided = decide(found=[ABSENT])
     assert decided.then == PUT
     assert CountSync("drift", is_put=True) in decided.effects
+
+
+@pytest.mark.parametrize("at", ["properties/password", "properties/level"])
+def test_d11_without_a_record_what_azure_does_not_show_is_put_once(at):
+    silent = Difference(at, "absent", HIDDEN if "password" in at else 1)
+    decided = decide(observed=None, found=[silent])
+    log, counted = decided.effects
+    assert decided.then == PUT
+    assert (log.level, counted) == ("info", CountSync("unrecorded", is_put=True))
+    # The PUT was accepted, and its record was written with it.
+    judged, note = after_own_put(RepairAttempts(), knowing(rest=""), [silent], REST)
+    assert judged == FORGOTTEN
+    assert note == noted(marks([silent]))
+    assert decide(observed=knowing(*marks([silent])), found=[silent]).then == READ
+
+
+def test_d11_a_report_without_a_record_makes_none():
+    decided = decide(mode=SyncMode.REPORT, observed=None, found=[ABSENT])
+    assert decided.then == READ
+    assert not any(isinstance(one, SetMetadata) for one in decided.effects)
+    assert SetDrifted("Azure differs at properties/password; left as it is") in (
+        decided.effects
+    )
+
+
+@pytest.mark.parametrize(("is_ready", "then"), [(True, Read), (False, Put)])
+def test_d11_a_moving_resource_is_left_alone_only_if_it_was_ready(is_ready, then):
+    assert isinstance(decide(have=MOVING, is_ready=is_ready).then, then)
 
 
 def test_what_is_never_shown_is_no_part_of_what_is_put_for():
@@ -172,8 +200,9 @@ def test_a_report_learns_what_a_put_left():
 
 
 def test_a_report_learns_what_is_never_shown_beside_what_differs():
-    decided = decide(mode=SyncMode.REPORT, observed=None, found=[ABSENT, CHANGED])
-    assert decided.effects[0] == noted(marks([ABSENT]), rest="-", at="")
+    sent = knowing(rest="")
+    decided = decide(mode=SyncMode.REPORT, observed=sent, found=[ABSENT, CHANGED])
+    assert decided.effects[0] == noted(marks([ABSENT]), rest="-")
     again = decide(
         mode=SyncMode.REPORT,
         observed=knowing(*marks([ABSENT]), rest="-"),
@@ -306,3 +335,41 @@ def test_the_most_stubborn_difference_counts():
     assert attempts.pending == frozenset("bc")
     assert attempts.max_attempts() == 2
     assert RepairAttempts().max_attempts() == 0
+
+
+def test_a_value_that_moves_by_itself_is_not_put_at_every_second_sync():
+    attempts, puts = RepairAttempts(), 0
+    for number in range(40):
+        moved = number % 2 == 0
+        decided = decide(rest=CHANGED_REST if moved else REST, repair_attempts=attempts)
+        puts += decided.then == PUT
+        attempts = decided.effects[0].repair_attempts
+    assert puts == 3
+    for _ in range(24):
+        attempts = decide(repair_attempts=attempts).effects[0].repair_attempts
+    assert decide(rest=CHANGED_REST, repair_attempts=attempts).then == PUT
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "is_shown"),
+    [
+        ("identity/userAssignedIdentities//subscriptions/s/x", "map-extra", True),
+        ("properties/accessPolicies[one]/permissions/keys", "list-extra", True),
+        ("properties/networkAcls/ipRules[0]", "list-extra", True),
+        ("properties/publicNetworkAccess", "value", True),
+        ("properties/firewallRules", "absent", False),
+        ("properties/sku[firewall]/name", "value", False),
+        ("tags/policy", "map-extra", False),
+    ],
+)
+def test_what_azure_keeps_open_is_a_condition_for_as_long_as_it_does(
+    path, kind, is_shown
+):
+    kept = Difference(path, kind, None, "x")
+    tried = RepairAttempts(marks([kept]), dict.fromkeys(marks([kept]), 1))
+    learnt = after_own_put(tried, knowing(rest=""), [kept], REST)
+    later = decide(observed=knowing(*marks([kept])), found=[kept]).effects
+    for effects in (learnt, later):
+        shown = [one for one in effects if isinstance(one, SetDrifted)]
+        assert bool(shown) is is_shown
+        assert all(path in one.message for one in shown)

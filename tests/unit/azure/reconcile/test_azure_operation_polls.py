@@ -40,7 +40,10 @@ from asoreconcile.azure.reconcile.model.decisions import (
     SetObservedGeneration,
     UpdateMemory,
 )
-from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    AcceptedPut,
+    DriftBaseline,
+)
 from asoreconcile.azure.reconcile.writes.operation_polls import (
     PolledOperation,
     after_judging,
@@ -139,7 +142,8 @@ KEPT = UpdateMemory(poll=PollState(RUNNING.progress, 110.0))
             Decision(
                 (
                     *CLEARED,
-                    UpdateMemory(accepted=None, failed_operation_generation=7),
+                    UpdateMemory(accepted=None),
+                    UpdateMemory(failed_operation_generation=7),
                     SetObservedGeneration(7),
                 ),
                 Refused(ERROR, "CreateOrUpdate"),
@@ -150,7 +154,8 @@ KEPT = UpdateMemory(poll=PollState(RUNNING.progress, 110.0))
             Decision(
                 (
                     *CLEARED,
-                    UpdateMemory(accepted=None, failed_operation_generation=7),
+                    UpdateMemory(accepted=None),
+                    UpdateMemory(failed_operation_generation=7),
                     SetObservedGeneration(7),
                 ),
                 OperationLost(Restart("gone")),
@@ -298,14 +303,15 @@ def test_d3_trouble_while_asking_keeps_the_operation_and_is_logged():
 def test_d5_an_operation_that_failed_speaks_of_the_spec_it_was_begun_with():
     stored = {**watched().stored, LATEST_RECONCILED_GENERATION: "5"}
     effects = after_poll(watched(stored=stored), Failed(ERROR)).effects
-    assert effects[-2:] == (
-        UpdateMemory(accepted=None, failed_operation_generation=5),
+    assert effects[-3:] == (
+        UpdateMemory(accepted=None),
+        UpdateMemory(failed_operation_generation=5),
         SetObservedGeneration(5),
     )
 
 
 def test_an_accepted_put_is_followed_to_its_end():
-    accepted = PutRecord(b"digest", 7, running=RUNNING)
+    accepted = AcceptedPut(DriftBaseline("p"), 7, running=RUNNING)
     further = attrs.evolve(RUNNING, delay_seconds=20.0)
     runs = after_poll(watched(accepted=accepted), further)
     assert runs.effects[0] == UpdateMemory(

@@ -14,7 +14,6 @@ from asoreconcile.azure.arm.outcomes import (
 )
 from asoreconcile.azure.arm.tokens import RESOURCE, Token, TokenShape, dumps
 from asoreconcile.azure.reconcile.model.annotations import (
-    INPUTS,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
     POLLER_ID,
@@ -36,7 +35,11 @@ from asoreconcile.azure.reconcile.model.decisions import (
     UpdateMemory,
     WakeChildren,
 )
-from asoreconcile.azure.reconcile.model.put_ledger import PutRecord
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    OBSERVED,
+    AcceptedPut,
+    DriftBaseline,
+)
 from asoreconcile.azure.reconcile.writes.put_answers import (
     PutAnswer,
     after_accepted,
@@ -44,10 +47,11 @@ from asoreconcile.azure.reconcile.writes.put_answers import (
 )
 
 ID = "/subscriptions/s/resourceGroups/rg"
-PUT = Put(ID, {"location": "westeurope"}, b"digest", {"asoreconcile/observed": "o"})
+BASELINE = DriftBaseline("p", at="t")
+PUT = Put(ID, {"location": "westeurope"}, BASELINE)
 TOKEN = Token(TokenShape.BODY, RESOURCE, "https://arm.test/r", "Updating")
 RUNNING = Pending(TOKEN, 10.0, Progress(client_request_id="one"))
-RECORD = PutRecord(b"digest", 7, inputs="i", notes=PUT.notes)
+RECORD = AcceptedPut(BASELINE, 7)
 BUILD = {LAST_RECONCILED_VERSION: "v1"}
 NO_NEWS = SetDrifted()
 BEGUN = EmitEvent(
@@ -60,13 +64,12 @@ RECORDED = PatchMetadata(
         POLLER_TOKEN: dumps(TOKEN),
         POLLER_ID: PUT_POLLER,
         LATEST_RECONCILED_GENERATION: "7",
-        "asoreconcile/observed": "o",
-        INPUTS: "i",
+        OBSERVED: BASELINE.dumps(),
     },
     BUILD,
 )
 NOTED = SetMetadata(
-    {LATEST_RECONCILED_GENERATION: "7", "asoreconcile/observed": "o"}, BUILD
+    {LATEST_RECONCILED_GENERATION: "7", OBSERVED: BASELINE.dumps()}, BUILD
 )
 
 
@@ -89,7 +92,6 @@ def after(answer, **given):
             answer=answer,
             generation=7,
             arm_type="Microsoft.Resources/resourceGroups",
-            inputs="i",
             now=100.0,
             build="v1",
             **facts,

@@ -14,7 +14,6 @@ from asoreconcile.azure.reconcile.scope.references import (
     hidden,
     not_found,
     target_of,
-    versions_mark,
 )
 from asoreconcile.base.objects import GroupKind
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS
@@ -74,19 +73,6 @@ def test_what_is_no_text_is_refused_without_being_quoted(raw):
         decoded_text("in", "a", value)
     assert value not in str(caught.value)
     assert caught.value.__cause__ is None
-
-
-def read(uid="1", version="7"):
-    return {"metadata": {"uid": uid, "resourceVersion": version}, "data": {"a": "x"}}
-
-
-def test_the_mark_moves_with_version_and_object_and_not_with_order():
-    one, two = ("Secret", "one"), ("ConfigMap", "two")
-    mark = versions_mark({one: read(), two: read()})
-    assert versions_mark({two: read(), one: read()}) == mark
-    assert versions_mark({one: read(version="8"), two: read()}) != mark
-    assert versions_mark({one: read(uid="2"), two: read()}) != mark
-    assert versions_mark({}) == ""
 
 
 def test_secrets_are_hidden_wherever_they_stand_and_the_body_is_kept():

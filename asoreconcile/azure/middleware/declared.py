@@ -1,0 +1,76 @@
+"""The names that an object declares in maps and lists which others write, too.
+
+Foreign tags, identities and child resources are kept. A name that this object's last
+accepted PUT declared and the spec no longer does is not foreign: it is removed. Only
+hashes of names are recorded.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import attrs
+
+from asoreconcile.base.objects import JsonObject
+
+IDENTITIES = "identity.userAssignedIdentities"
+TAGS = "tags"
+
+_DIGITS = 8
+
+
+def name_mark(path: str, name: str) -> str:
+    """A short hash of a name, ignoring letter case, at a path of the ARM body."""
+    text = f"{path}/{name}".lower()
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def names_at(body: JsonObject, path: str) -> Iterator[str]:
+    """The keys of the map at a path, or the names of the elements of the list there."""
+    found: Any = body
+    for step in path.split("."):
+        found = found.get(step) if isinstance(found, dict) else None
+    if isinstance(found, dict):
+        yield from (name for name, value in found.items() if value is not None)
+    elif isinstance(found, list):
+        yield from (
+            str(one["name"]) for one in found if isinstance(one, dict) and "name" in one
+        )
+
+
+@attrs.define
+class Declared:
+    """The names of one object, for one reconcile.
+
+    before: marks of the names that accepted PUTs have declared. now: marks of the names
+    that the spec declares. paths: the places of the maps and lists with such names.
+    """
+
+    before: frozenset[str] = frozenset()
+    now: set[str] = attrs.field(factory=set)
+    paths: set[str] = attrs.field(factory=set)
+
+    def declare(self, path: str, names: Iterable[str]) -> None:
+        """Record the names that the spec declares at a path."""
+        self.paths.add(path)
+        self.now.update(name_mark(path, name) for name in names)
+
+    def is_withdrawn(self, path: str, name: str) -> bool:
+        """Return whether an accepted PUT declared a name that the spec no longer
+        does. Call `declare` for the path before.
+        """
+        mark = name_mark(path, name)
+        return mark in self.before and mark not in self.now
+
+    def withdrawn_in(self, body: JsonObject, path: str) -> list[str]:
+        """The withdrawn names that a resource still has at a path."""
+        return [name for name in names_at(body, path) if self.is_withdrawn(path, name)]
+
+    def left_in(self, body: JsonObject) -> frozenset[str]:
+        """The marks of withdrawn names, without those that the resource has lost."""
+        shown = {
+            name_mark(path, name)
+            for path in self.paths
+            for name in names_at(body, path)
+        }
+        return (self.before - self.now) & shown

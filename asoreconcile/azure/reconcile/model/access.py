@@ -1,0 +1,32 @@
+"""Tells which differences may leave access to a resource open. Pure.
+
+If Azure accepts a PUT and keeps an identity, a policy or a firewall rule that the spec
+no longer declares, that is never learnt in silence.
+"""
+
+import re
+from collections.abc import Iterable
+
+from asoreconcile.azure.reconcile.model.differences import Difference
+
+_ELEMENT = re.compile(r"\[[^\]]*\]")
+# Parts of the names of fields, in lower case.
+_ACCESS = (
+    *("identit", "principal", "polic", "permission", "role", "authori", "access"),
+    *("firewall", "iprule", "ipfilter", "allowedip", "networkacl", "networkrule"),
+    *("networkruleset", "securityrule", "virtualnetworkrule", "allow", "administrator"),
+    *("sharedkey", "disablelocalauth", "trusted", "cors"),
+)
+
+
+def opens_access(found: Iterable[Difference]) -> list[Difference]:
+    """The differences that Azure shows at fields which control access."""
+    return [one for one in found if one.kind != "absent" and _is_access(one.path)]
+
+
+def _is_access(path: str) -> bool:
+    # Names of elements and of tags are their author's, and say nothing.
+    names = _ELEMENT.sub("", path).lower()
+    if names.startswith("tags/"):
+        return False
+    return any(part in names for part in _ACCESS)
