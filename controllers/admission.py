@@ -20,6 +20,7 @@ from asoreconcile.azure.catalogue.problems import Problem
 from asoreconcile.azure.catalogue.validation import rule_problems
 from asoreconcile.azure.controllers.dropped_fields import dropped_fields
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.claim_record import Standing, stated_claim
 from asoreconcile.base.objects import (
     GroupVersionKind,
     JsonObject,
@@ -148,9 +149,15 @@ def _misspelt(obj: JsonObject, old: JsonObject | None) -> str:
 
 
 def _is_claimed(version: KindVersion, obj: JsonObject) -> bool:
-    """Return whether a resource outside the cluster already has the object's name."""
+    """Return whether a resource outside the cluster may have the object's name.
+
+    The reconciler verifies the record of the claim, and refuses a change that a forged
+    record has let through.
+    """
     if version.is_arm:
-        return bool(annotations(obj).get(RESOURCE_ID))
+        claim = stated_claim(annotations(obj))
+        is_free = claim is not None and claim.standing is Standing.NONE
+        return bool(annotations(obj).get(RESOURCE_ID)) and not is_free
     return is_fixed_user(version.group_kind) and FINALIZER in finalizers(obj)
 
 

@@ -15,6 +15,7 @@ from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec
 from asoreconcile.azure.reconcile.model import policy
 from asoreconcile.azure.reconcile.model.annotations import (
+    CLAIM,
     DELETION_PROTECTION,
     MAINTENANCE_WINDOWS,
     PAUSED,
@@ -79,7 +80,7 @@ class EventMapping:
         dependents: DependencyIndex,
         waiting: Waiting | None = None,
     ) -> None:
-        """waiting: objects that wait for an older one with the same Azure id."""
+        """waiting: objects that wait for another one with the same Azure id."""
         self._kinds = kinds
         self._dependents = dependents
         self._waiting = waiting or Waiting()
@@ -101,7 +102,7 @@ class EventMapping:
         dependents.
         """
         node = ObjectReference(form.group_kind, event.key)
-        if _may_let_go(event):
+        if self._waiting.behind(node) and _may_let_go(event):
             self._wake_younger(node, _version_now(event))
         match event:
             case Added(entry=entry, initial=initial):
@@ -326,15 +327,23 @@ def _may_let_go(event: Event) -> bool:
         case Updated(old=old, new=new):
             if old.uid != new.uid or old.generation != new.generation:
                 return True
+            if _is_stuck(new) and not _is_stuck(old):
+                return True
             if new.has_annotations_of(old):
                 return False
             before, after = old.annotations, new.annotations
             return any(
                 before.get(name) != after.get(name)
-                for name in (RESOURCE_ID, RECONCILE_POLICY)
+                for name in (RESOURCE_ID, RECONCILE_POLICY, CLAIM)
             )
         case Deleted():
             return True
+
+
+def _is_stuck(entry: Entry) -> bool:
+    """Return whether a person must mend the object: then its claim may lapse."""
+    found = (entry.shared_view().get("status") or {}).get("conditions")
+    return (find_ready(found) or {}).get("severity") == "Error"
 
 
 def _version_now(event: Event) -> str:

@@ -19,6 +19,7 @@ from asoreconcile.azure.catalogue.storage_codec import StorageCodec
 from asoreconcile.azure.controllers.settings import RateLimit
 from asoreconcile.azure.reconcile.model import policy
 from asoreconcile.azure.reconcile.model.annotations import (
+    CLAIM,
     CREDENTIAL_FROM,
     DELETION_PROTECTION,
     FINALIZER,
@@ -29,6 +30,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
     SYNC_PERIOD,
 )
+from asoreconcile.azure.reconcile.model.claim_record import Standing, stated_claim
 from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.switches import is_on
@@ -55,22 +57,27 @@ def index_azure_ids(informer: Informer, form: StorageCodec) -> None:
     """Add an index by Azure id to a kind's cache."""
 
     def values(entry: Entry) -> Iterable[str]:
+        claim = stated_claim(entry.annotations)
         claimed = entry.annotations.get(RESOURCE_ID)
-        if claimed:
-            return (ids.key(claimed),)
+        found = {ids.key(one) for one in (claimed, claim and claim.arm_id) if one}
+        # The spec may name another resource while Azure has accepted no PUT.
+        if found and (claim is None or claim.standing is not Standing.NONE):
+            return found
         try:
             obj = form.read(entry.shared_view())
         except KindConversionError:
-            return ()  # its own reconcile reports the error
+            return found  # its own reconcile reports the error
         version = form.version(obj)
         name = azure_name(version, obj) if version.is_arm else ""
-        return (_unclaimed(name),) if name else ()
+        return {*found, _unclaimed(name)} if name else found
 
     informer.add_index(_INDEX, values)
 
 
 def with_id(informer: Informer, arm_id: str) -> set[ObjectKey]:
-    """Return the objects claimed for an id, and unclaimed ones with its name."""
+    """Return the objects claimed for an id, and those with its name that may still
+    claim it.
+    """
     name = arm_id.rpartition("/")[2]
     found = informer.by_index(_INDEX, ids.key(arm_id))
     return {*found, *informer.by_index(_INDEX, _unclaimed(name))}
@@ -329,7 +336,7 @@ def _is_stripped(old: Entry, new: Entry) -> bool:
     before, after = old.annotations, new.annotations
     return any(
         name in before and name not in after
-        for name in (OPERATOR_NAMESPACE, RESOURCE_ID)
+        for name in (OPERATOR_NAMESPACE, RESOURCE_ID, CLAIM)
     )
 
 

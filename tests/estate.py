@@ -48,7 +48,6 @@ class Estate:
 
     wanted: roles of objects that the user wants.
     exempt: roles whose resource may stay in Azure, because of a person's action.
-    left_alone: roles for which an event must say that the resource stays.
     woken: roles that an event has reached; the caller empties this.
     reasons: number of reasons for a reconcile, by role.
     """
@@ -62,7 +61,6 @@ class Estate:
         self.names = {f"rg-{name}": "group", f"db-{name}": "server"}
         self.wanted = set()
         self.exempt = set()
-        self.left_alone = set()
         self.woken = {}
         self.reasons = Counter()
         self._secret_name = f"pw-{name}"
@@ -128,11 +126,7 @@ class Estate:
             case "rotated":
                 self.rotate()
             case _:
-                present = self.present(role)
-                if change == "id-removed" and present and is_deleting(present):
-                    # R5.2: the resource stays in Azure, and an event says so
-                    self.exempt.add(role)
-                    self.left_alone.add(role)
+                # R5.2: without its id the resource is known by the recorded claim.
                 self._annotate(role, dict.fromkeys(_REMOVED[change]))
                 if change not in UNSEEN:
                     self.wake(role)

@@ -78,10 +78,6 @@ class Invariants:
         estate.world.azure.remove(estate.arm_id("group"))
         below = {"server"} if "group" in estate.exempt else set()
         assert left <= estate.exempt | below, f"orphans: {left}"
-        for role in estate.left_alone:
-            name = estate.objs[role]["metadata"]["name"]
-            told = [m for n, _, _, m in estate.world.events if n == name]
-            assert any("left in Azure" in m for m in told), "it goes without a word"
         for role, puts in self._accepted.items():
             reasons = estate.reasons[role]
             most = (reasons + 2) * managers

@@ -20,6 +20,7 @@ from world import (
 
 from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
+from asoreconcile.azure.controllers.record_key_secret import RecordKeySecret
 from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     OPERATOR_NAMESPACE,
@@ -147,13 +148,14 @@ def not_allowed(world):
     return {reason_of(world, virtual_network())}
 
 
+class Forbidden:
+    """The API server, as it answers without the permission."""
+
+    def get(self, resource, key):
+        raise ForbiddenError(f"{resource.plural} {key.name}", status=403)
+
+
 def unreadable_namespace(world):
-    class Forbidden:
-        """The API server, as it answers without the permission."""
-
-        def get(self, resource, key):
-            raise ForbiddenError(f"{resource.plural} {key.name}", status=403)
-
     world.settled(virtual_network())
     cached = world.operator.namespace_annotations._cache
     namespaces = NamespaceAnnotations(cached, Forbidden(), world.clock)
@@ -169,15 +171,41 @@ def other_subscription(world):
     return {reason_of(world, network, operator=operator)}
 
 
-def managed_by_an_older(world):
-    pair = [virtual_network(name, azureName="shared") for name in ("n1", "n2")]
-    for network in pair:
-        world.apply(network)
-    for network in (*pair, *pair):
-        world.run(network)
-        world.clock.advance(10.0)
-    (reason,) = {world.ready(n)["reason"] for n in pair} - {"Succeeded", "Reconciling"}
-    return {reason}
+def managed_by_another(world):
+    world.settled(virtual_network("n1", azureName="shared"))
+    return {reason_of(world, virtual_network("n2", azureName="shared"))}
+
+
+def declared_by_another(world):
+    network = world.settled(virtual_network("n1", azureName="shared"))
+    world.client.create(NAMESPACES, {"metadata": {"name": "other"}})
+    theirs = virtual_network("n2", azureName="shared")
+    theirs["metadata"]["namespace"] = "other"
+    group = annotations(world.read(resource_group()))[RESOURCE_ID]
+    theirs["spec"]["owner"] = {"armId": group}
+    world.apply(theirs)
+    world.delete(network)
+    world.run(network)
+    return {world.ready(network)["reason"]}
+
+
+def unreadable_key(world):
+    def unreadable():
+        return RecordKeySecret(Forbidden(), "system", world.clock)()
+
+    operator = attrs.evolve(world.operator, record_key=unreadable)
+    return {reason_of(world, virtual_network(), operator=operator)}
+
+
+def never_accepted(world):
+    network = virtual_network()
+    refusal = {"code": "InvalidResourceName", "message": "No."}
+    world.azure.faults.answer("PUT", "virtualNetworks", 400, **refusal)
+    assert reason_of(world, network) == "InvalidResourceName"
+    world.delete(network)
+    world.run(network)
+    assert world.requests("DELETE") == []
+    return {reason for *_, reason, text in world.events if "accepted no PUT" in text}
 
 
 def slow(make_world):
@@ -285,7 +313,10 @@ PROVOKED = {
     "`AuthorizationFailed`": not_allowed,
     "`NamespaceUnreadable`": unreadable_namespace,
     "`SubscriptionMismatch`": other_subscription,
-    "`AlreadyManaged`": managed_by_an_older,
+    "`AlreadyManaged`": managed_by_another,
+    "a deletion with `DeclaredByAnother`": declared_by_another,
+    "`RecordKeyUnreadable`": unreadable_key,
+    "event `NotDeletedInAzure` after a PUT that Azure refused": never_accepted,
     "`Reconciling` for long": slow,
     "a deletion that hangs": hanging_deletion,
     "event `Overlap`": claimed_by_another,

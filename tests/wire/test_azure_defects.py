@@ -7,6 +7,7 @@ from asoreconcile.azure.middleware.extension_points import POST_RECONCILE
 from asoreconcile.azure.middleware.extension_set import ExtensionSet
 from asoreconcile.azure.middleware.requests import NotReady
 from asoreconcile.azure.reconcile.model.annotations import (
+    CLAIM,
     OPERATOR_NAMESPACE,
     OWNER_UID,
     POLLER_TOKEN,
@@ -262,9 +263,9 @@ def test_an_edit_that_changes_no_body_is_not_put_twice(world, gate):
 
 @pytest.fixture
 def claimed(world, group):
-    """A network that is claimed, and whose first PUT was refused."""
+    """A network that is claimed, and whose first PUT failed."""
     child = virtual_network()
-    world.azure.faults.answer("PUT", "virtualNetworks", 409, code="Conflict")
+    world.azure.faults.answer("PUT", "virtualNetworks", 503, code="ServerBusy")
     world.apply(child)
     world.run(child)
     return child
@@ -357,9 +358,25 @@ def test_r1_3_two_operators_cannot_both_mark_an_object(world):
     assert world.azure.journal == []
 
 
-def test_d10_deleting_without_an_id_says_what_is_left_alone(world, group):
+@pytest.mark.parametrize("also", [{}, {CLAIM: None}], ids=["record", "status"])
+def test_d10_a_lost_id_does_not_leave_the_resource(world, group, also):
+    """Without the annotation the record of the claim names the id; without that, the
+    status does, and the spec makes the same.
+    """
+    there = arm_id(world, group)
+    edit(world, group, {"metadata": {"annotations": {RESOURCE_ID: None, **also}}})
+    world.delete(group)
+    world.run(group)
+    assert world.settle(group) is None
+    assert len(world.requests("DELETE", there)) == 1
+
+
+def test_d10_deleting_without_an_id_of_its_own_says_what_is_left_alone(world, group):
+    """Nothing but the status names the id, and the spec makes another one."""
     left = arm_id(world, group)
-    edit(world, group, {"metadata": {"annotations": {RESOURCE_ID: None}}})
+    world.drop_rules(group)
+    edit(world, group, {"metadata": {"annotations": {RESOURCE_ID: None, CLAIM: None}}})
+    edit(world, group, {"spec": {"azureName": "another"}})
     world.delete(group)
     world.run(group)
     assert world.read(group) is None

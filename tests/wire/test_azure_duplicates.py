@@ -1,16 +1,20 @@
-"""Two objects with one Azure id: the older one manages it, the younger one waits."""
+"""Several objects with one Azure id: who recorded a claim first manages it."""
 
 import attrs
 import pytest
 from operation import Operation
-from world import World, resource_group, virtual_network
+from world import RECORD_KEY, World, resource_group, virtual_network
 
+from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.reconcile.model.annotations import (
+    CLAIM,
     FINALIZER,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
+from asoreconcile.azure.reconcile.model.claim_record import Standing, claim_of
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import (
     annotations,
@@ -20,6 +24,7 @@ from asoreconcile.base.objects import (
     metadata,
     uid_of,
 )
+from asoreconcile.kube.resources import NAMESPACES
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"
@@ -35,7 +40,7 @@ def world(tmp_path):
 
 
 def by_age(world, *objects):
-    """Objects, the oldest first: made within a second the uid decides."""
+    """Objects, the oldest first: of those made within a second the uid decides."""
 
     def age(obj):
         present = world.read(obj)
@@ -53,92 +58,312 @@ def pair(world):
     return by_age(world, *networks)
 
 
+def elsewhere(world, name="theirs", **spec):
+    """A network of another namespace with the id of the pair."""
+    if world._read(NAMESPACES, key_of({"metadata": {"name": "other"}})) is None:
+        world.client.create(NAMESPACES, {"metadata": {"name": "other"}})
+    network = virtual_network(name, azureName="shared", **spec)
+    network["metadata"]["namespace"] = "other"
+    group = f"/subscriptions/{world.azure.subscription_id}/resourceGroups/rg"
+    network["spec"]["owner"] = {"armId": group}
+    return network
+
+
 def puts(world):
     return len(world.requests("PUT", "virtualNetworks/shared"))
 
 
-def blocked(world, younger, older):
-    ready = world.ready(younger)
+def deletes(world):
+    return len(world.requests("DELETE", "virtualNetworks/shared"))
+
+
+def standing(world, obj):
+    claim = claim_of(world.read(obj), lambda: RECORD_KEY)
+    return claim and claim.standing
+
+
+def blocked(world, waiting, manager):
+    ready = world.ready(waiting)
     assert (ready["status"], ready["severity"]) == ("False", "Warning")
     assert ready["reason"] == REASON
-    assert f"VirtualNetwork default/{key_of(older).name}" in ready["message"]
+    assert f"VirtualNetwork {key_of(world.read(manager))}" in ready["message"]
     return True
 
 
+def told(world, obj, reason):
+    return [e for e in world.events if e[0] == key_of(obj).name and e[2] == reason]
+
+
 @pytest.mark.parametrize("first", ["older", "younger"])
-def test_whoever_comes_first_the_older_one_manages_it(world, pair, first):
-    older, younger = pair
-    for obj in (older, younger) if first == "older" else (younger, older):
-        for _ in range(2):
-            world.run(obj)
-    world.settle(older)
-    world.run(younger)
-    assert blocked(world, younger, older)
+def test_who_comes_first_manages_it_whichever_is_older(world, pair, first):
+    manager, other = pair if first == "older" else reversed(pair)
+    world.settle(manager)
+    for _ in range(3):
+        world.run(other)
+    assert blocked(world, other, manager)
     assert puts(world) == 1
-    warnings = [e for e in world.events if e[1] == "Warning"]
-    assert {(name, reason) for name, _, reason, _ in warnings} == {
-        (key_of(younger).name, "CreateOrUpdateActionError")
-    }
+    assert standing(world, manager) is Standing.ACCEPTED
+    # It manages nothing: no finalizer keeps it, and no id shows it as claimed.
+    assert finalizers(world.read(other)) == []
+    assert RESOURCE_ID not in annotations(world.read(other))
+    assert standing(world, other) is None
 
 
-def test_the_younger_one_s_deletion_leaves_the_resource(world, pair):
-    older, younger = pair
-    world.settle(older)
-    world.run(younger)
-    assert finalizers(world.read(younger)) == [FINALIZER]
-    world.delete(younger)
-    world.run(younger)
-    assert world.read(younger) is None
-    assert world.requests("DELETE") == []
-    name, _, reason, text = world.events[-1]
-    assert (name, reason) == (key_of(younger).name, "NotDeletedInAzure")
-    assert f"default/{key_of(older).name}" in text
-    # The older one's deletes it.
-    world.delete(older)
-    assert world.settle(older) is None
-    assert len(world.requests("DELETE", "shared")) == 1
+def test_an_older_object_that_is_edited_to_a_living_id_overwrites_nothing(world):
+    """The stuck object of another namespace was made before the living one."""
+    stuck = elsewhere(world)
+    stuck["spec"]["azureName"] = "stuck"
+    stuck["spec"]["owner"] = {"armId": stuck["spec"]["owner"]["armId"] + "-none"}
+    world.apply(stuck)
+    for _ in range(3):
+        world.run(stuck)
+    assert world.ready(stuck)["status"] == "False"
+    living = world.settled(virtual_network("living", azureName="shared"))
+    edited = elsewhere(world)
+    world.client.patch(
+        world.resource_for(stuck), key_of(stuck), {"spec": edited["spec"]}
+    )
+    for _ in range(4):
+        world.run(stuck)
+    assert blocked(world, stuck, living)
+    assert puts(world) == 1
+    world.delete(stuck)
+    world.run(stuck)
+    assert world.read(stuck) is None
+    assert deletes(world) == 0
+    assert world.ready(living)["status"] == "True"
 
 
-@pytest.mark.parametrize("way", ["deleted", "detached", "skip"])
-def test_the_younger_one_takes_over_when_the_older_goes_or_lets_go(world, pair, way):
-    older, younger = pair
-    world.settle(older)
-    world.run(younger)
-    assert blocked(world, younger, older)
+def test_the_deletion_of_who_waits_leaves_the_resource(world, pair):
+    manager, waiting = pair
+    world.settle(manager)
+    world.run(waiting)
+    world.delete(waiting)
+    world.run(waiting)
+    assert world.read(waiting) is None
+    assert deletes(world) == 0
+    world.delete(manager)
+    assert world.settle(manager) is None
+    assert deletes(world) == 1
+
+
+def test_a_deleted_object_hands_over_to_one_of_its_namespace(world, pair):
+    manager, waiting = pair
+    world.settle(manager)
+    world.run(waiting)
+    assert blocked(world, waiting, manager)
+    world.delete(manager)
+    assert world.settle(manager) is None
+    assert deletes(world) == 0
+    ((*_, text),) = told(world, manager, "NotDeletedInAzure")
+    assert f"VirtualNetwork {key_of(world.read(waiting))}" in text
+    ((*_, text),) = told(world, waiting, "TakesOver")
+    assert f"VirtualNetwork default/{key_of(manager).name} is deleted" in text
+    # It is woken by the end of the other one.
+    gone = ObjectReference(gvk_of(manager).group_kind, key_of(manager))
+    before = puts(world)
+    assert world.settle(waiting)
+    assert puts(world) == before + 1
+    assert standing(world, waiting) is Standing.ACCEPTED
+    assert world.operator.waiting.behind(gone) == []
+
+
+def test_a_deletion_waits_for_an_object_of_another_namespace(world, pair):
+    manager, _ = pair
+    world.delete(pair[1])
+    world.settle(manager)
+    theirs = elsewhere(world)
+    world.apply(theirs)
+    world.run(theirs)
+    assert blocked(world, theirs, manager)
+    world.delete(manager)
+    for _ in range(3):
+        world.run(manager)
+    ready = world.ready(manager)
+    assert ready["reason"] == "DeclaredByAnother"
+    for word in ("VirtualNetwork other/theirs", "skip", "detach-on-delete"):
+        assert word in ready["message"]
+    assert deletes(world) == 0
+    # Either way out ends it; a change of the other object wakes this one.
+    node = ObjectReference(gvk_of(theirs).group_kind, key_of(theirs))
+    assert len(world.operator.waiting.behind(node)) == 1
+    world.annotate(theirs, **{RECONCILE_POLICY: "skip"})
+    assert world.settle(manager) is None
+    assert deletes(world) == 1
+
+
+def test_the_other_way_out_leaves_the_resource_to_the_other_namespace(world, pair):
+    manager, _ = pair
+    world.delete(pair[1])
+    world.settle(manager)
+    theirs = elsewhere(world)
+    world.apply(theirs)
+    world.delete(manager)
+    world.run(manager)
+    assert world.ready(manager)["reason"] == "DeclaredByAnother"
+    world.annotate(manager, **{RECONCILE_POLICY: "detach-on-delete"})
+    assert world.settle(manager) is None
+    assert deletes(world) == 0
+    assert world.settle(theirs)
+
+
+@pytest.mark.parametrize("way", ["detached", "skip"])
+def test_who_waits_takes_over_when_the_manager_lets_go(world, pair, way):
+    manager, waiting = pair
+    world.settle(manager)
+    world.run(waiting)
     if way == "skip":
-        world.annotate(older, **{RECONCILE_POLICY: "skip"})
+        world.annotate(manager, **{RECONCILE_POLICY: "skip"})
     else:
-        if way == "detached":
-            world.annotate(older, **{RECONCILE_POLICY: "detach-on-delete"})
-        world.delete(older)
-        world.run(younger)
-        assert blocked(world, younger, older)
-        assert world.settle(older) is None
+        world.annotate(manager, **{RECONCILE_POLICY: "detach-on-delete"})
+        world.delete(manager)
+        world.run(waiting)
+        assert blocked(world, waiting, manager)
+        assert world.settle(manager) is None
     before = puts(world)
-    assert world.settle(younger)
+    assert world.settle(waiting)
     assert puts(world) == before + 1
 
 
-def test_who_only_reads_stands_beside_anybody(world, pair):
+def test_who_let_go_and_comes_back_waits_for_the_one_that_took_over(world, pair):
+    first, second = pair
+    world.settle(first)
+    world.annotate(first, **{RECONCILE_POLICY: "skip"})
+    world.settle(second)
+    world.annotate(second, **{RECONCILE_POLICY: "skip"})
+    world.annotate(first, **{RECONCILE_POLICY: None})
+    world.settle(first)
+    world.annotate(second, **{RECONCILE_POLICY: None})
+    world.run(second)
+    assert blocked(world, second, first)
+
+
+def test_who_only_reads_may_share_the_id_and_its_deletion_sends_nothing(world, pair):
+    manager, reader = pair
+    world.settle(manager)
+    world.annotate(reader, **{RECONCILE_POLICY: "skip"})
+    assert world.settle(reader)
+    assert standing(world, reader) is Standing.NONE
+    # Also if the policy changes together with the deletion.
+    world.annotate(manager, **{RECONCILE_POLICY: "skip"})
+    world.annotate(reader, **{RECONCILE_POLICY: None})
+    world.delete(reader)
+    assert world.settle(reader) is None
+    assert deletes(world) == 0
+    assert "accepted no PUT" in told(world, reader, "NotDeletedInAzure")[-1][-1]
+
+
+def test_an_object_that_is_not_claimed_yet_keeps_nobody_out(world, pair):
+    """Also an older one, which may never be claimed."""
+    older, younger = pair
+    assert world.settle(younger)
+    world.run(older)
+    assert blocked(world, older, younger)
+
+
+def test_a_claim_that_led_to_nothing_lapses_when_a_person_must_mend_it(world, pair):
+    first, second = pair
+    world.azure.faults.refuse("PUT", "virtualNetworks/shared", 400, "BadRequest")
+    world.run(first)
+    assert standing(world, first) is Standing.NONE
+    world.azure.faults.clear()
+    assert world.settle(second)
+    world.run(first)
+    assert blocked(world, first, second)
+
+
+def test_two_objects_that_claim_at_once_do_not_both_get_the_id(world, pair):
+    first, second = pair
+    arm_id = f"/subscriptions/{world.azure.subscription_id}/resourceGroups/rg"
+    arm_id += "/providers/Microsoft.Network/virtualNetworks/shared"
+    with world.operator.claims_under_way.claiming(arm_id):
+        assert world.run(second).requeue_after_seconds == 0.1
+    assert CLAIM not in annotations(world.read(second))
+    assert world.settle(first)
+
+
+def like_aso(world, obj):
+    """Make an object look as another operator has left it: without our record."""
+    return world.annotate(obj, **{CLAIM: None})
+
+
+@pytest.mark.parametrize("older_first", [True, False])
+def test_of_two_that_aso_managed_the_older_one_goes_on(world, pair, older_first):
+    """Whichever is reconciled first, also with a record of another cluster's key."""
+    older, younger = pair
+    world.settle(younger)
+    world.annotate(younger, **{RECONCILE_POLICY: "skip"})
+    world.settle(older)
+    world.annotate(younger, **{RECONCILE_POLICY: None})
+    like_aso(world, older)
+    like_aso(world, younger)
+    foreign = RecordKey(b"f" * 32)
+    record = claim_of(world.read(older), lambda: RECORD_KEY)
+    assert record is None
+    operator = world.operator
+    world.restart()
+    for obj in (older, younger) if older_first else (younger, older):
+        world.run(obj, operator=operator)
+    assert blocked(world, younger, older)
+    assert standing(world, older) is Standing.ACCEPTED
+    # A record of a key that is not known counts as none.
+    assert claim_of(world.read(older), lambda: foreign) is None
+
+
+def test_a_recorded_claim_beats_what_aso_managed(world, pair):
     older, younger = pair
     world.settle(older)
-    world.annotate(younger, **{RECONCILE_POLICY: "skip"})
-    assert world.settle(younger)
-    before = puts(world)
+    like_aso(world, older)
     world.annotate(older, **{RECONCILE_POLICY: "skip"})
-    world.annotate(younger, **{RECONCILE_POLICY: None})
-    world.run(younger)
-    assert puts(world) == before + 1
+    world.settle(younger)
+    world.annotate(older, **{RECONCILE_POLICY: None})
+    for _ in range(2):
+        world.run(older)
+    assert blocked(world, older, younger)
 
 
-def test_what_is_unclaimed_yet_counts_by_what_it_states(world, pair):
-    """Both after a restart, say: whoever's pass comes first."""
-    older, younger = pair
-    assert RESOURCE_ID not in annotations(world.read(older))
-    world.run(younger)
-    world.run(younger)
-    assert blocked(world, younger, older)
+def test_a_copied_record_is_worth_nothing(world, pair):
+    manager, other = pair
+    world.settle(manager)
+    record = annotations(world.read(manager))[CLAIM]
+    world.client.patch(
+        world.resource_for(other),
+        key_of(world.read(other)),
+        {
+            "metadata": {
+                "finalizers": [FINALIZER],
+                "annotations": {
+                    CLAIM: record.replace("2026", "2020"),
+                    RESOURCE_ID: annotations(world.read(manager))[RESOURCE_ID],
+                },
+            }
+        },
+    )
+    for _ in range(2):
+        world.run(other)
+    assert blocked(world, other, manager)
+    assert world.settle(manager)
+
+
+def test_without_the_key_nothing_is_sent(world, pair):
+    def unreadable():
+        raise ConditionError("no key", reason="RecordKeyUnreadable")
+
+    manager, other = pair
+    world.delete(other)
+    lost = attrs.evolve(world.operator, record_key=unreadable)
+    for _ in range(2):
+        world.run(manager, operator=lost)
+    assert world.ready(manager)["reason"] == "RecordKeyUnreadable"
     assert puts(world) == 0
+    world.settle(manager)
+    world.delete(manager)
+    for _ in range(2):
+        world.run(manager, operator=lost)
+    assert deletes(world) == 0
+    assert world.ready(manager)["reason"] == "RecordKeyUnreadable"
+    assert world.settle(manager) is None
+    assert deletes(world) == 1
 
 
 def test_another_subscription_s_group_is_another_group(world):
@@ -161,14 +386,14 @@ def test_another_subscription_s_group_is_another_group(world):
     assert world.settle(ours)
 
 
-def test_an_id_planted_on_an_older_object_blocks_nobody(world, pair):
-    older, _younger = pair
-    world.settle(older)
-    mine = annotations(world.read(older))[RESOURCE_ID].replace("shared", "mine")
+def test_an_id_planted_on_another_object_blocks_nobody(world, pair):
+    other, _ = pair
+    world.settle(other)
+    mine = annotations(world.read(other))[RESOURCE_ID].replace("shared", "mine")
     victim = virtual_network("victim", azureName="mine")
     world.apply(victim)
-    world.annotate(older, **{RESOURCE_ID: mine})
-    world.run(older)
+    world.annotate(other, **{RESOURCE_ID: mine})
+    world.run(other)
     assert world.settle(victim)
 
 
@@ -177,36 +402,32 @@ def test_nobody_is_taken_for_absent_before_all_are_listed(world, pair):
         raise RetryError("not listed yet", after_seconds=0.1)
 
     _older, younger = pair
-    world.run(younger)
     world.operator = attrs.evolve(world.operator, objects_with_arm_id=not_yet)
     assert world.run(younger).requeue_after_seconds == 0.1
     assert puts(world) == 0
 
 
 def test_who_waits_is_known_and_forgotten(world, pair):
-    older, younger = pair
+    manager, waiter = pair
     waiting = world.operator.waiting
     node = [
         ObjectReference(gvk_of(obj).group_kind, key_of(world.read(obj))) for obj in pair
     ]
-    world.run(younger)
-    world.run(younger)
+    world.settle(manager)
+    world.run(waiter)
     assert waiting.behind(node[0]) == [node[1]]
     assert waiting.awaited_in("default") == [node[0]]
-    world.annotate(older, **{RECONCILE_POLICY: "skip"})
-    world.settle(younger)
+    world.annotate(manager, **{RECONCILE_POLICY: "skip"})
+    world.settle(waiter)
     assert waiting.behind(node[0]) == []
-    assert waiting.awaited_in("default") == []
 
 
-def test_who_went_waits_no_more_whoever_took_it_away(world, pair):
-    _, younger = pair
-    for _ in range(2):
-        world.run(younger)
-    resource, key = world.resource_for(younger), key_of(world.read(younger))
-    world.client.patch(resource, key, {"metadata": {"finalizers": None}})
-    world.delete(younger)
-    world.run(younger)
+def test_who_went_waits_no_more(world, pair):
+    manager, waiter = pair
+    world.settle(manager)
+    world.run(waiter)
+    world.delete(waiter)
+    world.run(waiter)
     assert world.operator.waiting.awaited_in("default") == []
 
 
@@ -214,26 +435,33 @@ def test_the_whole_of_it_in_a_process(tmp_path):
     """Found by the caches' index, also by a manager that has just started."""
     with Operation(tmp_path) as operation:
         operation.answer_at_once("Network/virtualNetworks")
-        networks = [virtual_network(name, azureName="shared") for name in ("n1", "n2")]
-        operation.install(resource_group(), networks[0])
-        for obj in (resource_group(), *networks):
-            operation.apply(obj)
-        older, younger = by_age(operation, *networks)
+        first, second = (
+            virtual_network(name, azureName="shared") for name in ("n1", "n2")
+        )
+        operation.install(resource_group(), first)
+        operation.apply(resource_group())
+        operation.apply(first)
         operation.start_manager()
-        operation.wait_ready(older)
-        told = operation.wait_condition(younger, REASON)
-        assert f"default/{key_of(older).name}" in told["message"]
-        operation.wait_event(younger, "CreateOrUpdateActionError")
+        operation.wait_ready(first)
+        operation.apply(second)
+        told = operation.wait_condition(second, REASON)
+        assert f"default/{key_of(first).name}" in told["message"]
         operation.kill_manager()
         operation.start_manager()
-        operation.edit(older, {"spec": {"tags": {"by": "older"}}})
-        operation.edit(younger, {"spec": {"tags": {"by": "younger"}}})
-        operation.wait_ready(older)
-        operation.wait_condition(younger, REASON)
+        operation.edit(first, {"spec": {"tags": {"by": "first"}}})
+        operation.edit(second, {"spec": {"tags": {"by": "second"}}})
+        operation.wait_ready(first)
+        operation.wait_condition(second, REASON)
         tags = [r.body.get("tags") for r in operation.requests("PUT", "shared")]
-        assert {"by": "younger"} not in tags
-        operation.delete(older)
-        operation.wait_gone(older)
-        operation.wait_ready(younger)
+        assert {"by": "second"} not in tags
+        operation.delete(first)
+        operation.wait_gone(first)
+        operation.wait_event(first, "NotDeletedInAzure")
+        operation.wait_event(second, "TakesOver")
+        operation.wait_ready(second)
         (last,) = operation.requests("PUT", "shared")[-1:]
-        assert last.body["tags"] == {"by": "younger"}
+        assert last.body["tags"] == {"by": "second"}
+        assert operation.requests("DELETE", "shared") == []
+        operation.delete(second)
+        operation.wait_gone(second)
+        assert len(operation.requests("DELETE", "shared")) == 1

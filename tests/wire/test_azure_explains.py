@@ -87,11 +87,11 @@ def test_a_message_is_bounded_in_the_condition_and_whole_in_the_log(
 def test_a_bounded_message_is_the_same_message_next_time(world, network):
     refuse(world, "x" * (2 * MAX_MESSAGE), times=2)
     world.run(network)
-    before = world.read(network)["metadata"]["resourceVersion"]
+    before = world.read(network)["status"]
     world.clock.advance(60.0)
     world.run(network)
     assert world.ready(network)["reason"] == "Conflict"
-    assert world.read(network)["metadata"]["resourceVersion"] == before
+    assert world.read(network)["status"] == before
     first, again = warnings(world)
     assert first.endswith(")")  # the id of that request
     assert again.startswith("Conflict: xxx")

@@ -18,6 +18,7 @@ from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.catalogue.payload import SpecError
 from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.reconcile.model.annotations import (
+    CLAIM,
     FINALIZER,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
@@ -82,6 +83,7 @@ def test_r1_3_unmarked_object_is_marked_and_claimed_by_one_write_in_its_own_pass
         OPERATOR_NAMESPACE: OPERATOR,
         RESOURCE_ID: f"/subscriptions/{world.azure.subscription_id}/resourceGroups/rg",
         LATEST_RECONCILED_GENERATION: "1",
+        CLAIM: annotations(present)[CLAIM],
     }
     assert finalizers(present) == [FINALIZER]
     assert len(world.writes) == 1

@@ -12,6 +12,7 @@ from asotraces import as_go_writes, ask, claim, condition
 from world import OPERATOR, SYNC_SECONDS, World, resource_group, virtual_network
 
 from asoreconcile.azure.reconcile.model.annotations import (
+    CLAIM,
     DELETE_POLLER,
     FINALIZER,
     LAST_RECONCILED_VERSION,
@@ -22,8 +23,8 @@ from asoreconcile.azure.reconcile.model.annotations import (
     POLLER_TOKEN,
     PUT_POLLER,
     RESOURCE_ID,
+    is_operators_own,
 )
-from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
 from asoreconcile.base.objects import (
     annotations,
     finalizers,
@@ -154,9 +155,14 @@ def test_an_object_that_it_left_ready_stays_so(world):
     after = world.read(child)
     assert result.requeue_after_seconds == SYNC_SECONDS
     assert world.ready(child) == {"type": "Ready", **condition("True", "Succeeded")}
-    # The record of the PUT, which Azure Service Operator leaves alone.
-    notes = {OBSERVED: annotations(after)[OBSERVED]}
-    assert annotations(after) == {**annotations(before), **notes}
+    # Our own records, which Azure Service Operator leaves alone.
+    notes = annotations(after)
+    own = {name: notes[name] for name in notes if is_operators_own(name)}
+    assert own[CLAIM].startswith("accepted ")
+    assert notes == {**annotations(before), **own}
+    assert {name for name in own if not name.startswith("asoreconcile/")} <= set(
+        annotations(before)
+    )
     assert owner_references(after) == owner_references(before)
     changed = dict(labels(after).items() - labels(before).items())
     assert changed.keys() <= {LAST_RECONCILED_VERSION}

@@ -50,7 +50,10 @@ from asoreconcile.azure.middleware.requests import Export
 from asoreconcile.azure.non_arm.extension_points import require_permission
 from asoreconcile.azure.reconcile.exports.export_plan import merged
 from asoreconcile.azure.reconcile.exports.export_writer import write
-from asoreconcile.azure.reconcile.identity.duplicates import holder, require_sole
+from asoreconcile.azure.reconcile.identity.duplicates import (
+    look_around,
+    require_sole,
+)
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.azure.reconcile.model.decisions import (
     AT_ONCE_SECONDS,
@@ -282,10 +285,11 @@ def _report(scope: ReconcileScope, group: JsonObject) -> None:
 
 def _delete(scope: ReconcileScope, graph: GraphClient, group_id: str) -> None:
     patcher = scope.patcher
-    if older := holder(scope.operator, patcher.version, patcher.obj, group_id):
+    older, _ = look_around(scope.operator, patcher.version, patcher.obj, group_id)
+    if older is not None:
         text = (
-            f"the group {group_id} is left in Entra: {older.group_kind.kind} "
-            f"{older.key}, which is older, manages it"
+            f"the group {group_id} is left in Entra: {older.node.group_kind.kind} "
+            f"{older.node.key}, which is older, manages it"
         )
         scope.event("Warning", "NotDeletedInAzure", text)
         return

@@ -5,6 +5,7 @@ depends on the kind: `reconciler` has the one for ARM.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 import attrs
@@ -20,6 +21,7 @@ from asoreconcile.azure.reconcile.engine.failures import (
     leaves_ready,
     report_unreadable,
 )
+from asoreconcile.azure.reconcile.identity.recorded_claim import close_claim
 from asoreconcile.azure.reconcile.model.conditions import find_ready, succeeded
 from asoreconcile.azure.reconcile.model.decisions import (
     IN_PROGRESS_PRIORITY,
@@ -218,6 +220,9 @@ class ObjectReconciler:
         """Show the failure, unless Ready outlasts it, and retry as its class says.
         Rules: R4.1, R7.3.
         """
+        # Without the key the record stays, and so does the protection that it gives.
+        with suppress(ConditionError):
+            close_claim(scope)
         before = find_ready(status(scope.patcher.obj).get("conditions"))
         is_left = leaves_ready(scope, error)
         if is_left:

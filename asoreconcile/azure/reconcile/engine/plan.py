@@ -18,6 +18,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     PUT_POLLER,
     RESOURCE_ID,
 )
+from asoreconcile.azure.reconcile.model.claim_record import stated_claim
 from asoreconcile.azure.reconcile.model.conditions import deleting, reconciling
 from asoreconcile.azure.reconcile.model.decisions import (
     Effect,
@@ -31,6 +32,7 @@ from asoreconcile.base.objects import (
     annotations,
     generation,
     is_deleting,
+    status,
 )
 from asoreconcile.kube.finalizers import has_finalizer
 
@@ -72,9 +74,9 @@ def plan(
 ) -> Plan:
     """Decide how a reconcile starts.
 
-    obj: reads metadata only. may_write, may_delete: whether the reconcile policy lets
-    the operator PUT and DELETE the resource. can_delete: whether Azure offers DELETE
-    for the kind. is_readable: false if the policy has an unknown value.
+    obj: reads metadata and status.id. may_write, may_delete: whether the reconcile
+    policy lets the operator PUT and DELETE the resource. can_delete: whether Azure
+    offers DELETE for the kind. is_readable: false if the policy has an unknown value.
     """
     notes = annotations(obj)
     owner = notes.get(OPERATOR_NAMESPACE)
@@ -133,9 +135,10 @@ def _plan_delete(
     notes = annotations(obj)
     if not has_finalizer(obj, FINALIZER) or (is_readable and not may_delete):
         return Plan((), Step.RELEASE)
-    # Never created: nothing to delete, and no credential is needed (D18).
     if is_arm and not notes.get(RESOURCE_ID):
-        return Plan((), Step.RELEASE)
+        seen = stated_claim(notes) or notes.get(POLLER_TOKEN) or status(obj).get("id")
+        # Never created: nothing to delete, and no credential is needed (D18).
+        return Plan((), Step.RESTORE_ID if seen else Step.RELEASE)
     if not can_delete:
         return Plan((), Step.AWAIT_PARENT)
     show = SetReady(deleting(generation(obj)))

@@ -133,7 +133,7 @@ def _do(scope: ReconcileScope, step: Step) -> ReconcileOutcome:
         case Step.CLAIM:
             return claim(scope)
         case Step.RESTORE_ID:
-            return restore_id(scope)
+            return restore_id(scope) or release(scope)
         case Step.OBSERVE:
             return settle(scope, ReadAfter.NOTHING)
         case Step.PUT:

@@ -3,31 +3,39 @@
 One write, which ends the reconcile: the operator's mark, the finalizer, the ARM id, the
 owner's labels and owner reference. It rests on the resource version, so that only one
 of two operators can claim an object. It comes before any PUT (R1.4), so that after a
-crash at any point the object's deletion still reaches Azure. The finalizer waits until
-everything the spec needs exists: owner, references, Secrets, ConfigMaps.
+crash at any point the object's deletion still reaches Azure. The write also records the
+claim of the id (`recorded_claim`). The claim waits until everything that the spec needs
+exists (owner, references, Secrets, ConfigMaps), and while another object manages the
+id (`duplicates`).
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Protocol
+from contextlib import ExitStack, suppress
 
 import attrs
 
+from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.payload import to_arm
 from asoreconcile.azure.catalogue.validation import rule_problems
+from asoreconcile.azure.reconcile.identity.duplicates import require_sole
 from asoreconcile.azure.reconcile.identity.identity import (
     IdentityScope,
     identify,
     is_from_config,
+    names_another,
 )
+from asoreconcile.azure.reconcile.identity.recorded_claim import ClaimScope, recorded
 from asoreconcile.azure.reconcile.model.annotations import (
     AZURE_NAME_FROM_CONFIG,
+    CLAIM,
     FINALIZER,
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
     OPERATOR_NAMESPACE,
+    OWNER_GROUP_KIND,
+    OWNER_NAME,
     OWNER_UID,
     RESOURCE_ID,
     label_value,
@@ -44,15 +52,14 @@ from asoreconcile.azure.reconcile.model.owner import (
     waiting,
     with_owner_reference,
 )
-from asoreconcile.azure.reconcile.state.memory import ObjectMemory
-from asoreconcile.base.clock import Clock
-from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import (
     JsonObject,
     finalizers,
+    is_deleting,
     labels,
     owner_references,
     spec,
+    status,
 )
 from asoreconcile.kube.event_correlator import EventType
 from asoreconcile.kube.finalizers import has_finalizer
@@ -61,50 +68,12 @@ from asoreconcile.kube.finalizers import has_finalizer
 _MAX_PROBLEMS = 10
 
 
-class ClaimDependencies(Protocol):
-    """The parts of the operator that a claim needs."""
-
-    @property
-    def clock(self) -> Clock:
-        """Says when the write was answered."""
-
-    @property
-    def namespace(self) -> str:
-        """The operator's namespace, its mark on objects."""
-
-    @property
-    def build(self) -> str:
-        """The operator's build, which a label records."""
-
-
-class ClaimScope(IdentityScope, Protocol):
-    """The parts of a reconcile that a claim needs."""
-
-    @property
-    def operator(self) -> ClaimDependencies:
-        """The parts that all objects share."""
-
-    @property
-    def namespace_annotations(self) -> Mapping[str, str]:
-        """The annotations that the object inherits."""
-
-    @property
-    def memory(self) -> ObjectMemory:
-        """Keeps the answer of the write, and the credential."""
-
-    @property
-    def log(self) -> Logger:
-        """For operators."""
-
-    def event(self, type_: EventType, reason: str, message: str) -> None:
-        """Record an event at the object."""
-
-
 @attrs.frozen
 class ClaimFacts:
     """The facts about an object to claim.
 
-    name, arm_id: the resource's name and id; "" for kinds without ARM.
+    name, arm_id: the resource's name and id; "" for kinds without ARM. claim: the text
+    of the recorded claim, or "".
     name_is_from_config: true if a ConfigMap gives the name. finalizers,
     owner_references: the object's present ones. credential: the Secret in use, or "".
     build: the operator's build.
@@ -119,6 +88,7 @@ class ClaimFacts:
     owner: Owner | None
     credential: str
     build: str
+    claim: str = ""
 
 
 def claim(scope: ClaimScope) -> Requeue:
@@ -138,27 +108,83 @@ def claim(scope: ClaimScope) -> Requeue:
             # Errors occur again in the next reconcile, on an object that is marked by
             # then and can show them.
             with suppress(Exception):
-                facts = _facts(scope)
+                found = _facts(scope)
+                if found.arm_id and scope.may_write:
+                    require_sole(operator, patcher.version, patcher.obj, found.arm_id)
+                facts = found
     if facts is None:
         patcher.write_shared({"annotations": mark})
         return written(scope)
-    arm_id = {"armId": facts.arm_id} if facts.arm_id else {}
-    scope.log.info("Claiming", **arm_id)
     if patcher.version.is_arm:
         mark |= note_of_claim(patcher.annotations, scope.namespace_annotations)
-    patcher.write_shared(claim_metadata(facts, mark))
+    return _claimed(scope, facts, mark)
+
+
+def _claimed(scope: ClaimScope, facts: ClaimFacts, mark: Mapping[str, str]) -> Requeue:
+    """Write the claim. Raises ConditionError `AlreadyManaged`, RetryError."""
+    patcher, operator = scope.patcher, scope.operator
+    arm_id = {"armId": facts.arm_id} if facts.arm_id else {}
+    with ExitStack() as stack:
+        if facts.arm_id:
+            stack.enter_context(operator.claims_under_way.claiming(facts.arm_id))
+            facts = attrs.evolve(facts, claim=recorded(scope, facts.arm_id))
+        scope.log.info("Claiming", **arm_id)
+        patcher.write_shared(_without_former_owner(patcher.obj, facts, mark))
     if facts.credential:
         scope.memory.credential = facts.credential
         scope.event(*uses_credential(facts.credential))
     return written(scope)
 
 
-def restore_id(scope: ClaimScope) -> Requeue:
-    """Write the ARM id again, which someone removed after the claim (D10)."""
-    arm_id = identify(scope, scope.owner()).arm_id
+def move_claim(scope: ClaimScope, owner: Owner | None) -> Requeue | None:
+    """Claim the resource that a corrected spec names, if Azure has accepted no PUT for
+    the claimed one; None if the spec names that.
+    """
+    if not scope.patcher.arm_id or not scope.may_move:
+        return None
+    if ids.same(identify(scope, owner).arm_id, scope.patcher.arm_id):
+        return None
+    scope.log.info("The spec names another resource", before=scope.patcher.arm_id)
+    return _claimed(scope, _facts(scope), {})
+
+
+def restore_id(scope: ClaimScope) -> Requeue | None:
+    """Write the ARM id again, which someone removed after the claim (D10); None if a
+    deleted object has no id of its own.
+
+    Raises ConditionError if the spec no longer makes the id that the status shows: it
+    would create a second resource.
+    """
+    patcher, claim = scope.patcher, scope.claim
+    if claim is not None:
+        arm_id = claim.arm_id
+    else:
+        seen = str(status(patcher.obj).get("id") or "")
+        try:
+            arm_id = identify(scope, scope.owner()).arm_id
+            if seen and not ids.same(seen, arm_id):
+                raise _lost_id(arm_id, seen)
+        except ConditionError as error:
+            if is_deleting(patcher.obj) and error.reason in _NO_ID:
+                return None
+            raise
     scope.log.warning("Writing the lost resource-id again", armId=arm_id)
-    scope.patcher.record({RESOURCE_ID: arm_id})
+    patcher.record({RESOURCE_ID: arm_id})
     return written(scope)
+
+
+# The reasons for which the spec of a deleted object makes no id of its own.
+_NO_ID = frozenset({"ConfigMapNotFound", "Failed", "ReferenceNotFound"})
+
+
+def _lost_id(made: str, seen: str) -> ConditionError:
+    error = names_another(made, seen)
+    return ConditionError(
+        f"annotation {RESOURCE_ID} is missing, and {error}; if {seen} is not this "
+        f"object's, set the annotation to {made}",
+        reason=error.reason,
+        severity=error.severity,
+    )
 
 
 def restore_owner(scope: ClaimScope, owner: Owner | None) -> Requeue | None:
@@ -251,6 +277,8 @@ def claim_metadata(facts: ClaimFacts, mark: Mapping[str, str]) -> JsonObject:
     if facts.arm_id:
         recorded[RESOURCE_ID] = facts.arm_id
         recorded[LATEST_RECONCILED_GENERATION] = str(facts.generation)
+    if facts.claim:
+        recorded[CLAIM] = facts.claim
     # The ConfigMap may give another name by the time that a lost resource-id is written
     # again: it must be this name.
     if facts.name and facts.name_is_from_config:
@@ -258,13 +286,32 @@ def claim_metadata(facts: ClaimFacts, mark: Mapping[str, str]) -> JsonObject:
     references = with_owner_reference([*facts.owner_references], facts.owner)
     return {
         # A merge patch replaces lists: the whole list, on the resource version.
-        "finalizers": [*facts.finalizers, FINALIZER],
+        "finalizers": [*dict.fromkeys((*facts.finalizers, FINALIZER))],
         "annotations": recorded,
         "labels": {
             **owner_labels(facts.owner),
             LAST_RECONCILED_VERSION: label_value(facts.build),
         },
         **({"ownerReferences": references} if references else {}),
+    }
+
+
+def _without_former_owner(
+    obj: JsonObject, facts: ClaimFacts, mark: Mapping[str, str]
+) -> JsonObject:
+    """Return the metadata of a claim; if an earlier claim named another owner, without
+    that.
+    """
+    meta = claim_metadata(facts, mark)
+    named = labels(obj).get(OWNER_UID)
+    if not named or named == meta["labels"].get(OWNER_UID):
+        return meta
+    cleared = dict.fromkeys((OWNER_NAME, OWNER_GROUP_KIND, OWNER_UID))
+    references = meta.get("ownerReferences", [])
+    return {
+        **meta,
+        "labels": {**cleared, **meta["labels"]},
+        "ownerReferences": [one for one in references if one.get("uid") != named],
     }
 
 

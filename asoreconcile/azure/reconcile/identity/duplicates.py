@@ -1,9 +1,10 @@
-"""Two objects with one Azure id: the older one manages it, the younger one waits.
+"""Several objects with one Azure id: one manages it, the others wait.
 
-Otherwise both would overwrite each other, and the deletion of one would delete the
-other's resource. The younger one sends nothing while the older one exists, and takes
-over when that is deleted or released. An object that only reads (policy `skip`) may
-share an id. Ids follow from the objects' specs, so unclaimed objects count, too.
+Otherwise they would overwrite each other, and the deletion of one would delete the
+other's resource. The manager is the object that recorded a claim first
+(`claim_record`). What Azure Service Operator, or an operator with another key, has
+managed counts after every recorded claim. An object that has claimed nothing manages
+nothing. An object that only reads (policy `skip`) may share an id.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,34 +16,58 @@ from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.reconcile.identity.identity import id_of
-from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import (
+    FINALIZER,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
+from asoreconcile.azure.reconcile.model.claim_record import (
+    ClaimRecord,
+    Standing,
+    claim_of,
+    has_lapsed,
+    shows_id,
+)
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import Objects
 from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
+from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ConnectionResolver
 from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.base.objects import (
     JsonObject,
     annotations,
+    is_deleting,
     key_of,
     metadata,
     status,
     uid_of,
 )
+from asoreconcile.kube.finalizers import has_finalizer
 
 REASON = "AlreadyManaged"
 
 Age = tuple[str, str]
 """Smaller is older."""
 
+Rank = tuple[int, str, str]
+"""The strength of a claim to an id; the smallest one manages it."""
+
+_ACCEPTED, _CLAIMED, _SHOWN, _ANNOTATED = range(4)
+
 
 @attrs.frozen
 class Rival:
-    """Another object that writes. arm_id: the id of its resource, "" if unknown."""
+    """Another object that writes and declares an id as its own.
+
+    rank: rank of its claim; None without a claim. is_leaving: whether the object is
+    being deleted.
+    """
 
     node: ObjectReference
-    age: Age
-    arm_id: str
+    obj: JsonObject = attrs.field(repr=False)
+    rank: Rank | None
+    is_leaving: bool = False
 
 
 def age_of(obj: JsonObject) -> Age:
@@ -52,14 +77,54 @@ def age_of(obj: JsonObject) -> Age:
     return str(metadata(obj).get("creationTimestamp") or ""), uid_of(obj)
 
 
-def oldest_of(arm_id: str, age: Age, rivals: Iterable[Rival]) -> ObjectReference | None:
-    """The oldest rival with this id that is older than `age`, if any."""
-    older = [
-        one
+def rank_of(obj: JsonObject, arm_id: str, claim: ClaimRecord | None) -> Rank | None:
+    """Return the rank of an object's claim to the id that is its own; None if the
+    object manages nothing. Pure.
+
+    claim: the recorded claim, if there is one. Without one, annotations as Azure
+    Service Operator writes them count, first of objects whose status shows the id.
+    """
+    if claim is not None and ids.same(claim.arm_id, arm_id):
+        if claim.standing is Standing.NONE or has_lapsed(obj, claim):
+            return None
+        is_accepted = claim.standing is Standing.ACCEPTED
+        return _ACCEPTED if is_accepted else _CLAIMED, claim.at, uid_of(obj)
+    claimed = annotations(obj).get(RESOURCE_ID) or ""
+    is_like_aso = bool(claimed) and ids.same(claimed, arm_id)
+    if claim is not None or not is_like_aso or not has_finalizer(obj, FINALIZER):
+        return None
+    return _SHOWN if shows_id(obj, arm_id) else _ANNOTATED, *age_of(obj)
+
+
+def manager_among(mine: Rank | None, rivals: Iterable[Rival]) -> Rival | None:
+    """Return the rival that manages the id; None if this object does, or may claim it.
+    Pure.
+
+    mine: the rank of this object's claim.
+    """
+    ranked = [
+        (one.rank, one)
         for one in rivals
-        if one.age < age and one.arm_id and ids.same(one.arm_id, arm_id)
+        if one.rank is not None and (mine is None or one.rank < mine)
     ]
-    return min(older, key=lambda one: one.age).node if older else None
+    return min(ranked, key=lambda pair: pair[0])[1] if ranked else None
+
+
+def heir_among(namespace: str, rivals: Iterable[Rival]) -> Rival | None:
+    """Return the live object that declares the id of a deleted one as its own; None
+    without one. Pure.
+
+    namespace: namespace of the deleted object. An object of the same namespace comes
+    first, as it can take over; then the one with the better claim, then the older one.
+    """
+    live = [one for one in rivals if not one.is_leaving]
+    last = (_ANNOTATED + 1, "", "")
+
+    def order(one: Rival) -> tuple[bool, Rank, Age]:
+        is_elsewhere = one.node.key.namespace != namespace
+        return is_elsewhere, one.rank or last, age_of(one.obj)
+
+    return min(live, key=order, default=None)
 
 
 def id_outside_arm(obj: JsonObject) -> str:
@@ -70,12 +135,24 @@ def id_outside_arm(obj: JsonObject) -> str:
     return claimed if claimed == status(obj).get("entraID") else ""
 
 
-def already_managed(arm_id: str, older: ObjectReference) -> ConditionError:
-    """The condition of the younger object."""
+def already_managed(
+    arm_id: str, manager: ObjectReference, *, namespace: str
+) -> ConditionError:
+    """The condition of an object whose id another object manages.
+
+    namespace: namespace of the object.
+    """
+    kind, key = manager.group_kind.kind, manager.key
+    hand_over = (
+        f"delete {key}: then this object takes over, and nothing is deleted in Azure"
+        if key.namespace == namespace
+        else f"set {RECONCILE_POLICY} to detach-on-delete on {key} and delete it"
+    )
     return ConditionError(
-        f"{arm_id} is managed by {older.group_kind.kind} {older.key}, which is older: "
-        "nothing is sent to Azure for this object. Delete one of the two, or set "
-        f"{RECONCILE_POLICY} to skip on the one that is only to read it",
+        f"{arm_id} is managed by {kind} {key}, which claimed it first: nothing is sent "
+        "to Azure for this object. Delete this object, which deletes nothing in Azure; "
+        f"or set {RECONCILE_POLICY} to skip on it, if it is only to read; or "
+        f"{hand_over}",
         reason=REASON,
     )
 
@@ -93,7 +170,7 @@ class Neighbours(Protocol):
 
     @property
     def waiting(self) -> Waiting:
-        """The objects that wait for an older one."""
+        """The objects that wait for another one."""
 
     @property
     def default_policy(self) -> Policy:
@@ -104,6 +181,10 @@ class Neighbours(Protocol):
         """Finds what an object inherits from its Namespace."""
 
     @property
+    def record_key(self) -> Callable[[], RecordKey]:
+        """Returns the key of recorded claims."""
+
+    @property
     def objects_with_arm_id(
         self,
     ) -> Callable[[str], Iterable[tuple[KindVersion, JsonObject]]]:
@@ -112,58 +193,79 @@ class Neighbours(Protocol):
 
 def require_sole(
     neighbours: Neighbours, version: KindVersion, obj: JsonObject, arm_id: str
-) -> None:
-    """Raises ConditionError `AlreadyManaged` while an older object manages the id.
+) -> list[Rival]:
+    """Return the other objects that declare an id, of which none manages it.
 
-    Raises RetryError while objects are not listed yet that may be it.
+    Raises ConditionError `AlreadyManaged` while another object manages the id,
+    RetryError while objects are not listed yet that may be it.
     """
-    older = holder(neighbours, version, obj, arm_id)
-    if older is not None:
-        raise already_managed(arm_id, older)
+    found, rivals = look_around(neighbours, version, obj, arm_id)
+    if found is not None:
+        raise already_managed(arm_id, found.node, namespace=key_of(obj).namespace)
+    return rivals
 
 
-def holder(
+def look_around(
     neighbours: Neighbours, version: KindVersion, obj: JsonObject, arm_id: str
-) -> ObjectReference | None:
-    """The oldest object that manages an id and is older than this one, if any.
+) -> tuple[Rival | None, list[Rival]]:
+    """Return the other object that manages an id, and all others that declare it; None
+    if this object manages the id, or may claim it.
 
     The object is woken when that changes. Raises RetryError as `require_sole`.
     """
     me = ObjectReference(version.group_kind, key_of(obj))
-    found = _oldest(neighbours, obj, arm_id)
+    mine = _rank(neighbours, version, obj, arm_id)
+    rivals = rivals_of(neighbours, obj, arm_id)
+    found = manager_among(mine, rivals)
     if found is not None:
         # It may have gone before the waiting object was recorded: look once more.
-        neighbours.waiting.note(me, found)
-        found = _oldest(neighbours, obj, arm_id)
+        neighbours.waiting.note(me, found.node)
+        rivals = rivals_of(neighbours, obj, arm_id)
+        found = manager_among(mine, rivals)
     # Also if none was found before: an earlier reconcile may have waited.
     if found is None:
         neighbours.waiting.forget(me)
-    return found
+    return found, rivals
 
 
-def _oldest(
-    neighbours: Neighbours, obj: JsonObject, arm_id: str
-) -> ObjectReference | None:
-    mine = age_of(obj)
-    rivals = [
-        Rival(
-            ObjectReference(version.group_kind, key_of(other)),
-            age_of(other),
-            id_of(
-                version,
-                other,
-                objects=neighbours.objects,
-                connections=neighbours.connections,
-            )
-            if version.is_arm
-            else id_outside_arm(other),
-        )
-        for version, other in neighbours.objects_with_arm_id(arm_id)
+def rivals_of(neighbours: Neighbours, obj: JsonObject, arm_id: str) -> list[Rival]:
+    """Return the other objects that write and declare an id as their own.
+
+    Raises RetryError as `require_sole`.
+    """
+    rivals: list[Rival] = []
+    for version, other in neighbours.objects_with_arm_id(arm_id):
         # An id needs the owner and the credential, and raises while they are not
-        # listed: only the ids of objects that could win are asked for.
-        if age_of(other) < mine and _writes(neighbours, other)
-    ]
-    return oldest_of(arm_id, mine, rivals)
+        # listed: ask only for the ids of objects that write.
+        if uid_of(other) == uid_of(obj) or not _writes(neighbours, other):
+            continue
+        declared = _declared(neighbours, version, other)
+        if declared and ids.same(declared, arm_id):
+            node = ObjectReference(version.group_kind, key_of(other))
+            rank = _rank(neighbours, version, other, arm_id)
+            rivals.append(Rival(node, other, rank, is_deleting(other)))
+    return rivals
+
+
+def _declared(neighbours: Neighbours, version: KindVersion, other: JsonObject) -> str:
+    if not version.is_arm:
+        return id_outside_arm(other)
+    return id_of(
+        version,
+        other,
+        claim=claim_of(other, neighbours.record_key),
+        objects=neighbours.objects,
+        connections=neighbours.connections,
+    )
+
+
+def _rank(
+    neighbours: Neighbours, version: KindVersion, obj: JsonObject, arm_id: str
+) -> Rank | None:
+    # Objects of kinds without ARM have no recorded claim: the older one manages.
+    if not version.is_arm:
+        return _ACCEPTED, *age_of(obj)
+    return rank_of(obj, arm_id, claim_of(obj, neighbours.record_key))
 
 
 def _writes(neighbours: Neighbours, obj: JsonObject) -> bool:

@@ -2,10 +2,9 @@
 
 Both follow from the spec and the owner. After the claim they must not change: a PUT to
 another id would create a second resource and leave the first behind (write-once,
-R10.1). Pure, except for random names; `identity_reads` collects the facts.
+R10.1). They may change while Azure has accepted no PUT of the object.
 """
 
-from enum import Enum, auto
 from typing import Protocol
 
 import attrs
@@ -21,6 +20,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     AZURE_NAME_FROM_CONFIG,
     RESOURCE_ID,
 )
+from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, Standing
 from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import (
@@ -28,7 +28,7 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import (
     ConnectionResolver,
 )
 from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
-from asoreconcile.base.objects import JsonObject, annotations, is_deleting, spec, status
+from asoreconcile.base.objects import JsonObject, annotations, is_deleting, spec
 
 
 @attrs.frozen
@@ -44,24 +44,15 @@ class IdentityFacts:
     """The facts from which an object's resource follows.
 
     claimed: the ARM id in its annotation, "" before the claim. noted_name: the
-    ConfigMap's name at the claim, from an annotation; "" without one.
+    ConfigMap's name at the claim, from an annotation; "" without one. may_move: whether
+    the spec may name another resource than the claimed one.
     """
 
     version: KindVersion
     obj: JsonObject
     claimed: str
     noted_name: str = ""
-
-
-class Proof(Enum):
-    """The evidence that a claimed id is the object's own."""
-
-    STATUS = auto()
-    """The status names it: no further question."""
-    CONFIG_MAP = auto()
-    """The spec makes it, with the name that the ConfigMap says now."""
-    SPEC = auto()
-    """The spec and the owner make it."""
+    may_move: bool = False
 
 
 def stated_name(facts: IdentityFacts) -> str | None:
@@ -73,7 +64,11 @@ def stated_name(facts: IdentityFacts) -> str | None:
     `Failed`.
     """
     from_config = is_from_config(facts.obj)
-    if facts.claimed and (_is_made_up(facts.version, facts.obj) or from_config):
+    if facts.claimed and _is_made_up(facts.version, facts.obj):
+        return _single(claimed_name(facts.claimed))
+    if from_config and facts.may_move:
+        return None
+    if facts.claimed and from_config:
         return _single(claimed_name(facts.claimed))
     if from_config:
         # When a lost resource-id is written again, the ConfigMap may contain another
@@ -107,36 +102,23 @@ def resource_identity(
         facts.version, name=name, owner_id=owner_id, subscription_id=subscription_id
     )
     if facts.claimed and not _same(facts.claimed, arm_id):
-        raise _failed(
-            f"spec.azureName or spec.owner now names {arm_id}, but this object manages "
-            f"{facts.claimed}: change it back, or delete the object and create it anew"
-        )
+        if facts.may_move:
+            return ResourceIdentity(name, arm_id)
+        raise names_another(arm_id, facts.claimed)
     # In the spelling of the claim: Azure ignores case, and the annotation must not
     # flap.
     return ResourceIdentity(name, facts.claimed or arm_id)
 
 
-def proof_of(obj: JsonObject, claimed: str) -> Proof:
-    """What must confirm that a claimed id is the object's own.
+def names_another(made: str, managed: str) -> ConditionError:
+    """The condition of an object whose spec names another resource than it manages.
 
-    The id is in an annotation, which every user who edits the object can write. So it
-    must equal the id that follows from the owner and the name; or, if these are no
-    longer known (the owner is gone, the spec was edited), the id in the status, which
-    only the operator writes.
+    made: the id that the spec makes now.
     """
-    if is_confirmed(obj, claimed):
-        return Proof.STATUS
-    # The annotation with the ConfigMap's name can be edited, and a deletion cannot be
-    # undone.
-    if is_deleting(obj) and is_from_config(obj):
-        return Proof.CONFIG_MAP
-    return Proof.SPEC
-
-
-def is_confirmed(obj: JsonObject, claimed: str) -> bool:
-    """Return whether the status names the id that the annotation claims."""
-    seen = status(obj).get("id")
-    return bool(claimed and isinstance(seen, str) and seen and ids.same(seen, claimed))
+    return _failed(
+        f"spec.azureName or spec.owner now names {made}, but this object manages "
+        f"{managed}: change it back, or delete the object and create it anew"
+    )
 
 
 def name_of_other(version: KindVersion, obj: JsonObject, claimed: str) -> str:
@@ -204,6 +186,14 @@ class IdentityScope(Protocol):
     def connection(self) -> Connection:
         """Says the subscription, if the owner does not."""
 
+    @property
+    def claim(self) -> ClaimRecord | None:
+        """The recorded claim."""
+
+    @property
+    def may_move(self) -> bool:
+        """True if the spec may name another resource than the claimed one."""
+
     def owner(self) -> Owner | None:
         """The owner as the cluster has it now."""
 
@@ -219,10 +209,13 @@ def identify(scope: IdentityScope, owner: Owner | None) -> ResourceIdentity:
     patcher = scope.patcher
     claimed = patcher.arm_id
     recorded_name = patcher.annotations.get(AZURE_NAME_FROM_CONFIG) or ""
-    facts = IdentityFacts(patcher.version, patcher.obj, claimed, recorded_name)
+    may_move = bool(claimed) and scope.may_move
+    facts = IdentityFacts(
+        patcher.version, patcher.obj, claimed, recorded_name, may_move=may_move
+    )
     name = stated_name(facts)
     # A claimed id keeps its subscription; the credential's is compared elsewhere.
-    stated = ids.subscription_of(claimed) if claimed else None
+    stated = ids.subscription_of(claimed) if claimed and not may_move else None
     return resource_identity(
         facts,
         _configured(scope) if name is None else name,
@@ -232,18 +225,23 @@ def identify(scope: IdentityScope, owner: Owner | None) -> ResourceIdentity:
 
 
 def is_own(scope: IdentityScope) -> bool:
-    """Return whether the claimed id is this object's own (`proof_of`).
+    """Return whether the id in the annotation is this object's own: the recorded claim
+    names it, or the spec and the owner make it.
 
+    The annotation itself proves nothing, nor does the status: people can write both.
     Raises RetryError while the owner's kind is not listed yet.
     """
-    patcher = scope.patcher
-    proof = proof_of(patcher.obj, patcher.arm_id)
-    if proof is Proof.STATUS:
+    patcher, claim = scope.patcher, scope.claim
+    if claim is not None and ids.same(claim.arm_id, patcher.arm_id):
         return True
     try:
-        identify(scope, scope.owner())
-        is_proven = proof is Proof.SPEC
-        return is_proven or _configured(scope) == claimed_name(patcher.arm_id)
+        if not ids.same(identify(scope, scope.owner()).arm_id, patcher.arm_id):
+            return False
+        if not (is_deleting(patcher.obj) and is_from_config(patcher.obj)):
+            return True
+        # The annotation with the ConfigMap's name can be edited, and a deletion cannot
+        # be undone.
+        return _configured(scope) == claimed_name(patcher.arm_id)
     except ConditionError:
         return False
 
@@ -252,17 +250,19 @@ def id_of(
     version: KindVersion,
     obj: JsonObject,
     *,
+    claim: ClaimRecord | None,
     objects: Objects,
     connections: ConnectionResolver,
 ) -> str:
     """The ARM id of another object, claimed or not; "" if it is unknown or differs from
     the annotation: such an object sends nothing.
 
+    claim: the object's recorded claim, which counts unless Azure accepted nothing.
     Raises RetryError while its owner's kind is not listed yet.
     """
+    if claim is not None and claim.standing is not Standing.NONE:
+        return claim.arm_id
     claimed = claimed_id(obj)
-    if is_confirmed(obj, claimed):
-        return claimed
     try:
         owner = resolve_owner(version, obj, objects)
         stated = arm_id_of(
@@ -276,7 +276,8 @@ def id_of(
         )
     except (ConditionError, CredentialError, PathError):
         return ""
-    return stated if not claimed or ids.same(stated, claimed) else ""
+    is_free = claim is not None or not claimed
+    return stated if is_free or ids.same(stated, claimed) else ""
 
 
 def _configured(scope: IdentityScope) -> str:

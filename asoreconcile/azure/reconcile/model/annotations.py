@@ -53,6 +53,8 @@ RECONCILED_AT = OWN_PREFIX + "reconciled-at"
 # The Secret of the object's namespace whose credential was used last. Without this
 # Secret no wider credential takes its place.
 OWN_CREDENTIAL = OWN_PREFIX + "own-credential"
+# The authenticated record of the claimed ARM id (`claim_record`); ASO has none.
+CLAIM = OWN_PREFIX + "claim"
 
 # Values of POLLER_ID: which kind of write the stored operation belongs to.
 PUT_POLLER = "GenericClient.CreateOrUpdateByID"

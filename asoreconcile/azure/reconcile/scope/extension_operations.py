@@ -1,8 +1,13 @@
 """Stores the resume tokens of operations that extensions start (`ctx.lro`).
 
 One annotation an operation, under our own prefix: it survives a restart, and another
-operator ignores it. An operation that ASO has, too, uses ASO's annotation.
+operator ignores it. The result of such an operation may be exported, so its annotation
+has a mark: with a forged one an author could read other resources as the operator. An
+operation that ASO has, too, uses ASO's annotation, without a mark; no result of it is
+exported.
 """
+
+from collections.abc import Callable
 
 import attrs
 
@@ -11,7 +16,9 @@ from asoreconcile.azure.reconcile.model.annotations import (
     POLLER_ID,
     POLLER_TOKEN,
 )
+from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
+from asoreconcile.base.objects import uid_of
 
 _SUFFIX = "-token"
 
@@ -24,10 +31,18 @@ class AnnotationLroStore:
     """
 
     _patcher: PatchHelper
+    _key: Callable[[], RecordKey]
 
     def load(self, name: str) -> str | None:
-        """The token in the working copy's annotation; None if there is none."""
-        return self._patcher.annotations.get(_annotation(name)) or None
+        """The token in the working copy's annotation; None if there is none, or if it
+        is not marked as ours.
+        """
+        text = self._patcher.annotations.get(_annotation(name)) or None
+        if text is None or _is_asos(name):
+            return text
+        mark, _, token = text.partition(" ")
+        is_ours = self._key().verify(self._parts(name, token), mark)
+        return token if is_ours else None
 
     def save(self, name: str, token: str) -> None:
         """Stored before this returns. An extension's operation starts when the object's
@@ -40,13 +55,22 @@ class AnnotationLroStore:
             for note in (POLLER_TOKEN, POLLER_ID)
             if self._patcher.annotations.get(note)
         }
+        if not _is_asos(name):
+            token = f"{self._key().sign(self._parts(name, token))} {token}"
         self._patcher.record({_annotation(name): token, **over})
 
     def clear(self, name: str) -> None:
         """Remove the annotation, if there is one."""
-        if self.load(name) is not None:
+        if self._patcher.annotations.get(_annotation(name)):
             self._patcher.annotate({_annotation(name): None})
+
+    def _parts(self, name: str, token: str) -> tuple[str, ...]:
+        return "operation", uid_of(self._patcher.obj), name, token
 
 
 def _annotation(name: str) -> str:
-    return name if "/" in name else OWN_PREFIX + name + _SUFFIX
+    return name if _is_asos(name) else OWN_PREFIX + name + _SUFFIX
+
+
+def _is_asos(name: str) -> bool:
+    return "/" in name

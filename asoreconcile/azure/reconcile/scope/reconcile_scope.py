@@ -25,9 +25,16 @@ from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.context import ArmAccess, ReconcileContext
 from asoreconcile.azure.reconcile.model.annotations import (
+    CLAIM,
     EXISTENCE,
+    LATEST_RECONCILED_GENERATION,
     OWN_CREDENTIAL,
     PACE,
+)
+from asoreconcile.azure.reconcile.model.claim_record import (
+    ClaimRecord,
+    Standing,
+    claim_of,
 )
 from asoreconcile.azure.reconcile.model.decisions import SyncCause
 from asoreconcile.azure.reconcile.model.existence import UNDECIDED
@@ -39,7 +46,7 @@ from asoreconcile.azure.reconcile.model.pace import (
     period_of,
     unhandled_request,
 )
-from asoreconcile.azure.reconcile.model.policy import Policy
+from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.model.sync_mode import (
     SyncMode,
@@ -50,6 +57,7 @@ from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLr
 from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper, WriteCache
 from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
+from asoreconcile.azure.reconcile.state.claims_under_way import ClaimsUnderWay
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories, ObjectMemory
 from asoreconcile.azure.reconcile.state.parent_writes import ParentWrites
 from asoreconcile.azure.reconcile.state.read_set import (
@@ -95,7 +103,7 @@ class Connection:
     )
 
     def principal(self) -> tuple[str, str, str]:
-        """Who writes, and where: a PUT by another principal is another PUT."""
+        """The principal that writes: a PUT by another one is another PUT."""
         parts = (self.tenant_id, self.client_id, self.subscription_id)
         tenant, client, subscription = (part.lower() for part in parts)
         return tenant, client, subscription
@@ -178,8 +186,8 @@ class SharedDependencies:
     resources are below the id, or that the object owns; raises as objects_with_arm_id.
     objects_of: a kind -> its objects, each with its version; raises as
     `objects_with_arm_id`.
-    waiting: objects that wait for an older one of the same id. export_loop: of
-    `DependencyIndex`. collection_reads: None
+    waiting: objects that wait for another one of the same id. claims_under_way: ids
+    that objects are claiming. export_loop: of `DependencyIndex`. collection_reads: None
     reads each resource by a GET of its own. force_put_seconds: after so long, a
     resource of which Azure does not show every value gets a PUT even without drift;
     None is never. count_sync: called at each sync that reads first, with its result and
@@ -226,6 +234,7 @@ class SharedDependencies:
     )
     waiting: Waiting = attrs.field(factory=Waiting)
     export_loop: Callable[[ObjectReference], Sequence[ObjectReference]] = lambda _: ()
+    claims_under_way: ClaimsUnderWay = attrs.field(factory=ClaimsUnderWay)
     collection_reads: CollectionReads | None = None
 
     def forget(self, kind: "KindRuntime", key: ObjectKey) -> None:
@@ -289,6 +298,8 @@ class ReconcileScope:
     began: float
     _read_set: ReadSet
     is_checked: bool = attrs.field(default=False, init=False)
+    # The last record that was verified, with its text.
+    _verified: tuple[str | None, ClaimRecord | None] = (None, None)
 
     @cached_property
     def namespace_annotations(self) -> Mapping[str, str]:
@@ -317,7 +328,7 @@ class ReconcileScope:
 
     @cached_property
     def closed(self) -> Closed | None:
-        """Why nothing may be changed in Azure now; None if it may."""
+        """The reason why nothing may be changed in Azure now; None if it may."""
         if not self.has_pace:
             return None
         own, inherited = self.patcher.annotations, self.namespace_annotations
@@ -329,6 +340,51 @@ class ReconcileScope:
         return unhandled_request(self.patcher.annotations) if self.has_pace else ""
 
     @cached_property
+    def may_write(self) -> bool:
+        """Whether the policy allows a PUT; false if it has an unknown value.
+
+        Raises RetryError, ConditionError if the Namespace is not known.
+        """
+        policy = policy_of(
+            self.patcher.annotations,
+            self.namespace_annotations,
+            self.operator.default_policy,
+        )
+        return policy is not None and policy.writes
+
+    @property
+    def claim(self) -> ClaimRecord | None:
+        """The recorded claim. Raises ConditionError `RecordKeyUnreadable`."""
+        text = self.patcher.annotations.get(CLAIM)
+        if text != self._verified[0]:
+            found = claim_of(self.patcher.obj, self.operator.record_key)
+            self._verified = text, found
+        return self._verified[1]
+
+    @property
+    def manages_nothing(self) -> bool:
+        """True if Azure has accepted no PUT of the object, and every PUT was answered.
+
+        Raises as `claim`.
+        """
+        claim = self.claim
+        if claim is None or claim.standing is Standing.ACCEPTED:
+            return False
+        return claim.standing is Standing.NONE or self.memory.knows_answers
+
+    @property
+    def may_move(self) -> bool:
+        """True if the spec may name another resource than the claimed one: the object
+        manages nothing, and was not only claimed a moment ago.
+        """
+        put = self.patcher.annotations.get(LATEST_RECONCILED_GENERATION)
+        if self.claim is None or self.claim.standing is Standing.ACCEPTED:
+            return False
+        is_new = self.claim.standing is Standing.OPEN and not self.memory.was_put
+        is_unchanged = is_new and put == str(self.patcher.generation)
+        return self.manages_nothing and not is_unchanged
+
+    @cached_property
     def connection(self) -> Connection:
         """The connection to ARM. Raises ConditionError: no credential, or one that does
         not fit the claimed id.
@@ -337,7 +393,12 @@ class ReconcileScope:
         self.memory.content = ""
         connection = self._found()
         self.memory.content = connection.content
-        connection.require_subscription_of(self.patcher.arm_id)
+        try:
+            connection.require_subscription_of(self.patcher.arm_id)
+        except ConditionError:
+            # An id without a resource may be corrected, and with it the subscription.
+            if not self.manages_nothing:
+                raise
         # A deletion may use another Secret in place of the one that is gone.
         if not is_deleting(self.patcher.obj):
             self.patcher.annotate({OWN_CREDENTIAL: self._own_secret(connection)})
@@ -395,7 +456,7 @@ class ReconcileScope:
             objects=_View(self.patcher.version, self.objects),
             log=self.log,
             clock=self.operator.clock,
-            operations=AnnotationLroStore(self.patcher),
+            operations=AnnotationLroStore(self.patcher, self.operator.record_key),
             polls=self.memory.sub_polls,
             event=self.event,
             only_reports=self.sync_mode is SyncMode.REPORT,

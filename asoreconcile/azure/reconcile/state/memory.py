@@ -95,6 +95,8 @@ class ObjectMemory:
     failure_streak: the same, for events and logs.
     failed_operations: consecutive operations that Azure accepted and that failed;
     another accepted PUT does not reset the count.
+    was_put: whether this process has sent a PUT. knows_answers: whether Azure has
+    refused each PUT that was sent since the claim; False after a restart.
     precondition_failures: consecutive PUTs that Azure refused because the resource had
     changed since it was read.
     perhaps_gone_since: when a DELETE was first answered by a 404 with an unknown code,
@@ -121,6 +123,8 @@ class ObjectMemory:
     repair_attempts: RepairAttempts = _NO_ATTEMPTS
     failures: int = 0
     failed_operations: int = 0
+    was_put: bool = False
+    knows_answers: bool = False
     precondition_failures: int = 0
     _failed_operation_generation: int = 0
     failure_streak: FailureStreak = attrs.field(factory=FailureStreak)

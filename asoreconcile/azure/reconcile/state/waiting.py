@@ -1,4 +1,4 @@
-"""Younger objects that wait until an older one with the same Azure id is deleted.
+"""Objects that wait for another object of the same Azure id to change or be deleted.
 
 In memory: after a restart each object finds out again which one it waits for.
 """

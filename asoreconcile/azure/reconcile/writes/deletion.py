@@ -5,6 +5,7 @@ policy keeps the resource. A failure is always retried: nobody can correct the s
 deleted object (R4.5). The polls of a deletion are in `operations`.
 """
 
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
@@ -23,7 +24,11 @@ from asoreconcile.azure.middleware.requests import (
     DeleteResult,
     ResourceDeleted,
 )
-from asoreconcile.azure.reconcile.identity.duplicates import holder
+from asoreconcile.azure.reconcile.identity.duplicates import (
+    Rival,
+    heir_among,
+    look_around,
+)
 from asoreconcile.azure.reconcile.identity.identity import is_own
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
@@ -32,6 +37,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
+from asoreconcile.azure.reconcile.model.claim_record import Standing
 from asoreconcile.azure.reconcile.model.decisions import (
     Decision,
     Effect,
@@ -57,29 +63,57 @@ from asoreconcile.base.objects import status
 
 
 def delete(scope: ReconcileScope) -> ReconcileOutcome:
-    """DELETE the object's own resource; leave a resource that another object has.
+    """DELETE the object's own resource; leave a resource that another object has, and
+    an id for which Azure has accepted nothing.
 
-    Raises ConditionError for an id of another type, and as `carry_out`.
+    Raises ConditionError for an id of another type, or if an object of another
+    namespace declares the id; and as `carry_out`.
     """
-    patcher, version = scope.patcher, scope.patcher.version
+    patcher, version, operator = scope.patcher, scope.patcher.version, scope.operator
     arm_id = patcher.arm_id
+    # Before the credential is looked for: nothing is sent.
+    if scope.manages_nothing:
+        return _leave(
+            scope, f"{arm_id} is left alone: Azure has accepted no PUT of this object"
+        )
     scope.connection.require_subscription_of(arm_id)
     own = is_of_type(arm_id, version.arm_type) and is_own(scope)
+    manager: Rival | None = None
+    heir: Rival | None = None
+    if own:
+        manager, rivals = look_around(operator, version, patcher.obj, arm_id)
+        heir = heir_among(patcher.key.namespace, rivals)
     facts = DeleteFacts(
         arm_id=arm_id,
         arm_type=version.arm_type,
         is_own=own,
-        older=holder(scope.operator, version, patcher.obj, arm_id) if own else None,
+        namespace=patcher.key.namespace,
+        manager=None if manager is None else manager.node,
+        heir=None if heir is None else heir.node,
         seen=str(status(patcher.obj).get("id") or ""),
     )
+    if heir is not None:
+        # Its events wake this object, and this object's end wakes it.
+        me = ObjectReference(version.group_kind, patcher.key)
+        operator.waiting.note(me, heir.node)
+        if manager is None:
+            operator.waiting.note(heir.node, me)
     if why := why_left(facts):
-        scope.log.warning("Nothing deleted in Azure", reason=why)
-        scope.event("Warning", NOT_DELETED, why)
-        return release(scope)
+        if manager is None and heir is not None:
+            _tell_heir(scope, heir)
+        return _leave(scope, why)
     answer = send_delete(scope)
+    if isinstance(answer, ArmError) and _is_id_refused(scope, answer):
+        return _leave(
+            scope,
+            f"{arm_id} is left alone: Azure refuses this id ({answer.code}), so no PUT "
+            "can have made the resource",
+        )
     now = scope.operator.clock.monotonic()
     if _is_gone(answer) and (running := _running_put(scope)) is not None:
         return _repeated_after(scope, running, now=now)
+    if isinstance(answer, ArmError) and _is_open(scope):
+        patcher.remark = _LET_GO
     if isinstance(answer, ArmError) and answer.status == HTTPStatus.NOT_FOUND:
         if answer.absence is Absence.PERHAPS:
             return _perhaps_gone(scope, answer, now=now)
@@ -122,6 +156,42 @@ def _repeated_after(scope: ReconcileScope, put: Token, *, now: float) -> Requeue
     return Requeue()
 
 
+def _leave(scope: ReconcileScope, why: str) -> ReconcileOutcome:
+    """Release the object without a DELETE."""
+    scope.log.warning("Nothing deleted in Azure", reason=why)
+    scope.event("Warning", NOT_DELETED, why)
+    return release(scope)
+
+
+def _tell_heir(scope: ReconcileScope, heir: Rival) -> None:
+    patcher = scope.patcher
+    recorder = scope.kind.recorder or scope.operator.recorder
+    recorder.event(
+        heir.obj,
+        "Normal",
+        "TakesOver",
+        f"{patcher.version.gvk.kind} {patcher.key} is deleted: this object takes over "
+        f"{patcher.arm_id}",
+    )
+
+
+def _is_id_refused(scope: ReconcileScope, answer: ArmError) -> bool:
+    """Return whether Azure says that no resource can have the id of an object of which
+    it has accepted nothing.
+    """
+    is_about_it = _ABOUT_THE_ID.search(answer.code) is not None
+    return answer.status == HTTPStatus.BAD_REQUEST and is_about_it and _is_open(scope)
+
+
+def _is_open(scope: ReconcileScope) -> bool:
+    claim = scope.claim
+    return claim is not None and claim.standing is Standing.OPEN
+
+
+# Such as `InvalidResourceName`, `AccountNameInvalid` and `InvalidResourceId`.
+_ABOUT_THE_ID = re.compile(r"Name|ResourceId|ResourceUri", re.IGNORECASE)
+
+
 def _perhaps_gone(
     scope: ReconcileScope, answer: ArmError, *, now: float
 ) -> ReconcileOutcome:
@@ -155,14 +225,18 @@ _LET_GO = (
 class DeleteFacts:
     """The facts before a DELETE.
 
-    arm_id: from the annotation. is_own: whether it is this object's own id. older: an
-    object that manages the id, and is older. seen: the id that the status shows, or "".
+    arm_id: from the annotation. is_own: whether it is this object's own id. namespace:
+    the object's namespace. manager: another object that manages the id. heir: another
+    live object that declares the id, whether it manages it or waits. seen: the id that
+    the status shows, or "".
     """
 
     arm_id: str
     arm_type: str
     is_own: bool
-    older: ObjectReference | None
+    namespace: str
+    manager: ObjectReference | None
+    heir: ObjectReference | None
     seen: str
 
 
@@ -172,7 +246,8 @@ def why_left(facts: DeleteFacts) -> str:
     The id comes from an annotation, so it is checked: a wrong id must not delete
     another resource, nor look like a resource that is gone. Raises ConditionError for
     an id of another type, which can be corrected: removing the finalizer would leave
-    the resource for ever.
+    the resource for ever. Also raises it if an object of another namespace declares the
+    id: neither of the two namespaces decides for the other.
     """
     arm_id = facts.arm_id
     if not is_of_type(arm_id, facts.arm_type):
@@ -188,13 +263,27 @@ def why_left(facts: DeleteFacts) -> str:
         return (
             f"{arm_id} is left in Azure{other}: annotation {RESOURCE_ID} names "
             "it, but this object's owner and Azure name do not make that id, and no "
-            "status of the operator's says it. If it was this object's, delete it by "
+            "record of the operator's says it. If it was this object's, delete it by "
             "hand"
         )
-    if facts.older is None:
+    if facts.manager is not None:
+        return f"{arm_id} is left in Azure: {_named(facts.manager)} manages it"
+    if facts.heir is None:
         return ""
-    older = f"{facts.older.group_kind.kind} {facts.older.key}"
-    return f"{arm_id} is left in Azure: {older}, which is older, manages it"
+    heir = _named(facts.heir)
+    if facts.heir.key.namespace == facts.namespace:
+        return f"{arm_id} is left in Azure: {heir} declares it too, and takes it over"
+    raise ConditionError(
+        f"nothing is deleted: {heir}, of another namespace, declares {arm_id} as its "
+        f"own. Delete that object, or set {RECONCILE_POLICY} to skip on it; or set "
+        f"{RECONCILE_POLICY} to detach-on-delete on this object, which leaves the "
+        "resource in Azure",
+        reason="DeclaredByAnother",
+    )
+
+
+def _named(node: ObjectReference) -> str:
+    return f"{node.group_kind.kind} {node.key}"
 
 
 def is_of_type(arm_id: str, arm_type: str) -> bool:

@@ -7,17 +7,24 @@ import attrs
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.arm.outcomes import Failed
 from asoreconcile.azure.reconcile.exports.export import checked_expressions
-from asoreconcile.azure.reconcile.identity.claim import require_valid, restore_owner
+from asoreconcile.azure.reconcile.identity.claim import (
+    move_claim,
+    require_valid,
+    restore_owner,
+)
 from asoreconcile.azure.reconcile.identity.duplicates import require_sole
 from asoreconcile.azure.reconcile.identity.identity import identify
+from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
 from asoreconcile.azure.reconcile.model.conditions import reconciling, recreating
 from asoreconcile.azure.reconcile.model.decisions import (
     CountSync,
     Decision,
     Effect,
     Put,
+    Read,
     ReconcileOutcome,
     SetDrifted,
+    Succeeded,
 )
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     OBSERVED,
@@ -93,7 +100,8 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
         # Nothing is created in Azure that its author still has to mend.
         checked_expressions(operator, patcher.version, patcher.obj)
     owner = scope.owner()
-    if (written := restore_owner(scope, owner)) is not None:
+    written = move_claim(scope, owner) or restore_owner(scope, owner)
+    if written is not None:
         return written
     mode = scope.sync_mode
     ready = ready_of_last_put(patcher)
@@ -120,7 +128,7 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
         return postponed
     identity = identify(scope, owner) if rendered is None else rendered.identity
     scope.connection.require_subscription_of(identity.arm_id)
-    # Before the body is made: the younger of two objects asks Azure nothing for it.
+    # Before the body is made: an object that has to wait asks Azure nothing for it.
     require_sole(operator, patcher.version, patcher.obj, identity.arm_id)
     rendered = rendered or render(scope, identity)
     decided, made, is_listed = _decide(scope, mode, rendered, last_put, is_sync=is_sync)
@@ -135,6 +143,9 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     memory.absent_since = None
     patcher.set_ready(reconciling(patcher.generation), reason_aware=True)
     if made is None or not isinstance(decided.then, Put):
+        if isinstance(decided.then, Read | Succeeded):
+            # The resource is in order: it was taken over without a PUT.
+            patcher.annotate(accept_claim(scope, identity.arm_id))
         return carry_out(scope, decided, is_listed=is_listed)
     if is_sync and scope.context.is_known_absent:
         # Otherwise Ready stays True until the resource is back.
@@ -213,6 +224,8 @@ def _sent(
     if isinstance(answer, ArmError | Failed):
         # The PUT has repaired nothing that could be undone.
         memory.repair_attempts = attempts
+    if not isinstance(answer, ArmError):
+        patcher.annotate(accept_claim(scope, request.arm_id))
     decided = after_put(
         PutAnswer(
             put=request,

@@ -11,6 +11,10 @@ from asoreconcile.azure.arm.outcomes import ArmOutcome
 from asoreconcile.azure.middleware.extension_points import DELETE
 from asoreconcile.azure.middleware.requests import DeleteRequest, DeleteResult
 from asoreconcile.azure.reconcile.identity.claim import uses_credential
+from asoreconcile.azure.reconcile.identity.recorded_claim import (
+    awaiting_answer,
+    open_claim,
+)
 from asoreconcile.azure.reconcile.model.decisions import Put
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
 from asoreconcile.azure.reconcile.model.policy import policy_of
@@ -59,6 +63,7 @@ def send_put(
     """
     memory, connection = scope.memory, scope.connection
     confirm(scope, is_delete=False)
+    open_claim(scope, put.arm_id)
     # Also if Azure refuses the PUT: a person will ask whose credential it was.
     before, memory.credential = memory.credential, connection.source
     if before and before != connection.source:
@@ -82,6 +87,7 @@ def send_put(
             if put.withdrawn:
                 scope.patcher.annotate({OBSERVED: put.withdrawn})
             stack.callback(note_write, scope)
+            stack.enter_context(awaiting_answer(memory))
             return connection.client.put(
                 put.arm_id,
                 scope.patcher.version.api_version,

@@ -1,4 +1,4 @@
-"""What a 404 says: this resource is gone, perhaps, or nothing about this resource."""
+"""The meaning of a 404: this resource is gone, perhaps, or nothing about this resource."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every error envelope, and what each code means for the next try."""
+"""Every error envelope, and the meaning of each code for the next try."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Lists page by page, as values: ends, next pages, bounds, and what is no page."""
+"""Lists page by page, as values: ends, next pages, bounds, and bodies that are not pages."""
 
 import orjson
 import pytest

@@ -6,7 +6,11 @@ from asoreconcile.azure.catalogue.storage_codec import SingleVersionCodec
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.event_mapping import EventMapping
 from asoreconcile.azure.controllers.kind_registry import index_azure_ids, with_id
-from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import (
+    CLAIM,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
 from asoreconcile.azure.reconcile.state.waiting import Waiting
@@ -56,6 +60,21 @@ def test_the_claimed_are_found_by_their_id_and_the_others_by_their_name():
     index_azure_ids(filed, FORM)
     found = with_id(filed, f"{NETWORKS.upper()}/shared")
     assert {key.name for key in found} == {"claimed", "stated", "shared"}
+
+
+def test_a_recorded_claim_is_found_without_the_annotation_and_before_a_put_by_name_too():
+    def record(standing, name):
+        return {CLAIM: f"{standing} 2026 mark {NETWORKS}/{name}"}
+
+    filed = Filed(
+        network("lost", notes=record("accepted", "SHARED")),
+        network("misled", notes={**record("open", "shared"), RESOURCE_ID: "/other"}),
+        network("corrected", "shared", notes=record("none", "typo")),
+        network("managed", "shared", notes=record("accepted", "other")),
+    )
+    index_azure_ids(filed, FORM)
+    found = with_id(filed, f"{NETWORKS}/shared")
+    assert {key.name for key in found} == {"lost", "misled", "corrected"}
 
 
 class Kinds:

@@ -34,14 +34,16 @@ from asoreconcile.base.objects import GroupKind, ObjectKey
 
 GROUP = "/subscriptions/s/resourceGroups/rg"
 ID = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/vnet"
-OLDER = ObjectReference(
-    GroupKind("network.azure.com", "VirtualNetwork"), ObjectKey("ns", "first")
-)
+KIND = GroupKind("network.azure.com", "VirtualNetwork")
+FIRST = ObjectReference(KIND, ObjectKey("ns", "first"))
+FAR = ObjectReference(KIND, ObjectKey("other", "far"))
 FACTS = DeleteFacts(
     arm_id=ID,
     arm_type="Microsoft.Network/virtualNetworks",
     is_own=True,
-    older=None,
+    namespace="ns",
+    manager=None,
+    heir=None,
     seen="",
 )
 TOKEN = Token(TokenShape.LOCATION, DELETE, "https://arm.test/op/1", "InProgress")
@@ -65,11 +67,21 @@ def test_an_id_of_another_type_is_neither_deleted_nor_let_go(arm_id):
     [
         ({"is_own": False}, "do not make that id"),
         ({"is_own": False, "seen": "/another"}, "/another, which its status names"),
-        ({"older": OLDER}, "VirtualNetwork ns/first, which is older"),
+        ({"manager": FIRST}, "VirtualNetwork ns/first manages it"),
+        ({"manager": FAR}, "VirtualNetwork other/far manages it"),
+        ({"heir": FIRST}, "VirtualNetwork ns/first declares it too, and takes it over"),
     ],
 )
 def test_what_is_somebody_elses_stays_in_azure_and_is_told(given, words):
     assert words in why_left(attrs.evolve(FACTS, **given))
+
+
+def test_an_object_of_another_namespace_holds_a_deletion_up():
+    with pytest.raises(ConditionError) as raised:
+        why_left(attrs.evolve(FACTS, heir=FAR))
+    assert raised.value.reason == "DeclaredByAnother"
+    for words in ("VirtualNetwork other/far", "Delete that object", "detach-on-delete"):
+        assert words in str(raised.value)
 
 
 def test_r5_3_what_is_gone_is_let_go():

@@ -6,10 +6,8 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.identity.identity import (
     IdentityFacts,
-    Proof,
     configured_name,
     name_of_other,
-    proof_of,
     resource_identity,
     stated_name,
 )
@@ -32,21 +30,15 @@ VNET = version("network.azure.com", "VirtualNetwork")
 ASSIGNMENT = version("authorization.azure.com", "RoleAssignment")
 
 
-def obj(spec=None, *, claimed="", seen="", deleting=False):
+def obj(spec=None, *, claimed=""):
     meta = {"name": "mine", "namespace": "default"}
     if claimed:
         meta["annotations"] = {RESOURCE_ID: claimed}
-    if deleting:
-        meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    return {
-        "metadata": meta,
-        "spec": spec or {},
-        "status": {"id": seen} if seen else {},
-    }
+    return {"metadata": meta, "spec": spec or {}, "status": {}}
 
 
-def facts(spec=None, *, claimed="", noted="", of=VNET):
-    return IdentityFacts(of, obj(spec, claimed=claimed), claimed, noted)
+def facts(spec=None, *, claimed="", noted="", of=VNET, may_move=False):
+    return IdentityFacts(of, obj(spec, claimed=claimed), claimed, noted, may_move)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +53,9 @@ def facts(spec=None, *, claimed="", noted="", of=VNET):
         (facts(CONFIG, claimed=f"{NETWORKS}/old", noted="as-noted"), "old"),
         (facts({**CONFIG, "azureName": "theirs"}), "theirs"),
         (facts(of=ASSIGNMENT, claimed=ROLE), "drawn"),
+        # While nothing was accepted a corrected ConfigMap counts; what was drawn stays.
+        (facts(CONFIG, claimed=f"{NETWORKS}/old", may_move=True), None),
+        (facts(of=ASSIGNMENT, claimed=ROLE, may_move=True), "drawn"),
     ],
 )
 def test_where_the_name_comes_from(given, name):
@@ -101,6 +96,19 @@ def test_r10_1_the_id_is_as_it_was_claimed(claimed, found):
 
 
 @pytest.mark.parametrize(
+    ("claimed", "found"),
+    [
+        (f"{NETWORKS}/MINE", f"{NETWORKS}/MINE"),
+        (f"{NETWORKS}/typo", f"{NETWORKS}/mine"),
+    ],
+)
+def test_while_azure_has_accepted_nothing_the_spec_may_name_another(claimed, found):
+    given = facts(claimed=claimed, may_move=True)
+    made = resource_identity(given, "mine", owner_id=GROUP, subscription_id="")
+    assert made.arm_id == found
+
+
+@pytest.mark.parametrize(
     ("claimed", "said"),
     [(f"{NETWORKS}/other", "change it back"), ("nonsense", "is no ARM id")],
 )
@@ -109,26 +117,6 @@ def test_r10_1_another_id_than_the_claimed_one_is_refused(claimed, said):
         resource_identity(
             facts(claimed=claimed), "mine", owner_id=GROUP, subscription_id=""
         )
-
-
-@pytest.mark.parametrize(
-    ("given", "proof"),
-    [
-        (obj(claimed=ROLE, seen=ROLE), Proof.STATUS),
-        (obj(claimed=ROLE, seen=ROLE.upper()), Proof.STATUS),
-        (obj(claimed=ROLE), Proof.SPEC),
-        (obj(claimed=ROLE, seen=f"{NETWORKS}/x"), Proof.SPEC),
-        (obj(CONFIG, claimed=ROLE), Proof.SPEC),
-        (obj(CONFIG, claimed=ROLE, deleting=True), Proof.CONFIG_MAP),
-        (obj(CONFIG, claimed=ROLE, seen=ROLE, deleting=True), Proof.STATUS),
-    ],
-)
-def test_what_tells_whether_a_claimed_id_is_the_object_s_own(given, proof):
-    assert proof_of(given, ROLE) is proof
-
-
-def test_no_status_confirms_what_was_never_claimed():
-    assert proof_of(obj(seen=ROLE), "") is Proof.SPEC
 
 
 @pytest.mark.parametrize(

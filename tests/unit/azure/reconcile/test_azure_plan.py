@@ -4,6 +4,7 @@ import pytest
 
 from asoreconcile.azure.reconcile.engine.plan import Plan, Step, plan
 from asoreconcile.azure.reconcile.model.annotations import (
+    CLAIM,
     DELETE_POLLER,
     FINALIZER,
     OPERATOR_NAMESPACE,
@@ -31,6 +32,7 @@ UNCLAIMED, GOING, STUCK = (
     {"deleting": True},
     {"deleting": True, "can": False},
 )
+RECORDED = {**OURS, CLAIM: "open 2026 mark /subscriptions/s"}
 HALF = [
     {name: value for name, value in PUTTING.items() if name != missing}
     for missing in (POLLER_ID, POLLER_TOKEN)
@@ -45,6 +47,7 @@ def decide(
     deleting=False,
     can=True,
     is_arm=True,
+    seen="",
 ):
     meta = {"name": "a", "namespace": "n", "annotations": notes, "generation": 7}
     if finalizer:
@@ -52,7 +55,7 @@ def decide(
     if deleting:
         meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     return plan(
-        {"metadata": meta},
+        {"metadata": meta, "status": {"id": seen} if seen else {}},
         may_write=policy is not None and policy.writes,
         may_delete=policy is not None and policy.deletes,
         operator_namespace="ops",
@@ -125,6 +128,12 @@ def decide(
         # R5.2, D18: never claimed; and without our finalizer none of ours.
         pytest.param(OURS, GOING, Step.RELEASE, id="R5.2"),
         pytest.param(CLAIMED, {**GOING, **UNCLAIMED}, Step.RELEASE, id="R5.2"),
+        # R5.2: whatever names the id is reason enough to look whose it is.
+        pytest.param(OURS, {**GOING, "seen": "/id"}, Step.RESTORE_ID, id="R5.2"),
+        pytest.param(RECORDED, GOING, Step.RESTORE_ID, id="R5.2"),
+        pytest.param(
+            {**OURS, POLLER_TOKEN: "token"}, GOING, Step.RESTORE_ID, id="R5.2"
+        ),
         # R5.7: a deletion does not wait for a running create.
         pytest.param(CLAIMED, GOING, Step.DELETE, id="R5.7"),
         pytest.param(PUTTING, GOING, Step.DELETE, id="R5.7"),

@@ -1,0 +1,118 @@
+"""The record of an object's claim to an Azure id.
+
+It says which id, since when, and whether Azure has accepted a PUT of this object. The
+record is an annotation with a mark of the operator's key, bound to the object's uid:
+without a right mark it says nothing. Pure.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from enum import Enum
+
+import attrs
+
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.reconcile.model.annotations import CLAIM
+from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.record_key import RecordKey
+from asoreconcile.base.objects import (
+    JsonObject,
+    annotations,
+    generation,
+    status,
+    uid_of,
+)
+
+_KIND = "claim"
+_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
+_TO_THE_SECOND = len("2026-01-01T00:00:00")
+
+
+class Standing(Enum):
+    """The answers of Azure to the PUTs of an object."""
+
+    NONE = "none"
+    """No PUT was accepted, and none is without an answer."""
+    OPEN = "open"
+    """No PUT was accepted, but one may have been sent whose answer was lost."""
+    ACCEPTED = "accepted"
+    """A PUT was accepted, or the resource was taken over in order."""
+
+
+@attrs.frozen
+class ClaimRecord:
+    """A claim. at: since when, in UTC; texts of it sort by time."""
+
+    arm_id: str
+    at: str
+    standing: Standing
+
+    def dumps(self, uid: str, key: RecordKey) -> str:
+        """Return the annotation's value. uid: of the object."""
+        mark = key.sign(_parts(uid, self))
+        # The id is last: Azure names may contain spaces.
+        return f"{self.standing.value} {self.at} {mark} {self.arm_id}"
+
+
+def new_claim(arm_id: str, now: datetime, standing: Standing) -> ClaimRecord:
+    """Return a claim that begins now."""
+    return ClaimRecord(arm_id, now.astimezone(UTC).strftime(_TIME), standing)
+
+
+def stated_claim(notes: Mapping[str, str]) -> ClaimRecord | None:
+    """Return the claim that annotations state, whoever wrote it; None without one.
+
+    It proves nothing: use it only to look for objects, or to permit a change that the
+    reconcile checks again.
+    """
+    found = _loads(notes)
+    return None if found is None else found[0]
+
+
+def claim_of(obj: JsonObject, key: Callable[[], RecordKey]) -> ClaimRecord | None:
+    """Return the recorded claim of an object; None without a record of this operator.
+
+    key: is called only if there is a record to verify. Raises what it raises.
+    """
+    found = _loads(annotations(obj))
+    if found is None:
+        return None
+    record, mark = found
+    return record if key().verify(_parts(uid_of(obj), record), mark) else None
+
+
+def has_lapsed(obj: JsonObject, claim: ClaimRecord) -> bool:
+    """Return whether a claim that led to no accepted PUT no longer keeps others out.
+
+    A person must mend the object: its condition has the severity Error, and is about
+    the present spec and not older than the claim.
+    """
+    if claim.standing is Standing.ACCEPTED:
+        return False
+    ready = find_ready(status(obj).get("conditions")) or {}
+    since = str(ready.get("lastTransitionTime") or "")
+    return (
+        ready.get("severity") == "Error"
+        and ready.get("observedGeneration") == generation(obj)
+        and since[:_TO_THE_SECOND] >= claim.at[:_TO_THE_SECOND]
+    )
+
+
+def shows_id(obj: JsonObject, arm_id: str) -> bool:
+    """Return whether the status names this id."""
+    seen = status(obj).get("id")
+    return bool(arm_id and isinstance(seen, str) and seen and ids.same(seen, arm_id))
+
+
+def _loads(notes: Mapping[str, str]) -> tuple[ClaimRecord, str] | None:
+    match (notes.get(CLAIM) or "").split(" ", 3):
+        case [standing, at, mark, arm_id] if standing in _STANDINGS:
+            return ClaimRecord(arm_id, at, Standing(standing)), mark
+    return None
+
+
+_STANDINGS = frozenset(one.value for one in Standing)
+
+
+def _parts(uid: str, record: ClaimRecord) -> tuple[str, ...]:
+    return _KIND, uid, record.arm_id, record.at, record.standing.value

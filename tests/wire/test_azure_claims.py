@@ -1,0 +1,246 @@
+"""An object manages nothing until Azure has accepted a PUT of it."""
+
+import pytest
+from world import RECORD_KEY, World, another_owner, resource_group, virtual_network
+
+from asoreconcile.azure.reconcile.model.annotations import (
+    CLAIM,
+    OWNER_NAME,
+    OWNER_UID,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
+from asoreconcile.azure.reconcile.model.claim_record import Standing, claim_of
+from asoreconcile.base.objects import (
+    annotations,
+    key_of,
+    labels,
+    owner_references,
+    uid_of,
+)
+
+GROUPS = "resources.azure.com/ResourceGroup"
+NETWORKS = "network.azure.com/VirtualNetwork"
+SUBNETS = "network.azure.com/VirtualNetworksSubnet"
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path) as running:
+        running.install(GROUPS, NETWORKS, SUBNETS)
+        running.settled(resource_group())
+        yield running
+
+
+def network_id(world, name, group="rg"):
+    groups = f"/subscriptions/{world.azure.subscription_id}/resourceGroups"
+    return f"{groups}/{group}/providers/Microsoft.Network/virtualNetworks/{name}"
+
+
+def standing(world, obj):
+    claim = claim_of(world.read(obj), lambda: RECORD_KEY)
+    return claim and claim.standing
+
+
+def edit(world, obj, body):
+    return world.client.patch(world.resource_for(obj), key_of(world.read(obj)), body)
+
+
+def refused(world, *, status=400, code="InvalidResourceName", times=100):
+    world.azure.faults.refuse("PUT", "virtualNetworks/typo", status, code, times=times)
+    network = virtual_network("vnet", azureName="typo")
+    world.apply(network)
+    world.run(network)
+    return network
+
+
+def left_alone(world):
+    return [
+        text for _, _, reason, text in world.events if reason == "NotDeletedInAzure"
+    ]
+
+
+@pytest.mark.parametrize("process", ["same", "next"])
+def test_a_refused_name_may_be_corrected(world, process):
+    network = refused(world)
+    assert standing(world, network) is Standing.NONE
+    if process == "next":
+        world.restart()
+    edit(world, network, {"spec": {"azureName": "right"}})
+    assert world.settle(network)
+    present = world.read(network)
+    assert annotations(present)[RESOURCE_ID] == network_id(world, "right")
+    assert standing(world, network) is Standing.ACCEPTED
+    assert world.requests("DELETE") == []
+    world.delete(network)
+    assert world.settle(network) is None
+    (sent,) = world.requests("DELETE", "virtualNetworks")
+    assert sent.path.startswith(network_id(world, "right"))
+
+
+def test_an_owner_may_be_corrected_and_the_former_one_does_not_own_it(world):
+    network = refused(world)
+    theirs = another_owner(world)
+    references = [*owner_references(world.read(network)), theirs]
+    edit(world, network, {"metadata": {"ownerReferences": references}})
+    other = world.settled(resource_group("other"))
+    edit(world, network, {"spec": {"owner": {"name": "other"}, "azureName": "typo"}})
+    world.azure.faults.clear()
+    assert world.settle(network)
+    present, uid = world.read(network), uid_of(world.read(other))
+    assert annotations(present)[RESOURCE_ID] == network_id(world, "typo", "other")
+    assert {one["uid"] for one in owner_references(present)} == {theirs["uid"], uid}
+    assert (labels(present)[OWNER_NAME], labels(present)[OWNER_UID]) == ("other", uid)
+
+
+def test_an_accepted_name_stays(world):
+    network = world.settled(virtual_network("vnet", azureName="mine"))
+    world.drop_rules(network)
+    edit(world, network, {"spec": {"azureName": "other"}})
+    world.run(network)
+    assert "change it back" in world.ready(network)["message"]
+    assert len(world.requests("PUT", "virtualNetworks/other")) == 0
+
+
+@pytest.mark.parametrize("process", ["same", "next"])
+def test_the_deletion_of_what_was_never_accepted_deletes_nothing(world, process):
+    """A resource of others may have that id."""
+    network = refused(world, status=403, code="AuthorizationFailed")
+    if process == "next":
+        world.restart()
+    world.delete(network)
+    world.run(network)
+    assert world.read(network) is None
+    assert world.requests("DELETE") == []
+    (text,) = left_alone(world)
+    assert network_id(world, "typo") in text
+
+
+def test_an_object_that_was_never_put_deletes_nothing(world):
+    """It waits for a precondition, and its id is one of others' resources."""
+    network = virtual_network("vnet", azureName="theirs")
+    world.apply(network)
+    world.run_once(network)
+    assert standing(world, network) is Standing.OPEN
+    world.delete(network)
+    world.run(network)
+    assert world.read(network) is None
+    assert world.requests("DELETE") == []
+
+
+@pytest.mark.parametrize("then", ["deleted", "refused", "restarted"])
+def test_a_put_whose_answer_was_lost_is_deleted(world, then):
+    network = virtual_network("vnet", azureName="lost")
+    world.azure.faults.time_out("PUT", "virtualNetworks/lost", applied=True)
+    world.apply(network)
+    world.run(network)
+    assert standing(world, network) is Standing.OPEN
+    if then == "refused":
+        world.azure.faults.refuse("PUT", "virtualNetworks/lost", 403, "Forbidden")
+        world.clock.advance(60.0)
+        world.run(network)
+        assert standing(world, network) is Standing.OPEN
+    if then == "restarted":
+        world.restart()
+    world.delete(network)
+    assert world.settle(network) is None
+    assert len(world.requests("DELETE", "virtualNetworks/lost")) == 1
+    assert network_id(world, "lost") not in world.azure.resources()
+
+
+def test_a_process_that_dies_in_a_later_put_leaves_nothing_behind(world):
+    """The first PUT was refused; the answer to the second one never came."""
+    network = refused(world, times=1)
+    assert standing(world, network) is Standing.NONE
+    world.azure.faults.time_out("PUT", "virtualNetworks/typo", applied=True)
+    world.clock.advance(10_000.0)
+    world.run(network)
+    world.restart()
+    world.delete(network)
+    assert world.settle(network) is None
+    assert network_id(world, "typo") not in world.azure.resources()
+
+
+def test_a_deletion_ends_if_azure_refuses_the_id_itself(world):
+    network = virtual_network("vnet", azureName="lost")
+    world.azure.faults.time_out("PUT", "virtualNetworks/lost")
+    world.apply(network)
+    world.run(network)
+    for method in ("GET", "DELETE"):
+        world.azure.faults.answer(
+            method, "virtualNetworks/lost", 400, code="InvalidResourceName", times=9
+        )
+    world.delete(network)
+    for _ in range(3):
+        world.run(network)
+    assert world.read(network) is None
+    assert "InvalidResourceName" in left_alone(world)[-1]
+
+
+def test_a_refused_deletion_of_what_may_not_be_there_names_the_way_out(world):
+    network = virtual_network("vnet", azureName="lost")
+    world.azure.faults.time_out("PUT", "virtualNetworks/lost")
+    world.apply(network)
+    world.run(network)
+    for method in ("GET", "DELETE"):
+        world.azure.faults.answer(
+            method, "virtualNetworks/lost", 403, code="AuthorizationFailed", times=9
+        )
+    world.delete(network)
+    world.run(network)
+    assert "detach-on-delete" in world.ready(network)["message"]
+
+
+def test_a_child_whose_owner_was_let_go_is_deleted(world):
+    """While Azure still makes it: the owner's object went, and took its child along."""
+    network = virtual_network("vnet")
+    world.apply(network)
+    world.run(network)
+    group = resource_group()
+    world.annotate(group, **{RECONCILE_POLICY: "detach-on-delete"})
+    world.delete(group)
+    assert world.settle(group) is None
+    world.delete(network)
+    assert world.settle(network) is None
+    assert len(world.requests("DELETE", "virtualNetworks/vnet")) == 1
+    assert left_alone(world) == []
+
+
+def test_a_status_is_no_proof(world):
+    """A tenant that writes the status could name any resource of the type in it."""
+    victim = world.settled(virtual_network("victim"))
+    there = annotations(world.read(victim))[RESOURCE_ID]
+    world.delete(victim)
+    world.annotate(victim, **{RECONCILE_POLICY: "detach-on-delete"})
+    assert world.settle(victim) is None
+    evil = virtual_network("evil")
+    evil["metadata"]["finalizers"] = ["serviceoperator.azure.com/finalizer"]
+    evil["metadata"]["annotations"] = {RESOURCE_ID: there}
+    world.apply(evil)
+    status = {"status": {"id": there}}
+    key = key_of(world.read(evil))
+    world.client.patch(world.resource_for(evil), key, status, subresource="status")
+    world.run(evil)
+    assert world.ready(evil)["severity"] == "Error"
+    world.delete(evil)
+    world.run(evil)
+    assert world.read(evil) is None
+    assert world.requests("DELETE") == []
+    assert there in left_alone(world)[-1]
+
+
+@pytest.mark.parametrize("also", [{}, {CLAIM: None}], ids=["record", "status"])
+def test_a_lost_id_and_an_edited_name_make_no_second_resource(world, also):
+    network = world.settled(virtual_network("vnet", azureName="mine"))
+    world.drop_rules(network)
+    world.annotate(network, **{RESOURCE_ID: None, **also})
+    edit(world, network, {"spec": {"azureName": "second"}})
+    for _ in range(3):
+        world.run(network)
+    message = world.ready(network)["message"]
+    assert network_id(world, "mine") in message
+    assert "change it back" in message
+    assert world.requests("PUT", "virtualNetworks/second") == []
+    edit(world, network, {"spec": {"azureName": "mine"}})
+    assert world.settle(network)
+    assert annotations(world.read(network))[RESOURCE_ID] == network_id(world, "mine")
