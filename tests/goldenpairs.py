@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.catalogue import render
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.catalogue.render import RenderedRequest
@@ -163,9 +164,9 @@ def _with_children(
         log=Logger(__name__),
         clock=SystemClock(),
     )
-    context.observed(answer)
+    context.observed(answer, Absence.NOT if answer else Absence.SAID)
     modify = extensions.chain(MODIFY_PAYLOAD, version.group_kind)
-    return modify(ModifyPayload(context, pair.cr, request.body))
+    return modify(ModifyPayload(context, pair.cr, request.body, is_first=True))
 
 
 def _unequal(ours: Any, recorded: Any, at: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from asoreconcile.azure.sql_users.server import ServerError, Session
 from asoreconcile.azure.sql_users.sessions import Sessions
 from asoreconcile.azure.sql_users.standing import (
     Known,
-    Standing,
+    LoginStanding,
     require_adoptable,
     require_free,
     require_kept,
@@ -161,17 +161,20 @@ def decided(
     require_ours(dialect, now, facts)
     renamed: Sequence[Statement] = ()
     relation = standing(dialect, known, now, facts)
-    if before is not None and standing(dialect, known, former, before) is Standing.OURS:
+    if (
+        before is not None
+        and standing(dialect, known, former, before) is LoginStanding.OURS
+    ):
         require_free(former, now, facts)
         require_ours(dialect, former, before)
         renamed, facts = dialect.rename(former, now), before
-        relation = Standing.OURS
+        relation = LoginStanding.OURS
     if facts is None:
         return "create", creation(dialect, desired)
     differences = dialect.differences(desired, facts)
-    if relation is Standing.ASOS:
+    if relation is LoginStanding.ASOS:
         require_powerless(now, found.excess)
-    if relation is Standing.FOUND and not require_adoptable(
+    if relation is LoginStanding.FOUND and not require_adoptable(
         choice, now, powers=found.powers, differs=bool(differences)
     ):
         return "no change", ()
@@ -179,7 +182,7 @@ def decided(
     if not said:
         return "no change", ()
     # Otherwise the server may have this password already, which is recorded as a hash.
-    sets_password = relation is not Standing.OURS or bool(renamed)
+    sets_password = relation is not LoginStanding.OURS or bool(renamed)
     return "update", (*said, *(dialect.passwords(desired) if sets_password else ()))
 
 
@@ -201,7 +204,10 @@ def _read(dialect: Dialect, session: Session, desired: Any, known: Known) -> Fou
     before = dialect.facts(session, former) if dict(former) != dict(now) else None
     facts = dialect.facts(session, now)
     powers = excess = ""
-    if facts is not None and standing(dialect, known, now, facts) is not Standing.OURS:
+    if (
+        facts is not None
+        and standing(dialect, known, now, facts) is not LoginStanding.OURS
+    ):
         powers = dialect.powers(session, desired, facts, as_asked=False)
         excess = dialect.powers(session, desired, facts, as_asked=True)
     return Found(desired, facts, before, powers, excess)

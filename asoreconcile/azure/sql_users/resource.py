@@ -39,7 +39,7 @@ from asoreconcile.azure.sql_users.sole_manager import manager_of, require_sole
 from asoreconcile.azure.sql_users.standing import (
     NOT_MADE,
     Known,
-    Standing,
+    LoginStanding,
     require_adoptable,
     require_free,
     require_kept,
@@ -229,7 +229,7 @@ class _User:
             self._store(record)
             self._require_sole(record)
             facts, record = self._created(desired, record)
-        elif found is not Standing.OURS:
+        elif found is not LoginStanding.OURS:
             record = self._taken(found, record, facts)
             self._require_sole(record)
         refused = self._say_all(dialect.differences(desired, facts))
@@ -238,13 +238,13 @@ class _User:
             raise refused_together(refused)
         self._require_done(desired)
 
-    def _may_write(self, found: Standing, desired: Any, facts: Any) -> bool:
+    def _may_write(self, found: LoginStanding, desired: Any, facts: Any) -> bool:
         """Return whether the user is written to; false if it is only read."""
         now = desired.identity
-        if found is Standing.ASOS:
+        if found is LoginStanding.ASOS:
             powers = self._powers(desired, facts, as_asked=True)
             require_powerless(now, powers)
-        if found is not Standing.FOUND:
+        if found is not LoginStanding.FOUND:
             return True
         return require_adoptable(
             self.choice,
@@ -287,11 +287,13 @@ class _User:
         self.scope.event("Normal", "UserCreated", f"Created user {shown_user(now)}")
         return facts, record
 
-    def _taken(self, found: Standing, record: UserRecord, facts: Any) -> UserRecord:
+    def _taken(
+        self, found: LoginStanding, record: UserRecord, facts: Any
+    ) -> UserRecord:
         """Record a user that was there before; only Azure Service Operator's objects
         are its makers.
         """
-        is_made = found is Standing.ASOS
+        is_made = found is LoginStanding.ASOS
         record = attrs.evolve(
             record,
             state=UserState.MADE if is_made else UserState.ADOPTED,
@@ -300,7 +302,7 @@ class _User:
         )
         self._store(record)
         who = shown_user(record.identity)
-        if found is Standing.FOUND:
+        if found is LoginStanding.FOUND:
             text = f"Took over user {who}, which was there before: it is never dropped"
             self.scope.event("Normal", "UserAdopted", text)
         return record
@@ -311,12 +313,15 @@ class _User:
         """Rename a user that had another name until now, and return its facts."""
         dialect, scope, record = self.dialect, self.scope, known.record
         assert record is not None  # noqa: S101 - there is a former user
-        if standing(dialect, known, now, facts) is Standing.OURS and record.server_id:
+        if (
+            standing(dialect, known, now, facts) is LoginStanding.OURS
+            and record.server_id
+        ):
             # It was renamed, and the process ended before that was recorded.
             self._store(attrs.evolve(record, identity=dict(now)))
             return facts
         before = dialect.facts(self.session, former)
-        if standing(dialect, known, former, before) is not Standing.OURS:
+        if standing(dialect, known, former, before) is not LoginStanding.OURS:
             self._store(new_record(self.place, now, scope.operator.clock.now()))
             return facts  # it is gone
         require_free(former, now, facts)

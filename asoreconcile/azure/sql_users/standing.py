@@ -22,7 +22,7 @@ from asoreconcile.azure.sql_users.user import (
 )
 
 
-class Standing(Enum):
+class LoginStanding(Enum):
     """The relation of an object to the user that its spec names."""
 
     NEW = auto()  # the server has no such user
@@ -55,15 +55,15 @@ class Known:
 
 def standing(
     dialect: Dialect, known: Known, identity: UserIdentity, facts: Any | None
-) -> Standing:
+) -> LoginStanding:
     """Return the relation of an object to a user. facts: the server's facts of it."""
     if facts is None:
-        return Standing.NEW
+        return LoginStanding.NEW
     record = known.record
     if record is None:
-        return Standing.ASOS if known.is_from_aso else Standing.FOUND
+        return LoginStanding.ASOS if known.is_from_aso else LoginStanding.FOUND
     is_ours = _is_recorded(dialect, record, identity, facts)
-    return Standing.OURS if is_ours else Standing.FOUND
+    return LoginStanding.OURS if is_ours else LoginStanding.FOUND
 
 
 def _is_recorded(
@@ -165,7 +165,7 @@ def why_left(dialect: Dialect, known: Known, identity: UserIdentity, facts: Any)
     """
     if not known.is_maker:
         return NOT_MADE
-    if standing(dialect, known, identity, facts) is Standing.FOUND:
+    if standing(dialect, known, identity, facts) is LoginStanding.FOUND:
         return "the server has another user of that name now"
     return never(dialect, identity, facts)
 

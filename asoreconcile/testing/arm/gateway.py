@@ -11,7 +11,7 @@ from asoreconcile.testing.arm import moves
 from asoreconcile.testing.arm.actions import act, check_provisioned
 from asoreconcile.testing.arm.address import ArmAddress, parse
 from asoreconcile.testing.arm.locks import check_locks
-from asoreconcile.testing.arm.monitors import Look
+from asoreconcile.testing.arm.monitors import PollRequest
 from asoreconcile.testing.arm.polling import Polling
 from asoreconcile.testing.arm.provider import Provider
 from asoreconcile.testing.arm.refusals import (
@@ -108,7 +108,7 @@ class Gateway:
         headers = {**left, **response.headers, **self._headers(request)}
         return attrs.evolve(response, headers=headers)
 
-    def look(self, request: HttpRequest) -> Look | None:
+    def look(self, request: HttpRequest) -> PollRequest | None:
         """Return the poll that a request is, or None if it is not a poll. Pure."""
         _, _, query = request.target.partition("?")
         return self._simulation.monitors.find(request.path.rstrip("/"), query)

@@ -25,7 +25,7 @@ _FOREIGN_HOST = "https://westeurope.rp.kubernetesconfiguration.azure.com"
 
 
 @attrs.frozen
-class Look:
+class PollRequest:
     """A request that polls an operation."""
 
     operation: Operation
@@ -43,7 +43,7 @@ class MonitorRegistry:
         self._url = url
         self._retry_after = retry_after
         self._key = secrets.token_bytes(16)
-        self._known: dict[str, Look] = {}
+        self._known: dict[str, PollRequest] = {}
         self._bases: dict[tuple[str, MonitorKind], str] = {}
 
     def plain_headers(
@@ -68,7 +68,7 @@ class MonitorRegistry:
             headers[name] = self._target(operation, monitor)
         return self._with_retry_after(headers, operation)
 
-    def poll_headers(self, look: Look) -> dict[str, str]:
+    def poll_headers(self, look: PollRequest) -> dict[str, str]:
         """Return the headers of a poll while the operation is running."""
         operation = look.operation
         form = operation.style.monitors
@@ -90,7 +90,7 @@ class MonitorRegistry:
         }
         return self._with_retry_after(headers, operation)
 
-    def find(self, path: str, query: str) -> Look | None:
+    def find(self, path: str, query: str) -> PollRequest | None:
         """Return the poll that a path and a raw query mean, or None. Pure."""
         fields = urllib.parse.parse_qs(query, keep_blank_values=True)
         for name in ("azure-asyncId", "asyncId"):
@@ -99,7 +99,7 @@ class MonitorRegistry:
         key = path.lower()
         return self._known.get(key + "?monitor" if "monitor" in fields else key)
 
-    def check_signature(self, look: Look, request: HttpRequest) -> None:
+    def check_signature(self, look: PollRequest, request: HttpRequest) -> None:
         """Check the signature of a monitor's URL. Raises RefusedError."""
         operation = look.operation
         if not operation.style.monitors.signed:
@@ -122,7 +122,7 @@ class MonitorRegistry:
                 key = f"{key}?{query.partition('&')[0]}"
             elif query.endswith("monitor=true"):
                 key += "?monitor"
-            self._known[key] = Look(operation, name)
+            self._known[key] = PollRequest(operation, name)
             self._bases[operation.id, name] = base
 
     def _target(self, operation: Operation, monitor: Monitor) -> str:

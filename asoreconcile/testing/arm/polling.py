@@ -2,7 +2,7 @@
 
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.faults import ArmFaults
-from asoreconcile.testing.arm.monitors import Look, MonitorRegistry
+from asoreconcile.testing.arm.monitors import MonitorRegistry, PollRequest
 from asoreconcile.testing.arm.operations import Operation, Operations
 from asoreconcile.testing.arm.refusals import (
     RefusedError,
@@ -32,7 +32,7 @@ class Polling:
         self._views = views
         self._faults = faults
 
-    def handle(self, look: Look, request: HttpRequest) -> HttpResponse:
+    def handle(self, look: PollRequest, request: HttpRequest) -> HttpResponse:
         """Return the answer to one poll of a monitor.
 
         Raises RefusedError if the operation is unknown.
@@ -58,7 +58,7 @@ class Polling:
         if place != "group" and operation.is_lost:
             raise resource_not_found(address)
 
-    def _status(self, look: Look) -> HttpResponse:
+    def _status(self, look: PollRequest) -> HttpResponse:
         """Return the operation's status."""
         operation = look.operation
         is_query = operation.style.monitors.place == "query"
@@ -76,7 +76,7 @@ class Polling:
             return self._views.response(200, resource)
         return answer(200, _report(operation, "Succeeded"))
 
-    def _result(self, look: Look) -> HttpResponse:
+    def _result(self, look: PollRequest) -> HttpResponse:
         """Return the operation's result once it exists (L11)."""
         operation = look.operation
         if not operation.is_over:

@@ -171,7 +171,7 @@ def merge_ready(
 
 
 @attrs.frozen
-class Problem:
+class ExtraCondition:
     """A condition in addition to Ready, present only while there is something to say.
 
     message: cut at MAX_MESSAGE characters; with "" there is no condition.
@@ -184,7 +184,7 @@ class Problem:
 
 def merge_problem(
     conditions: Sequence[JsonObject] | None,
-    problem: Problem,
+    problem: ExtraCondition,
     now: datetime,
     *,
     generation: int,

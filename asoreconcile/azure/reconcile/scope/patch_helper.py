@@ -29,7 +29,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 from asoreconcile.azure.reconcile.model.conditions import (
     DRIFTED,
     EXPORT_FAILED,
-    Problem,
+    ExtraCondition,
     ReadyCondition,
     find_ready,
     merge_problem,
@@ -303,7 +303,7 @@ class PatchHelper:
         found = self.status.get("conditions")
         shown = merge_problem(
             found,
-            Problem(
+            ExtraCondition(
                 type_,
                 reason,
                 printable(redact(message, namespace=self.key.namespace), keep="\n"),

@@ -50,7 +50,7 @@ def meet_existing(scope: ReconcileScope, made: Desired) -> ReconcileOutcome | No
     if policy is IfExists.ADOPT_IF_SAME:
         return _adopt_if_same(scope, made, have, found)
     patcher.record({EXISTENCE: "adopted"})
-    _tell(scope, f"the first PUT {what_changes(found)}")
+    _send_event(scope, f"the first PUT {what_changes(found)}")
     return None
 
 
@@ -74,11 +74,11 @@ def _adopt_if_same(
     text = "nothing that Azure shows differs from the spec, so no PUT was sent"
     if unseen:
         text += f"; Azure does not show {listed([one.path for one in unseen])}"
-    _tell(scope, text)
+    _send_event(scope, text)
     return settle(scope, ReadAfter.PUT, body=have)
 
 
-def _tell(scope: ReconcileScope, text: str) -> None:
+def _send_event(scope: ReconcileScope, text: str) -> None:
     arm_id = scope.patcher.arm_id
     message = f"{arm_id} was there before and is managed by this object now: {text}"
     scope.log.info("Adopting resource", armId=arm_id, reason=text)

@@ -100,7 +100,7 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
             operator.waiting.note(heir.node, me)
     if why := why_left(facts):
         if manager is None and heir is not None:
-            _tell_heir(scope, heir)
+            _send_takeover_event(scope, heir)
         return _leave(scope, why)
     answer = send_delete(scope)
     if isinstance(answer, ArmError) and _is_id_refused(scope, answer):
@@ -163,7 +163,7 @@ def _leave(scope: ReconcileScope, why: str) -> ReconcileOutcome:
     return release(scope)
 
 
-def _tell_heir(scope: ReconcileScope, heir: Rival) -> None:
+def _send_takeover_event(scope: ReconcileScope, heir: Rival) -> None:
     patcher = scope.patcher
     recorder = scope.kind.recorder or scope.operator.recorder
     recorder.event(

@@ -8,7 +8,12 @@ from asoreconcile.azure.sql_users.azure_sql import AzureSql, DatabaseUserFacts
 from asoreconcile.azure.sql_users.mysql import AccountFacts, MySql
 from asoreconcile.azure.sql_users.planning import Found, decided
 from asoreconcile.azure.sql_users.postgresql import PostgreSql, RoleFacts
-from asoreconcile.azure.sql_users.standing import Known, Standing, standing, why_left
+from asoreconcile.azure.sql_users.standing import (
+    Known,
+    LoginStanding,
+    standing,
+    why_left,
+)
 from asoreconcile.azure.sql_users.user import UserRecord, UserState
 
 LOGIN = {"login": True, "createRole": False, "createDb": False, "replication": False}
@@ -116,15 +121,15 @@ def test_a_claim_alone_makes_no_user_ones_own():
     desired = dialect.desired("app", {}, password="***")
     facts = AccountFacts("x", {}, name="app", host="%")
     claim = known(desired.identity, UserState.CLAIMED, "")
-    assert standing(dialect, claim, desired.identity, facts) is Standing.FOUND
+    assert standing(dialect, claim, desired.identity, facts) is LoginStanding.FOUND
     made = known(desired.identity, UserState.MADE, "")
-    assert standing(dialect, made, desired.identity, facts) is Standing.OURS
+    assert standing(dialect, made, desired.identity, facts) is LoginStanding.OURS
 
 
 def test_a_user_of_that_name_with_another_identifier_is_another_user():
     dialect, identity = PostgreSql(), {"name": "app"}
     again = RoleFacts(LOGIN, frozenset(), is_superuser=False, server_id="8")
-    assert standing(dialect, known(identity), identity, again) is Standing.FOUND
+    assert standing(dialect, known(identity), identity, again) is LoginStanding.FOUND
     assert "another user" in why_left(dialect, known(identity), identity, again)
     assert why_left(dialect, known(identity), identity, ROLE) == ""
 
