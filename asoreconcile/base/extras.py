@@ -12,7 +12,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "auth-provider": ("kubernetes",),
     "azure": (
         *("azure.core", "azure.identity", "certifi", "requests"),
-        *("pg8000", "pymysql", "pytds", "OpenSSL", "scramp"),
+        *("pg8000", "pymysql", "pytds", "OpenSSL"),
     ),
     "cel": ("cel_expr_python", "google.protobuf"),
     "cli": ("click", "rich"),

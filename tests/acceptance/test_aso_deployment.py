@@ -134,11 +134,11 @@ def marks(operation, obj, owner):
     """What the operator wrote into metadata, each uid and build by its meaning."""
     meta = obj["metadata"]
     found = {name: meta.get(name) for name in MARKS}
-    # What was last accepted: a note of ours, under a prefix that nobody else reads.
+    # Records of ours have a prefix that no other program reads.
     found["annotations"] = {
         name: value
         for name, value in annotations(obj).items()
-        if name != "asoreconcile/observed"
+        if not name.startswith("asoreconcile/")
     }
     text = json.dumps(found)
     text = text.replace(owner["metadata"]["uid"], "the owner's")

@@ -19,6 +19,7 @@ from asoreconcile.azure.controllers import azure_operator, settings
 from asoreconcile.azure.controllers.options import Options
 from asoreconcile.azure.reconcile.model.annotations import OPERATOR_NAMESPACE
 from asoreconcile.base.objects import gvk_of, key_of
+from asoreconcile.kube.resources import NAMESPACES
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
 
@@ -136,6 +137,8 @@ def test_d13_the_chain_is_made_while_the_clock_stands_still(tmp_path):
     with ExitStack() as stack:
         operation = stack.enter_context(Operation(tmp_path, azure=azure))
         operation.install(*objs)
+        # The record key is kept in the operator's namespace.
+        operation.client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
         stack.enter_context(running(operation, clock))
         for obj in reversed(objs[1:]):
             operation.apply(obj)

@@ -9,6 +9,7 @@ from pathlib import Path
 import attrs
 import pytest
 import yaml
+from applications import until
 from operation import Operation, free_port, resource_for
 from world import (
     World,
@@ -28,9 +29,13 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.conditions import find_ready
-from asoreconcile.base.objects import annotations, finalizers, key_of
+from asoreconcile.base.objects import ObjectKey, annotations, finalizers, key_of
 from asoreconcile.kube.errors import ApiError, ForbiddenError, NotFoundError
-from asoreconcile.kube.resources import NAMESPACES, ApiResource
+from asoreconcile.kube.resources import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    NAMESPACES,
+    ApiResource,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -146,6 +151,13 @@ def not_allowed(world):
     refusal = {"code": "AuthorizationFailed", "message": "The client may not."}
     world.azure.faults.answer("PUT", "virtualNetworks", 403, **refusal)
     return {reason_of(world, virtual_network())}
+
+
+def unreadable_policy(world):
+    network = world.settled(virtual_network())
+    world.annotate(network, **{RECONCILE_POLICY: "detach-on-delte"})
+    world.run(network)
+    return {world.ready(network)["reason"], RECONCILE_POLICY}
 
 
 class Forbidden:
@@ -282,6 +294,18 @@ def waits_to_be_ready(operation):
     return set()
 
 
+def not_run(operation):
+    group, port = resource_group(), free_port()
+    operation.install(group)
+    operation.apply(group)
+    operation.start_manager("--health-addr", f"127.0.0.1:{port}")
+    operation.wait_ready(group)
+    name = "resourcegroups.resources.azure.com"
+    operation.client.delete(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name))
+    until(lambda: "ResourceGroup" in readiness(port, operation.manager.check))
+    return {"asoreconcile_kind_not_running"}
+
+
 def no_settings(tmp_path):
     """Only a kubelet says so; what makes it do is that no pod starts without the Secret."""
     del tmp_path
@@ -312,6 +336,7 @@ PROVOKED = {
     "`AzureResourceNotFound` with policy `skip`": skipped_and_gone,
     "`AuthorizationFailed`": not_allowed,
     "`NamespaceUnreadable`": unreadable_namespace,
+    "`ReconcilePolicyUnreadable`": unreadable_policy,
     "`SubscriptionMismatch`": other_subscription,
     "`AlreadyManaged`": managed_by_another,
     "a deletion with `DeclaredByAnother`": declared_by_another,
@@ -324,6 +349,7 @@ PROVOKED = {
     "a pod that is not ready": waits_to_be_ready,
     "pods in `CreateContainerConfigError`": no_settings,
     "the kind's version that you know is refused": version_not_served,
+    "no object of a kind is reconciled": not_run,
 }
 
 

@@ -54,6 +54,9 @@ ADVICE = {
     "namespace. The object is looked at as soon as it is there.",
     "CredentialError": "Look at the Secret of the credential: its keys, whether the "
     "client secret has expired, and whether the identity is trusted.",
+    "DeclaredByAnother": "Delete the object that the message names, or set the "
+    f"annotation {RECONCILE_POLICY}: skip on it; or set detach-on-delete on this one, "
+    "which leaves the resource in Azure.",
     "Deleting": "Azure deletes the resource. If it takes long, look at the operation "
     "and at locks on the resource or its group.",
     "DeletionNotSupportedInAzure": "Azure cannot delete this type alone: delete its "

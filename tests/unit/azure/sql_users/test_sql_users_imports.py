@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-DRIVERS = ("OpenSSL", "pg8000", "pymysql", "pytds", "scramp")
+DRIVERS = ("OpenSSL", "pg8000", "pymysql", "pytds")
 
 
 def test_no_driver_is_imported_before_a_user_needs_one():
