@@ -396,7 +396,7 @@ def test_a_kind_that_failed_to_start_is_tried_again_by_itself(world, supervise):
 def test_discovery_that_follows_a_crd_late_is_asked_again(world, supervise):
     client = Discovery(VNET)
     supervise(client).changed(VNET, SUBNET)
-    for _ in range(20):  # however late it is
+    for _ in range(4):  # however late it is
         look(world, client)
     while names(world) != {"VirtualNetwork"}:
         pass
