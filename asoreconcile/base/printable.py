@@ -37,8 +37,8 @@ def printable_lines(text: str, *, indent: str = "  ") -> str:
 
 
 def printable_json(text: str) -> str:
-    r"""Return JSON text with `\uXXXX` for each such character, which are only in
-    strings: the same values.
+    r"""Return JSON text of the same values, with each such character escaped as JSON
+    does it. The characters can only be inside of strings.
     """
     if text.isprintable():
         return text

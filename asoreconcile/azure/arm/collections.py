@@ -12,7 +12,7 @@ from asoreconcile.azure.arm.ids import ArmIdError
 
 @attrs.frozen
 class CollectionAddress:
-    """path: of the list. arm_type: of its entries, in lower case."""
+    """One list of Azure: its path, and the ARM type of its entries in lower case."""
 
     path: str
     arm_type: str

@@ -177,7 +177,7 @@ def is_another_tenant(noted: str, tenant: str) -> bool:
 
 
 def foreign_mark(group: JsonObject, mark: str) -> str:
-    """Return the mark of a group that was made for another object; "" if there is none.
+    """Return the mark if the group was made for another object, else "".
 
     mark: the `uniqueName` of a group that was made for this object.
     """

@@ -270,7 +270,7 @@ class ReconcileContext:
 
     def observed(self, body: JsonObject | None, absence: Absence = Absence.NOT) -> None:
         """Set the result of later `raw_get` calls to a body that Azure has just
-        returned. absence: if there is none, the statement of Azure about it.
+        returned. absence: Azure's statement about a resource without a body.
         """
         self._raw, self.absence = body, absence
 

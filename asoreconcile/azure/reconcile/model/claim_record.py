@@ -48,7 +48,7 @@ class ClaimRecord:
     standing: Standing
 
     def dumps(self, uid: str, key: RecordKey) -> str:
-        """Return the annotation's value. uid: of the object."""
+        """Return the annotation's value. uid: the object's uid."""
         mark = key.sign(_parts(uid, self))
         # The id is last: Azure names may contain spaces.
         return f"{self.standing.value} {self.at} {mark} {self.arm_id}"

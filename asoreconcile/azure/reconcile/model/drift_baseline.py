@@ -91,9 +91,9 @@ class AcceptedPut:
     The write of its record may fail, or the check, the export or the status write that
     follows: the retry continues there, and does not send the PUT again.
 
-    generation: of the spec it was made from. running: its operation, until its end is
-    known. recreated: an event has reported that the PUT recreates a deleted resource
-    (`external_deletion`).
+    generation: the generation of the spec in the PUT. running: the PUT's operation,
+    until its end is known. recreated: an event has reported that the PUT recreates a
+    deleted resource (`external_deletion`).
     """
 
     record: DriftBaseline

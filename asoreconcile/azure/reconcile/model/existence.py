@@ -22,7 +22,7 @@ _REMOVED = frozenset({"list-extra", "map-extra"})
 def stated_policy(
     own: Mapping[str, str], inherited: Mapping[str, str]
 ) -> IfExists | None:
-    """Return the value of the object, else of its Namespace; None if there is none.
+    """Return the object's value, else the Namespace's; None if neither has a value.
 
     An unknown value fails: its author meant to forbid something.
     """

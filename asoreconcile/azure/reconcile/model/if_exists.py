@@ -1,4 +1,4 @@
-"""The choice of what happens to a thing in Azure that was there before its object.
+"""The values of `asoreconcile/if-exists`, for a resource that Azure has already.
 
 Rule: OW-3. Pure.
 """

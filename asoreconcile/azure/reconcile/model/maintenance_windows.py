@@ -50,8 +50,8 @@ class Window:
         )
 
     def next_start(self, now: datetime) -> datetime | None:
-        """Return the first start after a time, in UTC; None if there is none within
-        eight years.
+        """Return the first start after a time, in UTC; None if no window starts
+        within eight years.
         """
         here = now.astimezone(self.zone).date()
         for ahead in range(-1, _LONGEST_SEARCH):
