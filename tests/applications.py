@@ -2,19 +2,22 @@
 
 import threading
 import time
+from collections.abc import Callable
 from queue import Queue
+from typing import Any
 
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.runtime.application import Application
-from asoreconcile.runtime.reconciler import Result
+from asoreconcile.runtime.reconciler import Request, Result
 
 
 class Noting:
     """A reconciler that records the keys with which it is called."""
 
-    def __init__(self):
-        self.keys = Queue()
+    def __init__(self) -> None:
+        self.keys: Queue[ObjectKey] = Queue()
 
-    def reconcile(self, request):
+    def reconcile(self, request: Request) -> Result:
         self.keys.put(request.key)
         return Result()
 
@@ -22,24 +25,25 @@ class Noting:
 class Applications:
     """The applications of a test on one cluster. End with `close`."""
 
-    def __init__(self, kubeconfig):
+    def __init__(self, kubeconfig: str) -> None:
         self._kubeconfig = kubeconfig
-        self._made, self._threads = [], []
+        self._made: list[Application] = []
+        self._threads: list[threading.Thread] = []
 
-    def make(self, **options):
+    def make(self, **options: Any) -> Application:
         app = Application("tests", cluster=self._kubeconfig, **options)
         self._made.append(app)
         return app
 
-    def start(self, app):
+    def start(self, app: Application) -> Queue[int]:
         """Run an application on a thread; return a queue that gets its exit code."""
-        codes = Queue()
+        codes: Queue[int] = Queue()
         thread = threading.Thread(target=lambda: codes.put(app.run(signals=False)))
         thread.start()
         self._threads.append(thread)
         return codes
 
-    def close(self):
+    def close(self) -> None:
         for app in self._made:
             app.stop()
             app.close()
@@ -47,7 +51,7 @@ class Applications:
             thread.join(30)
 
 
-def until(condition):
+def until(condition: Callable[[], bool]) -> None:
     poll, deadline = threading.Event(), time.monotonic() + 20
     while not condition():
         assert time.monotonic() < deadline

@@ -5,8 +5,12 @@ They are read from `bicep-types-az.tar.xz` of the recorded data.
 
 import json
 import tarfile
+from collections.abc import Collection
+from pathlib import Path
 
 import attrs
+
+from asoreconcile.base.objects import JsonObject
 
 READ_ONLY = 2
 
@@ -20,7 +24,7 @@ class AzureType:
     element: type of a list's items.
     """
 
-    members: dict = attrs.field(factory=dict)
+    members: dict[str, tuple[int, "AzureType"]] = attrs.field(factory=dict)
     other: "AzureType | None" = None
     element: "AzureType | None" = None
     is_secret: bool = False
@@ -29,7 +33,9 @@ class AzureType:
 ANYTHING = AzureType()
 
 
-def read(path, wanted):
+def read(
+    path: Path, wanted: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], AzureType]:
     """Return the existing types among those wanted, by (type in lower case,
     api-version).
     """
@@ -41,7 +47,9 @@ def read(path, wanted):
             *_, space, version, name = ("", "", *member.name.split("/"))
             if name != "types.json" or space not in spaces or version not in versions:
                 continue
-            types = json.load(tar.extractfile(member))
+            file = tar.extractfile(member)
+            assert file is not None
+            types = json.load(file)
             for one in types:
                 if one["$type"] == "ResourceType":
                     key = (one["name"].lower().partition("@")[0], version)
@@ -50,19 +58,19 @@ def read(path, wanted):
     return found
 
 
-def _index(reference):
+def _index(reference: JsonObject) -> int:
     return int(reference["$ref"].rpartition("/")[2])
 
 
-def _built(types, index, within):
+def _built(types: list[JsonObject], index: int, within: frozenset[int]) -> AzureType:
     if index in within:
         return ANYTHING
     within |= {index}
 
-    def inner(reference):
+    def inner(reference: JsonObject) -> AzureType:
         return _built(types, _index(reference), within)
 
-    def members(properties):
+    def members(properties: JsonObject) -> dict[str, tuple[int, AzureType]]:
         return {
             n.lower(): (p["flags"], inner(p["type"])) for n, p in properties.items()
         }

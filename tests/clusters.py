@@ -9,10 +9,12 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 from ssl import create_default_context
+from typing import Any, Self
 
 import pytest
 import urllib3
 
+from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing import envtest
 from asoreconcile.testing.kube import KubeServer
 
@@ -30,13 +32,13 @@ class RealCluster:
     options: further options of kube-apiserver.
     """
 
-    def __init__(self, *options):
+    def __init__(self, *options: str) -> None:
         self.faults = self
         self._options = options
         self._stack = ExitStack()
-        self._server = None
+        self._server: envtest.RealKubeServer | None = None
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         folder = Path(os.environ[_ASSETS])
         if lacking := envtest.missing(folder):
             pytest.fail(f"{_ASSETS}={folder} lacks {', '.join(lacking)}")
@@ -45,34 +47,40 @@ class RealCluster:
         )
         return self
 
-    def __exit__(self, *exc):
-        self._stack.__exit__(*exc)
+    def __exit__(self, *exc: object) -> None:
+        self._stack.close()
 
-    def release_all(self):
+    def release_all(self) -> None:
         """Do nothing, because there are no faults."""
 
-    def write_kubeconfig(self, path, token=""):
-        self._server.write_kubeconfig(path, token)
+    def write_kubeconfig(self, path: Path, token: str = "") -> None:
+        self._running.write_kubeconfig(path, token)
 
-    def add_service_account(self, namespace, name):
+    def add_service_account(self, namespace: str, name: str) -> str:
         """Make a service account; return a token that the API server signed."""
         self._post("/api/v1/namespaces", {"metadata": {"name": namespace}})
         accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
         self._post(accounts, {"metadata": {"name": name}})
         answer = self._post(f"{accounts}/{name}/token", {"spec": {}})
-        return answer["status"]["token"]
+        return str(answer["status"]["token"])
 
-    def _post(self, path, obj):
+    def _post(self, path: str, obj: JsonObject) -> JsonObject:
         """Return the created object, or the refusal if the object exists."""
-        context = create_default_context(cadata=self._server.authority_pem)
-        headers = {"Authorization": f"Bearer {self._server.token}"}
+        context = create_default_context(cadata=self._running.authority_pem)
+        headers = {"Authorization": f"Bearer {self._running.token}"}
         with urllib3.PoolManager(ssl_context=context, headers=headers) as pool:
-            answer = pool.request("POST", self._server.url + path, json=obj)
+            answer = pool.request("POST", self._running.url + path, json=obj)
         assert answer.status in (201, 409), answer.data
-        return answer.json()
+        found: JsonObject = answer.json()
+        return found
+
+    @property
+    def _running(self) -> envtest.RealKubeServer:
+        assert self._server is not None  # the context was entered
+        return self._server
 
 
-def cluster(target, **options):
+def cluster(target: str, **options: Any) -> KubeServer | RealCluster:
     """Return an API server that is not started yet.
 
     options: options of the embedded server. The real one always has roles.

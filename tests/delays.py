@@ -18,6 +18,8 @@ import random
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from asoreconcile.cache.processor import Processor
 from asoreconcile.cache.watch_feed import WatchFeed
@@ -33,7 +35,7 @@ SLOW = ((0.93, 0.0), (0.06, 0.02), (0.0085, 0.3), (0.0015, 2.0))
 class Delays:
     """Delays its caller by a time that the seed decides."""
 
-    def __init__(self, seed: str, kinds) -> None:
+    def __init__(self, seed: str, kinds: Iterable[tuple[float, float]]) -> None:
         self._seed = seed
         self._shares, self._most = zip(*kinds, strict=True)
         self._wait = threading.Event().wait
@@ -49,11 +51,11 @@ class Delays:
         if longest:
             self._wait(dice.uniform(0, longest))
 
-    def around(self, function):
+    def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, with a delay before and after each call."""
 
         @functools.wraps(function)
-        def delayed(*args, **kwargs):
+        def delayed(*args: Any, **kwargs: Any) -> Any:
             self.pause()
             try:
                 return function(*args, **kwargs)
@@ -68,7 +70,9 @@ class Delays:
         Processor._call = self.around(Processor._call)
         begin = HttpServer.__init__
 
-        def with_delays(server, handle, **options):
+        def with_delays(
+            server: HttpServer, handle: Callable[..., Any], **options: Any
+        ) -> None:
             begin(server, self.around(handle), **options)
 
         HttpServer.__init__ = with_delays
@@ -77,10 +81,10 @@ class Delays:
         """Delay the starts of threads and processes of this process from now on."""
         start, delays = threading.Thread.start, self
 
-        def start_later(thread):
+        def start_later(thread: threading.Thread) -> None:
             run = thread.run
 
-            def run_later():
+            def run_later() -> None:
                 del thread.run  # which refers to the thread itself
                 delays.pause()
                 run()

@@ -7,6 +7,7 @@ in a tag, so that Azure's copy shows its edition.
 
 import base64
 from collections import Counter
+from typing import Any
 
 from world import postgres_server, resource_group
 
@@ -21,6 +22,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.base.objects import (
+    JsonObject,
     ObjectKey,
     annotations,
     finalizers,
@@ -52,35 +54,35 @@ class Estate:
     reasons: number of reasons for a reconcile, by role.
     """
 
-    def __init__(self, world, name):
+    def __init__(self, world: Any, name: str) -> None:
         self.world = world
         self.objs = {
             "group": resource_group(f"rg-{name}", tags={"edition": "1"}),
             "server": _server(name),
         }
         self.names = {f"rg-{name}": "group", f"db-{name}": "server"}
-        self.wanted = set()
-        self.exempt = set()
-        self.woken = {}
-        self.reasons = Counter()
+        self.wanted: set[str] = set()
+        self.exempt: set[str] = set()
+        self.woken: dict[str, float] = {}
+        self.reasons: Counter[str] = Counter()
         self._secret_name = f"pw-{name}"
         self._out_name = f"out-{name}"
         self._passwords = 0
-        self._editions = {}
+        self._editions: dict[tuple[str, int], int] = {}
 
     # The actions of people.
 
-    def apply(self, role):
+    def apply(self, role: str) -> None:
         self._note_edition(self.world.apply(self.objs[role], marked=False))
         self.wanted.add(role)
         self.wake(role)
 
-    def edit(self, role):
+    def edit(self, role: str) -> None:
         tags = self.objs[role]["spec"]["tags"]
         tags["edition"] = str(int(tags["edition"]) + 1)
         self.apply(role)
 
-    def delete(self, role):
+    def delete(self, role: str) -> None:
         self.wanted.discard(role)
         try:
             self.world.delete(self.objs[role])
@@ -91,7 +93,7 @@ class Estate:
         if present is not None:
             self._note_edition(present)
 
-    def rotate(self):
+    def rotate(self) -> None:
         self._passwords += 1
         encoded = base64.b64encode(self.password.encode()).decode()
         secret = {
@@ -103,7 +105,7 @@ class Estate:
         self.world.apply(secret, marked=False)
         self.wake("server")
 
-    def change(self, change, role):
+    def change(self, change: str, role: str) -> None:
         """Do the change of `matrix.CHANGES` to the object of a role."""
         match change:
             case "nothing":
@@ -131,7 +133,7 @@ class Estate:
                 if change not in UNSEEN:
                     self.wake(role)
 
-    def collect_garbage(self):
+    def collect_garbage(self) -> None:
         """Delete exports whose owner is gone, as Kubernetes does a little later."""
         server = self.present("server")
         uid = "" if server is None else uid_of(server)
@@ -145,12 +147,12 @@ class Estate:
                 self.world.client.delete(resource, key)
                 self.wake("server")
 
-    def wake(self, role):
+    def wake(self, role: str) -> None:
         """Record that an event reached the operator, or that a sync is due."""
         self.woken[role] = 0.0
         self.reasons[role] += 1
 
-    def _recreate(self, role):
+    def _recreate(self, role: str) -> None:
         """Recreate an object by force: delete it, remove the finalizer,
         apply it again.
         """
@@ -161,7 +163,7 @@ class Estate:
             self.exempt.discard(role)
             self.apply(role)
 
-    def _strip(self, role):
+    def _strip(self, role: str) -> None:
         present = self.present(role)
         if present is None:
             return
@@ -170,28 +172,29 @@ class Estate:
         self._patch(present, {"finalizers": None})
         self.wake(role)
 
-    def _annotate(self, role, notes):
+    def _annotate(self, role: str, notes: dict[str, str | None]) -> None:
         present = self.present(role)
         if present is not None:
             self._patch(present, {"annotations": notes})
 
-    def _patch(self, present, meta):
+    def _patch(self, present: JsonObject, meta: JsonObject) -> None:
         resource = self.world.resource_for(present)
         self.world.client.patch(resource, key_of(present), {"metadata": meta})
 
     # The state of the cluster and of Azure.
 
     @property
-    def password(self):
+    def password(self) -> str:
         return f"secret-{self._passwords}"
 
-    def role_of(self, obj):
+    def role_of(self, obj: JsonObject) -> str:
         return self.names[obj["metadata"]["name"]]
 
-    def present(self, role):
-        return self.world.read(self.objs[role])
+    def present(self, role: str) -> JsonObject | None:
+        found: JsonObject | None = self.world.read(self.objs[role])
+        return found
 
-    def is_calm(self, role):
+    def is_calm(self, role: str) -> bool:
         """Return whether the cluster shows that nothing is left to do."""
         present = self.present(role)
         if present is None:
@@ -203,7 +206,7 @@ class Estate:
             and ready.get("observedGeneration") == generation(present)
         )
 
-    def arm_id(self, role):
+    def arm_id(self, role: str) -> str:
         subscription = self.world.azure.subscription_id
         group = self.objs["group"]["metadata"]["name"]
         id_ = f"/subscriptions/{subscription}/resourceGroups/{group}"
@@ -212,21 +215,22 @@ class Estate:
         name = self.objs["server"]["metadata"]["name"]
         return f"{id_}/providers/Microsoft.DBforPostgreSQL/flexibleServers/{name}"
 
-    def in_azure(self, role):
+    def in_azure(self, role: str) -> JsonObject | None:
         """Return the resource's body, or None."""
-        return self.world.azure.resources().get(self.arm_id(role))
+        resources: dict[str, JsonObject] = self.world.azure.resources()
+        return resources.get(self.arm_id(role))
 
-    def edition(self, role):
+    def edition(self, role: str) -> int:
         """Return the edition that the user wants."""
         return int(self.objs[role]["spec"]["tags"]["edition"])
 
-    def edition_at(self, present, number):
+    def edition_at(self, present: JsonObject, number: int) -> int:
         """Return the edition of an object's spec at a generation."""
         uid = uid_of(present)
         known = {g: e for (of, g), e in self._editions.items() if of == uid}
         return max(edition for at, edition in known.items() if at <= number)
 
-    def shown(self, role):
+    def shown(self, role: str) -> str:
         """Return the parts of an object that matter for a failure's message."""
         present = self.present(role)
         if present is None:
@@ -236,21 +240,21 @@ class Estate:
         ready = self.world.ready(present)
         return f"{role}: generation {generation(present)}, {held=}, {notes}, {ready}"
 
-    def _note_edition(self, present):
+    def _note_edition(self, present: JsonObject) -> None:
         edition = int(present["spec"]["tags"]["edition"])
         self._editions[uid_of(present), generation(present)] = edition
 
 
-def key_of(obj):
+def key_of(obj: JsonObject) -> ObjectKey:
     return ObjectKey("default", obj["metadata"]["name"])
 
 
-def role_of_id(arm_id):
+def role_of_id(arm_id: str) -> str:
     return "server" if "/flexibleServers/" in arm_id else "group"
 
 
-def _server(name):
-    server = postgres_server(f"db-{name}", f"rg-{name}")
+def _server(name: str) -> JsonObject:
+    server: JsonObject = postgres_server(f"db-{name}", f"rg-{name}")
     out = {"fullyQualifiedDomainName": {"name": f"out-{name}", "key": "host"}}
     server["spec"].update(
         administratorLoginPassword={"name": f"pw-{name}", "key": "p"},

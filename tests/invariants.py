@@ -1,6 +1,8 @@
 """The invariants of every trial, whatever its faults are."""
 
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 from estate import ROLES, Estate
 
@@ -11,7 +13,13 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.conditions import find_ready
-from asoreconcile.base.objects import annotations, finalizers, is_deleting, uid_of
+from asoreconcile.base.objects import (
+    JsonObject,
+    annotations,
+    finalizers,
+    is_deleting,
+    uid_of,
+)
 
 
 class Invariants:
@@ -23,7 +31,14 @@ class Invariants:
         self._accepted: Counter[str] = Counter()
         self._password = ""
 
-    def around(self, name, effect, *, acting_on, seen):
+    def around(
+        self,
+        name: str,
+        effect: Callable[[], Any],
+        *,
+        acting_on: JsonObject,
+        seen: dict[str, JsonObject],
+    ) -> Any:
         """Make a write of a reconcile, and check it.
 
         acting_on: object as the reconcile read it.
@@ -46,18 +61,19 @@ class Invariants:
             self._status_is_true(role, answer, seen)
         return answer
 
-    def note_put(self, body):
+    def note_put(self, body: JsonObject) -> None:
         """Remember the password of a PUT that Azure accepted."""
         properties = body.get("properties") or {}
         self._password = properties.get("administratorLoginPassword", self._password)
 
-    def at_rest(self):
+    def at_rest(self) -> None:
         """Check that every wanted object exists in its last edition, and
         nothing else.
         """
         estate = self._estate
         for role in estate.wanted:
             present, resource = estate.present(role), estate.in_azure(role)
+            assert present is not None, f"{role} is gone"
             assert resource is not None, f"{role} is Ready, and not in Azure"
             has = int(resource["tags"]["edition"])
             assert has == estate.edition(role), f"{role}: an edit was not put"
@@ -68,7 +84,7 @@ class Invariants:
         if "server" in estate.wanted:
             assert self._password == estate.password, "the new password was not put"
 
-    def at_the_end(self, *, managers):
+    def at_the_end(self, *, managers: int) -> None:
         """Check that nothing is left in Azure, and that the requests had reasons.
 
         Each reason allows one PUT; the fault and the lost memory allow two more.
@@ -83,7 +99,7 @@ class Invariants:
             most = (reasons + 2) * managers
             assert puts <= most, f"{puts} PUTs of {role} for {reasons} reasons"
 
-    def _before_put(self, role, acting_on):
+    def _before_put(self, role: str, acting_on: JsonObject) -> None:
         assert not is_deleting(acting_on), "a PUT for what is to go"
         uid = uid_of(acting_on)
         claimed = FINALIZER in finalizers(acting_on) or uid in self._claimed
@@ -94,9 +110,12 @@ class Invariants:
             # was sent.
             self._estate.exempt.add(role)
 
-    def _status_is_true(self, role, written, seen):
+    def _status_is_true(
+        self, role: str, written: JsonObject, seen: dict[str, JsonObject]
+    ) -> None:
         """Check that a condition claims only what Azure showed to the reconcile."""
         ready = find_ready(written["status"]["conditions"])
+        assert ready is not None, "a status without Ready"
         if ready["reason"] == "Deleting":
             assert is_deleting(written), "Deleting what stays"
         if ready["status"] != "True":

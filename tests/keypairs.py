@@ -5,6 +5,7 @@ import datetime as dt
 import functools
 import json
 from ipaddress import ip_address
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -15,14 +16,15 @@ from cryptography.x509.oid import NameOID
 NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tests")])
 PEM = serialization.Encoding.PEM
 P256 = ec.SECP256R1()
+PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
 
 @functools.cache
-def rsa_key():
+def rsa_key() -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
-def certificate_of(key):
+def certificate_of(key: PrivateKey) -> x509.Certificate:
     now = dt.datetime.now(dt.UTC)
     return (
         x509.CertificateBuilder()
@@ -36,7 +38,7 @@ def certificate_of(key):
     )
 
 
-def key_pem(key, password=""):
+def key_pem(key: PrivateKey, password: str = "") -> bytes:
     encryption = (
         serialization.BestAvailableEncryption(password.encode())
         if password
@@ -45,15 +47,15 @@ def key_pem(key, password=""):
     return key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, encryption)
 
 
-def certificate_pem(key):
+def certificate_pem(key: PrivateKey) -> bytes:
     return certificate_of(key).public_bytes(PEM)
 
 
-def pem(key, password=""):
+def pem(key: PrivateKey, password: str = "") -> bytes:
     return key_pem(key, password) + certificate_pem(key)
 
 
-def key12(password=""):
+def key12(password: str = "") -> bytes:
     encryption = (
         serialization.BestAvailableEncryption(password.encode())
         if password
@@ -64,7 +66,7 @@ def key12(password=""):
     )
 
 
-def identity_file(tenant, client, authority, **changes):
+def identity_file(tenant: str, client: str, authority: str, **changes: Any) -> str:
     """Return the managed identity data plane's JSON for a user-assigned identity.
 
     changes: members to change; if None, the member is left out.
@@ -88,7 +90,7 @@ def identity_file(tenant, client, authority, **changes):
     return json.dumps({k: v for k, v in document.items() if v is not None})
 
 
-def authority_without_key_identifiers(host):
+def authority_without_key_identifiers(host: str) -> tuple[bytes, bytes, bytes]:
     """Return a hand-made authority, and a server's chain and key: (authority, chain,
     key).
 
@@ -98,7 +100,9 @@ def authority_without_key_identifiers(host):
     root, server = ec.generate_private_key(P256), ec.generate_private_key(P256)
     now = dt.datetime.now(dt.UTC)
 
-    def signed(key, name, *extensions):
+    def signed(
+        key: PrivateKey, name: x509.Name, *extensions: x509.ExtensionType
+    ) -> bytes:
         builder = (
             x509.CertificateBuilder()
             .subject_name(name)

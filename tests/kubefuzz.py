@@ -7,11 +7,15 @@ are then broken in HTTP, in JSON, and in Kubernetes' own rules.
 import json
 import random
 import urllib.parse
+from collections.abc import Iterator
+from typing import Any
 
 import attrs
 
+from asoreconcile.base.objects import JsonObject
+
 GROUP = "contract.example.com"
-_NASTY = (
+_NASTY: tuple[Any, ...] = (
     None,
     True,
     0,
@@ -123,15 +127,15 @@ class Attempt:
 
     method: str
     path: str
-    headers: dict
+    headers: dict[str, str]
     body: bytes
 
-    def __str__(self):
-        shown = f"{self.method} {self.path[:200]} {self.headers} {self.body[:300]}"
+    def __str__(self) -> str:
+        shown = f"{self.method} {self.path[:200]} {self.headers} {self.body[:300]!r}"
         return shown.encode("ascii", "backslashreplace").decode()
 
 
-def attempt(seed):
+def attempt(seed: int) -> Attempt:
     """Return the request of a seed."""
     chance = random.Random(seed)
     path = _path(chance)
@@ -150,7 +154,7 @@ def attempt(seed):
     return Attempt(method, path, headers, body)
 
 
-def send(client, one):
+def send(client: Any, one: Attempt) -> Any:
     """Return a contract client's raw answer to a request."""
     headers = {"Authorization": f"Bearer {client.token}", **one.headers}
     if not headers.get("Content-Type", "x"):
@@ -160,7 +164,7 @@ def send(client, one):
     )
 
 
-def _path(chance):
+def _path(chance: random.Random) -> str:
     if chance.random() < 0.1:
         return chance.choice(_OTHERS)
     path = chance.choice(_NAMED)
@@ -173,13 +177,13 @@ def _path(chance):
     return path
 
 
-def _sort(chance, method):
+def _sort(chance: random.Random, method: str) -> str:
     if chance.random() < 0.15:
         return chance.choice(_SORTS)
     return chance.choice(_SORTS[2:6]) if method == "PATCH" else _SORTS[0]
 
 
-def _body(chance, path, sort):
+def _body(chance: random.Random, path: str, sort: str) -> bytes:
     if sort == "application/json-patch+json":
         document = _operations(chance)
     else:
@@ -193,10 +197,10 @@ def _body(chance, path, sort):
     return body
 
 
-def _object(chance, path):
+def _object(chance: random.Random, path: str) -> JsonObject:
     """Return an object that is nearly valid at a path."""
     name = chance.choice(("a", "b", "a", "b", "default"))
-    made = {"metadata": {"name": name, "labels": {"a": "b"}}}
+    made: JsonObject = {"metadata": {"name": name, "labels": {"a": "b"}}}
     if "widgets" in path:
         spec = {"size": 3, "tags": ["x"], "entries": [{"name": "n", "value": "v"}]}
         made |= {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "spec": spec}
@@ -235,7 +239,7 @@ def _object(chance, path):
     return made
 
 
-def _crd():
+def _crd() -> JsonObject:
     spec = {
         "type": "object",
         "properties": {"n": {"type": "integer"}, "s": {"type": "string"}},
@@ -265,7 +269,7 @@ def _crd():
     }
 
 
-def _webhook():
+def _webhook() -> JsonObject:
     return {
         "name": "a.b.example.com",
         "clientConfig": {"url": "https://127.0.0.1:9/"},
@@ -282,7 +286,7 @@ def _webhook():
     }
 
 
-def _break(chance, document):
+def _break(chance: random.Random, document: Any) -> None:
     """Change, remove or duplicate a random part."""
     places = list(_places(document))
     if not places:
@@ -304,12 +308,12 @@ def _break(chance, document):
         holder.append(_copied(holder[key]))
 
 
-def _copied(value):
+def _copied(value: Any) -> Any:
     """Return a copy. Numbers beyond 64 bits are kept, so orjson is not used."""
     return json.loads(json.dumps(value))
 
 
-def _places(document):
+def _places(document: Any) -> Iterator[tuple[Any, Any]]:
     """Return every (dict or list, key) that holds a value."""
     waiting = [document]
     while waiting:
@@ -321,8 +325,16 @@ def _places(document):
                 waiting.append(value)
 
 
-def _operations(chance):
-    paths = ("/metadata/labels/a", "/spec/size", "/spec", "/metadata", "", "/", "/a~2")
+def _operations(chance: random.Random) -> Any:
+    paths: tuple[str, ...] = (
+        "/metadata/labels/a",
+        "/spec/size",
+        "/spec",
+        "/metadata",
+        "",
+        "/",
+        "/a~2",
+    )
     paths += (
         "/spec/tags/-",
         "/spec/tags/99",
@@ -346,7 +358,7 @@ def _operations(chance):
     return made if chance.random() < 0.95 else chance.choice(_NASTY)
 
 
-def _mangled(chance, body):
+def _mangled(chance: random.Random, body: bytes) -> bytes:
     at = chance.randrange(len(body) + 1)
     return chance.choice(
         (

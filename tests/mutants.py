@@ -26,7 +26,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -83,15 +85,15 @@ class Mutant:
     after: str
     is_statement: bool
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.before!r} -> {self.after!r}"
 
 
-def mutants_of(path, source):
+def mutants_of(path: str, source: str) -> Iterator[Mutant]:
     """Yield all mutants of a file. path: the name of the file in each mutant."""
     begins = [0, *itertools.accumulate(map(len, source.encode().splitlines(True)))]
 
-    def mutant(node, after):
+    def mutant(node: Any, after: str) -> Mutant:
         start = begins[node.lineno - 1] + node.col_offset
         end = begins[node.end_lineno - 1] + node.end_col_offset
         before = source.encode()[start:end].decode()
@@ -105,7 +107,7 @@ def mutants_of(path, source):
                     yield mutant(node, after)
 
 
-def _outermost_functions(node):
+def _outermost_functions(node: Any) -> Iterator[ast.FunctionDef]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef):
             yield child
@@ -113,7 +115,7 @@ def _outermost_functions(node):
             yield from _outermost_functions(child)
 
 
-def _walk(node):
+def _walk(node: Any) -> Iterator[ast.AST]:
     """A node and those below it, without annotations, patterns and parts of f-strings."""
     yield node
     if isinstance(node, ast.JoinedStr):
@@ -126,9 +128,9 @@ def _walk(node):
                 yield from _walk(child)
 
 
-def _changes(node):
+def _changes(node: Any) -> Iterator[str]:
     """The texts that can take a node's place."""
-    changed = None
+    changed: ast.expr | None = None
     match node:
         case ast.Compare(ops=[op]) if type(op) in _COMPARED:
             changed = ast.Compare(node.left, [_COMPARED[type(op)]()], node.comparators)
@@ -143,11 +145,11 @@ def _changes(node):
             changed = ast.IfExp(node.test, node.orelse, node.body)
         case ast.Constant(value=bool()):
             changed = ast.Constant(not node.value)
-        case ast.Constant(value=int() | float()):
-            changed = ast.Constant(node.value + 1)
+        case ast.Constant(value=int() | float() as number):
+            changed = ast.Constant(number + 1)
         case ast.Call(func=ast.Name(id="min" | "max" as name)):
-            other = ast.Name("max" if name == "min" else "min")
-            changed = ast.Call(other, node.args, node.keywords)
+            opposite = ast.Name("max" if name == "min" else "min")
+            changed = ast.Call(opposite, node.args, node.keywords)
         case ast.Continue():
             yield "break"
         case ast.Expr(value=ast.Call(func=func)) if "_log" not in ast.unparse(func):
@@ -160,19 +162,19 @@ def _changes(node):
         yield f"({ast.unparse(ast.fix_missing_locations(changed))})"
 
 
-def _is_text(node):
+def _is_text(node: Any) -> bool:
     return any(isinstance(one, ast.JoinedStr) or _is_str(one) for one in ast.walk(node))
 
 
-def _is_str(node):
+def _is_str(node: Any) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
 
 
-def _is_none(node):
+def _is_none(node: Any) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def drawn(folders, *, seed, count):
+def drawn(folders: Iterable[str], *, seed: str, count: int) -> list[Mutant]:
     """`count` mutants, equally many of each folder as far as it has them."""
     dice = random.Random(f"mutants/{seed}")
     found = []
@@ -193,22 +195,22 @@ class Copy:
 
     _times = itertools.count(1)
 
-    def __init__(self, folder):
+    def __init__(self, folder: Path) -> None:
         self.root = folder / "checkout"
         ignored = shutil.ignore_patterns(*_NOT_COPIED)
         shutil.copytree(ROOT, self.root, symlinks=True, ignore=ignored)
 
-    def write(self, path, content):
+    def write(self, path: str, content: bytes) -> None:
         """Replace a file's content. Its time differs, so that no old bytecode is used."""
         file = self.root / path
         file.write_bytes(content)
         moment = time.time() + next(self._times)
         os.utime(file, (moment, moment))
 
-    def restore(self, path):
+    def restore(self, path: str) -> None:
         self.write(path, (ROOT / path).read_bytes())
 
-    def pytest(self, *arguments, seconds=None):
+    def pytest(self, *arguments: str, seconds: float | None = None) -> int | None:
         """The exit code; None if the time was over."""
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         # The copy comes before the installed package; this file is a plugin.
@@ -236,14 +238,14 @@ class Copy:
             _end_session(process)
 
 
-def _end_session(process):
+def _end_session(process: subprocess.Popen[bytes]) -> None:
     """End a process and the children that it left, which a changed program may do."""
     if process.poll() is None:
         os.killpg(process.pid, 9)
         process.wait()
 
 
-def with_probes(source, places, folder):
+def with_probes(source: bytes, places: dict[int, Mutant], folder: Path) -> bytes:
     """Source that notes which places are reached. places: mutants by their number."""
     content = source
     for number, one in sorted(places.items(), key=lambda item: -item[1].start):
@@ -254,7 +256,9 @@ def with_probes(source, places, folder):
     return content + _PROBE.format(folder=str(folder)).encode()
 
 
-def reached(copy, mutants, tests, *, workers):
+def reached(
+    copy: Copy, mutants: list[Mutant], tests: Sequence[str], *, workers: int
+) -> tuple[list[list[str]], dict[str, float]]:
     """For each mutant's number the tests that reach it and pass, the cheapest first.
 
     Blocks for one run of all tests. Returns that, and the seconds of each test.
@@ -267,7 +271,7 @@ def reached(copy, mutants, tests, *, workers):
         by_path[one.path].append((number, one))
     owner = {}
     for path, numbered in by_path.items():
-        probed = {}
+        probed: dict[int, Mutant] = {}
         for number, one in numbered:
             rival = next((n for n, p in probed.items() if _overlap(one, p)), None)
             owner[number] = number if rival is None else rival
@@ -284,20 +288,23 @@ def reached(copy, mutants, tests, *, workers):
     for line in itertools.chain.from_iterable(
         note.read_text().splitlines() for note in notes.iterdir()
     ):
-        number, _, test = line.partition(" ")
+        place, _, test = line.partition(" ")
         if test in seconds:
-            found[int(number)].add(test)
+            found[int(place)].add(test)
     order = seconds.__getitem__
     return [sorted(found[owner[n]], key=order) for n in range(len(mutants))], seconds
 
 
-def _overlap(one, other):
+def _overlap(one: Mutant, other: Mutant) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-def is_noticed(copy, mutant, tests, seconds):
+def is_noticed(
+    copy: Copy, mutant: Mutant, tests: Sequence[str], seconds: dict[str, float]
+) -> bool:
     """Return whether a test fails on a mutant."""
-    chosen, spent = [], 0.0
+    chosen: list[str] = []
+    spent = 0.0
     for test in tests[:_MOST_TESTS]:
         if chosen and spent + seconds[test] > _TESTS_SECONDS:
             break
@@ -315,12 +322,12 @@ def is_noticed(copy, mutant, tests, seconds):
         copy.restore(mutant.path)
 
 
-def main(arguments=None):
+def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     mutants = drawn(options.folders, seed=options.seed, count=options.count)
     _say(f"mutants: seed {options.seed}, {len(mutants)} mutants")
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copies = queue.SimpleQueue()
+        copies: queue.SimpleQueue[Copy] = queue.SimpleQueue()
         for number in range(options.workers):
             inner = Path(folder) / str(number)
             inner.mkdir()
@@ -330,7 +337,7 @@ def main(arguments=None):
         copies.put(first)
         _say(f"mutants: {len(seconds)} tests pass unchanged")
 
-        def noticed(number):
+        def noticed(number: int) -> bool:
             copy = copies.get()
             try:
                 return is_noticed(copy, mutants[number], tests[number], seconds)
@@ -351,12 +358,12 @@ def main(arguments=None):
     return 1 if share < options.least else 0
 
 
-def _say(text):
+def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
-def _options(arguments):
+def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", default=str(random.randrange(10**6)))
     parser.add_argument("--count", type=int, default=120)
@@ -377,28 +384,28 @@ def _options(arguments):
 # As a plugin of pytest: writes how long each test took that passed.
 
 
-def pytest_addoption(parser):
+def pytest_addoption(parser: Any) -> None:
     parser.addoption("--mutant-times", help="where to write how long each test took")
 
 
-def pytest_configure(config):
+def pytest_configure(config: Any) -> None:
     path = config.getoption("--mutant-times")
     if path and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Times(Path(path)))
 
 
 class _Times:
-    def __init__(self, path):
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._seconds = collections.Counter()
-        self._failed = set()
+        self._seconds: collections.Counter[str] = collections.Counter()
+        self._failed: set[str] = set()
 
-    def pytest_runtest_logreport(self, report):
+    def pytest_runtest_logreport(self, report: Any) -> None:
         self._seconds[report.nodeid] += report.duration
         if not report.passed:
             self._failed.add(report.nodeid)
 
-    def pytest_sessionfinish(self):
+    def pytest_sessionfinish(self) -> None:
         passed = {t: s for t, s in self._seconds.items() if t not in self._failed}
         self._path.write_text(json.dumps(passed))
 

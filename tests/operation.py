@@ -8,8 +8,10 @@ watching the API server, never by time.
 import os
 import signal
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from typing import Any, Self
 
 import orjson
 
@@ -19,7 +21,7 @@ from asoreconcile.azure.controllers import crds
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.kind_registry import resource_of
 from asoreconcile.azure.reconcile.model.conditions import find_ready
-from asoreconcile.base.objects import ObjectKey, gvk_of, key_of, metadata
+from asoreconcile.base.objects import JsonObject, ObjectKey, gvk_of, key_of, metadata
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import AlreadyExistsError, NotFoundError
@@ -29,6 +31,7 @@ from asoreconcile.kube.resources import (
     EVENTS,
     NAMESPACES,
     SECRETS,
+    ApiResource,
 )
 from asoreconcile.kube.selection import Selection
 from asoreconcile.testing.arm import ArmServer
@@ -47,14 +50,14 @@ class Operation:
 
     def __init__(
         self,
-        tmp_path,
+        tmp_path: Path,
         *,
-        lro=0.0,
-        retry_after=1,
-        azure=None,
-        neighbour=None,
-        cluster=None,
-    ):
+        lro: float = 0.0,
+        retry_after: int = 1,
+        azure: Any = None,
+        neighbour: "Operation | None" = None,
+        cluster: Any = None,
+    ) -> None:
         """azure: a server to use in place of a simulator with `lro`, `retry_after`.
         neighbour: another operation, whose running Azure this one has too. cluster: an
         API server to use in place of one with a single user.
@@ -64,12 +67,13 @@ class Operation:
         self._has_own_azure = neighbour is None
         if neighbour is not None:
             azure = neighbour.azure
-        self.azure = azure or ArmServer(lro=lro, retry_after=retry_after)
-        self.manager = None
+        self.azure: Any = azure or ArmServer(lro=lro, retry_after=retry_after)
+        self.webhooks: Any = None  # of tests that serve any
+        self.manager: ChildProcess | None = None
         self._stack = ExitStack()
         self._starts = 0
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._stack.enter_context(self.cluster)
         if self._has_own_azure:
             self._stack.enter_context(self.azure)
@@ -80,14 +84,14 @@ class Operation:
         self._stack.callback(self.client.close)
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         if self.manager is not None:
             self.cluster.faults.release_all()
             self.azure.faults.release_all()
             self.manager.end()
-        self._stack.__exit__(*exc)
+        self._stack.close()
 
-    def environment(self):
+    def environment(self) -> dict[str, str]:
         """What a manager is told of the two servers, and of delays."""
         is_delayed = _DELAYS & os.environ.keys()
         delayed = {"PYTHONPATH": DELAYED} if is_delayed else {}
@@ -99,36 +103,38 @@ class Operation:
             "POD_NAMESPACE": NAMESPACE,
         }
 
-    def start_manager(self, *arguments, **environment):
+    def start_manager(self, *arguments: str, **environment: str) -> ChildProcess:
         self._starts += 1
         told = {**self.environment(), **environment}
         # A pod has its namespace; the record key is kept there.
         own = {"metadata": {"name": told["POD_NAMESPACE"]}}
         with suppress(AlreadyExistsError):
             self.client.create(NAMESPACES, own)
-        self.manager = ChildProcess(
+        manager = self.manager = ChildProcess(
             ["manager", *arguments],
             environment=told,
             log_path=self.folder / f"manager-{self._starts}.log",
         )
-        return self.manager
+        return manager
 
-    def kill_manager(self):
+    def kill_manager(self) -> None:
         """SIGKILL: it gets no chance to write anything."""
-        self.manager.kill()
-        assert self.manager.end() == -signal.SIGKILL
+        manager = self.manager
+        assert manager is not None
+        manager.kill()
+        assert manager.end() == -signal.SIGKILL
         self.manager = None
 
-    def logs(self):
+    def logs(self) -> str:
         return "\n".join(p.read_text() for p in sorted(self.folder.glob("manager-*")))
 
-    def answer_at_once(self, *types):
+    def answer_at_once(self, *types: str) -> None:
         """Let ARM types have no operations: where waiting is not what is tested."""
         for type_ in types:
             at_once = {"create": "201", "update": "200", "delete": "200"}
             self.azure.styles.change(f"Microsoft.{type_}", **at_once)
 
-    def install(self, *objs):
+    def install(self, *objs: JsonObject) -> None:
         """Install the CRDs of some objects' kinds, at the version they are in."""
         for gvk in {gvk_of(obj) for obj in objs}:
             kind = builtin().kind(gvk.group_kind)
@@ -143,7 +149,7 @@ class Operation:
             )
         self.wait_served(*objs)
 
-    def wait_served(self, *objs):
+    def wait_served(self, *objs: JsonObject) -> None:
         """Block until the kinds of some objects are served, whoever installs them."""
         resources = {resource_for(obj) for obj in objs}
         missing = {f"{one.plural}.{one.group}" for one in resources}
@@ -161,14 +167,14 @@ class Operation:
             while not self._is_served(resource):  # comes after established
                 pass
 
-    def _is_served(self, resource):
+    def _is_served(self, resource: ApiResource) -> bool:
         try:
             self.client.list_page(resource)
         except NotFoundError:
             return False
         return True
 
-    def apply(self, obj):
+    def apply(self, obj: JsonObject) -> JsonObject:
         obj["metadata"].setdefault("namespace", "default")
         return self.client.patch(
             resource_for(obj),
@@ -179,15 +185,15 @@ class Operation:
             force=True,
         )
 
-    def delete(self, obj):
+    def delete(self, obj: JsonObject) -> None:
         """Whoever comes first: an object whose owner went is collected."""
         with suppress(NotFoundError):
             self.client.delete(resource_for(obj), _key(obj))
 
-    def wait_ready(self, obj):
+    def wait_ready(self, obj: JsonObject) -> JsonObject:
         """Block until an object is Ready at its generation; returns it."""
 
-        def holds(found):
+        def holds(found: JsonObject | None) -> bool:
             ready = _ready(found)
             return (
                 found is not None
@@ -195,24 +201,26 @@ class Operation:
                 and ready.get("observedGeneration") == metadata(found)["generation"]
             )
 
-        return self.wait_for(obj, holds)
+        found = self.wait_for(obj, holds)
+        assert found is not None
+        return found
 
-    def wait_condition(self, obj, reason):
+    def wait_condition(self, obj: JsonObject, reason: str) -> JsonObject:
         """Block until an object's Ready condition has a reason; the condition."""
         found = self.wait_for(obj, lambda o: _ready(o).get("reason") == reason)
         return _ready(found)
 
-    def edit(self, obj, body):
+    def edit(self, obj: JsonObject, body: JsonObject) -> JsonObject:
         """Change a part of an object, as a user or another program would."""
         return self.client.patch(resource_for(obj), _key(obj), body)
 
-    def read(self, obj):
+    def read(self, obj: JsonObject) -> JsonObject:
         return self.client.get(resource_for(obj), _key(obj))
 
-    def wait_event(self, obj, reason):
+    def wait_event(self, obj: JsonObject, reason: str) -> JsonObject:
         """Block until there is an event of a reason about an object; the event."""
 
-        def is_it(event):
+        def is_it(event: JsonObject) -> bool:
             about = event["involvedObject"]
             return (about["kind"], about["name"], event["reason"]) == (
                 obj["kind"],
@@ -236,19 +244,24 @@ class Operation:
         message = f"no event {reason} of {key_of(obj)}\n{self.logs()[-3000:]}"
         raise AssertionError(message)
 
-    def events(self):
+    def events(self) -> list[JsonObject]:
         """All events of namespace default."""
         return self.client.list_page(Selection(EVENTS, "default")).items
 
-    def log_records(self, message):
+    def log_records(self, message: str) -> list[JsonObject]:
         """The manager's log lines with a message, as dicts."""
         lines = [line for line in self.logs().splitlines() if line.startswith("{")]
         return [r for r in map(orjson.loads, lines) if r["message"] == message]
 
-    def wait_gone(self, obj):
+    def wait_gone(self, obj: JsonObject) -> None:
         self.wait_for(obj, lambda found: found is None)
 
-    def wait_for(self, obj, holds, resource=None):
+    def wait_for(
+        self,
+        obj: JsonObject,
+        holds: Callable[[JsonObject | None], bool],
+        resource: ApiResource | None = None,
+    ) -> JsonObject | None:
         """Block until `holds(object or None)`; follows the object by watching it.
 
         resource: at which to look, where that is not the version of obj.
@@ -279,7 +292,7 @@ class Operation:
         message = f"waited in vain for {key}: {_ready(found)}\n{self.logs()[-3000:]}"
         raise AssertionError(message)
 
-    def requests(self, method, fragment=""):
+    def requests(self, method: str, fragment: str = "") -> list[Any]:
         """The journalled ARM requests of a method whose path holds a text."""
         return [
             r
@@ -288,30 +301,30 @@ class Operation:
         ]
 
 
-def samples():
+def samples() -> list[JsonObject]:
     """The sample manifests' objects."""
     return [m.obj for m in read_manifests([SAMPLES])]
 
 
-def resource_for(obj):
+def resource_for(obj: JsonObject) -> ApiResource:
     core = {"Secret": SECRETS, "ConfigMap": CONFIG_MAPS}
     if obj["kind"] in core:
         return core[obj["kind"]]
     return resource_of(builtin().version(gvk_of(obj)))
 
 
-def _key(obj):
+def _key(obj: JsonObject) -> ObjectKey:
     """An object's key; manifests need not say the namespace."""
     key = key_of(obj)
     return ObjectKey(key.namespace or "default", key.name)
 
 
-def _is_established(crd):
+def _is_established(crd: Any) -> bool:
     conditions = crd.get("status", {}).get("conditions") or ()
     return any(
         (one["type"], one["status"]) == ("Established", "True") for one in conditions
     )
 
 
-def _ready(obj):
+def _ready(obj: JsonObject | None) -> JsonObject:
     return find_ready(((obj or {}).get("status") or {}).get("conditions")) or {}

@@ -7,15 +7,18 @@ while one reconcile after the other runs in this thread; the servers run in othe
 import inspect
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import attrs
 from world import World, resource_group, virtual_network
 
 from asoreconcile.azure import reconcile
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
+from asoreconcile.base.objects import JsonObject
 
 _ROOM = Path(reconcile.__file__).resolve().parent
 # Frames of their own in this version of Python, and no calls.
@@ -39,29 +42,29 @@ class Course:
     stays: list[Stay] = attrs.field(factory=list)
 
     @property
-    def modules(self):
+    def modules(self) -> Any:
         return {stay.module for stay in self.stays}
 
     @property
-    def returns(self):
+    def returns(self) -> Any:
         """Stays in a module that was left before."""
         return len(self.stays) - len(self.modules)
 
     @property
-    def calls(self):
+    def calls(self) -> Any:
         return sum(len(stay.functions) for stay in self.stays)
 
-    def note(self, module, function):
+    def note(self, module: Any, function: Any) -> None:
         if not self.stays or self.stays[-1].module != module:
             self.stays.append(Stay(module))
         self.stays[-1].functions.append(function)
 
     @contextmanager
-    def recording(self):
+    def recording(self) -> Iterator[Any]:
         """Record the calls that this thread makes."""
         before = sys.getprofile()
 
-        def profile(frame, event, _arg):
+        def profile(frame: Any, event: Any, _arg: Any) -> None:
             code = frame.f_code
             if event != "call" or code.co_name in _NO_CALLS:
                 return
@@ -78,7 +81,7 @@ class Course:
 
 
 @cache
-def _module_of(filename):
+def _module_of(filename: Any) -> Any:
     """The module of a file below the reconciler, or None."""
     path = Path(filename)
     if not path.is_absolute() or not path.resolve().is_relative_to(_ROOM):
@@ -86,7 +89,7 @@ def _module_of(filename):
     return str(path.resolve().relative_to(_ROOM))
 
 
-def follow(name):
+def follow(name: str) -> Any:
     """The course of one of `PATHS`."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -99,7 +102,7 @@ def follow(name):
         return PATHS[name](world, virtual_network())
 
 
-def _put(world, obj):
+def _put(world: Any, obj: JsonObject) -> Any:
     world.apply(obj, marked=False)
     course = Course()
     while not world.requests("PUT", "virtualNetworks"):
@@ -108,7 +111,7 @@ def _put(world, obj):
     return course
 
 
-def _sync(world, obj):
+def _sync(world: Any, obj: JsonObject) -> Any:
     world.settled(obj)
     # The first sync after a PUT learns what Azure made of it.
     world.run(obj)
@@ -119,7 +122,7 @@ def _sync(world, obj):
     return course
 
 
-def _deletion(world, obj):
+def _deletion(world: Any, obj: JsonObject) -> Any:
     world.settled(obj)
     world.delete(obj)
     course = Course()

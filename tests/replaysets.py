@@ -137,6 +137,7 @@ def versions_of(estate: ReplaySet) -> dict[GroupKind, set[str]]:
 
 def _death(operation: Operation) -> Iterator[str]:
     """Yield the last words of the manager if it has ended."""
+    assert operation.manager is not None
     try:
         operation.manager.check()
     except AsoreconcileError as error:

@@ -8,6 +8,8 @@ clock, and nothing runs by itself, so a seed is a whole life again.
 
 import random
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 import attrs
 from taps import ArmTap, CrashError, KubeTap
@@ -18,6 +20,7 @@ from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.base.objects import (
+    JsonObject,
     ObjectKey,
     annotations,
     generation,
@@ -56,9 +59,11 @@ class Rivals:
     - PUTs are bounded by the number of events in the object's life.
     """
 
-    def __init__(self, world, group_id, seed, make):
+    def __init__(
+        self, world: Any, group_id: str, seed: int, make: Callable[..., JsonObject]
+    ) -> None:
         """make: (name, namespace, azureName, mark, group) -> the manifest."""
-        self.story = []
+        self.story: list[str] = []
         self._world = world
         self._group = group_id
         self._draw = random.Random(seed)
@@ -66,14 +71,14 @@ class Rivals:
         self._mark = 0
         self._seed = seed
         self._tally = {space: Tally() for space in SPACES}
-        self._crash = None
-        self._let_go = Counter()
+        self._crash: list[Any] | None = None
+        self._let_go: Counter[str] = Counter()
         self._acting = ""
         self._broken = ""
-        self._managed = {}
+        self._managed: dict[str, set[str]] = {}
         self._operator = self._new_operator()
 
-    def live(self):
+    def live(self) -> None:
         """Run the life to its end."""
         for _ in range(_STEPS):
             space = self._draw.choice(SPACES)
@@ -97,10 +102,10 @@ class Rivals:
 
     # The events.
 
-    def _say(self, text):
+    def _say(self, text: str) -> None:
         self.story.append(text)
 
-    def _apply(self, space):
+    def _apply(self, space: str) -> None:
         present = self._present(space)
         if present is not None and is_deleting(present):
             return
@@ -116,14 +121,14 @@ class Rivals:
         manifest = self._manifest(space, name, str(self._mark))
         self._world.apply(manifest)
 
-    def _delete(self, space):
+    def _delete(self, space: str) -> None:
         present = self._present(space)
         if present is not None and not is_deleting(present):
             self._say(f"delete {space}")
             self._world.azure.faults.clear()
             self._world.client.delete(self._resource(present), key_of(present))
 
-    def _object_policy(self, space):
+    def _object_policy(self, space: str) -> None:
         present = self._present(space)
         if present is None:
             return
@@ -133,17 +138,17 @@ class Rivals:
         body = {"metadata": {"annotations": {RECONCILE_POLICY: policy}}}
         self._world.client.patch(self._resource(present), key_of(present), body)
 
-    def _namespace_policy(self, space):
+    def _namespace_policy(self, space: str) -> None:
         policy = self._draw.choice(POLICIES)
         self._say(f"Namespace {space}: policy {policy}")
         self._tally[space].reasons += 1
         body = {"metadata": {"annotations": {RECONCILE_POLICY: policy}}}
         self._world.client.patch(NAMESPACES, ObjectKey("", space), body)
 
-    def _is_leaving(self):
+    def _is_leaving(self) -> bool:
         return any((o := self._present(s)) and is_deleting(o) for s in SPACES)
 
-    def _foreign(self, space):
+    def _foreign(self, space: str) -> None:
         """Another client removes a resource in Azure, or changes its tags."""
         ids = sorted(self._in_azure())
         if not ids:
@@ -159,7 +164,7 @@ class Rivals:
             body = {**self._in_azure()[id_], "tags": {"mark": f"foreign {space}"}}
             self._world.azure.seed(id_, body)
 
-    def _fault(self, space):
+    def _fault(self, space: str) -> None:
         method = self._draw.choice(("GET", "PUT", "DELETE"))
         status, code = self._draw.choice(
             (
@@ -179,7 +184,7 @@ class Rivals:
             method, "/virtualNetworks/", status, code=code, times=1
         )
 
-    def _kill(self, space):
+    def _kill(self, space: str) -> None:
         """The process dies before or after one of its next writes."""
         del space
         after = self._draw.randint(0, 4)
@@ -189,7 +194,7 @@ class Rivals:
             tally.reasons += 2
         self._crash = [after, when]
 
-    def _pass_time(self, space):
+    def _pass_time(self, space: str) -> None:
         del space
         seconds = self._draw.choice((1.0, 60.0, SYNC_SECONDS))
         self._say(f"{seconds:.0f} s pass")
@@ -197,10 +202,10 @@ class Rivals:
 
     # The operator.
 
-    def _new_operator(self):
+    def _new_operator(self) -> Any:
         world = self._world
         world.restart()
-        arm = ArmTap(world.arm, lambda arm_id: arm_id, self._write, lambda _: None)
+        arm: Any = ArmTap(world.arm, lambda arm_id: arm_id, self._write, lambda _: None)
         return attrs.evolve(
             world.make_operator(),
             client=KubeTap(world.client, {}, self._write),
@@ -210,7 +215,7 @@ class Rivals:
             sync_mode=SyncMode.COMPARE,
         )
 
-    def _write(self, name, effect, lost):
+    def _write(self, name: str, effect: Callable[[], Any], lost: Exception) -> Any:
         crash = self._crash
         if crash is not None:
             crash[0] -= 1
@@ -222,7 +227,7 @@ class Rivals:
                 raise CrashError if crash[1] == "after" else lost
         return self._watched(name, effect)
 
-    def _watched(self, name, effect):
+    def _watched(self, name: str, effect: Callable[[], Any]) -> Any:
         verb, _, arm_id = name.partition(" ")
         if verb == "delete":
             self._require_free(arm_id)
@@ -232,7 +237,7 @@ class Rivals:
             self._managed.setdefault(arm_id.lower(), set()).add(self._acting)
         return answer
 
-    def _reconcile(self, space):
+    def _reconcile(self, space: str) -> float | None:
         """One reconcile; return the seconds until the next one."""
         manifest = self._manifest(space)
         before = self._present(space)
@@ -249,9 +254,10 @@ class Rivals:
             self._note_end(space, before)
             # An exception in the middle of a reconcile would become a condition.
             assert not self._broken, self._broken
-        return result.requeue_after_seconds
+        seconds: float | None = result.requeue_after_seconds
+        return seconds
 
-    def _note_end(self, space, before):
+    def _note_end(self, space: str, before: JsonObject | None) -> None:
         """An object is gone: was its resource ours to delete?"""
         if before is None or self._present(space) is not None:
             return
@@ -261,14 +267,14 @@ class Rivals:
                 if space in spaces and self._id_of(before) == id_:
                     self._let_go[id_] += 1
 
-    def _come_to_rest(self):
+    def _come_to_rest(self) -> None:
         self._crash = None
         self._world.azure.faults.clear()
         for _ in range(3):
             self._run_until_quiet()
             self._world.clock.advance(SYNC_SECONDS)
 
-    def _run_until_quiet(self):
+    def _run_until_quiet(self) -> None:
         """Reconcile each object when it is due, until both wait for long."""
         due, waits = dict.fromkeys(SPACES, 0.0), dict.fromkeys(SPACES, 0.0)
         for _ in range(_ROUNDS):
@@ -285,7 +291,7 @@ class Rivals:
 
     # The rules.
 
-    def _require_free(self, arm_id):
+    def _require_free(self, arm_id: str) -> None:
         for space in SPACES:
             other = self._present(space)
             if (
@@ -299,7 +305,7 @@ class Rivals:
                     f"{self._acting} deletes {arm_id}, which {space} declares"
                 )
 
-    def _check(self):
+    def _check(self) -> None:
         azure = {id_.lower(): body for id_, body in self._in_azure().items()}
         live = {s: o for s in SPACES if (o := self._present(s)) is not None}
         for space, obj in live.items():
@@ -322,17 +328,20 @@ class Rivals:
 
     # Reads for the test.
 
-    def _manifest(self, space, azure_name="shared", mark=""):
+    def _manifest(
+        self, space: str, azure_name: str = "shared", mark: str = ""
+    ) -> JsonObject:
         name = f"n{self._seed}"
         return self._make(name, space, azure_name, mark, self._group)
 
-    def _present(self, space):
-        return self._world.read(self._manifest(space))
+    def _present(self, space: str) -> JsonObject | None:
+        found: JsonObject | None = self._world.read(self._manifest(space))
+        return found
 
-    def _resource(self, obj):
+    def _resource(self, obj: JsonObject) -> Any:
         return self._world.resource_for(obj)
 
-    def _policy(self, obj):
+    def _policy(self, obj: JsonObject) -> Policy:
         namespace = self._world.client.get(
             NAMESPACES, ObjectKey("", key_of(obj).namespace)
         )
@@ -340,11 +349,11 @@ class Rivals:
         assert found is not None  # lives set known policies only
         return found
 
-    def _id_of(self, obj):
+    def _id_of(self, obj: JsonObject) -> str:
         type_ = "providers/Microsoft.Network/virtualNetworks"
         return f"{self._group}/{type_}/{spec(obj)['azureName']}".lower()
 
-    def _in_azure(self):
+    def _in_azure(self) -> dict[str, JsonObject]:
         start = f"{self._group}/providers/".lower()
         return {
             id_: body
@@ -352,11 +361,11 @@ class Rivals:
             if id_.lower().startswith(start)
         }
 
-    def _ready(self, obj):
+    def _ready(self, obj: JsonObject) -> JsonObject:
         conditions = (obj.get("status") or {}).get("conditions") or ()
         return next((c for c in conditions if c["type"] == "Ready"), {})
 
-    def _shown(self):
+    def _shown(self) -> JsonObject:
         shown = {}
         for space in SPACES:
             obj = self._present(space)

@@ -5,7 +5,12 @@ that the other schema lacks or defines differently are drawn most of the time, t
 others rarely.
 """
 
+from random import Random
+from typing import Any
+
 from hypothesis import strategies as st
+
+from asoreconcile.base.objects import JsonObject
 
 ANY = "x-kubernetes-preserve-unknown-fields"
 TEXTS = ["", "a", "/subscriptions/s", "123", "true", "null", '"quoted"', "{}", "{", "<"]
@@ -20,7 +25,9 @@ JSON = st.sampled_from(FREE)
 
 
 @st.composite
-def values(draw, schema, other=None, depth=0):
+def values(
+    draw: Any, schema: JsonObject, other: JsonObject | None = None, depth: int = 0
+) -> Any:
     """Draw a value of a schema.
 
     other: schema of the same field in another version.
@@ -42,7 +49,9 @@ def values(draw, schema, other=None, depth=0):
 
 
 @st.composite
-def _objects(draw, schema, other, depth):
+def _objects(
+    draw: Any, schema: JsonObject, other: JsonObject, depth: int
+) -> JsonObject:
     fields = schema.get("properties", {})
     there = other.get("properties", {})
     differing = [n for n, child in fields.items() if there.get(n) != child]
@@ -51,13 +60,15 @@ def _objects(draw, schema, other, depth):
     return {n: draw(values(fields[n], there.get(n), depth + 1)) for n in names}
 
 
-def _some(names, most):
+def _some(names: list[str], most: int) -> st.SearchStrategy[list[str]]:
     if not names:
         return st.just([])
     return st.lists(st.sampled_from(names), max_size=most, unique=True)
 
 
-def seeded(random, schema, other=None, depth=0):
+def seeded(
+    random: Random, schema: JsonObject, other: JsonObject | None = None, depth: int = 0
+) -> Any:
     """Return a value as `values` does, without hypothesis: twenty times as fast.
 
     random: a `random.Random`.
@@ -97,7 +108,7 @@ def seeded(random, schema, other=None, depth=0):
     return drawn[kind]()
 
 
-def _share(child, other, depth):
+def _share(child: JsonObject, other: JsonObject | None, depth: int) -> float:
     """Return the share of values that have a field."""
     if child == other:
         return 0.2 if depth < 3 else 0.05

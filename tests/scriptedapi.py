@@ -1,11 +1,22 @@
 """An API server's answers to an informer, from a script, in order."""
 
 import threading
+from collections.abc import Iterator
+from typing import Any
 
 import attrs
 
+from asoreconcile.base.objects import JsonObject
 
-def config_map(name, version, *, uid=None, namespace="n", **data):
+
+def config_map(
+    name: str,
+    version: int | str,
+    *,
+    uid: str | None = None,
+    namespace: str = "n",
+    **data: str,
+) -> JsonObject:
     return {
         "metadata": {
             "name": name,
@@ -19,11 +30,11 @@ def config_map(name, version, *, uid=None, namespace="n", **data):
     }
 
 
-def bookmark(version):
+def bookmark(version: int | str) -> tuple[str, JsonObject]:
     return ("BOOKMARK", {"metadata": {"resourceVersion": str(version)}})
 
 
-def initial_end(version):
+def initial_end(version: int | str) -> tuple[str, JsonObject]:
     meta = {
         "resourceVersion": str(version),
         "annotations": {"k8s.io/initial-events-end": "true"},
@@ -37,15 +48,17 @@ QUIET = object()
 class Page:
     """One page of a list."""
 
-    def __init__(self, items, version, token=""):
+    def __init__(
+        self, items: list[JsonObject], version: int | str, token: str = ""
+    ) -> None:
         self.items = items
         self.resource_version = version
         self.continue_token = token
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return iter(self.items)
 
-    def close(self):
+    def close(self) -> None:
         """Do nothing, because there is no connection."""
 
 
@@ -56,14 +69,14 @@ class Script:
     in a list of events is silence until the watch is closed.
     """
 
-    def __init__(self, *steps):
+    def __init__(self, *steps: Any) -> None:
         self.steps = list(steps)
-        self.calls = []
-        self.streams = []
+        self.calls: list[tuple[str, JsonObject]] = []
+        self.streams: list[Stream] = []
         self.dry = threading.Event()
         self.quiet = threading.Event()
 
-    def _next(self):
+    def _next(self) -> Any:
         if not self.steps:
             return None
         step = self.steps.pop(0)
@@ -71,27 +84,27 @@ class Script:
             raise step
         return step
 
-    def listing(self, what, place):
+    def listing(self, what: Any, place: Any) -> Any:
         self.calls.append(("list", {**_fields(what), **_fields(place)}))
         return self._next() or Page([], "1")
 
-    def watch(self, what, **options):
+    def watch(self, what: Any, **options: Any) -> "Stream":
         self.calls.append(("watch", {**_fields(what), **options}))
         self.streams.append(Stream(self, self._next()))
         return self.streams[-1]
 
 
-def _fields(value):
+def _fields(value: Any) -> JsonObject:
     return attrs.asdict(value, recurse=False)
 
 
 class Stream:
-    def __init__(self, script, events):
+    def __init__(self, script: Script, events: Any) -> None:
         self.script = script
         self.events = events
         self.closed = threading.Event()
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if self.events is not None:
             for event in self.events:
                 if self.closed.is_set():
@@ -107,5 +120,5 @@ class Stream:
         self.script.dry.set()
         self.closed.wait(30)
 
-    def close(self):
+    def close(self) -> None:
         self.closed.set()

@@ -5,6 +5,9 @@ crashes, loses the answer, or is overtaken by a change. A process is a reconcile
 an empty memory; the next one continues from the state that this one left.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import attrs
 from estate import ROLES, UNSEEN, Estate, key_of, role_of_id
 from invariants import Invariants
@@ -15,7 +18,7 @@ from world import SYNC_SECONDS
 from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.reconcile.engine.reconciler import ArmReconciler
 from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
-from asoreconcile.base.objects import gvk_of
+from asoreconcile.base.objects import JsonObject, ObjectKey, gvk_of
 from asoreconcile.kube.errors import ApiError, TransportError
 from asoreconcile.runtime.reconciler import Request
 
@@ -27,18 +30,25 @@ _SOON_SECONDS = 60.0
 class Process:
     """An operator process: a reconciler with an empty memory."""
 
-    def __init__(self, estate, write, *, on_put):
+    def __init__(
+        self,
+        estate: Estate,
+        write: Callable[..., Any],
+        *,
+        on_put: Callable[[JsonObject], None],
+    ) -> None:
         """Make a process.
 
         write: (process, name, effect, lost) -> the effect's answer.
         """
         world = estate.world
 
-        def tapped(name, effect, lost):
+        def tapped(name: str, effect: Callable[[], Any], lost: Exception) -> Any:
             return write(self, name, effect, lost)
 
-        self.arm = ArmTap(world.arm, role_of_id, tapped, on_put)
-        self.acting_on = None
+        arm: Any = ArmTap(world.arm, role_of_id, tapped, on_put)
+        self.arm = arm
+        self.acting_on: Any = None
         self._estate = estate
         self._kinds = {
             gvk_of(obj).group_kind: world.fresh_kind(obj)
@@ -48,12 +58,12 @@ class Process:
             world.operator,
             client=KubeTap(world.client, estate.names, tapped),
             connections=GlobalConnection(
-                self.arm, subscription_id=world.azure.subscription_id, source="test"
+                arm, subscription_id=world.azure.subscription_id, source="test"
             ),
             owner_reads=OwnerReads(world.clock),
         )
 
-    def run(self, role):
+    def run(self, role: str) -> float | None:
         """Reconcile once; return the seconds until the next time, or None."""
         obj = self._estate.objs[role]
         self.arm.seen.clear()
@@ -66,10 +76,11 @@ class Process:
             return _LIMITER_SECONDS
         return result.requeue_after_seconds
 
-    def get(self, key):
+    def get(self, key: ObjectKey) -> JsonObject | None:
         """Return an object for the reconcile, which then acts on this copy."""
-        self.acting_on = self._estate.present(self._estate.names[key.name])
-        return self.acting_on
+        found = self._estate.present(self._estate.names[key.name])
+        self.acting_on = found
+        return found
 
 
 class Trial:
@@ -79,7 +90,7 @@ class Trial:
     struck: whether the fault has happened.
     """
 
-    def __init__(self, world, cell: Cell | None, name: str) -> None:
+    def __init__(self, world: Any, cell: Cell | None, name: str) -> None:
         self.writes: list[str] = []
         self.struck = False
         self._world = world
@@ -88,7 +99,7 @@ class Trial:
         self._invariants = Invariants(self._estate)
         self._processes = [self._process()]
 
-    def live(self):
+    def live(self) -> None:
         """Run the lifecycle. Raises AssertionError."""
         self._estate.apply("group")
         self._estate.rotate()
@@ -103,10 +114,10 @@ class Trial:
         managers = self._cell.managers if self._cell else 1
         self._invariants.at_the_end(managers=managers)
 
-    def _process(self):
+    def _process(self) -> Process:
         return Process(self._estate, self._write, on_put=self._invariants.note_put)
 
-    def _rest(self):
+    def _rest(self) -> None:
         """Reconcile when it is due until nothing is left to do; then check.
 
         After the fault every object gets one more reconcile, as at its sync. But the
@@ -120,20 +131,20 @@ class Trial:
                 estate.apply(role)
             self._run_until_calm()
         if self.struck and not struck_before:
-            if self._cell.change not in UNSEEN:
+            if self._change not in UNSEEN:
                 self._invariants.at_rest()
             for role in ROLES:
                 estate.wake(role)
             self._run_until_calm()
         self._invariants.at_rest()
 
-    def _is_missing(self, role):
+    def _is_missing(self, role: str) -> bool:
         return role in self._estate.wanted and self._estate.present(role) is None
 
-    def _run_until_calm(self):
+    def _run_until_calm(self) -> None:
         estate, due = self._estate, {}
         for _ in range(_PASSES):
-            if self.struck and self._cell.change.endswith("recreated"):
+            if self.struck and self._change.endswith("recreated"):
                 estate.collect_garbage()
             due.update(estate.woken)
             estate.woken.clear()
@@ -149,7 +160,7 @@ class Trial:
         message = f"never comes to rest: {[estate.shown(role) for role in ROLES]}"
         raise AssertionError(message)
 
-    def _pass(self, role):
+    def _pass(self, role: str) -> float | None:
         """Let the next process reconcile; return the seconds until the next time.
 
         The result is None if the object needs nothing more.
@@ -165,10 +176,12 @@ class Trial:
             return SYNC_SECONDS if left is None else left
         return None if left is None or left > _SOON_SECONDS else left
 
-    def _write(self, process, name, effect, lost):
+    def _write(
+        self, process: Process, name: str, effect: Callable[[], Any], lost: Exception
+    ) -> Any:
         """Let a process make a write, or make it fail."""
 
-        def observed():
+        def observed() -> Any:
             return self._invariants.around(
                 name, effect, acting_on=process.acting_on, seen=process.arm.seen
             )
@@ -193,9 +206,14 @@ class Trial:
             raise lost
         return answer
 
-    def _strike(self, role):
-        self._estate.change(self._cell.change, role)
-        if self._cell.managers == 2:
+    @property
+    def _change(self) -> str:
+        """The change that comes with the fault, or an empty text without one."""
+        return self._cell.change if self._cell else ""
+
+    def _strike(self, role: str) -> None:
+        self._estate.change(self._change, role)
+        if self._cell and self._cell.managers == 2:
             second = self._process()
             self._processes.append(second)
             second.run(role)

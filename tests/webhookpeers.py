@@ -6,10 +6,13 @@ import ssl
 import struct
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
-from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.objects import JsonObject, ObjectKey
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import LEASES
 
 MIB = 1 << 20
@@ -25,7 +28,7 @@ GROUP = {
 }
 
 
-def connect(port, address):
+def connect(port: int, address: str) -> ssl.SSLSocket:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     plain = socket.create_connection(
@@ -34,14 +37,14 @@ def connect(port, address):
     return context.wrap_socket(plain)
 
 
-def head(path, length):
+def head(path: str, length: int) -> bytes:
     return (
         f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
         f"Content-Length: {length}\r\n\r\n"
     ).encode()
 
 
-def posted(port, path, body, address=API_SERVER):
+def posted(port: int, path: str, body: bytes, address: str = API_SERVER) -> JsonObject:
     """The response to a review."""
     with connect(port, address) as connection:
         connection.sendall(head(path, len(body)) + body)
@@ -52,10 +55,11 @@ def posted(port, path, body, address=API_SERVER):
             name, _, value = line.partition(b":")
             length = int(value) if name.lower() == b"content-length" else length
         assert status == b"200", status
-        return json.loads(answer.read(length))["response"]
+        response: JsonObject = json.loads(answer.read(length))["response"]
+        return response
 
 
-def conversion(objects):
+def conversion(objects: bytes) -> bytes:
     return (
         b'{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":'
         b'{"uid":"u","desiredAPIVersion":"resources.azure.com/v1api20200601storage",'
@@ -63,7 +67,7 @@ def conversion(objects):
     )
 
 
-def admission(obj):
+def admission(obj: bytes) -> bytes:
     return (
         b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":'
         b'{"uid":"u","operation":"CREATE","kind":{"group":"resources.azure.com",'
@@ -71,35 +75,37 @@ def admission(obj):
     )
 
 
-def listed(piece, size):
+def listed(piece: bytes, size: int) -> bytes:
     return b"[" + b",".join([piece] * (size // (len(piece) + 1))) + b"]"
 
 
-def groups(count):
+def groups(count: int) -> bytes:
     return b"[" + b",".join([json.dumps(GROUP).encode()] * count) + b"]"
 
 
 class Attack:
     """An attacker's threads, each of which does the same again and again."""
 
-    def __init__(self, act, *, threads=4):
+    def __init__(
+        self, act: Callable[[threading.Event], object], *, threads: int = 4
+    ) -> None:
         self._act = act
         self._ended = threading.Event()
         self.times = 0
         self._threads = [threading.Thread(target=self._run) for _ in range(threads)]
 
-    def _run(self):
+    def _run(self) -> None:
         while not self._ended.is_set():
             with suppress(OSError, AssertionError, ValueError):
                 self._act(self._ended)
             self.times += 1
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         for thread in self._threads:
             thread.start()
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self._ended.set()
         for thread in self._threads:
             thread.join(60)
@@ -108,14 +114,14 @@ class Attack:
 class Renewals:
     """Watches a lease, and notes the longest time without a renewal."""
 
-    def __init__(self, client):
+    def __init__(self, client: KubeClient) -> None:
         self._client = client
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch)
         self.longest_seconds = 0.0
         self.transitions = None
 
-    def _watch(self):
+    def _watch(self) -> None:
         before, since = None, time.monotonic()
         while not self._ended.wait(0.1):
             spec = self._client.get(LEASES, LEASE)["spec"]
@@ -125,22 +131,22 @@ class Renewals:
                 before, since = spec["renewTime"], now
             self.longest_seconds = max(self.longest_seconds, now - since)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self._ended.set()
         self._thread.join(30)
 
 
-def most_memory_mib(pid):
+def most_memory_mib(pid: int) -> float:
     """The most memory that a process has had."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
-def reset(connection):
+def reset(connection: socket.socket) -> None:
     """Close a connection so that its peer sees an error."""
     linger = struct.pack("ii", 1, 0)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
