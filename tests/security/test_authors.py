@@ -1,6 +1,7 @@
 """An author of custom resources of one namespace."""
 
 import base64
+import json
 import os
 import subprocess
 import sys
@@ -13,8 +14,15 @@ from asoreconcile.azure.arm.credentials_secret import SecretRules, credential_in
 from asoreconcile.azure.controllers.admission import Admission
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.expressions.confinement import confine
-from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
-from asoreconcile.base.objects import ObjectKey, gvk_of
+from asoreconcile.azure.reconcile.model.annotations import (
+    DELETE_POLLER,
+    POLLER_ID,
+    POLLER_TOKEN,
+    PUT_POLLER,
+    RECONCILE_POLICY,
+    RESOURCE_ID,
+)
+from asoreconcile.base.objects import ObjectKey, annotations, gvk_of
 from asoreconcile.kube.resources import NAMESPACES, SECRETS
 from asoreconcile.webhooks.admission import AdmissionRequest, Allowed, Denied
 
@@ -137,6 +145,39 @@ def test_wants_to_switch_off_the_administrator_s_skip(world, policy):
     world.run(network)
     world.run(network)
     assert world.requests("PUT", "virtualNetworks") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "is_read"),
+    [
+        ("/subscriptions/other/providers/Microsoft.Network/locations/w/o/1", False),
+        ("/subscriptions/{own}/providers/Microsoft.KeyVault/vaults/theirs", False),
+        ("/subscriptions/{own}/../other/resourceGroups/theirs", False),
+        # Of its own subscription and provider: ASO can have begun it.
+        ("/subscriptions/{own}/providers/Microsoft.Network/locations/w/o/1", True),
+    ],
+    ids=["subscription", "provider", "dots", "operation"],
+)
+@pytest.mark.parametrize("poller", [PUT_POLLER, DELETE_POLLER])
+def test_wants_another_team_s_resource_read_by_a_forged_token(
+    world, path, is_read, poller
+):
+    network = world.settled(virtual_network())
+    own = annotations(world.read(network))[RESOURCE_ID].split("/")[2]
+    url = world.azure.url + path.format(own=own)
+    type_ = "GenericResource" if poller == PUT_POLLER else "GenericDeleteResponse"
+    inner = {"type": "loc", "pollURL": url, "state": "InProgress"}
+    token = json.dumps({"type": type_, "token": inner})
+    error = {"error": {"code": "Quoted", "message": "S3cret-Value"}}
+    world.azure.faults.answer("GET", "/o/1|theirs", 400, body=error, times=9)
+    world.annotate(network, **{POLLER_TOKEN: token, POLLER_ID: poller})
+    if poller == DELETE_POLLER:
+        world.delete(network)
+    world.run(network)
+    world.run(network)
+    assert bool(world.requests("GET", "/o/1")) is is_read
+    assert world.requests("GET", "theirs") == []
+    assert "S3cret-Value" not in json.dumps([world.read(network), world.events])
 
 
 def test_wants_an_object_that_no_person_can_delete():

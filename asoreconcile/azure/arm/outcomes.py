@@ -25,6 +25,7 @@ Undecided = Literal[
     "monitor unreadable",  # L14: too many answers without a status
     "monitor on a foreign host",  # L21
     "no monitor",  # L9
+    "record without our mark",  # an author, or another operator, wrote the token
 ]
 
 

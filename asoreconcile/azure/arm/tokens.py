@@ -7,6 +7,7 @@ repr. Pure.
 Rule: R1.14.
 """
 
+import itertools
 from enum import Enum
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
@@ -112,7 +113,45 @@ def concerns(token: Token, arm_id: str, *, deleting: bool) -> bool:
     if (token.type == DELETE) is not deleting:
         return False
     subject = token.url if token.shape is TokenShape.BODY else token.original_url
-    return not subject or same(unquote(urlsplit(subject).path), arm_id)
+    return not subject or same(_path(subject), arm_id)
+
+
+def is_near(token: Token, arm_id: str) -> bool:
+    """Return whether each monitor is of the resource's subscription and provider, as
+    those are that Azure names.
+
+    The operator reads a monitor with its own identity, and an author can write a token
+    that aims the read at any other resource.
+    """
+    own = _segments(arm_id)
+    monitors = [_segments(_path(url)) for url in (token.url, token.location) if url]
+    return all(
+        _subscription(monitor) == _subscription(own)
+        and _providers(monitor) <= _providers(own)
+        # Servers resolve these to another path.
+        and not {".", ".."}.intersection(monitor)
+        for monitor in monitors
+    )
+
+
+def _path(url: str) -> str:
+    try:
+        return unquote(urlsplit(url).path)
+    except ValueError:
+        return ""
+
+
+def _segments(path: str) -> list[str]:
+    return [part for part in path.lower().replace("\\", "/").split("/") if part]
+
+
+def _subscription(segments: list[str]) -> str:
+    return "".join(segments[1:2]) if segments[:1] == ["subscriptions"] else ""
+
+
+def _providers(segments: list[str]) -> set[str]:
+    pairs = itertools.pairwise(segments)
+    return {name for word, name in pairs if word == "providers"}
 
 
 def loads(text: str, *, type_name: str = "") -> Token:

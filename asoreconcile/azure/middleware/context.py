@@ -13,7 +13,7 @@ import attrs
 from asoreconcile.azure.arm import outcomes
 from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.errors import ArmError, stated_resource
-from asoreconcile.azure.arm.tokens import Token, TokenError, dumps, loads
+from asoreconcile.azure.arm.tokens import Token, TokenError, dumps, is_near, loads
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.middleware.declared import Declared
 from asoreconcile.base import reconcile_context
@@ -116,6 +116,11 @@ class OperationStore(Protocol):
     def load(self, name: str, /) -> str | None:
         """Return the token stored under the name; None if there is none."""
 
+    def has_mark(self, name: str, /) -> bool:
+        """Return whether this operator has stored the token under the name; otherwise
+        another one, or an author, did.
+        """
+
     def save(self, name: str, token: str, /) -> None:
         """Store a token in the cluster before returning: a crash may follow.
         Blocking.
@@ -134,6 +139,10 @@ class MemoryOperations:
     def load(self, name: str, /) -> str | None:
         """Return the token stored under the name; None if there is none."""
         return self.tokens.get(name)
+
+    def has_mark(self, name: str, /) -> bool:  # noqa: ARG002 (one process stores all)
+        """Return true: no other stores anything here."""
+        return True
 
     def save(self, name: str, token: str, /) -> None:
         """Store a token until the process ends."""
@@ -353,8 +362,11 @@ class _SubOperation:
         early = known.due - ctx.clock.monotonic()
         if early > 0:
             raise SuboperationPending(self._name, after_seconds=early)
+        is_marked = ctx.operations.has_mark(self._at)
         try:
             token = loads(text, type_name=self._type_name)
+            if not is_marked and not is_near(token, ctx.arm_id):
+                raise TokenError("its monitor is of another subscription or provider")
         except TokenError as error:
             ctx.log.warning(
                 "Dropping unreadable token", operation=self._name, reason=error
@@ -362,6 +374,9 @@ class _SubOperation:
             self.ended()
             return None
         outcome = ctx.arm.poll(token, known.progress)
+        if not is_marked and not isinstance(outcome, outcomes.Pending):
+            # The answer may be about another resource: the operator reads it as itself.
+            return outcomes.ReadResource("record without our mark", deleting=False)
         if not isinstance(outcome, outcomes.ReadResource | outcomes.Restart):
             return outcome
         if isinstance(outcome, outcomes.ReadResource) and outcome.error is not None:
@@ -376,7 +391,9 @@ class _SubOperation:
         due = ctx.clock.monotonic() + running.delay_seconds
         ctx.polls[self._name] = outcomes.PollState(running.progress, due)
         text = dumps(running.token, type_name=self._type_name)
-        if ctx.operations.load(self._at) != text:
+        stored = ctx.operations.load(self._at)
+        # To save a token marks it: only one that Azure has named to this operator.
+        if stored is None or (stored != text and ctx.operations.has_mark(self._at)):
             ctx.operations.save(self._at, text)
 
     def ended(self) -> None:

@@ -25,6 +25,8 @@ RESOURCE_ID = _PREFIX + "resource-id"
 LATEST_RECONCILED_GENERATION = _PREFIX + "latest-reconciled-generation"
 POLLER_TOKEN = _PREFIX + "poller-resume-token"
 POLLER_ID = _PREFIX + "poller-resume-id"
+# The operator's mark of the stored token; ASO has none.
+POLLER_MARK = OWN_PREFIX + "poller-resume-token-mark"
 CHILD_ID_OVERRIDE = _PREFIX + "child-resource-id-override"
 AZURE_NAME_FROM_CONFIG = _PREFIX + "azure-name-from-config"
 

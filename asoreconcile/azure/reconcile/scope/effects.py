@@ -35,7 +35,8 @@ def apply(scope: ReconcileScope, effects: Iterable[Effect]) -> None:
             case SetMetadata(annotations, labels):
                 patcher.annotate(annotations, labelled=labels)
             case PatchMetadata(annotations, labels):
-                patcher.record(annotations, labelled=labels)
+                marked = scope.operations.marked(annotations)
+                patcher.record(marked, labelled=labels)
             case SetReady(ready, reason_aware=reason_aware):
                 patcher.set_ready(ready, reason_aware=reason_aware)
             case SetDrifted(message):

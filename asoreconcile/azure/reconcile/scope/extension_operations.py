@@ -1,19 +1,20 @@
-"""Stores the resume tokens of operations that extensions start (`ctx.lro`).
+"""Stores the resume tokens of operations that extensions start (`ctx.lro`), and marks
+all tokens.
 
 One annotation an operation, under our own prefix: it survives a restart, and another
-operator ignores it. The result of such an operation may be exported, so its annotation
-has a mark: with a forged one an author could read other resources as the operator. An
-operation that ASO has, too, uses ASO's annotation, without a mark; no result of it is
-exported.
+operator ignores it. Each token has a mark: with a forged one an author could read other
+resources as the operator. An operation that ASO has, too, uses ASO's annotation; its
+mark is in an annotation of our own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import attrs
 
 from asoreconcile.azure.reconcile.model.annotations import (
     OWN_PREFIX,
     POLLER_ID,
+    POLLER_MARK,
     POLLER_TOKEN,
 )
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
@@ -52,17 +53,42 @@ class AnnotationLroStore:
         # over.
         over = {
             note: None
-            for note in (POLLER_TOKEN, POLLER_ID)
+            for note in (POLLER_TOKEN, POLLER_ID, POLLER_MARK)
             if self._patcher.annotations.get(note)
         }
+        mark = self._key().sign(self._parts(name, token))
+        saved = {name: token, _mark_at(name): mark}
         if not _is_asos(name):
-            token = f"{self._key().sign(self._parts(name, token))} {token}"
-        self._patcher.record({_annotation(name): token, **over})
+            saved = {_annotation(name): f"{mark} {token}"}
+        self._patcher.record({**saved, **over})
 
     def clear(self, name: str) -> None:
         """Remove the annotation, if there is one."""
-        if self._patcher.annotations.get(_annotation(name)):
-            self._patcher.annotate({_annotation(name): None})
+        stored = self._patcher.annotations
+        names = (_annotation(name), _mark_at(name))
+        if gone := {note: None for note in names if stored.get(note)}:
+            self._patcher.annotate(gone)
+
+    def has_mark(self, name: str) -> bool:
+        """Return whether the token in ASO's annotation `name` has the operator's mark;
+        any other token is loaded only with its mark.
+        """
+        if not _is_asos(name):
+            return True
+        stored = self._patcher.annotations
+        mark = stored.get(_mark_at(name)) or ""
+        parts = self._parts(name, stored.get(name) or "")
+        return bool(mark) and self._key().verify(parts, mark)
+
+    def marked(self, notes: Mapping[str, str | None]) -> dict[str, str | None]:
+        """Return annotations to write, with the mark of the object's own operation if
+        its token is among them; a mark that is given stays.
+        """
+        token = notes.get(POLLER_TOKEN)
+        if not token:
+            return dict(notes)
+        mark = self._key().sign(self._parts(POLLER_TOKEN, token))
+        return {POLLER_MARK: mark, **notes}
 
     def _parts(self, name: str, token: str) -> tuple[str, ...]:
         return "operation", uid_of(self._patcher.obj), name, token
@@ -70,6 +96,10 @@ class AnnotationLroStore:
 
 def _annotation(name: str) -> str:
     return name if _is_asos(name) else OWN_PREFIX + name + _SUFFIX
+
+
+def _mark_at(name: str) -> str:
+    return f"{OWN_PREFIX}{name.rpartition('/')[2]}-mark"
 
 
 def _is_asos(name: str) -> bool:

@@ -444,6 +444,11 @@ class ReconcileScope:
         )
 
     @cached_property
+    def operations(self) -> AnnotationLroStore:
+        """Stores tokens of operations with the object, and marks them."""
+        return AnnotationLroStore(self.patcher, self.operator.record_key)
+
+    @cached_property
     def context(self) -> ReconcileContext:
         """The context for this reconcile's extensions; they share its raw GET."""
         is_arm = self.patcher.version.is_arm
@@ -456,7 +461,7 @@ class ReconcileScope:
             objects=_View(self.patcher.version, self.objects),
             log=self.log,
             clock=self.operator.clock,
-            operations=AnnotationLroStore(self.patcher, self.operator.record_key),
+            operations=self.operations,
             polls=self.memory.sub_polls,
             event=self.event,
             only_reports=self.sync_mode is SyncMode.REPORT,

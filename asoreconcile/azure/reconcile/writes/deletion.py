@@ -33,6 +33,7 @@ from asoreconcile.azure.reconcile.identity.identity import is_own
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
     POLLER_ID,
+    POLLER_TOKEN,
     PUT_POLLER,
     RECONCILE_POLICY,
     RESOURCE_ID,
@@ -134,7 +135,10 @@ def _running_put(scope: ReconcileScope) -> Token | None:
     if patcher.annotations.get(POLLER_ID) == PUT_POLLER:
         try:
             return recorded_token(
-                patcher.annotations, arm_id=patcher.arm_id, deleting=False
+                patcher.annotations,
+                arm_id=patcher.arm_id,
+                deleting=False,
+                is_marked=scope.operations.has_mark(POLLER_TOKEN),
             )
         except TokenError:
             return None

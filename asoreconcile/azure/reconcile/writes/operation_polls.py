@@ -24,6 +24,7 @@ from asoreconcile.azure.arm.tokens import (
     TokenShape,
     concerns,
     dumps,
+    is_near,
     is_signed_anew,
     loads,
 )
@@ -31,6 +32,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
     LATEST_RECONCILED_GENERATION,
     POLLER_ID,
+    POLLER_MARK,
     POLLER_TOKEN,
     PUT_POLLER,
 )
@@ -69,15 +71,21 @@ def token_annotations(token: Token, poller: str) -> dict[str, str | None]:
     return {POLLER_TOKEN: dumps(token), POLLER_ID: poller}
 
 
-def recorded_token(stored: Mapping[str, str], *, arm_id: str, deleting: bool) -> Token:
-    """The recorded operation. stored: the object's annotations.
+def recorded_token(
+    stored: Mapping[str, str], *, arm_id: str, deleting: bool, is_marked: bool
+) -> Token:
+    """The recorded operation. stored: the object's annotations. is_marked: whether the
+    token has the operator's mark.
 
     Raises TokenError when it cannot be read (R1.14), or is of another resource than
-    this object's: an annotation can be copied from elsewhere.
+    this object's: an annotation can be copied from elsewhere. Without the mark an
+    author can have written it: its monitor must be near the resource.
     """
     token = loads(stored.get(POLLER_TOKEN) or "")
     if not concerns(token, arm_id, deleting=deleting):
         raise TokenError("it belongs to another resource or another kind of request")
+    if not is_marked and not is_near(token, arm_id):
+        raise TokenError("its monitor is of another subscription or provider")
     return token
 
 
@@ -88,7 +96,9 @@ def clear_token(stored: Mapping[str, str]) -> tuple[Effect, ...]:
     without a change would still cost a request.
     """
     cleared: dict[str, str | None] = {
-        name: None for name in (POLLER_TOKEN, POLLER_ID) if stored.get(name)
+        name: None
+        for name in (POLLER_TOKEN, POLLER_ID, POLLER_MARK)
+        if stored.get(name)
     }
     return UpdateMemory(poll=PollState()), SetMetadata(cleared)
 
@@ -111,8 +121,9 @@ _UNAUTHENTICATED = 401
 class PolledOperation:
     """The facts about an object whose operation is polled.
 
-    stored: its annotations. deleting: whether the operation is a DELETE's.
-    poll: the poll state in memory. generation: of the spec.
+    stored: its annotations. is_marked: whether the recorded token has the operator's
+    mark; otherwise ASO, or an author, wrote it. deleting: whether the operation is a
+    DELETE's. poll: the poll state in memory. generation: of the spec.
     accepted: the PUT that Azure accepted last, if the process remembers it.
     now: `Clock.monotonic` seconds.
     """
@@ -120,6 +131,7 @@ class PolledOperation:
     arm_id: str
     api_version: str
     stored: Mapping[str, str]
+    is_marked: bool
     deleting: bool
     generation: int
     poll: PollState
@@ -140,7 +152,12 @@ class PolledOperation:
 
     def recorded(self) -> Token:
         """The operation as the object's annotation has it. Raises as `token`."""
-        return recorded_token(self.stored, arm_id=self.arm_id, deleting=self.deleting)
+        return recorded_token(
+            self.stored,
+            arm_id=self.arm_id,
+            deleting=self.deleting,
+            is_marked=self.is_marked,
+        )
 
 
 def before_poll(facts: PolledOperation) -> Token | Decision:
@@ -175,6 +192,8 @@ def after_poll(facts: PolledOperation, outcome: ArmOutcome) -> Decision:
     """The decision after a poll. If the monitor is gone or cannot be polled, the same
     reconcile reads the resource instead (L16).
     """
+    if not (facts.is_marked or facts.recorded().shape is TokenShape.BODY):
+        outcome = _withheld(outcome, deleting=facts.deleting)
     decided = (
         Decision((), InferFromResource(outcome))
         if isinstance(outcome, ReadResource)
@@ -186,6 +205,18 @@ def after_poll(facts: PolledOperation, outcome: ArmOutcome) -> Decision:
         event = EmitEvent("Normal", "MonitorDelete", text)
         return attrs.evolve(decided, effects=(event, *decided.effects))
     return decided
+
+
+def _withheld(outcome: ArmOutcome, *, deleting: bool) -> ArmOutcome:
+    """The outcome without the texts of the monitor, which may be about another
+    resource: the operator reads them as itself, and the author reads the status.
+    """
+    match outcome:
+        case Failed() | Restart():
+            return ReadResource("record without our mark", deleting=deleting)
+        case ReadResource():
+            return attrs.evolve(outcome, error=None)
+    return outcome
 
 
 def after_judging(
@@ -244,6 +275,8 @@ def _running(facts: PolledOperation, running: Pending) -> Decision:
     if is_news:
         poller = DELETE_POLLER if facts.deleting else PUT_POLLER
         notes = token_annotations(running.token, poller)
+        if not facts.is_marked:
+            notes[POLLER_MARK] = None
         effects.append(PatchMetadata(notes))
     return Decision((*effects,), Requeue(running.delay_seconds))
 

@@ -8,6 +8,7 @@ from asoreconcile.azure.arm.outcomes import (
     ReadResource,
     Restart,
 )
+from asoreconcile.azure.reconcile.model.annotations import POLLER_TOKEN
 from asoreconcile.azure.reconcile.model.decisions import (
     Decision,
     InferFromResource,
@@ -39,6 +40,7 @@ def poll(scope: ReconcileScope) -> ReconcileOutcome:
         arm_id=patcher.arm_id,
         api_version=patcher.version.api_version,
         stored=patcher.annotations,
+        is_marked=scope.operations.has_mark(POLLER_TOKEN),
         deleting=is_deleting(patcher.obj),
         generation=patcher.generation,
         poll=memory.poll,

@@ -8,7 +8,7 @@ import json
 import lzma
 import tarfile
 from collections import Counter
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import orjson
 import pytest
@@ -24,7 +24,14 @@ from asoreconcile.azure.arm.outcomes import Failed, OperationDone, Pending, Read
 from asoreconcile.azure.arm.polling import polled
 from asoreconcile.azure.arm.provisioning_state import infer_from_resource
 from asoreconcile.azure.arm.response import ArmResponse
-from asoreconcile.azure.arm.tokens import RESOURCE, Token, TokenShape, dumps, loads
+from asoreconcile.azure.arm.tokens import (
+    RESOURCE,
+    Token,
+    TokenShape,
+    dumps,
+    is_near,
+    loads,
+)
 
 ENDPOINT = Endpoint("https://management.azure.com")
 # What each recorded outcome may look like to us.
@@ -162,6 +169,21 @@ def test_recorded_monitors_are_polled_where_the_recorder_polled_them(followed):
         if isinstance(outcome, Pending) and not polls and write["polls"]
     ]
     assert not unpolled
+
+
+def test_recorded_monitors_are_near_their_resources():
+    """Else no operation that ASO began would go on."""
+    seen = 0
+    for cassette in cassettes():
+        for exchange in cassette["exchanges"]:
+            headers = exchange["headers"]
+            for name in ("Azure-AsyncOperation", "Location"):
+                url = headers.get(name)
+                if exchange["method"] != "GET" and isinstance(url, str):
+                    seen += 1
+                    token = Token(TokenShape.LOCATION, RESOURCE, url, "InProgress")
+                    assert is_near(token, unquote(urlsplit(exchange["url"]).path))
+    assert seen > 2000
 
 
 def test_recorded_status_reads_that_broke_keep_the_token():

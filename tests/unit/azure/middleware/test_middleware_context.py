@@ -1,5 +1,6 @@
 """The context of a pass: one read, resumable sub-operations, cancellation."""
 
+import attrs
 import pytest
 
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
@@ -216,6 +217,37 @@ def test_lro_that_another_operator_knows_is_kept_as_it_keeps_it():
     ctx = fake_ctx(arm=arm, operations=operations)
     assert ctx.lro("purge", never, kept_as=kept_as) == {"done": True}
     assert operations.tokens == {}
+
+
+NEAR = attrs.evolve(
+    TOKEN, url=f"https://arm.test{ARM_ID.rpartition('/')[0]}/operations/1"
+)
+
+
+@pytest.mark.parametrize(
+    ("token", "polls"),
+    [(NEAR, 1), (attrs.evolve(NEAR, url="https://arm.test/subscriptions/x/op"), 0)],
+    ids=["near", "elsewhere"],
+)
+def test_lro_of_a_token_that_an_author_may_have_written_returns_nothing(token, polls):
+    """Azure is asked for the result again, by the object's own id."""
+    operations = MemoryOperations()
+    operations.has_mark = lambda _: False
+    kept_as = KeptAs("other.example/token", "PurgeResponse")
+    operations.save(kept_as.annotation, dumps(token, type_name="PurgeResponse"))
+    path = token.url.removeprefix("https://arm.test")
+    arm = FakeArm().on("POLL", path, "", OperationDone({"kubeconfig": "another's"}))
+
+    def lro():
+        begin = OperationDone({"kubeconfig": "own"})
+        ctx = fake_ctx(arm=arm, operations=operations)
+        return ctx.lro("purge", lambda: begin, kept_as=kept_as)
+
+    for _ in range(polls):
+        with pytest.raises(SuboperationPending):
+            lro()
+    assert lro() == {"kubeconfig": "own"}
+    assert len(arm.sent) == polls
 
 
 def test_lro_accepted_without_a_monitor_looks_again_later():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from asoreconcile.azure.reconcile.model.annotations import POLLER_MARK, POLLER_TOKEN
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.scope.extension_operations import AnnotationLroStore
 
@@ -66,5 +67,22 @@ def test_a_token_of_another_object_or_operation_is_not_followed(store, patcher):
 
 def test_asos_annotation_stays_as_aso_writes_it(store, patcher):
     store.save(ASOS, TOKEN)
-    assert patcher.annotations == {ASOS: TOKEN}
+    assert patcher.annotations.pop(ASOS) == TOKEN
+    (mark,) = patcher.annotations
+    assert mark == "asoreconcile/bi-poller-resume-token-mark"
+    assert not store.has_mark(ASOS)
+    patcher.annotations[ASOS] = TOKEN
     assert store.load(ASOS) == TOKEN
+    assert store.has_mark(ASOS)
+    patcher.annotations[ASOS] = TOKEN.replace("/x", "/y")
+    assert not store.has_mark(ASOS)
+    store.clear(ASOS)
+    assert patcher.annotations == {}
+
+
+def test_the_object_s_own_token_is_marked_as_it_is_written(store, patcher):
+    patcher.annotate(store.marked({POLLER_TOKEN: TOKEN}))
+    assert store.has_mark(POLLER_TOKEN)
+    given = {POLLER_TOKEN: TOKEN, POLLER_MARK: None}
+    assert store.marked(given) == given
+    assert store.marked({"a": "b"}) == {"a": "b"}

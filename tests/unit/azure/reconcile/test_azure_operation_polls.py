@@ -19,6 +19,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
     LATEST_RECONCILED_GENERATION,
     POLLER_ID,
+    POLLER_MARK,
     POLLER_TOKEN,
     PUT_POLLER,
 )
@@ -76,6 +77,7 @@ def watched(token=BODY, **given):
         "arm_id": ID,
         "api_version": "2024-01-01",
         "stored": stored,
+        "is_marked": True,
         "deleting": deleting,
         "generation": 7,
         "poll": POLLED,
@@ -196,6 +198,57 @@ def test_a_poll_of_a_put(outcome, expected):
 )
 def test_a_poll_of_a_delete(outcome, expected):
     assert after_poll(watched(GOING), outcome) == expected
+
+
+HOST = "https://arm.test"
+ASOS = Token(
+    TokenShape.LOCATION, RESOURCE, f"{HOST}/subscriptions/s/op/1", "InProgress"
+)
+
+
+def without_mark(token, **given):
+    return watched(token, is_marked=False, **given)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/subscriptions/t/op/1",
+        "/subscriptions/s/providers/Microsoft.KeyVault/vaults/v",
+        "/subscriptions/s/op/../../t",
+        "/subscriptions/s/%2E%2e/t",
+        "/subscriptions/s/..\\t",
+        "/providers/Microsoft.Management/managementGroups/g",
+        "/",
+    ],
+)
+def test_a_token_without_the_mark_aims_no_read_elsewhere(path):
+    elsewhere = attrs.evolve(ASOS, url=HOST + path)
+    assert isinstance(before_poll(without_mark(elsewhere)).then, Fail)
+    assert before_poll(watched(elsewhere)) == elsewhere
+    by_result = attrs.evolve(
+        ASOS, shape=TokenShape.ASYNC, location=HOST + path, original_url=URL
+    )
+    assert isinstance(before_poll(without_mark(by_result)).then, Fail)
+
+
+@pytest.mark.parametrize("outcome", [Failed(ERROR), Restart("gone"), undecided(ERROR)])
+def test_the_answer_to_a_token_without_the_mark_is_not_shown(outcome):
+    """The resource itself is read instead, as when ASO began the operation."""
+    facts = without_mark(ASOS)
+    assert before_poll(facts) == ASOS
+    then = after_poll(facts, outcome).then
+    assert isinstance(then, InferFromResource)
+    assert then.undecided.error is None
+    # The resource's own answer is about the object.
+    assert after_poll(without_mark(BODY), outcome) == after_poll(watched(BODY), outcome)
+
+
+def test_a_monitor_that_a_forged_token_names_gets_no_mark():
+    moved = attrs.evolve(ASOS, url=f"{HOST}/subscriptions/s/op/2")
+    effects = after_poll(without_mark(ASOS), attrs.evolve(RUNNING, token=moved)).effects
+    (written,) = (one for one in effects if isinstance(one, PatchMetadata))
+    assert written.annotations[POLLER_MARK] is None
 
 
 ASYNC = Token(TokenShape.ASYNC, RESOURCE, "https://arm.test/op/3", "InProgress")
