@@ -259,6 +259,7 @@ def manager(
         # What they warn of comes to us as an exception too, and is logged with whose
         # it is.
         errors_only=("azure.identity", "msal"),
+        warnings_only=("azure", "pymysql", "pytds"),
     )
     certificates = webhook_cert_dir or _usual_certificates()
     try:

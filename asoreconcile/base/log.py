@@ -3,8 +3,10 @@
 A reconcile binds its identity once (`bound(...)`), and every log record within it on
 that thread carries it. The library configures nothing; `cmd/` calls `configure`.
 
-Keys are lowerCamelCase. Known secrets (`redaction`) are hidden in every field, and in
-records of other libraries; values that were not declared as secrets are not hidden.
+A record of another logger, such as your program's own, gets the reconcile's identity
+and its `extra` as fields. Keys are lowerCamelCase. Known secrets (`redaction`) are
+hidden in every field, and in records of other libraries; values that were not declared
+as secrets are not hidden.
 """
 
 import json
@@ -30,6 +32,17 @@ _BOUND: ContextVar[Mapping[str, Any]] = ContextVar(
 _FIELDS = "asoreconcile_fields"
 _MAX_VALUE_LENGTH = 2048
 _HARMLESS = (bool, int, float, NoneType)
+# The attributes of every record. Others come from the argument `extra`.
+_ATTRIBUTES = {"message", "asctime", "taskName", *vars(logging.makeLogRecord({}))}
+# The loggers of the libraries that this one uses. They log each of their requests at
+# INFO, some with more at DEBUG than a log may hold.
+_LIBRARIES = (
+    "asyncio",
+    "kubernetes",
+    "opentelemetry",
+    "requests",
+    "urllib3",
+)
 
 
 class Untruncated(str):
@@ -38,6 +51,19 @@ class Untruncated(str):
     """
 
     __slots__ = ()
+
+
+class _Message(str):
+    """A record's constant message. As text it ends with the record's fields, so that
+    handlers of others, which know no fields, show them too.
+    """
+
+    __slots__ = ("fields",)
+
+    fields: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return f"{str.__str__(self)}{_as_text(self.fields)}"
 
 
 class Logger:
@@ -86,7 +112,8 @@ class Logger:
     ) -> None:
         if self._logger.isEnabledFor(level):
             # Here and not in the formatter, so that it applies to all handlers.
-            extra = {_FIELDS: _shown({**_BOUND.get(), **self._fields, **fields})}
+            shown = _Message(message)
+            shown.fields = _shown({**_BOUND.get(), **self._fields, **fields})
             # `log` would search all frames for the first that is not its own.
             frame = sys._getframe(2)  # noqa: SLF001 - as logging does
             record = self._logger.makeRecord(
@@ -94,11 +121,11 @@ class Logger:
                 level,
                 frame.f_code.co_filename,
                 frame.f_lineno,
-                message,
+                shown,
                 (),
                 sys.exc_info() if exc_info else None,
                 frame.f_code.co_name,
-                extra,
+                {_FIELDS: shown.fields},
             )
             self._logger.handle(record)
 
@@ -142,7 +169,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": _message(record),
         }
-        for key, value in getattr(record, _FIELDS, {}).items():
+        for key, value in _fields_of(record).items():
             line[key] = _cut(value)
         if record.exc_info:
             line["exception"] = _stack(record)
@@ -162,13 +189,8 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The record as one line, and its stack trace below. Times are UTC."""
         stamp = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")
-        fields = "".join(
-            f" {key}={printable(str(_cut(value)))}"
-            for key, value in getattr(record, _FIELDS, {}).items()
-        )
-        text = (
-            f"{stamp[:-3]} {record.levelname:<7} {printable(_message(record))}{fields}"
-        )
+        text = f"{stamp[:-3]} {record.levelname:<7} {printable(_message(record))}"
+        text += _as_text(_fields_of(record))
         if record.exc_info:
             text += "\n  " + printable_lines(_stack(record).rstrip("\n"))
         return text
@@ -180,34 +202,54 @@ def configure(
     level: int = logging.INFO,
     stream: TextIO | None = None,
     errors_only: Iterable[str] = (),
+    warnings_only: Iterable[str] = (),
 ) -> None:
     """Send this process's records to a stream (stderr). For entry points only.
 
-    level: least level of our own records; other libraries log from WARNING on.
+    level: the least level of the records of this library and of your program. The
+    libraries that this one uses log from WARNING on.
     errors_only: loggers that log only errors, such as those that also warn about errors
-    they raise.
+    they raise. warnings_only: loggers of other libraries that are to be as quiet.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if json else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(logging.WARNING)
-    logging.getLogger("asoreconcile").setLevel(level)
+    root.setLevel(level)
+    for name in (*_LIBRARIES, *warnings_only):
+        logging.getLogger(name).setLevel(max(level, logging.WARNING))
     for name in errors_only:
         logging.getLogger(name).setLevel(logging.ERROR)
 
 
 def _message(record: logging.LogRecord) -> str:
-    """The message, redacted if it comes from another library; ours are constants."""
-    message = record.getMessage()
-    return message if hasattr(record, _FIELDS) else redact(message, namespace=None)
+    """The message without the fields, redacted if it comes from another library: ours
+    are constants.
+    """
+    if isinstance(record.msg, _Message):
+        return str.__str__(record.msg)
+    return redact(record.getMessage(), namespace=None)
+
+
+def _fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
+    """The fields of a record; of another library's those of the reconcile, and `extra`.
+
+    Formatters run on the thread that logs, so that the reconcile is the current one.
+    """
+    if isinstance(record.msg, _Message):
+        return record.msg.fields
+    extra = {k: v for k, v in record.__dict__.items() if k not in _ATTRIBUTES}
+    return _shown({**_BOUND.get(), **extra})
+
+
+def _as_text(fields: Mapping[str, Any]) -> str:
+    return "".join(f" {key}={printable(str(_cut(fields[key])))}" for key in fields)
 
 
 def _stack(record: logging.LogRecord) -> str:
     """The stack of the exception that was being handled."""
-    fields = getattr(record, _FIELDS, _NOTHING)
     text = "".join(traceback.format_exception(*(record.exc_info or ())))
-    return redact(text, namespace=_namespace(fields))
+    return redact(text, namespace=_namespace(_fields_of(record)))
 
 
 def _shown(fields: dict[str, Any]) -> dict[str, Any]:

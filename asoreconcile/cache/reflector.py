@@ -31,6 +31,7 @@ from asoreconcile.cache.watch_errors import (
     Streaming,
     WatchBackoff,
     WatchRecovery,
+    advice_on,
     describe_error,
     instead_of_stream,
     recovery_of,
@@ -39,6 +40,7 @@ from asoreconcile.cache.watching import BookmarkSupport, OpenWatch
 from asoreconcile.kube.errors import (
     ApiError,
     ForbiddenError,
+    NotFoundError,
     TransportError,
     UnauthorizedError,
     event_error,
@@ -105,6 +107,7 @@ class Reflector:
         self._uniform = uniform
         self._streaming = streaming
         self._is_refused = False
+        self._has_state = False
         self.stopping = threading.Event()
         """Set once `stop` was called."""
         self._lock = threading.Lock()
@@ -254,6 +257,7 @@ class Reflector:
         # A stream that `stop` closed may be incomplete.
         self._check_stop()
         self._sink.replace(state)
+        self._has_state = True
         self._resume_point.begin(state.version)
         self._active()
 
@@ -349,14 +353,20 @@ class Reflector:
     def _failed(self, error: Exception) -> None:
         reason = describe_error(error, self._selection.resource)
         before, self.last_error = self.last_error, f"{type(error).__name__}: {reason}"
-        # Only a person can fix these; do not log every retry.
-        is_for_person = isinstance(error, ForbiddenError | UnauthorizedError)
-        log = _log.warning if is_for_person and self.last_error != before else _log.info
+        # Only a person can fix these; do not log every retry. A server that answered
+        # before comes back in most cases, and its probe reports its absence.
+        by_person = (ForbiddenError, UnauthorizedError, NotFoundError)
+        never_answered = not (before or self._has_state)
+        is_for_person = isinstance(error, by_person) or never_answered
+        log = _log.warning if is_for_person else _log.info
+        if self.last_error == before:
+            log = _log.debug
         log(
             "Watch failed",
             kind=str(self._selection.resource.gvk),
             refused=isinstance(error, ApiError),
             reason=reason,
+            toDo=advice_on(error),
         )
 
     def _pause(self, error: Exception) -> Coroutine[None]:

@@ -12,9 +12,11 @@ from asoreconcile.kube.errors import (
     ApiError,
     DecodeError,
     ExpiredError,
+    ForbiddenError,
     NotFoundError,
     TooManyRequestsError,
     TransportError,
+    UnauthorizedError,
     is_resource_version_too_large,
 )
 from asoreconcile.kube.resources import ApiResource
@@ -69,6 +71,20 @@ def describe_error(error: Exception, resource: ApiResource) -> str:
         kind = f"{resource.plural} of {resource.api_version}"
         return f"the server does not serve {kind}: its CRD is not there, or not yet"
     return str(error)
+
+
+def advice_on(error: Exception) -> str:
+    """Return what a person can do about the error; the watch is tried again anyway."""
+    match error:
+        case NotFoundError():
+            return "install the CRD, with kubectl apply or install_crds"
+        case ForbiddenError():
+            return "grant list and watch of this kind to the user"
+        case UnauthorizedError():
+            return "renew the credential of the user"
+        case TransportError():
+            return "look whether the server runs, and whether the kubeconfig names it"
+    return "nothing: it is tried again"
 
 
 class Streaming(Enum):

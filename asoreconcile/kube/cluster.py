@@ -38,6 +38,7 @@ class ClusterConfig:
     generation: a number that changes when open connections use an outdated certificate.
     impersonation: headers of the impersonated user; a name may occur more than once.
     namespace: the configuration's default namespace. proxy_url: "" goes direct.
+    user: the name of the user, for the log; "" is unknown.
     """
 
     url: str
@@ -49,3 +50,4 @@ class ClusterConfig:
     proxy_url: str = attrs.field(default="", repr=False)
     generation: Callable[[], int] = attrs.field(default=_always_the_first, repr=False)
     impersonation: tuple[tuple[str, str], ...] = ()
+    user: str = ""

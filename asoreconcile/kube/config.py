@@ -63,6 +63,7 @@ def in_cluster(
         authorization=token.authorization,
         renew=token.renew,
         namespace=namespace,
+        user="the pod's service account",
     )
 
 

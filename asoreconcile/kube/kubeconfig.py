@@ -74,6 +74,7 @@ def _load(paths: str, name: str, *, clock: Clock) -> ClusterConfig:
         namespace=context.members["namespace"] or "default",
         proxy_url=cluster.members["proxy-url"],
         impersonation=_impersonation(user),
+        user=user.name,
     )
     if not url.lower().startswith("https:"):
         return config  # in the clear kubectl shows no credentials, and no plug-in runs

@@ -17,6 +17,7 @@ from asoreconcile.base.call_limit import Call, limited
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.coroutines import Coroutine, run_to_completion
 from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.log import Logger
 from asoreconcile.base.lru import lru_cached
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.base.stop_signal import StopSignal, wait_for_any
@@ -35,6 +36,7 @@ from asoreconcile.kube.selection import JSON
 from asoreconcile.kube.transport import READ_SECONDS, ApiResponse, Transport
 from asoreconcile.wire.loop import StreamLoop
 
+_log = Logger(__name__)
 # For a list that is read object by object.
 _LIST_SECONDS = 600.0
 
@@ -238,9 +240,9 @@ class RestClient:
             )
         except TransportError:
             self._check_open()  # closing cuts the connection: not the server's doing
-            self._count(request.method, "<error>", began)
+            self._count(request.method, request.path, "<error>", began)
             raise
-        self._count(request.method, answer.status, began)
+        self._count(request.method, request.path, answer.status, began)
         self._warnings.log(request.method, request.path, answer.headers)
         return answer
 
@@ -258,9 +260,9 @@ class RestClient:
             )
         except TransportError:
             self._check_open()
-            self._count("GET", "<error>", began)
+            self._count("GET", asked.path, "<error>", began)
             raise
-        self._count("GET", stream.status, began)
+        self._count("GET", asked.path, stream.status, began)
         self._warnings.log("GET", asked.path, stream.headers)
         return stream
 
@@ -290,9 +292,9 @@ class RestClient:
                 stream.close()
             if isinstance(error, TransportError):
                 self._check_open()
-                self._count("GET", "<error>", began)
+                self._count("GET", asked.path, "<error>", began)
             raise
-        self._count("GET", stream.status, began)
+        self._count("GET", asked.path, stream.status, began)
         self._warnings.log("GET", asked.path, stream.headers)
         return stream
 
@@ -337,10 +339,17 @@ class RestClient:
         if self._closed.is_set():
             raise StoppedError("the Kubernetes client is closed")
 
-    def _count(self, method: str, code: int | str, began: float) -> None:
+    def _count(self, method: str, path: str, code: int | str, began: float) -> None:
         """began: by the clock. Of a stream that is until its first bytes."""
+        seconds = self._clock.monotonic() - began
+        _log.debug(
+            "Kubernetes request",
+            method=method,
+            path=path,
+            code=code,
+            seconds=round(seconds, 4),
+        )
         if self._metrics is not None:
-            seconds = self._clock.monotonic() - began
             host = self._transport.host
             self._metrics.kube_request(str(code), method, host, seconds)
 

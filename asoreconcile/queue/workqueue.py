@@ -133,15 +133,16 @@ class WorkQueue(Generic[Key]):
         priority: int = 0,
         error: BaseException | None = None,
         hold_seconds: float = 0.0,
-    ) -> None:
+    ) -> float:
         """Add a key after the limiter's delay for one more failure. Rule: RL-1.
 
         error: the failure; the limiter may read a lower bound from it.
         hold_seconds: time in which no other add makes the key ready earlier, as in
-        `add_after`.
+        `add_after`. Returns the delay in seconds.
         """
         delay_seconds = self._limiter.delay(key, error)
         self._admit(key, delay_seconds, priority, hold_seconds=hold_seconds)
+        return delay_seconds
 
     def forget(self, key: Key) -> None:
         """Clear the key's failures; a queued key stays queued. Rule: CT-4."""

@@ -18,6 +18,7 @@ from typing import Self
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import check_is, check_number
 from asoreconcile.base.fencing import Fence
+from asoreconcile.base.log import Logger
 from asoreconcile.base.signatures import check_takes
 from asoreconcile.base.tracing import Tracing
 from asoreconcile.cache.scope import CacheOptions
@@ -42,6 +43,8 @@ from asoreconcile.runtime.webhook_servers import WebhookServers
 from asoreconcile.webhooks.metrics import WebhookMetrics
 from asoreconcile.webhooks.server import WebhookLimits
 from asoreconcile.webhooks.serving_certificates import ServingCertificates
+
+_log = Logger(__name__)
 
 
 class Application(ControllerRegistrar):
@@ -272,7 +275,7 @@ class Application(ControllerRegistrar):
         """
         # Before the first step: the kernel drops signals to a container's first process
         # that has no handler for them.
-        with stop_signals(self.stop) if signals else nullcontext():
+        with stop_signals(self._stop_because) if signals else nullcontext():
             self._begin()
             return self._run()
 
@@ -297,6 +300,13 @@ class Application(ControllerRegistrar):
             raise ManagerError(f"{self.name} is closed: make another Application")
 
     def _run(self) -> int:
+        _log.info(
+            "Application starts",
+            application=self.name,
+            server=self._config.url,
+            user=self._config.user or "unknown",
+            watching=sorted(self._process.informers.by_label()),
+        )
         try:
             self._startup.run()
             return self.manager.run()
@@ -319,7 +329,10 @@ class Application(ControllerRegistrar):
 
     def stop(self) -> None:
         """Ask `run` to end. Does not wait."""
-        self.manager.stop()
+        self._stop_because("stop was called")
+
+    def _stop_because(self, why: str) -> None:
+        self.manager.stop(why)
         self._startup.stop(self._grace_seconds)
 
     @property

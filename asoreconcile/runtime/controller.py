@@ -12,6 +12,7 @@ from typing import Any
 
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import check_seconds
+from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.base.stop_signal import SHARE_OF_CALLS
 from asoreconcile.base.threads import Threads
@@ -25,6 +26,7 @@ from asoreconcile.runtime.sources import CacheSync, EventSources, Watch
 from asoreconcile.runtime.worker import Worker
 from asoreconcile.runtime.worker_pool import StartThread, WorkerPool, start_daemon
 
+_log = Logger(__name__)
 # Slow calls may legitimately take minutes, and a restart would only repeat them.
 _NO_PROGRESS_SECONDS = 900.0
 _NO_THREAD_SECONDS = 60.0
@@ -93,7 +95,7 @@ class Controller:
         )
         self._cache_sync = CacheSync(
             clock,
-            self._pool.open,
+            self._opened,
             timeout_seconds=options.sync_timeout_seconds,
         )
         self._lock = threading.Lock()
@@ -228,6 +230,17 @@ class Controller:
         # Nothing waits: a hanging worker delays no object, and is logged.
         ok = not waiting or (hanging < self._max_concurrent and not without_workers)
         return CheckResult(ok, tuple(details))
+
+    def _opened(self, seconds: float) -> None:
+        """All sources have synced: reconcile what is queued."""
+        _log.info(
+            "Watching",
+            controller=self.name,
+            kinds=self._sources.kinds,
+            queued=len(self._queue),
+            syncedInSeconds=round(seconds, 3),
+        )
+        self._pool.open()
 
     def _scale_up(self) -> None:
         self._pool.scale_up()

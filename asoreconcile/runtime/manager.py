@@ -176,13 +176,17 @@ class Manager:
             _log.error("Stopped with work still running", running=still_running)
         if self.failure is not None:
             _log.error("Stopped because of a failure", error=repr(self.failure))
+        if not still_running and self.failure is None:
+            _log.info("Stopped")
         return 1 if still_running or self.failure is not None else 0
 
-    def stop(self) -> None:
+    def stop(self, why: str = "stop was called") -> None:
         """Ask `run` to stop. Does not wait. Idempotent; called before `run`, it makes
         `run` return at once.
+
+        why: the reason, for the log.
         """
-        self._ask_to_stop(self._grace_seconds)
+        self._ask_to_stop(self._grace_seconds, why)
 
     def fail(self, error: BaseException) -> None:
         """Like `stop`, because of an error: `run` returns 1. The first error becomes
@@ -191,7 +195,7 @@ class Manager:
         with self._lock:
             if self.failure is None:
                 self.failure = error
-        self._ask_to_stop(self._grace_seconds)
+        self._ask_to_stop(self._grace_seconds, repr(error))
 
     def check_caches(self) -> None:
         """Check for cache sync now, not at the next poll; if the caches have synced,
@@ -321,11 +325,12 @@ class Manager:
         # A stop may be waiting for the LEADER group: cut that wait short.
         with self._lock:
             over = self._over
-        self._ask_to_stop(0.0)
-        self.fail(LeadershipLostError("leader election lost"))
+        lost = LeadershipLostError("leader election lost")
+        self._ask_to_stop(0.0, repr(lost))
+        self.fail(lost)
         over.set()
 
-    def _ask_to_stop(self, grace_seconds: float) -> None:
+    def _ask_to_stop(self, grace_seconds: float, why: str) -> None:
         """Make `run` stop, with this much time; only the first call counts."""
         now = self._clock.monotonic()
         with self._lock:
@@ -333,6 +338,7 @@ class Manager:
                 return
             self._end = now + grace_seconds
             self._drained_at = now + min(self._drain_seconds, grace_seconds)
+        _log.info("Stopping", because=why, graceSeconds=grace_seconds)
         try:
             self._starts.stop(now + grace_seconds * SHARE_OF_CALLS)
         finally:

@@ -19,11 +19,12 @@ _BEFORE: list[dict[int, Any]] = []
 
 
 @contextmanager
-def stop_signals(stop: Callable[[], None]) -> Iterator[None]:
+def stop_signals(stop: Callable[[str], None]) -> Iterator[None]:
     """Within the block, the first signal calls `stop`, on a separate thread.
 
-    stop: must not wait. A second signal exits with status 1 at once. The previous
-    handlers are restored after the block, and in a child process forked within it.
+    stop: gets the signal's name; must not wait. A second signal exits with status 1 at
+    once. The previous handlers are restored after the block, and in a child process
+    forked within it.
     Main thread only: raises ValueError on another. Raises OSError if no file descriptor
     is available, NoThreadError if no thread is.
     """
@@ -48,7 +49,7 @@ def stop_signals(stop: Callable[[], None]) -> Iterator[None]:
                 if count > 1:
                     # Not `sys.exit`: that waits for the threads that did not end.
                     os._exit(1)
-                stop()
+                stop(signal.Signals(number[0]).name)
 
     thread = threading.Thread(target=wait, name="signals", daemon=True)
     try:

@@ -116,6 +116,8 @@ class EventSources:
         self._closed = False
         self.registrations: list[HandlerRegistration] = []
         """The registrations at the sources; grows while it is open."""
+        self.kinds: list[str] = []
+        """The kinds of the sources, for the log."""
 
     def add(self, watch: Watch) -> None:
         """Add a source; register at it at once if open."""
@@ -124,6 +126,15 @@ class EventSources:
         # of the kind.
         def on_event(event: Event) -> None:
             for request in watch.requests(event):
+                _log.debug(
+                    "Reconcile is due",
+                    controller=self._queue.name,
+                    namespace=request.key.namespace,
+                    name=request.key.name,
+                    because=type(event).__name__,
+                    of=str(event.key),
+                    kind=_kind(watch.source),
+                )
                 self._queue.add(request.key, priority=priority_of(event))
 
         def begin() -> None:
@@ -132,6 +143,7 @@ class EventSources:
             )
 
         with self._lock:
+            self.kinds.append(_kind(watch.source))
             if not self._open:
                 self._waiting.append(begin)
                 return
@@ -168,6 +180,12 @@ class EventSources:
         registration.remove()  # closed meanwhile, and `close` did not see it
 
 
+def _kind(source: Source) -> str:
+    """Return an informer's kind; of another source its class."""
+    resource = getattr(source, "resource", None)
+    return str(getattr(resource, "group_kind", type(source).__name__))
+
+
 class CacheSync:
     """Calls `opened` once, when every registration has synced.
 
@@ -176,8 +194,9 @@ class CacheSync:
     """
 
     def __init__(
-        self, clock: Clock, opened: Callable[[], None], *, timeout_seconds: float
+        self, clock: Clock, opened: Callable[[float], None], *, timeout_seconds: float
     ) -> None:
+        """opened: gets the seconds since `start`."""
         self._clock = clock
         self._opened = opened
         self._timeout_seconds = timeout_seconds
@@ -214,7 +233,7 @@ class CacheSync:
         with self._lock:
             first, self._is_open = not self._is_open, True
         if first:
-            self._opened()
+            self._opened(self._clock.monotonic() - self._since)
 
     def close(self) -> None:
         """Stop checking; a closed gate stays closed."""

@@ -226,9 +226,7 @@ class Worker:
         with running(context):
             # Update the queue within the context too: its log lines belong to the
             # reconcile.
-            outcome = self._reconcile(item.key)
-            self._finish(item, outcome)
-        return outcome
+            return self._reconcile(item)
 
     def _trace(
         self, tracing: Tracing, item: Item[ObjectKey], context: Context
@@ -261,28 +259,47 @@ class Worker:
             },
         )
 
-    def _reconcile(self, key: ObjectKey) -> Outcome:
+    def _reconcile(self, item: Item[ObjectKey]) -> Outcome:
+        outcome: Outcome
         try:
-            return Done(_checked(self._call(Request(key))))
+            outcome = Done(_checked(self._call(Request(item.key))))
         except BaseException as error:  # noqa: BLE001 - one object's failure stays its own
             # Also SystemExit and the like: on a thread they would end only the thread.
             outcome = classify(error, self.closed, self.stopping)
-            _log_failure(outcome)
-            return outcome
+            # Inside the handler: the log shows the stack.
+            self._finish(item, outcome)
+        else:
+            self._finish(item, outcome)
+        return outcome
 
     def _finish(self, item: Item[ObjectKey], outcome: Outcome) -> None:
-        """Requeue or forget the key. Rules: CT-3, CT-4, PQ-7."""
+        """Requeue or forget the key, and log it. Rules: CT-3, CT-4, PQ-7."""
         key, queue = item.key, self._queue
         match outcome:
             case Retry(error=error, hold_seconds=hold_seconds):
-                queue.add_rate_limited(
+                delay_seconds = queue.add_rate_limited(
                     key,
                     priority=item.priority,
                     error=error,
                     hold_seconds=hold_seconds,
                 )
-            case Terminal():
+                say, what = _log.error, "Reconcile failed"
+                if outcome.unexpected:
+                    say, what = _log.exception, "Reconcile failed unexpectedly"
+                say(
+                    what,
+                    error=_text(error),
+                    attempt=queue.retries(key),
+                    retryInSeconds=round(max(delay_seconds, hold_seconds), 3),
+                )
+            case Terminal(error=error):
+                attempt = queue.retries(key) + 1
                 queue.forget(key)
+                _log.error(
+                    "Reconcile failed for good: it is tried again after a change",
+                    error=_text(error),
+                    attempt=attempt,
+                )
             case Stopped():
                 # The queue refuses it while stopping; otherwise the object would be
                 # lost.
@@ -290,6 +307,7 @@ class Worker:
             case Done(result=result):
                 queue.forget(key)
                 self._requeue(item, result)
+                _log.debug("Reconciled", requeueAfter=result.requeue_after_seconds)
 
     def _requeue(self, item: Item[ObjectKey], result: Result) -> None:
         if result.requeue_after_seconds is None:
@@ -325,14 +343,5 @@ def _checked(result: object) -> Result:
     return result
 
 
-def _log_failure(outcome: Outcome) -> None:
-    """Called while the exception is being handled."""
-    match outcome:
-        case Retry(unexpected=True):
-            _log.exception("Reconcile failed unexpectedly")
-        case Retry(error=error):
-            _log.error("Reconcile failed", error=f"{type(error).__name__}: {error}")
-        case Terminal(error=error):
-            _log.error(
-                "Reconcile failed for good", error=f"{type(error).__name__}: {error}"
-            )
+def _text(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

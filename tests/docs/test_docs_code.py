@@ -1,5 +1,6 @@
 """Each block of code of the documentation is run, and typed."""
 
+import logging
 import os
 import re
 import subprocess
@@ -8,6 +9,8 @@ import sys
 import pytest
 import yaml
 from blocks import HOME, ROOT, blocks, pages, written
+
+from asoreconcile import CONFIG_MAPS, ObjectKey
 
 SHELL_PAGES = {"tutorial"}  # its commands are in test_docs_tutorial.py
 
@@ -70,3 +73,23 @@ def test_manifests_that_are_shown_are_yaml():
     for text in found:
         for document in yaml.safe_load_all(text):
             assert {"apiVersion", "kind", "metadata"} <= document.keys()
+
+
+def test_the_front_page_controller_works_and_lets_go(
+    kube_client, kubeconfig, eventually, caplog
+):
+    """The controller does not fail for a deleted ConfigMap."""
+    (_, _, text), *_ = blocks(HOME / "index.md", "python")
+    shown = {"__name__": "greeter"}
+    exec(compile(text, "index.md", "exec"), shown)
+    ada, bob = ObjectKey("default", "ada"), ObjectKey("default", "bob")
+    app = shown["application"](kubeconfig)
+    with app.running():
+        app.wait_until_ready()
+        for key in (ada, bob):
+            labels = {"greet": "yes"}
+            metadata = {"name": key.name, "namespace": "default", "labels": labels}
+            kube_client.create(CONFIG_MAPS, {"metadata": metadata})
+            eventually(lambda key=key: kube_client.get(CONFIG_MAPS, key).get("data"))
+            kube_client.delete(CONFIG_MAPS, key)
+    assert [one.message for one in caplog.records if one.levelno >= logging.ERROR] == []

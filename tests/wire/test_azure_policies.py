@@ -201,7 +201,9 @@ def test_r1_7_with_an_unknown_policy_nothing_is_written(world, network, caplog):
     world.run(network)
     world.run(network)
     assert puts(world) == 1
-    assert "Unknown reconcile-policy; nothing is written" in caplog.messages
+    assert "Unknown reconcile-policy; nothing is written" in [
+        r.msg for r in caplog.records
+    ]
     set_policy(world, network, "manage")
     world.settle(network)
     assert puts(world) == 2

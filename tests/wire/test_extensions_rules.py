@@ -77,7 +77,7 @@ def test_an_extension_that_fails_is_named_in_condition_event_and_log(
     assert run.__name__ in ready["message"]
     (event,) = [e for e in world.events if e[2] == "CreateOrUpdateActionError"]
     assert is_named(event[3], point)
-    (line,) = [r for r in caplog.records if r.message.startswith("Extension failed")]
+    (line,) = [r for r in caplog.records if r.msg.startswith("Extension failed")]
     assert line.exc_info
     assert len(puts(world)) == (0 if point in BEFORE_A_PUT else 1)
     assert "s3cr3t-c4n4ry" not in ready["message"] + event[3]

@@ -273,7 +273,7 @@ def test_cl4_what_the_server_warns_of_is_logged_once(client, caplog):
     }
     for _ in range(2):
         client.apply(DEPLOYMENTS, deployment, field_manager="tests")
-    said = [one for one in caplog.records if one.getMessage() == "API server warns"]
+    said = [one for one in caplog.records if one.msg == "API server warns"]
     assert [(one.levelname, one.asoreconcile_fields["warning"]) for one in said] == [
         ("WARNING", 'unknown field "spec.replica"'),
         ("WARNING", 'unknown field "spec.paus"'),

@@ -39,6 +39,7 @@ from asoreconcile.base import jsontext, reconcile_context
 from asoreconcile.base.call_limit import Call
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.fencing import READS
+from asoreconcile.base.log import Logger
 from asoreconcile.base.lru import lru_cached
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.base.random_id import random_id
@@ -46,6 +47,8 @@ from asoreconcile.base.reconcile_context import DeadlineError
 from asoreconcile.base.version import __version__
 
 NO_HEADERS: Mapping[str, str] = {}
+
+_log = Logger(__name__)
 
 
 class ArmPipeline:
@@ -127,8 +130,15 @@ class ArmPipeline:
                 seconds = self._clock.monotonic() - started
                 self._metrics.unanswered(method, path, seconds)
             raise
+        seconds = self._clock.monotonic() - started
+        _log.debug(
+            "Azure request",
+            method=method,
+            path=path,
+            code=answer.status,
+            seconds=seconds,
+        )
         if self._metrics is not None:
-            seconds = self._clock.monotonic() - started
             self._metrics.answered(method, path, answer.status, seconds)
         return answer
 

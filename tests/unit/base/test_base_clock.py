@@ -139,7 +139,7 @@ def test_a_call_that_raises_is_logged_and_ends_nothing(clock, caplog):
     in_seconds(clock, 0.0, lambda: 1 / 0)
     in_seconds(clock, 0.0, over.set)
     assert over.wait(PATIENCE)
-    assert [record.message for record in caplog.records] == ["Timer call failed"]
+    assert [record.msg for record in caplog.records] == ["Timer call failed"]
     assert "ZeroDivisionError" in caplog.text
 
 

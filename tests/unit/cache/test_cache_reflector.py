@@ -603,11 +603,11 @@ def test_a_broken_watch_is_logged_and_goes_on(run, caplog):
 
 def test_a_missing_permission_is_a_warning_once(run, caplog):
     refused = ForbiddenError("no list for you", status=403)
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.DEBUG):
         _, script, _ = run(refused, refused, TransportError("reset"), streaming=False)
         dry(script)
     levels = [one.levelname for one in caplog.records if one.msg == "Watch failed"]
-    assert levels == ["WARNING", "INFO", "INFO"]
+    assert levels == ["WARNING", "DEBUG", "INFO"]
 
 
 def test_rf12_resync_tells_all_again_and_asks_the_server_nothing(run):

@@ -287,7 +287,7 @@ def test_a_failed_start_shows_a_stack_where_its_words_are_not_ours(
     manager = Manager(clock=clock)
     manager.add(Recorded("other", journal, error=error))
     assert manager.run() == 1
-    (said,) = [r for r in caplog.records if r.message == "Service failed to start"]
+    (said,) = [r for r in caplog.records if r.msg == "Service failed to start"]
     assert bool(said.exc_info) == has_stack
     assert has_stack or said.asoreconcile_fields["error"] == str(error)
 
