@@ -13,6 +13,10 @@ _COMMANDS = {
     "doctor": ("doctor:doctor", "Check an installation, and repair some of it."),
     "explain": ("explain:explain", "Say why an object is not Ready, and what to do."),
     "export": ("export:export_group", "Print what a cluster or a release has."),
+    "extensions": (
+        "extensions:extensions",
+        "List the extensions of a kind as they run.",
+    ),
     "import": ("import_azure:import_group", "Print manifests for resources in Azure."),
     "plan": ("plan:plan", "Show what manifests would change in Azure."),
     "render": ("render:render", "Print the requests that manifests become."),

@@ -1,4 +1,7 @@
-"""`asoreconcile extensions`: show the extensions of each kind, in their order."""
+"""`asoctl extensions`: show the extensions of each kind, in their order.
+
+`asoreconcile extensions` is the same command.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -11,7 +14,7 @@ from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.terminal import say, say_json, say_table
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.extensions.registry import builtin_sets
-from asoreconcile.azure.middleware.chain import ChainRow, Extensions
+from asoreconcile.azure.middleware.chain import ChainRow, Extensions, LinkRow
 from asoreconcile.azure.middleware.discovery import load_sets
 from asoreconcile.azure.middleware.extension_set import ExtensionError
 from asoreconcile.base.objects import JsonObject
@@ -23,7 +26,7 @@ def extensions() -> None:
 
     \b
     Example:
-      asoreconcile extensions list 'keyvault.azure.com/*'
+      asoctl extensions list 'keyvault.azure.com/*'
     """  # noqa: D301 -- click wants the character
 
 
@@ -38,15 +41,18 @@ def extensions() -> None:
     help="Load this set of an installed package too, as the manager does; repeatable.",
 )
 def list_extensions(*, pattern: str, output: str, names: Sequence[str]) -> None:
-    """List every chain: kind, point, and its links, the outermost first.
+    """List every chain as it runs: kind, point, and its links, the outermost first.
+
+    The last line of a chain is the operator's own step, which runs if every link
+    calls the next one. At points that are not listed only that step runs.
 
     PATTERN is a list of globs over group/Kind, separated by ';', letter case aside;
     * crosses the slash. Without it every kind is listed.
 
     \b
     Example:
-      asoreconcile extensions list '*/managedcluster*'
-      asoreconcile extensions list --extensions my-policies -o json
+      asoctl extensions list '*/managedcluster*'
+      asoctl extensions list --extensions my-policies -o json
     """  # noqa: D301 -- click wants the character
     rows = _chosen(_composed(names), pattern)
     if output == "json":
@@ -56,7 +62,7 @@ def list_extensions(*, pattern: str, output: str, names: Sequence[str]) -> None:
     lines += [
         (str(row.kind), row.point, link.extension_set, link.name, link.defined)
         for row in rows
-        for link in row.links
+        for link in (*row.links, LinkRow("-", row.end, "-"))
     ]
     say_table(_table(lines))
 
@@ -85,6 +91,7 @@ def _plain(row: ChainRow) -> JsonObject:
             {"set": link.extension_set, "name": link.name, "defined": link.defined}
             for link in row.links
         ],
+        "end": row.end,
     }
 
 

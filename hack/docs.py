@@ -21,6 +21,10 @@ from pathlib import Path, PurePosixPath
 
 from docs_diagrams import drawn
 
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.extensions.registry import builtin_sets
+from asoreconcile.azure.middleware.chain import Extensions
+
 ROOT = Path(__file__).resolve().parent.parent
 HOME = PurePosixPath("asoreconcile/docs")
 # The places of the repository's pages in the site. Pages in HOME go to its top.
@@ -187,10 +191,29 @@ def _page_of(name: str, home: str) -> str:
     return "applications"
 
 
+def chains() -> dict[str, str]:
+    """Return the page of extension chains: its place, and its text."""
+    found = Extensions.of_catalogue(builtin_sets(), builtin()).describe()
+    text = (
+        "# Chains\n\nThe built-in extensions of each kind as they run. Each link can "
+        "call the next one; the last step is the operator's own. At points that are "
+        "not listed only that step runs. `asoctl extensions list --extensions NAME` "
+        "prints the same with a set of your own.\n"
+    )
+    group = ""
+    for row in sorted(found, key=lambda row: (row.kind.group, row.kind.kind)):
+        if row.kind.group != group:
+            group = row.kind.group
+            text += f"\n## {group}\n\n| Kind | Point | Links, then |\n|---|---|---|\n"
+        links = ", ".join(f"`{link.name}`" for link in row.links)
+        text += f"| {row.kind.kind} | {row.point} | {links}, then {row.end} |\n"
+    return {"extensions/chains.md": text}
+
+
 def stage(folder: Path) -> None:
     """Write all pages below a folder, which is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
-    texts = reference()
+    texts = reference() | chains()
     made = {f"{HOME}/{place}": place for place in texts}
     places = pages() | PROGRAMS | made
     for source, place in places.items():

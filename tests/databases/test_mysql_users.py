@@ -458,6 +458,16 @@ def test_a_statement_that_hangs_ends_within_the_time_limit(mysql, monkeypatch):
     assert world.users._sessions.count() == 0
 
 
+def test_an_account_made_again_by_others_is_known_by_its_name_alone(mysql):
+    world = mysql
+    user = world.settled(world.user(azure_name="again"))
+    rows(world, "DROP USER again")
+    rows(world, "CREATE USER again")
+    world.delete(user)
+    assert world.settle(user) is None
+    assert not rows(world, "SELECT 1 FROM mysql.user WHERE user = 'again'")
+
+
 def test_a_deleted_user_that_is_gone_already_is_no_trouble(mysql):
     world = mysql
     user = world.settled(world.user("going"))

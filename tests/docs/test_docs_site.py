@@ -1,13 +1,16 @@
 """How the documentation's site is laid out: pages, links, and the reference."""
 
+import json
 import re
 
 import docs
 import pytest
 import yaml
 from blocks import HOME
+from click.testing import CliRunner
 
 import asoreconcile
+from asoreconcile.azure.cmd.asoctl import main as asoctl
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +47,17 @@ def test_links_lead_to_pages_that_are_there(staged):
                 assert (page.parent / target).exists(), f"{page}: {target}"
                 count += 1
     assert count > 40
+
+
+def test_the_chains_of_kinds_are_those_of_the_command(staged):
+    text = (staged / "extensions" / "chains.md").read_text()
+    done = CliRunner().invoke(asoctl, ["extensions", "list", "-o", "json"])
+    listed = json.loads(done.stdout)
+    assert len(listed) > 50
+    for row in listed:
+        links = ", ".join(f"`{link['name']}`" for link in row["links"])
+        line = f"| {row['kind']} | {row['point']} | {links}, then {row['end']} |"
+        assert line in text
 
 
 def test_links_are_those_of_the_site():

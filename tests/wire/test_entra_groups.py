@@ -6,10 +6,13 @@ from world import World
 from asoreconcile.azure.entra.questions import CREATION
 from asoreconcile.azure.entra.security_group import TENANT, SecurityGroups
 from asoreconcile.azure.reconcile.model.annotations import (
+    EXISTENCE,
     FINALIZER,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
+from asoreconcile.azure.reconcile.model.existence import CREATED_HERE
+from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import (
     GroupKind,
@@ -226,6 +229,53 @@ def test_a_group_of_the_name_is_adopted_and_brought_in_line(world, graph):
     assert (made["displayName"], made["mailNickname"]) == ("Shop's team", "shop")
     assert made["description"] == "sells"
     assert {e.method for e in writes(world)} == {"PATCH"}
+
+
+@pytest.mark.parametrize(
+    ("choice", "nickname", "reason"),
+    [
+        ("adopt", "other", "Succeeded"),
+        ("adopt-if-same", "shop", "Succeeded"),
+        ("adopt-if-same", "other", "AlreadyExists"),
+        ("observe", "other", "Succeeded"),
+        ("fail", "shop", "AlreadyExists"),
+        ("fial", "shop", "AlreadyExists"),
+    ],
+)
+def test_ow3_a_group_that_is_there_is_taken_as_the_object_says(
+    world, graph, choice, nickname, reason
+):
+    id_ = graph.seed(displayName="Shop's team", mailNickname=nickname)
+    obj = group(notes={IF_EXISTS: choice, RESOURCE_ID: id_})
+    world.apply(obj)
+    for _ in range(3):
+        world.run(obj)
+    assert world.ready(obj)["reason"] == reason
+    is_taken = choice.startswith("adopt") and reason == "Succeeded"
+    assert bool(writes(world)) == (choice == "adopt")
+    world.restart()
+    world.delete(obj)
+    assert world.settle(obj) is None
+    assert (id_ in graph.groups()) != is_taken
+
+
+def test_ow3_a_lost_creation_is_no_adoption(world, graph):
+    graph.faults.drop("PATCH", "uniqueName", phase="after")
+    obj = group(notes={IF_EXISTS: "fail"})
+    world.apply(obj)
+    world.run(obj)
+    world.settle(obj)
+    assert len(graph.groups()) == 1
+    assert annotations(world.read(group()))[EXISTENCE] == CREATED_HERE
+
+
+def test_ow3_an_observed_group_is_adopted_once_the_choice_changes(world, graph):
+    graph.seed(displayName="Shop's team", mailNickname="other")
+    world.settled(group(notes={IF_EXISTS: "observe"}))
+    assert not writes(world)
+    world.annotate(group(), **{IF_EXISTS: "adopt"})
+    world.settle(group())
+    assert only(graph)["mailNickname"] == "shop"
 
 
 def test_always_create_adopts_nothing(world, graph):

@@ -7,6 +7,7 @@ import yaml
 from click.testing import CliRunner
 
 from asoreconcile.azure.cmd.asoctl import main
+from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
 from asoreconcile.testing.arm import ArmServer
 
 
@@ -54,6 +55,13 @@ def test_one_of_the_name_would_be_adopted_and_changed(azure):
         ("members", comes, None),
         ("members", None, goes),
     ]
+
+
+def test_if_exists_observe_would_change_nothing(azure):
+    azure.graph.seed(displayName="Team", mailNickname="other")
+    change, code = planned(notes={IF_EXISTS: "observe"})
+    assert (change["action"], code) == ("no change", 0)
+    assert "observe" in change["why"]
 
 
 def test_a_group_in_order_would_not_change(azure):

@@ -196,6 +196,14 @@ class KindVersion:
         return self.scope != ""
 
     @property
+    def decides_existence(self) -> bool:
+        """Whether an annotation records what became of a resource that was there.
+
+        Users of databases have a record of their own.
+        """
+        return self.is_arm or self.owner is None
+
+    @property
     def any_owner(self) -> bool:
         """Whether `spec.owner` itself names group and kind."""
         return self.scope == "Extension" and self.owner is None

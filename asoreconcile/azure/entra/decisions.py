@@ -17,9 +17,18 @@ from enum import Enum, auto
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
-from asoreconcile.azure.entra.desired import MARK_PREFIX, DesiredGroup
-from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
-from asoreconcile.base.objects import JsonObject
+from asoreconcile.azure.entra.desired import (
+    MARK_PREFIX,
+    DesiredGroup,
+    unique_name_of,
+)
+from asoreconcile.azure.reconcile.model.annotations import (
+    EXISTENCE,
+    FINALIZER,
+    RESOURCE_ID,
+)
+from asoreconcile.azure.reconcile.model.existence import CREATED_HERE, UNDECIDED
+from asoreconcile.base.objects import JsonObject, annotations, finalizers, uid_of
 
 # How long readers of Entra may not see a group that was made: minutes at the most.
 VISIBLE_SECONDS = 300.0
@@ -200,6 +209,16 @@ def is_own(facts: Facts) -> bool:
             and name.casefold() == facts.desired.display_name.casefold()
         )
     )
+
+
+def must_decide(obj: JsonObject, group: JsonObject) -> bool:
+    """Return whether the object has still to decide about a group that Entra has: one
+    without the object's mark. Rule: OW-3.
+    """
+    state = annotations(obj).get(EXISTENCE)
+    is_new = state is None and FINALIZER not in finalizers(obj)
+    is_open = is_new or state in {UNDECIDED, CREATED_HERE}
+    return is_open and group.get("uniqueName") != unique_name_of(uid_of(obj))
 
 
 def _chosen(facts: Facts, alike: tuple[JsonObject, ...]) -> GroupStep:

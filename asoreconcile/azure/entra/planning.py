@@ -4,18 +4,31 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from asoreconcile.azure.entra.decisions import Ask, Create, Manage, Refuse, decide
+from asoreconcile.azure.entra.decisions import (
+    Ask,
+    Create,
+    Manage,
+    Refuse,
+    decide,
+    must_decide,
+)
 from asoreconcile.azure.entra.desired import changes_of, desired_group, require_possible
 from asoreconcile.azure.entra.links import link_changes, object_ids
 from asoreconcile.azure.entra.questions import asked, facts_of
 from asoreconcile.azure.entra.rendering import ConfigMapReader, described_group
 from asoreconcile.azure.graph.client import GraphClient, GroupLink
+from asoreconcile.azure.reconcile.model.existence import listed, stated_policy
+from asoreconcile.azure.reconcile.model.if_exists import (
+    IF_EXISTS,
+    IfExists,
+    require_adoptable,
+)
 from asoreconcile.azure.reconcile.planning.planned_change import (
     FieldChange,
     PlannedChange,
 )
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.objects import JsonObject, spec, uid_of
+from asoreconcile.base.objects import JsonObject, annotations, spec, uid_of
 
 _LINKS: tuple[GroupLink, ...] = ("owners", "members")
 
@@ -71,6 +84,13 @@ class GroupPlanner:
             if ids is not None:
                 changes += _links(link, ids, self.graph().linked(group_id, link))
         plan = attrs.evolve(plan, arm_id=group_id, changes=tuple(changes), found=group)
+        choice = stated_policy(annotations(obj), {}) or IfExists.ADOPT
+        differs = listed(sorted({one.path for one in changes}))
+        if must_decide(obj, group) and not require_adoptable(
+            choice, f"the group {group_id}", differs=differs
+        ):
+            why = f"{IF_EXISTS} is observe, and the group was there before"
+            return attrs.evolve(plan, action="no change", why=why)
         if changes:
             return attrs.evolve(plan, action="update")
         return attrs.evolve(plan, action="no change", why="Entra has all of it")

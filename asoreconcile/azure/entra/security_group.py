@@ -5,6 +5,8 @@ is created with the mark of its object, so that a lost response or a crash does 
 to a second group. Its id is stored before anything else is done with the group.
 """
 
+from collections.abc import Sequence
+
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
@@ -22,6 +24,7 @@ from asoreconcile.azure.entra.decisions import (
     Wait,
     decide,
     decide_delete,
+    must_decide,
 )
 from asoreconcile.azure.entra.desired import (
     changes_of,
@@ -54,12 +57,25 @@ from asoreconcile.azure.reconcile.identity.duplicates import (
     look_around,
     require_sole,
 )
-from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
+from asoreconcile.azure.reconcile.model.annotations import EXISTENCE, RESOURCE_ID
 from asoreconcile.azure.reconcile.model.decisions import (
     AT_ONCE_SECONDS,
     ReconcileOutcome,
     Requeue,
     Succeeded,
+)
+from asoreconcile.azure.reconcile.model.existence import (
+    ADOPTED,
+    ADOPTED_HERE,
+    CREATED_HERE,
+    UNDECIDED,
+    listed,
+    stated_policy,
+)
+from asoreconcile.azure.reconcile.model.if_exists import (
+    IF_EXISTS,
+    IfExists,
+    require_adoptable,
 )
 from asoreconcile.azure.reconcile.scope.arm_errors import delete_failed
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -90,6 +106,9 @@ class SecurityGroups:
         group_id = str(group["id"])
         patcher = scope.patcher
         require_sole(scope.operator, patcher.version, patcher.obj, group_id)
+        if not _is_taken(scope, group):
+            _report(scope, group)
+            return Succeeded()
         _note(scope, group_id)
         done: list[Linked] = []
         if not is_whole:
@@ -120,8 +139,9 @@ class SecurityGroups:
                 name = spec(scope.patcher.obj)["displayName"]
                 raise ConditionError(
                     f"Entra has no group {name!r} for this object, and the policy skip "
-                    "keeps it from being created: set the policy to manage, or "
-                    "create the group",
+                    f"(or {IF_EXISTS}: observe) keeps it from being created: set the "
+                    "policy to manage (or the annotation to adopt), or create the "
+                    "group",
                     reason="AzureResourceNotFound",
                 )
 
@@ -198,7 +218,10 @@ class _Search:
         mark = unique_name_of(uid_of(scope.patcher.obj))
         # Known to whoever comes next, if this process dies before it has the answer.
         now = scope.operator.clock.now()
-        scope.patcher.record({CREATION: f"{now:%Y-%m-%dT%H:%M:%SZ}"})
+        scope.patcher.record(
+            {CREATION: f"{now:%Y-%m-%dT%H:%M:%SZ}"}
+            | ({EXISTENCE: CREATED_HERE} if scope.is_undecided else {})
+        )
         scope.log.info("Creating group", uniqueName=mark)
         try:
             made = written(scope, lambda: graph.create_group(mark, body))
@@ -211,6 +234,43 @@ class _Search:
             return found, False
         _report_made(scope, str(made["id"]))
         return made, is_whole
+
+
+def _is_taken(scope: ReconcileScope, group: JsonObject) -> bool:
+    """Return whether the group is written to; false if it is only read. Rule: OW-3.
+
+    The decision about a group that was there before is stored before the first write.
+    Raises ConditionError `AlreadyExists`.
+    """
+    patcher = scope.patcher
+    if not must_decide(patcher.obj, group):
+        if scope.is_undecided:
+            patcher.record({EXISTENCE: CREATED_HERE})
+        return True
+    choice = stated_policy(patcher.annotations, scope.namespace_annotations)
+    what = f"the group {group['id']}"
+    found: Sequence[str] = ()
+    if choice is IfExists.ADOPT_IF_SAME:
+        found = _differing(scope, group)
+    if not require_adoptable(choice or IfExists.ADOPT, what, differs=listed(found)):
+        patcher.record({EXISTENCE: UNDECIDED})
+        return False
+    patcher.record({EXISTENCE: ADOPTED_HERE})
+    text = f"{what} was there before and is managed by this object now"
+    scope.event("Normal", ADOPTED, text)
+    return True
+
+
+def _differing(scope: ReconcileScope, group: JsonObject) -> list[str]:
+    """Return the fields of the spec that differ from the group. Reads its members."""
+    group_id = str(group["id"])
+    found = sorted(changes_of(desired_group(spec(scope.patcher.obj)), group))
+    for link in _LINKS:
+        ids = wanted_links(scope, link)
+        if ids is not None:
+            have = read(scope, lambda of=link: graph_of(scope).linked(group_id, of))
+            found += [link] * (set(ids) != set(have))
+    return found
 
 
 def _complete_status(scope: ReconcileScope) -> None:

@@ -84,11 +84,15 @@ class LinkRow:
 
 @attrs.frozen
 class ChainRow:
-    """A chain in the form in which it is listed for users, outermost link first."""
+    """A chain in the form in which it is listed for users, outermost link first.
+
+    end: the step of the reconciler that the innermost link's `call_next` takes.
+    """
 
     kind: GroupKind
     point: str
     links: tuple[LinkRow, ...]
+    end: str
 
 
 class Extensions:
@@ -198,10 +202,9 @@ def _require_sound(
         problems += [
             f"extension {link.name} of set {one.name!r} would not reach "
             f"{_names(outside)}: kinds without ARM do not run point "
-            f"{link.point.name}; register it for ANY_ARM_KIND"
+            f"{link.point.name}"
             for link in one.freeze()
-            if link.point.needs_arm
-            and (link.kind in outside or (link.kind == ANY_KIND and outside))
+            if link.point.needs_arm and link.kind in outside
         ]
     if problems:
         raise ExtensionError("; ".join(problems))
@@ -241,6 +244,7 @@ def _row(
         kind,
         point.name,
         tuple(LinkRow(name, link.name, link.defined) for name, link in links),
+        point.end,
     )
 
 

@@ -52,6 +52,7 @@ class Middleware(Protocol[Req, Res]):
 class ExtensionPoint(Generic[Req, Res]):
     """A place in the reconcile where extensions run; compared by identity.
 
+    end: the reconciler's own step at the end of each chain, for users.
     request: the type of the request. results: the types of which a result must be one.
     alone: the results that a link may return without a result of its next link; any
     other result would let a request through that an inner link may refuse, or would
@@ -62,6 +63,7 @@ class ExtensionPoint(Generic[Req, Res]):
     """
 
     name: str
+    end: str
     request: type[Req]
     results: tuple[type, ...]
     alone: tuple[type, ...] = ()
@@ -112,22 +114,32 @@ _PRE_RESULTS = (Proceed, Block, Postpone)
 _PRE_ALONE = (Block, Postpone)
 
 PRE_RECONCILE_OWNER: ExtensionPoint[PreReconcileOwner, PreResult] = ExtensionPoint(
-    "pre-reconcile-owner", PreReconcileOwner, _PRE_RESULTS, _PRE_ALONE
+    "pre-reconcile-owner", "go on", PreReconcileOwner, _PRE_RESULTS, _PRE_ALONE
 )
 PRE_RECONCILE: ExtensionPoint[PreReconcile, PreResult] = ExtensionPoint(
-    "pre-reconcile", PreReconcile, _PRE_RESULTS, _PRE_ALONE
+    "pre-reconcile", "go on", PreReconcile, _PRE_RESULTS, _PRE_ALONE
 )
 MODIFY_PAYLOAD: ExtensionPoint[ModifyPayload, JsonObject] = ExtensionPoint(
-    "modify-payload", ModifyPayload, (dict,), contents=_no_body, needs_arm=True
+    "modify-payload",
+    "send the body as it is",
+    ModifyPayload,
+    (dict,),
+    contents=_no_body,
+    needs_arm=True,
 )
 CLASSIFY_ERROR: ExtensionPoint[ClassifyError, Classification] = ExtensionPoint(
-    "classify-error", ClassifyError, (Classification,), (Classification,)
+    "classify-error",
+    "decide by the error's code",
+    ClassifyError,
+    (Classification,),
+    (Classification,),
 )
 POST_RECONCILE: ExtensionPoint[PostReconcile, PostResult] = ExtensionPoint(
-    "post-reconcile", PostReconcile, (Ready, NotReady), (NotReady,)
+    "post-reconcile", "Ready", PostReconcile, (Ready, NotReady), (NotReady,)
 )
 EXPORT_SECRETS: ExtensionPoint[ExportSecrets, SecretExport] = ExtensionPoint(
     "export-secrets",
+    "export nothing more",
     ExportSecrets,
     (SecretExport,),
     contents=_other_secrets,
@@ -136,6 +148,7 @@ EXPORT_SECRETS: ExtensionPoint[ExportSecrets, SecretExport] = ExtensionPoint(
 EXPORT_CONFIG_MAPS: ExtensionPoint[ExportConfigMaps, tuple[Export, ...]] = (
     ExtensionPoint(
         "export-config-maps",
+        "export nothing more",
         ExportConfigMaps,
         (tuple,),
         contents=_other_exports,
@@ -143,13 +156,22 @@ EXPORT_CONFIG_MAPS: ExtensionPoint[ExportConfigMaps, tuple[Export, ...]] = (
     )
 )
 EVERY_SUCCESS: ExtensionPoint[Success, Mapping[str, str]] = ExtensionPoint(
-    "every-success", Success, (Mapping,), contents=_no_texts
+    "every-success", "set no annotation", Success, (Mapping,), contents=_no_texts
 )
 DELETE: ExtensionPoint[DeleteRequest, DeleteResult] = ExtensionPoint(
-    "delete", DeleteRequest, (ResourceDeleted, InProgress), (InProgress,)
+    "delete",
+    "delete the resource",
+    DeleteRequest,
+    (ResourceDeleted, InProgress),
+    (InProgress,),
 )
 IMPORT: ExtensionPoint[Import, ImportResult] = ExtensionPoint(
-    "import", Import, (Imported, Skipped), (Skipped,), needs_arm=True
+    "import",
+    "take the resource as it is",
+    Import,
+    (Imported, Skipped),
+    (Skipped,),
+    needs_arm=True,
 )
 
 POINTS = (

@@ -75,12 +75,17 @@ class ExtensionSet:
 
         kinds: at least one, or `ANY_KIND`, or `ANY_ARM_KIND`.
 
-        Raises ExtensionError if there is no kind, if the set is already in use, or for
-        a function that cannot be called with a request and the next link and return a
+        Raises ExtensionError if there is no kind, if the set is already in use, for
+        `ANY_KIND` at a point that only kinds of ARM run, or for a function that cannot be called with a request and the next link and return a
         result, such as an `async` one.
         """
         if not kinds:
             raise ExtensionError(f"extension set {self.name!r}: name at least one kind")
+        if point.needs_arm and ANY_KIND in kinds:
+            raise ExtensionError(
+                f"extension set {self.name!r}: users of databases and kinds of Entra "
+                f"do not run point {point.name}: register for ANY_ARM_KIND"
+            )
         defined = _where_called()
 
         def register(run: Middleware[Req, Res]) -> Middleware[Req, Res]:

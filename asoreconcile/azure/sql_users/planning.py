@@ -20,7 +20,7 @@ from asoreconcile.azure.sql_users.sessions import Sessions
 from asoreconcile.azure.sql_users.standing import (
     Known,
     LoginStanding,
-    require_adoptable,
+    may_take,
     require_free,
     require_kept,
     require_other,
@@ -174,7 +174,7 @@ def decided(
     differences = dialect.differences(desired, facts)
     if relation is LoginStanding.ASOS:
         require_powerless(now, found.excess)
-    if relation is LoginStanding.FOUND and not require_adoptable(
+    if relation is LoginStanding.FOUND and not may_take(
         choice, now, powers=found.powers, differs=bool(differences)
     ):
         return "no change", ()

@@ -40,7 +40,7 @@ from asoreconcile.azure.sql_users.standing import (
     NOT_MADE,
     Known,
     LoginStanding,
-    require_adoptable,
+    may_take,
     require_free,
     require_kept,
     require_other,
@@ -246,7 +246,7 @@ class _User:
             require_powerless(now, powers)
         if found is not LoginStanding.FOUND:
             return True
-        return require_adoptable(
+        return may_take(
             self.choice,
             now,
             powers=self._powers(desired, facts, as_asked=False),

@@ -5,12 +5,8 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
-from asoreconcile.azure.reconcile.model.if_exists import (
-    ALREADY_EXISTS,
-    IF_EXISTS,
-    IfExists,
-)
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.reconcile.model.if_exists import IfExists, require_adoptable
 from asoreconcile.azure.sql_users.dialect import Dialect
 from asoreconcile.azure.sql_users.quoting import unusable
 from asoreconcile.azure.sql_users.server import SignIn
@@ -79,7 +75,7 @@ def _is_recorded(
     return dialect.is_same(record.identity, identity)
 
 
-def require_adoptable(
+def may_take(
     choice: IfExists, identity: UserIdentity, *, powers: str, differs: bool
 ) -> bool:
     """Return whether a user that was there before the object is written to; false if
@@ -90,18 +86,9 @@ def require_adoptable(
 
     Raises ConditionError if the object must not have it.
     """
-    who = shown_user(identity)
-    if choice is IfExists.FAIL or (choice is IfExists.ADOPT_IF_SAME and differs):
-        why = "" if choice is IfExists.FAIL else " and does not match the spec"
-        raise ConditionError(
-            f"the server has a user {who} already, which this object did not create"
-            f"{why}, and {IF_EXISTS} is {choice.value}: choose another azureName, drop "
-            f"the user, or set {IF_EXISTS} to adopt",
-            reason=ALREADY_EXISTS,
-            severity="Error",
-            retry=RetryClass.VERY_SLOW,
-        )
-    if choice is IfExists.OBSERVE:
+    where = "its options, roles or privileges" if differs else ""
+    who = f"user {shown_user(identity)} of the server"
+    if not require_adoptable(choice, who, differs=where):
         return False
     if powers:
         raise _not_taken(identity, f"it is an administrator ({powers})")

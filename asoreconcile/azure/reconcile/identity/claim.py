@@ -115,7 +115,7 @@ def claim(scope: ClaimScope) -> Requeue:
     if facts is None:
         patcher.write_shared({"annotations": mark})
         return written(scope)
-    if patcher.version.is_arm:
+    if patcher.version.decides_existence:
         mark |= note_of_claim(patcher.annotations, scope.namespace_annotations)
     return _claimed(scope, facts, mark)
 

@@ -15,6 +15,8 @@ ADOPTED = "AzureResourceAdopted"
 """The reason of the event about an adoption."""
 
 UNDECIDED = "undecided"
+ADOPTED_HERE = "adopted"
+CREATED_HERE = "created"
 _SHOWN = 20
 _REMOVED = frozenset({"list-extra", "map-extra"})
 

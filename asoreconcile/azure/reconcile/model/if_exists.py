@@ -6,7 +6,7 @@ Rule: OW-3. Pure.
 from collections.abc import Mapping
 from enum import Enum
 
-from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
 
@@ -46,3 +46,27 @@ def if_exists_of(own: Mapping[str, str], inherited: Mapping[str, str]) -> IfExis
             reason="Failed",
             severity="Error",
         ) from None
+
+
+def require_adoptable(choice: IfExists, what: str, *, differs: str = "") -> bool:
+    """Return whether a resource that was there is written to; false if it is only read.
+
+    what: the resource, as the subject of a sentence. differs: where it differs from
+    the spec; "" if it matches.
+
+    Raises ConditionError `AlreadyExists` if the object must not have the resource.
+    """
+    why = ""
+    if choice is IfExists.FAIL:
+        why = f"annotation {IF_EXISTS} is fail"
+    elif choice is IfExists.ADOPT_IF_SAME and differs:
+        why = f"it differs from the spec at {differs}"
+    if why:
+        raise ConditionError(
+            f"{what} is there already and is left alone, because {why}. To manage "
+            f"it, set {IF_EXISTS} to adopt; to only read it, to observe. Deleting "
+            "this object leaves it there",
+            reason=ALREADY_EXISTS,
+            retry=RetryClass.VERY_SLOW,
+        )
+    return choice is not IfExists.OBSERVE

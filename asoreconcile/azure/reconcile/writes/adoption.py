@@ -5,22 +5,19 @@ Blocking: reads the resource. Rule: OW-3.
 
 from collections.abc import Sequence
 
-from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.reconcile.model.annotations import EXISTENCE
 from asoreconcile.azure.reconcile.model.decisions import ReadAfter, ReconcileOutcome
 from asoreconcile.azure.reconcile.model.differences import Difference
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
 from asoreconcile.azure.reconcile.model.existence import (
     ADOPTED,
+    ADOPTED_HERE,
+    CREATED_HERE,
     listed,
     stated_policy,
     what_changes,
 )
-from asoreconcile.azure.reconcile.model.if_exists import (
-    ALREADY_EXISTS,
-    IF_EXISTS,
-    IfExists,
-)
+from asoreconcile.azure.reconcile.model.if_exists import IfExists, require_adoptable
 from asoreconcile.azure.reconcile.model.never_shown import is_never_shown
 from asoreconcile.azure.reconcile.model.normalization import is_same
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
@@ -41,15 +38,15 @@ def meet_existing(scope: ReconcileScope, made: Desired) -> ReconcileOutcome | No
     patcher = scope.patcher
     have = scope.context.raw_get()
     if have is None:
-        patcher.record({EXISTENCE: "created"})
+        patcher.record({EXISTENCE: CREATED_HERE})
         return None
     policy = stated_policy(patcher.annotations, scope.namespace_annotations)
     if policy is IfExists.FAIL:
-        raise _already_exists(patcher.arm_id, f"annotation {IF_EXISTS} is fail")
+        require_adoptable(policy, patcher.arm_id)
     found = compared(scope, made, have)
     if policy is IfExists.ADOPT_IF_SAME:
         return _adopt_if_same(scope, made, have, found)
-    patcher.record({EXISTENCE: "adopted"})
+    patcher.record({EXISTENCE: ADOPTED_HERE})
     _send_event(scope, f"the first PUT {what_changes(found)}")
     return None
 
@@ -66,11 +63,11 @@ def _adopt_if_same(
     stated, theirs = made.own.get("location"), have.get("location")
     if stated and theirs and not is_same(stated, theirs):
         paths.append("location")
-    if paths:
-        why = f"it differs from the spec at {listed(paths)}"
-        raise _already_exists(scope.patcher.arm_id, why)
+    require_adoptable(
+        IfExists.ADOPT_IF_SAME, scope.patcher.arm_id, differs=listed(paths)
+    )
     baseline = baseline_of_adoption(scope, made, have, unseen)
-    scope.patcher.record({EXISTENCE: "adopted", OBSERVED: baseline.dumps()})
+    scope.patcher.record({EXISTENCE: ADOPTED_HERE, OBSERVED: baseline.dumps()})
     text = "nothing that Azure shows differs from the spec, so no PUT was sent"
     if unseen:
         text += f"; Azure does not show {listed([one.path for one in unseen])}"
@@ -83,13 +80,3 @@ def _send_event(scope: ReconcileScope, text: str) -> None:
     message = f"{arm_id} was there before and is managed by this object now: {text}"
     scope.log.info("Adopting resource", armId=arm_id, reason=text)
     scope.event("Normal", ADOPTED, message)
-
-
-def _already_exists(arm_id: str, why: str) -> ConditionError:
-    return ConditionError(
-        f"{arm_id} is there already and is left alone, because {why}. To manage the "
-        f"resource, set {IF_EXISTS} to adopt; to only read it, to observe. Deleting "
-        "this object leaves the resource in Azure",
-        reason=ALREADY_EXISTS,
-        retry=RetryClass.VERY_SLOW,
-    )

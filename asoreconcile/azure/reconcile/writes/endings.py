@@ -371,7 +371,8 @@ def release(scope: ReconcileScope) -> Stop:
         return Stop()
     seen = str(status(patcher.obj).get("id") or "")
     if scope.is_undecided:
-        text = f"{patcher.arm_id} is left in Azure: this object has not written it"
+        what = patcher.arm_id or "what was there before"
+        text = f"{what} is left in Azure: this object has not written it"
         scope.event("Warning", NOT_DELETED, text)
     if seen and not patcher.arm_id and patcher.version.is_arm:
         text = f"annotation {RESOURCE_ID} is missing: {seen} is left in Azure"

@@ -1,11 +1,21 @@
 """`asoreconcile extensions list`."""
 
 import json
+from collections import Counter
 
 import pytest
 from click.testing import CliRunner
 
+from asoreconcile.azure.cmd import extensions as listing
+from asoreconcile.azure.cmd.asoctl import main
 from asoreconcile.azure.cmd.extensions import extensions
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.middleware.extension_points import DELETE, MODIFY_PAYLOAD
+from asoreconcile.azure.middleware.extension_set import (
+    ANY_ARM_KIND,
+    ANY_KIND,
+    ExtensionSet,
+)
 
 
 def run(*arguments):
@@ -37,8 +47,29 @@ def test_json_has_every_chain_with_its_links_in_order():
 def test_a_table_is_the_default_and_a_pattern_narrows_it():
     lines = run("*/vault").stdout.splitlines()
     assert lines[0].split() == ["KIND", "POINT", "SET", "LINK", "DEFINED"]
-    assert len(lines) == 2
+    assert len(lines) == 3
     assert "Vault.keyvault.azure.com" in lines[1]
+    assert lines[2].split()[1:] == "modify-payload - send the body as it is -".split()
+
+
+def test_a_link_for_any_kind_is_listed_where_it_runs(monkeypatch):
+    """Users of databases and groups of Entra run it too, and only the points that
+    they have.
+    """
+    freeze = ExtensionSet("freeze")
+    freeze.on(DELETE, ANY_KIND)(lambda req, call_next: call_next(req))
+    freeze.on(MODIFY_PAYLOAD, ANY_ARM_KIND)(lambda req, call_next: call_next(req))
+    monkeypatch.setattr(listing, "load_sets", lambda _: [freeze])
+    done = CliRunner().invoke(main, ["extensions", "list", "-o", "json"])
+    reached = Counter(
+        row["point"]
+        for row in json.loads(done.stdout)
+        if row["links"][0]["set"] == "freeze"
+    )
+    kinds = list(builtin().kinds())
+    on_arm = sum(kind.is_arm for kind in kinds)
+    assert reached == {"delete": len(kinds), "modify-payload": on_arm}
+    assert on_arm < len(kinds)
 
 
 def test_a_kind_without_extensions_has_an_empty_list():

@@ -112,7 +112,7 @@ def test_a_chain_is_that_of_its_kind_alone():
 
 
 def test_the_wildcard_kind_joins_every_chain():
-    sets = [tagging("policy", 100, ANY_KIND), tagging("builtin", 0, THING)]
+    sets = [tagging("policy", 100, ANY_ARM_KIND), tagging("builtin", 0, THING)]
     extensions = Extensions.compose(sets, kinds=KINDS)
     assert trail(extensions, THING) == ["builtin", "policy"]
     assert trail(extensions, OTHER) == ["policy"]
@@ -139,7 +139,9 @@ def test_an_extension_that_would_not_reach_a_kind_is_refused(point, kind):
         )
 
     if point in NEEDS_ARM:
-        with pytest.raises(ExtensionError, match=r"not reach Other\.sample.*ANY_ARM"):
+        with pytest.raises(
+            ExtensionError, match=r"not reach Other\.sample|for ANY_ARM"
+        ):
             compose()
     else:
         assert compose().has(point, OTHER)

@@ -97,9 +97,9 @@ FOUND = Known(None, is_from_aso=False)
         (IfExists.ADOPT, [], "", "update"),
         (IfExists.ADOPT, [], "CREATEROLE", "is an administrator"),
         (IfExists.ADOPT_IF_SAME, ["readers"], "", "no change"),
-        (IfExists.ADOPT_IF_SAME, [], "", "does not match the spec"),
+        (IfExists.ADOPT_IF_SAME, [], "", "differs from the spec"),
         (IfExists.OBSERVE, [], "CREATEROLE", "no change"),
-        (IfExists.FAIL, ["readers"], "", "did not create"),
+        (IfExists.FAIL, ["readers"], "", "is fail"),
     ],
 )
 def test_a_user_that_was_there_is_taken_as_the_object_says(
