@@ -6,6 +6,7 @@ to a second group. Its id is stored before anything else is done with the group.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import attrs
 
@@ -268,7 +269,7 @@ def _differing(scope: ReconcileScope, group: JsonObject) -> list[str]:
     for link in _LINKS:
         ids = wanted_links(scope, link)
         if ids is not None:
-            have = read(scope, lambda of=link: graph_of(scope).linked(group_id, of))
+            have = read(scope, partial(graph_of(scope).linked, group_id, link))
             found += [link] * (set(ids) != set(have))
     return found
 

@@ -76,8 +76,9 @@ class ExtensionSet:
         kinds: at least one, or `ANY_KIND`, or `ANY_ARM_KIND`.
 
         Raises ExtensionError if there is no kind, if the set is already in use, for
-        `ANY_KIND` at a point that only kinds of ARM run, or for a function that cannot be called with a request and the next link and return a
-        result, such as an `async` one.
+        `ANY_KIND` at a point that only kinds of ARM run, and for a function that cannot
+        be called with a request and the next link and return a result, such as an
+        `async` one.
         """
         if not kinds:
             raise ExtensionError(f"extension set {self.name!r}: name at least one kind")
