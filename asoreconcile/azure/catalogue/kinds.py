@@ -197,7 +197,7 @@ class KindVersion:
 
     @property
     def decides_existence(self) -> bool:
-        """Whether an annotation records what became of a resource that was there.
+        """True if an annotation records the decision about a resource that was there.
 
         Users of databases have a record of their own.
         """
