@@ -16,7 +16,7 @@ from asoreconcile.azure.controllers.settings import (
     SettingsError,
     from_environment,
 )
-from asoreconcile.azure.reconcile.scope.reconcile_scope import Connection
+from asoreconcile.azure.reconcile.scope.shared_dependencies import Connection
 from asoreconcile.base.clock import SystemClock
 
 _SIGN_INS = (

@@ -15,7 +15,10 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_AT,
     SYNC_PERIOD,
 )
-from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS, IfExists
+from asoreconcile.azure.reconcile.model.if_exists import (
+    IF_EXISTS,
+    IfExists,
+)
 from asoreconcile.azure.reconcile.model.pace import period_problem, windows_problem
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE

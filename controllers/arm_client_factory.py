@@ -25,7 +25,7 @@ from asoreconcile.azure.arm.transport import ArmTransport
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.graph.cloud import graph_endpoint
 from asoreconcile.azure.graph.metrics import GraphMetrics
-from asoreconcile.azure.reconcile.scope.reconcile_scope import Connection
+from asoreconcile.azure.reconcile.scope.shared_dependencies import Connection
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.fencing import Fence
 

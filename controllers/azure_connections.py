@@ -25,7 +25,7 @@ from asoreconcile.runtime.application import Application
 
 if TYPE_CHECKING:
     from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
-    from asoreconcile.azure.reconcile.scope.reconcile_scope import (
+    from asoreconcile.azure.reconcile.scope.shared_dependencies import (
         Connection,
         ConnectionResolver,
     )

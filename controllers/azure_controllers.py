@@ -29,7 +29,9 @@ from asoreconcile.runtime.application import Application
 
 if TYPE_CHECKING:
     from asoreconcile.azure.non_arm.resource import ExternalResource
-    from asoreconcile.azure.reconcile.scope.reconcile_scope import SharedDependencies
+    from asoreconcile.azure.reconcile.scope.shared_dependencies import (
+        SharedDependencies,
+    )
 
 
 def azure_controllers(

@@ -49,7 +49,7 @@ from asoreconcile.redaction import register
 if TYPE_CHECKING:
     from asoreconcile.azure.arm.client import ArmClient
     from asoreconcile.azure.graph.client import GraphClient
-    from asoreconcile.azure.reconcile.scope.reconcile_scope import (
+    from asoreconcile.azure.reconcile.scope.shared_dependencies import (
         Connection,
         ConnectionResolver,
     )
@@ -100,7 +100,7 @@ class GlobalConnection:
         graph: "Callable[[], GraphClient] | None" = None,
     ) -> None:
         """client: None if the settings name no subscription."""
-        from asoreconcile.azure.reconcile.scope.reconcile_scope import (
+        from asoreconcile.azure.reconcile.scope.shared_dependencies import (
             Connection,
             no_graph,
         )

@@ -17,7 +17,7 @@ from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.discovery import load_sets
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.sync_mode import BulkReads
-from asoreconcile.azure.reconcile.scope.reconcile_scope import (
+from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     ConnectionResolver,
     SharedDependencies,
 )

@@ -41,7 +41,9 @@ from asoreconcile.runtime.sources import Watch
 
 if TYPE_CHECKING:
     from asoreconcile.azure.non_arm.resource import ExternalResource
-    from asoreconcile.azure.reconcile.scope.reconcile_scope import SharedDependencies
+    from asoreconcile.azure.reconcile.scope.shared_dependencies import (
+        SharedDependencies,
+    )
 
 
 # A reconcile sends a handful of requests, each with at most 90 s of silence (D9).
@@ -138,7 +140,7 @@ class KindBuilder:
         A kind without objects does not need them.
         """
         from asoreconcile.azure.reconcile.engine.reconciler import ArmReconciler
-        from asoreconcile.azure.reconcile.scope.reconcile_scope import KindRuntime
+        from asoreconcile.azure.reconcile.scope.shared_dependencies import KindRuntime
 
         kind = KindRuntime(
             version=version,

@@ -31,7 +31,9 @@ from asoreconcile.azure.reconcile.model.annotations import (
     SYNC_PERIOD,
 )
 from asoreconcile.azure.reconcile.model.claim_record import Standing, stated_claim
-from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
+from asoreconcile.azure.reconcile.model.if_exists import (
+    IF_EXISTS,
+)
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE

@@ -11,7 +11,9 @@ from pg8000.exceptions import DatabaseError, InterfaceError
 from pg8000.native import Connection
 
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
-from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
+from asoreconcile.azure.reconcile.model.if_exists import (
+    IF_EXISTS,
+)
 from asoreconcile.azure.sql_users.drivers import postgresql as driver
 from asoreconcile.azure.sql_users.server import ServerError
 from asoreconcile.azure.sql_users.user import NOTE

@@ -9,7 +9,9 @@ from asoreconcile.azure.reconcile.model.annotations import (
     OPERATOR_NAMESPACE,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
+from asoreconcile.azure.reconcile.model.if_exists import (
+    IF_EXISTS,
+)
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.base.objects import ObjectKey, annotations
 from asoreconcile.kube.resources import NAMESPACES

@@ -11,7 +11,9 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.existence import CREATED_HERE
+from asoreconcile.azure.reconcile.model.existence import (
+    CREATED_HERE,
+)
 from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import (

@@ -27,7 +27,10 @@ from asoreconcile.azure.reconcile.model.annotations import (
     FINALIZER,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.existence import CREATED_HERE, UNDECIDED
+from asoreconcile.azure.reconcile.model.existence import (
+    CREATED_HERE,
+    UNDECIDED,
+)
 from asoreconcile.base.objects import JsonObject, annotations, finalizers, uid_of
 
 # How long readers of Entra may not see a group that was made: minutes at the most.

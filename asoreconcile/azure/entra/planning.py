@@ -17,7 +17,10 @@ from asoreconcile.azure.entra.links import link_changes, object_ids
 from asoreconcile.azure.entra.questions import asked, facts_of
 from asoreconcile.azure.entra.rendering import ConfigMapReader, described_group
 from asoreconcile.azure.graph.client import GraphClient, GroupLink
-from asoreconcile.azure.reconcile.model.existence import listed, stated_policy
+from asoreconcile.azure.reconcile.model.existence import (
+    listed,
+    stated_policy,
+)
 from asoreconcile.azure.reconcile.model.if_exists import (
     IF_EXISTS,
     IfExists,

@@ -14,7 +14,6 @@ from asoreconcile.azure.reconcile.engine.object_reconciler import (
 from asoreconcile.azure.reconcile.engine.plan import Step
 from asoreconcile.azure.reconcile.engine.reconciler import (
     first_step,
-    note_handled,
     policy_unreadable,
 )
 from asoreconcile.azure.reconcile.identity.claim import (
@@ -27,9 +26,9 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Stop,
     Succeeded,
 )
-from asoreconcile.azure.reconcile.scope.reconcile_scope import (
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     KindRuntime,
-    ReconcileScope,
     SharedDependencies,
 )
 from asoreconcile.azure.reconcile.writes.endings import (
@@ -56,15 +55,7 @@ class ExternalReconciler(ObjectReconciler):
         self._resource = resource
 
     def _run(self, scope: ReconcileScope) -> ReconcileOutcome:
-        outcome = self._do(scope, first_step(scope))
-        if isinstance(outcome, Succeeded):
-            note_handled(scope)
-        if not isinstance(outcome, Stop):
-            scope.patcher.flush()
-        return outcome
-
-    def _do(self, scope: ReconcileScope, step: Step) -> ReconcileOutcome:
-        match step:
+        match first_step(scope):
             case Step.PAUSE:
                 return paused(scope)
             case Step.CLAIM:

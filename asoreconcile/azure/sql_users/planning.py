@@ -7,7 +7,10 @@ import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.catalogue.names import azure_name
-from asoreconcile.azure.reconcile.model.if_exists import IfExists, if_exists_of
+from asoreconcile.azure.reconcile.model.if_exists import (
+    IfExists,
+    if_exists_of,
+)
 from asoreconcile.azure.reconcile.planning.planned_change import (
     ChangeAction,
     PlannedChange,

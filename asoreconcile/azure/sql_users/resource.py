@@ -18,7 +18,10 @@ from asoreconcile.azure.non_arm.extension_points import require_permission
 from asoreconcile.azure.non_arm.owner_in_azure import owner_note
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Succeeded
-from asoreconcile.azure.reconcile.model.if_exists import IfExists, if_exists_of
+from asoreconcile.azure.reconcile.model.if_exists import (
+    IfExists,
+    if_exists_of,
+)
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.sql_users.dialect import Dialect
 from asoreconcile.azure.sql_users.failures import (

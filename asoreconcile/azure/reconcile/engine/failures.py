@@ -28,9 +28,9 @@ from asoreconcile.azure.reconcile.model.conditions import (
 )
 from asoreconcile.azure.reconcile.model.owner import owner_target
 from asoreconcile.azure.reconcile.scope.arm_errors import read_failed, unreachable
-from asoreconcile.azure.reconcile.scope.reconcile_scope import (
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     KindRuntime,
-    ReconcileScope,
     SharedDependencies,
 )
 from asoreconcile.base.errors import in_chain

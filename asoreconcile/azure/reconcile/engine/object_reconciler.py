@@ -22,6 +22,7 @@ from asoreconcile.azure.reconcile.engine.failures import (
     report_unreadable,
 )
 from asoreconcile.azure.reconcile.identity.recorded_claim import close_claim
+from asoreconcile.azure.reconcile.model.annotations import RECONCILED_AT
 from asoreconcile.azure.reconcile.model.conditions import find_ready, succeeded
 from asoreconcile.azure.reconcile.model.decisions import (
     IN_PROGRESS_PRIORITY,
@@ -37,9 +38,9 @@ from asoreconcile.azure.reconcile.scope.patch_helper import (
     PatchHelper,
     StaleError,
 )
-from asoreconcile.azure.reconcile.scope.reconcile_scope import (
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     KindRuntime,
-    ReconcileScope,
     SharedDependencies,
 )
 from asoreconcile.azure.reconcile.state.read_set import ReadSet, TrackingReader
@@ -116,28 +117,28 @@ class ObjectReconciler:
                 self._report_unreadable(known_of(obj, self._kind.resource), str(error))
                 return Result()
             result = self._reconcile(scope)
-        return self._reset_priority(scope, result)
+            is_continued = result.priority == IN_PROGRESS_PRIORITY
+            # A raised priority was meant for one reconcile. A requeue would keep it
+            # (PQ-7), ahead of objects that people change.
+            if not is_continued and scope.memory.recent_writes.end():
+                result = attrs.evolve(result, priority=result.priority or 0)
+        return result
 
     def _report_unreadable(self, known: JsonObject, message: str) -> None:
         report_unreadable(self._operator, self._kind, known, message)
 
-    def _reset_priority(self, scope: ReconcileScope, result: Result) -> Result:
-        """Drop a raised priority that was meant for one reconcile. A requeue would keep
-        it (PQ-7), ahead of objects that people change.
-        """
-        if result.priority == IN_PROGRESS_PRIORITY:
-            return result
-        was_claimed = scope.memory.recent_writes.end()
-        if was_claimed and result.priority is None:
-            return attrs.evolve(result, priority=0)
-        return result
-
     def _reconcile(self, scope: ReconcileScope) -> Result:
         try:
             outcome = self._run(scope)
+            if isinstance(outcome, Succeeded) and scope.asked:
+                scope.patcher.annotate({RECONCILED_AT: scope.asked})
+            # Before the status: the record of a PUT is in the cluster before Ready is
+            # shown.
+            if not isinstance(outcome, Stop):
+                scope.patcher.flush()
         except GoneError:
             self._forget(scope.patcher.key)
-            return self._finish(scope, Stop())
+            outcome = Stop()
         # What is newer is in the cache: the read that found it stored it.
         except StaleError as stale:
             return Result(requeue_after_seconds=stale.after_seconds)
@@ -158,13 +159,14 @@ class ObjectReconciler:
             )
             raise
         except RetryError as error:
-            return self._finish(scope, Requeue(error.after_seconds))
+            outcome = Requeue(error.after_seconds)
         except Exception as error:
             failure = failure_of(scope, error)
             if failure is None:
                 raise
             return self._fail(scope, failure)
-        return self._finish(scope, outcome)
+        scope.memory.reset_failures()
+        return self._result_of(scope, outcome)
 
     def _scope(self, obj: JsonObject, read_set: ReadSet) -> ReconcileScope:
         memory = self._kind.memories.of(key_of(obj), uid_of(obj))
@@ -193,10 +195,6 @@ class ObjectReconciler:
     def _forget(self, key: ObjectKey) -> None:
         self._operator.forget(self._kind, key)
         self._on_gone(key)
-
-    def _finish(self, scope: ReconcileScope, outcome: ReconcileOutcome) -> Result:
-        scope.memory.reset_failures()
-        return self._result_of(scope, outcome)
 
     def _result_of(self, scope: ReconcileScope, outcome: ReconcileOutcome) -> Result:
         match outcome:

@@ -3,6 +3,7 @@
 A reconcile makes at most one write to Azure or one poll, and never waits.
 """
 
+from collections.abc import Callable
 from enum import Enum
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
@@ -17,24 +18,26 @@ from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
     PAUSED,
     RECONCILE_POLICY,
-    RECONCILED_AT,
 )
 from asoreconcile.azure.reconcile.model.decisions import (
     ReadAfter,
     ReconcileOutcome,
     Stop,
-    Succeeded,
 )
-from asoreconcile.azure.reconcile.model.existence import is_observing
-from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS, IfExists
+from asoreconcile.azure.reconcile.model.existence import (
+    is_observing,
+)
+from asoreconcile.azure.reconcile.model.if_exists import (
+    IF_EXISTS,
+    IfExists,
+)
 from asoreconcile.azure.reconcile.model.pace import why_paused, wrong_values
-from asoreconcile.azure.reconcile.model.policy import policy_of
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.scope.effects import apply
-from asoreconcile.azure.reconcile.scope.reconcile_scope import (
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     KindRuntime,
-    ReconcileScope,
     SharedDependencies,
 )
 from asoreconcile.azure.reconcile.writes.deletion import await_parent, delete
@@ -59,14 +62,16 @@ def first_step(scope: ReconcileScope) -> Step:
     inherited, version = scope.namespace_annotations, patcher.version
     own = patcher.annotations
     _ = scope.asked  # before any write: the value that this reconcile began with
-    policy = policy_of(own, inherited, operator.default_policy)
+    is_undecided, may_write, policy = (
+        scope.is_undecided,
+        scope.may_write,
+        scope.policy,
+    )
     planned = plan(
         patcher.obj,
-        may_write=policy is not None
-        and policy.writes
-        and not (scope.is_undecided and is_observing(own, inherited)),
+        may_write=may_write and not (is_undecided and is_observing(own, inherited)),
         # An object that has not decided manages nothing, so it deletes nothing (OW-3).
-        may_delete=policy is not None and policy.deletes and not scope.is_undecided,
+        may_delete=policy is not None and policy.deletes and not is_undecided,
         operator_namespace=operator.namespace,
         can_delete=not version.is_arm or "Delete" in version.operations,
         is_arm=version.is_arm,
@@ -107,44 +112,23 @@ def policy_unreadable() -> ConditionError:
 
 
 def _run(scope: ReconcileScope) -> ReconcileOutcome:
-    outcome = _do(scope, first_step(scope))
-    if isinstance(outcome, Succeeded):
-        note_handled(scope)
-    # Before the status: the record of a PUT is in the cluster before Ready is shown.
-    if not isinstance(outcome, Stop):
-        scope.patcher.flush()
-    return outcome
+    return _STEPS[first_step(scope)](scope)
 
 
-def note_handled(scope: ReconcileScope) -> None:
-    """Record the value of `reconcile-at` that this reconcile has handled, if any; it is
-    written before the status.
-    """
-    if scope.asked:
-        scope.patcher.annotate({RECONCILED_AT: scope.asked})
+def _await_policy(_: ReconcileScope) -> ReconcileOutcome:
+    raise policy_unreadable()
 
 
-def _do(scope: ReconcileScope, step: Step) -> ReconcileOutcome:
-    match step:
-        case Step.LEAVE:
-            return Stop()
-        case Step.PAUSE:
-            return paused(scope)
-        case Step.CLAIM:
-            return claim(scope)
-        case Step.RESTORE_ID:
-            return restore_id(scope) or release(scope)
-        case Step.OBSERVE:
-            return settle(scope, ReadAfter.NOTHING)
-        case Step.PUT:
-            return put(scope)
-        case Step.POLL:
-            return poll(scope)
-        case Step.DELETE:
-            return delete(scope)
-        case Step.AWAIT_PARENT:
-            return await_parent(scope)
-        case Step.RELEASE:
-            return release(scope)
-        case Step.AWAIT_POLICY:
-            raise policy_unreadable()
+_STEPS: dict[Step, Callable[[ReconcileScope], ReconcileOutcome]] = {
+    Step.LEAVE: lambda _: Stop(),
+    Step.PAUSE: paused,
+    Step.CLAIM: claim,
+    Step.RESTORE_ID: lambda scope: restore_id(scope) or release(scope),
+    Step.OBSERVE: lambda scope: settle(scope, ReadAfter.NOTHING),
+    Step.PUT: put,
+    Step.POLL: poll,
+    Step.DELETE: delete,
+    Step.AWAIT_PARENT: await_parent,
+    Step.RELEASE: release,
+    Step.AWAIT_POLICY: _await_policy,
+}

@@ -10,7 +10,7 @@ id (`duplicates`).
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 
 import attrs
 
@@ -19,32 +19,31 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.payload import to_arm
 from asoreconcile.azure.catalogue.validation import rule_problems
-from asoreconcile.azure.reconcile.identity.duplicates import require_sole
 from asoreconcile.azure.reconcile.identity.identity import (
-    IdentityScope,
     identify,
     is_from_config,
     names_another,
 )
-from asoreconcile.azure.reconcile.identity.recorded_claim import ClaimScope, recorded
+from asoreconcile.azure.reconcile.identity.recorded_claim import recorded
 from asoreconcile.azure.reconcile.model.annotations import (
     AZURE_NAME_FROM_CONFIG,
     CLAIM,
     FINALIZER,
-    LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
     OPERATOR_NAMESPACE,
     OWNER_GROUP_KIND,
     OWNER_NAME,
     OWNER_UID,
     RESOURCE_ID,
-    label_value,
+    build_label,
 )
 from asoreconcile.azure.reconcile.model.decisions import (
     IN_PROGRESS_PRIORITY,
     Requeue,
 )
-from asoreconcile.azure.reconcile.model.existence import note_of_claim
+from asoreconcile.azure.reconcile.model.existence import (
+    note_of_claim,
+)
 from asoreconcile.azure.reconcile.model.owner import (
     Owner,
     owner_labels,
@@ -52,6 +51,7 @@ from asoreconcile.azure.reconcile.model.owner import (
     waiting,
     with_owner_reference,
 )
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.base.objects import (
     JsonObject,
     finalizers,
@@ -60,6 +60,7 @@ from asoreconcile.base.objects import (
     owner_references,
     spec,
     status,
+    uid_of,
 )
 from asoreconcile.kube.event_correlator import EventType
 from asoreconcile.kube.finalizers import has_finalizer
@@ -91,52 +92,43 @@ class ClaimFacts:
     claim: str = ""
 
 
-def claim(scope: ClaimScope) -> Requeue:
+def claim(scope: ReconcileScope) -> Requeue:
     """Mark an object as the operator's and claim it, in one write (R1.3, R1.4).
 
     An object that cannot be claimed yet is only marked, so that the next reconcile can
     show the reason. Raises ConditionError if a marked object cannot be claimed yet.
     """
-    patcher, operator = scope.patcher, scope.operator
+    patcher = scope.patcher
     is_marked = bool(patcher.annotations.get(OPERATOR_NAMESPACE))
-    mark = {} if is_marked else {OPERATOR_NAMESPACE: operator.namespace}
+    mark = {} if is_marked else {OPERATOR_NAMESPACE: scope.operator.namespace}
     facts: ClaimFacts | None = None
-    if not has_finalizer(patcher.obj, FINALIZER):
-        if is_marked:
-            facts = _facts(scope)
-        else:
+    with ExitStack() as claiming:
+        if not has_finalizer(patcher.obj, FINALIZER):
             # Errors occur again in the next reconcile, on an object that is marked by
             # then and can show them.
-            with suppress(Exception):
-                found = _facts(scope)
-                if found.arm_id and scope.may_write:
-                    require_sole(operator, patcher.version, patcher.obj, found.arm_id)
-                facts = found
-    if facts is None:
-        patcher.write_shared({"annotations": mark})
-        return written(scope)
-    if patcher.version.decides_existence:
-        mark |= note_of_claim(patcher.annotations, scope.namespace_annotations)
-    return _claimed(scope, facts, mark)
+            with nullcontext() if is_marked else suppress(Exception):
+                facts = _facts(scope, claiming)
+        if facts is None:
+            patcher.write_shared({"annotations": mark})
+            return written(scope)
+        if patcher.version.decides_existence:
+            mark |= note_of_claim(patcher.annotations, scope.namespace_annotations)
+        return _claimed(scope, facts, mark)
 
 
-def _claimed(scope: ClaimScope, facts: ClaimFacts, mark: Mapping[str, str]) -> Requeue:
-    """Write the claim. Raises ConditionError `AlreadyManaged`, RetryError."""
-    patcher, operator = scope.patcher, scope.operator
-    arm_id = {"armId": facts.arm_id} if facts.arm_id else {}
-    with ExitStack() as stack:
-        if facts.arm_id:
-            stack.enter_context(operator.claims_under_way.claiming(facts.arm_id))
-            facts = attrs.evolve(facts, claim=recorded(scope, facts.arm_id))
-        scope.log.info("Claiming", **arm_id)
-        patcher.write_shared(_without_former_owner(patcher.obj, facts, mark))
+def _claimed(
+    scope: ReconcileScope, facts: ClaimFacts, mark: Mapping[str, str]
+) -> Requeue:
+    patcher = scope.patcher
+    scope.log.info("Claiming", **({"armId": facts.arm_id} if facts.arm_id else {}))
+    patcher.write_shared(_without_former_owner(patcher.obj, facts, mark))
     if facts.credential:
         scope.memory.credential = facts.credential
         scope.event(*uses_credential(facts.credential))
     return written(scope)
 
 
-def move_claim(scope: ClaimScope, owner: Owner | None) -> Requeue | None:
+def move_claim(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
     """Claim the resource that a corrected spec names, if Azure has accepted no PUT for
     the claimed one; None if the spec names that.
     """
@@ -145,10 +137,11 @@ def move_claim(scope: ClaimScope, owner: Owner | None) -> Requeue | None:
     if ids.same(identify(scope, owner).arm_id, scope.patcher.arm_id):
         return None
     scope.log.info("The spec names another resource", before=scope.patcher.arm_id)
-    return _claimed(scope, _facts(scope), {})
+    with ExitStack() as claiming:
+        return _claimed(scope, _facts(scope, claiming), {})
 
 
-def restore_id(scope: ClaimScope) -> Requeue | None:
+def restore_id(scope: ReconcileScope) -> Requeue | None:
     """Write the ARM id again, which someone removed after the claim (D10); None if a
     deleted object has no id of its own.
 
@@ -187,7 +180,7 @@ def _lost_id(made: str, seen: str) -> ConditionError:
     )
 
 
-def restore_owner(scope: ClaimScope, owner: Owner | None) -> Requeue | None:
+def restore_owner(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
     """Name the owner again if another object has taken its name since the claim; None
     if it is named.
     """
@@ -200,7 +193,7 @@ def restore_owner(scope: ClaimScope, owner: Owner | None) -> Requeue | None:
     return written(scope)
 
 
-def written(scope: ClaimScope) -> Requeue:
+def written(scope: ReconcileScope) -> Requeue:
     """End a reconcile whose write must be stored before any request to Azure; the next
     one starts at once, from the object as written.
     """
@@ -209,8 +202,12 @@ def written(scope: ClaimScope) -> Requeue:
     return Requeue(0.0, priority=IN_PROGRESS_PRIORITY)
 
 
-def _facts(scope: ClaimScope) -> ClaimFacts:
-    """Return the facts. Raises ConditionError if the object cannot be claimed yet."""
+def _facts(scope: ReconcileScope, claiming: ExitStack) -> ClaimFacts:
+    """Return the facts. Raises ConditionError if the object cannot be claimed yet,
+    RetryError while another object claims the id.
+
+    claiming: keeps other objects from claiming the id until the claim is written.
+    """
     patcher = scope.patcher
     version, obj = patcher.version, patcher.obj
     require_valid(version, obj)
@@ -233,11 +230,14 @@ def _facts(scope: ClaimScope) -> ClaimFacts:
     connection.require_subscription_of(identity.arm_id)
     # Resolve every input now: an object that cannot be PUT is not claimed yet.
     to_arm(version, spec(obj), name=identity.name, inputs=scope.references)
+    arm_id = identity.arm_id
+    claiming.enter_context(scope.operator.claims_under_way.claiming(arm_id))
     return attrs.evolve(
         facts,
         name=identity.name,
-        arm_id=identity.arm_id,
+        arm_id=arm_id,
         credential=connection.source,
+        claim=recorded(scope, arm_id),
     )
 
 
@@ -256,7 +256,7 @@ def require_valid(version: KindVersion, obj: JsonObject) -> None:
     raise ConditionError(message, reason="Failed", severity="Error")
 
 
-def claimable_owner(scope: IdentityScope) -> Owner | None:
+def claimable_owner(scope: ReconcileScope) -> Owner | None:
     """The owner, which must exist and be Ready; otherwise the object waits (R1.5)."""
     try:
         owner = scope.owner()
@@ -290,7 +290,7 @@ def claim_metadata(facts: ClaimFacts, mark: Mapping[str, str]) -> JsonObject:
         "annotations": recorded,
         "labels": {
             **owner_labels(facts.owner),
-            LAST_RECONCILED_VERSION: label_value(facts.build),
+            **build_label(facts.build),
         },
         **({"ownerReferences": references} if references else {}),
     }
@@ -326,9 +326,9 @@ def renamed_owner(
     The label of the claim is the record: a reference that a user removed stays removed.
     """
     named = labels.get(OWNER_UID)
-    desired = owner_labels(owner)
-    if not named or not desired or named == desired[OWNER_UID]:
+    if not named or owner is None or owner.obj is None or named == uid_of(owner.obj):
         return None
+    desired = owner_labels(owner)
     references = with_owner_reference([*owner_references], owner)
     return {"labels": desired, "ownerReferences": references}
 

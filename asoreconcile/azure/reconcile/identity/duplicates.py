@@ -7,8 +7,7 @@ managed counts after every recorded claim. An object that has claimed nothing ma
 nothing. An object that only reads (policy `skip`) may share an id.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from collections.abc import Iterable
 
 import attrs
 
@@ -29,11 +28,8 @@ from asoreconcile.azure.reconcile.model.claim_record import (
     shows_id,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
-from asoreconcile.azure.reconcile.model.owner import Objects
-from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
-from asoreconcile.azure.reconcile.model.record_key import RecordKey
-from asoreconcile.azure.reconcile.scope.reconcile_scope import ConnectionResolver
-from asoreconcile.azure.reconcile.state.waiting import Waiting
+from asoreconcile.azure.reconcile.model.policy import policy_of
+from asoreconcile.azure.reconcile.scope.shared_dependencies import SharedDependencies
 from asoreconcile.base.objects import (
     JsonObject,
     annotations,
@@ -157,122 +153,106 @@ def already_managed(
     )
 
 
-class Neighbours(Protocol):
-    """The parts of the operator that find other objects with one Azure id."""
-
-    @property
-    def objects(self) -> Objects:
-        """The Azure objects in the cluster."""
-
-    @property
-    def connections(self) -> ConnectionResolver:
-        """The credentials of objects."""
-
-    @property
-    def waiting(self) -> Waiting:
-        """The objects that wait for another one."""
-
-    @property
-    def default_policy(self) -> Policy:
-        """The reconcile policy of objects without an annotation."""
-
-    @property
-    def namespace_annotations(self) -> Callable[[str], Mapping[str, str]]:
-        """Finds what an object inherits from its Namespace."""
-
-    @property
-    def record_key(self) -> Callable[[], RecordKey]:
-        """Returns the key of recorded claims."""
-
-    @property
-    def objects_with_arm_id(
-        self,
-    ) -> Callable[[str], Iterable[tuple[KindVersion, JsonObject]]]:
-        """The objects that may represent an id, each with its version."""
-
-
 def require_sole(
-    neighbours: Neighbours, version: KindVersion, obj: JsonObject, arm_id: str
+    operator: SharedDependencies,
+    version: KindVersion,
+    obj: JsonObject,
+    arm_id: str,
+    claim: ClaimRecord | None = None,
 ) -> list[Rival]:
     """Return the other objects that declare an id, of which none manages it.
 
-    Raises ConditionError `AlreadyManaged` while another object manages the id,
-    RetryError while objects are not listed yet that may be it.
+    claim: the recorded claim of the object; kinds without ARM have none. Raises
+    ConditionError `AlreadyManaged` while another object manages the id, RetryError
+    while objects are not listed yet that may be it.
     """
-    found, rivals = look_around(neighbours, version, obj, arm_id)
+    found, rivals = look_around(operator, version, obj, arm_id, claim)
     if found is not None:
         raise already_managed(arm_id, found.node, namespace=key_of(obj).namespace)
     return rivals
 
 
 def look_around(
-    neighbours: Neighbours, version: KindVersion, obj: JsonObject, arm_id: str
+    operator: SharedDependencies,
+    version: KindVersion,
+    obj: JsonObject,
+    arm_id: str,
+    claim: ClaimRecord | None = None,
 ) -> tuple[Rival | None, list[Rival]]:
     """Return the other object that manages an id, and all others that declare it; None
     if this object manages the id, or may claim it.
 
-    The object is woken when that changes. Raises RetryError as `require_sole`.
+    claim: see `require_sole`. The object is woken when that changes. Raises RetryError
+    as `require_sole`.
     """
     me = ObjectReference(version.group_kind, key_of(obj))
-    mine = _rank(neighbours, version, obj, arm_id)
-    rivals = rivals_of(neighbours, obj, arm_id)
+    mine = _rank(version, obj, arm_id, claim)
+    rivals = rivals_of(operator, obj, arm_id)
     found = manager_among(mine, rivals)
     if found is not None:
         # It may have gone before the waiting object was recorded: look once more.
-        neighbours.waiting.note(me, found.node)
-        rivals = rivals_of(neighbours, obj, arm_id)
+        operator.waiting.note(me, found.node)
+        rivals = rivals_of(operator, obj, arm_id)
         found = manager_among(mine, rivals)
     # Also if none was found before: an earlier reconcile may have waited.
     if found is None:
-        neighbours.waiting.forget(me)
+        operator.waiting.forget(me)
     return found, rivals
 
 
-def rivals_of(neighbours: Neighbours, obj: JsonObject, arm_id: str) -> list[Rival]:
+def rivals_of(
+    operator: SharedDependencies, obj: JsonObject, arm_id: str
+) -> list[Rival]:
     """Return the other objects that write and declare an id as their own.
 
     Raises RetryError as `require_sole`.
     """
     rivals: list[Rival] = []
-    for version, other in neighbours.objects_with_arm_id(arm_id):
+    for version, other in operator.objects_with_arm_id(arm_id):
         # An id needs the owner and the credential, and raises while they are not
         # listed: ask only for the ids of objects that write.
-        if uid_of(other) == uid_of(obj) or not _writes(neighbours, other):
+        if uid_of(other) == uid_of(obj) or not _writes(operator, other):
             continue
-        declared = _declared(neighbours, version, other)
+        claim = claim_of(other, operator.record_key) if version.is_arm else None
+        declared = _declared(operator, version, other, claim)
         if declared and ids.same(declared, arm_id):
             node = ObjectReference(version.group_kind, key_of(other))
-            rank = _rank(neighbours, version, other, arm_id)
+            rank = _rank(version, other, arm_id, claim)
             rivals.append(Rival(node, other, rank, is_deleting(other)))
     return rivals
 
 
-def _declared(neighbours: Neighbours, version: KindVersion, other: JsonObject) -> str:
+def _declared(
+    operator: SharedDependencies,
+    version: KindVersion,
+    other: JsonObject,
+    claim: ClaimRecord | None,
+) -> str:
     if not version.is_arm:
         return id_outside_arm(other)
     return id_of(
         version,
         other,
-        claim=claim_of(other, neighbours.record_key),
-        objects=neighbours.objects,
-        connections=neighbours.connections,
+        claim=claim,
+        objects=operator.objects,
+        connections=operator.connections,
     )
 
 
 def _rank(
-    neighbours: Neighbours, version: KindVersion, obj: JsonObject, arm_id: str
+    version: KindVersion, obj: JsonObject, arm_id: str, claim: ClaimRecord | None
 ) -> Rank | None:
     # Objects of kinds without ARM have no recorded claim: the older one manages.
     if not version.is_arm:
         return _ACCEPTED, *age_of(obj)
-    return rank_of(obj, arm_id, claim_of(obj, neighbours.record_key))
+    return rank_of(obj, arm_id, claim)
 
 
-def _writes(neighbours: Neighbours, obj: JsonObject) -> bool:
+def _writes(operator: SharedDependencies, obj: JsonObject) -> bool:
     policy = policy_of(
         annotations(obj),
-        neighbours.namespace_annotations(key_of(obj).namespace),
-        neighbours.default_policy,
+        operator.namespace_annotations(key_of(obj).namespace),
+        operator.default_policy,
     )
     # An unreadable policy gives nothing away.
     return policy is None or policy.writes

@@ -5,8 +5,6 @@ another id would create a second resource and leave the first behind (write-once
 R10.1). They may change while Azure has accepted no PUT of the object.
 """
 
-from typing import Protocol
-
 import attrs
 
 from asoreconcile.azure.arm import ids
@@ -22,12 +20,8 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.claim_record import ClaimRecord, Standing
 from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_owner
-from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
-from asoreconcile.azure.reconcile.scope.reconcile_scope import (
-    Connection,
-    ConnectionResolver,
-)
-from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.scope.shared_dependencies import ConnectionResolver
 from asoreconcile.base.objects import JsonObject, annotations, is_deleting, spec
 
 
@@ -171,34 +165,7 @@ def _failed(message: str) -> ConditionError:
     return ConditionError(message, reason="Failed", severity="Error")
 
 
-class IdentityScope(Protocol):
-    """The parts of a reconcile that say which resource its object represents."""
-
-    @property
-    def patcher(self) -> PatchHelper:
-        """The object."""
-
-    @property
-    def references(self) -> ReferenceResolver:
-        """Reads the ConfigMap of a name."""
-
-    @property
-    def connection(self) -> Connection:
-        """Says the subscription, if the owner does not."""
-
-    @property
-    def claim(self) -> ClaimRecord | None:
-        """The recorded claim."""
-
-    @property
-    def may_move(self) -> bool:
-        """True if the spec may name another resource than the claimed one."""
-
-    def owner(self) -> Owner | None:
-        """The owner as the cluster has it now."""
-
-
-def identify(scope: IdentityScope, owner: Owner | None) -> ResourceIdentity:
+def identify(scope: ReconcileScope, owner: Owner | None) -> ResourceIdentity:
     """Return the resource that the spec names now.
 
     A credential or a ConfigMap that the id does not need is not read, as it must not
@@ -224,7 +191,7 @@ def identify(scope: IdentityScope, owner: Owner | None) -> ResourceIdentity:
     )
 
 
-def is_own(scope: IdentityScope) -> bool:
+def is_own(scope: ReconcileScope) -> bool:
     """Return whether the id in the annotation is this object's own: the recorded claim
     names it, or the spec and the owner make it.
 
@@ -280,6 +247,6 @@ def id_of(
     return stated if is_free or ids.same(stated, claimed) else ""
 
 
-def _configured(scope: IdentityScope) -> str:
+def _configured(scope: ReconcileScope) -> str:
     reference = spec(scope.patcher.obj)["azureNameFromConfig"]
     return configured_name(reference, scope.references.config_map(reference))

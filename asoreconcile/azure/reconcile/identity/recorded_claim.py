@@ -4,99 +4,39 @@ The record decides which of several objects manages an id (`duplicates`), whethe
 deletion sends a DELETE, and whether the spec may still name another resource.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from http import HTTPStatus
-from typing import Protocol
 
 import attrs
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
-from asoreconcile.azure.reconcile.identity.duplicates import (
-    Neighbours,
-    require_sole,
-)
-from asoreconcile.azure.reconcile.identity.identity import IdentityScope
+from asoreconcile.azure.reconcile.identity.duplicates import require_sole
 from asoreconcile.azure.reconcile.model.annotations import CLAIM
 from asoreconcile.azure.reconcile.model.claim_record import (
     ClaimRecord,
     Standing,
+    claim_to_record,
     has_lapsed,
     new_claim,
-    shows_id,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
-from asoreconcile.azure.reconcile.state.claims_under_way import ClaimsUnderWay
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
-from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import AsoreconcileError, RetryError
-from asoreconcile.base.log import Logger
-from asoreconcile.base.objects import JsonObject, uid_of
-from asoreconcile.kube.event_correlator import EventType
+from asoreconcile.base.objects import uid_of
 
 
-class ClaimDependencies(Neighbours, Protocol):
-    """The parts of the operator that a claim needs."""
-
-    @property
-    def clock(self) -> Clock:
-        """Says when the claim begins and when the write was answered."""
-
-    @property
-    def claims_under_way(self) -> ClaimsUnderWay:
-        """The ids that objects are claiming."""
-
-    @property
-    def namespace(self) -> str:
-        """The operator's namespace, its mark on objects."""
-
-    @property
-    def build(self) -> str:
-        """The operator's build, which a label records."""
-
-
-class ClaimScope(IdentityScope, Protocol):
-    """The parts of a reconcile that a claim needs."""
-
-    @property
-    def operator(self) -> ClaimDependencies:
-        """The parts that all objects share."""
-
-    @property
-    def namespace_annotations(self) -> Mapping[str, str]:
-        """The annotations that the object inherits."""
-
-    @property
-    def memory(self) -> ObjectMemory:
-        """Keeps the answer of the write, and the credential."""
-
-    @property
-    def manages_nothing(self) -> bool:
-        """True if Azure has accepted no PUT of the object."""
-
-    @property
-    def may_write(self) -> bool:
-        """Whether the policy allows a PUT."""
-
-    @property
-    def log(self) -> Logger:
-        """For operators."""
-
-    def event(self, type_: EventType, reason: str, message: str) -> None:
-        """Record an event at the object."""
-
-
-def recorded(scope: ClaimScope, arm_id: str) -> str:
+def recorded(scope: ReconcileScope, arm_id: str) -> str:
     """Return the record of a claim that begins now, or goes on. The caller claims the
     id (`ClaimsUnderWay`). Raises ConditionError `AlreadyManaged`.
     """
     patcher, operator, before = scope.patcher, scope.operator, scope.claim
     memory = scope.memory
     if scope.may_write:
-        rivals = require_sole(operator, patcher.version, patcher.obj, arm_id)
+        rivals = require_sole(operator, patcher.version, patcher.obj, arm_id, before)
         # An object that loses by this claim is woken by the event of its write.
         me = ObjectReference(patcher.version.group_kind, patcher.key)
         for rival in rivals:
@@ -114,35 +54,10 @@ def recorded(scope: ClaimScope, arm_id: str) -> str:
         now=operator.clock.now(),
     )
     memory.knows_answers = knows_answers
-    return after.dumps(uid_of(patcher.obj), operator.record_key())
+    return _text_of(scope, after)
 
 
-def claim_to_record(
-    obj: JsonObject,
-    arm_id: str,
-    before: ClaimRecord | None,
-    *,
-    may_write: bool,
-    now: datetime,
-) -> ClaimRecord:
-    """Return the claim to record before a PUT, or of an object that only reads. Pure.
-
-    before: the claim to this id that is recorded, if any; it goes on unless it has
-    lapsed. A resource that the status shows was taken over from another operator.
-    """
-    standing = Standing.OPEN if may_write else Standing.NONE
-    if before is None:
-        is_taken_over = may_write and shows_id(obj, arm_id)
-        accepted = Standing.ACCEPTED if is_taken_over else standing
-        return new_claim(arm_id, now, accepted)
-    if before.standing is Standing.ACCEPTED:
-        return before
-    if has_lapsed(obj, before):
-        return new_claim(arm_id, now, standing)
-    return attrs.evolve(before, standing=standing)
-
-
-def open_claim(scope: ClaimScope, arm_id: str) -> None:
+def open_claim(scope: ReconcileScope, arm_id: str) -> None:
     """Make sure that the claim is recorded before a PUT is sent, whose answer may be
     lost: otherwise no deletion would reach a resource that the PUT has made.
 
@@ -192,25 +107,31 @@ def has_made_nothing(error: AsoreconcileError) -> bool:
             return False
 
 
-def accept_claim(scope: ClaimScope, arm_id: str) -> dict[str, str]:
+def accept_claim(scope: ReconcileScope, arm_id: str) -> dict[str, str]:
     """Return the annotation that records that Azure has accepted a PUT; empty if that
     is recorded.
     """
-    obj, before = scope.patcher.obj, scope.claim
+    before = scope.claim
     if before is None or not ids.same(before.arm_id, arm_id):
         before = new_claim(arm_id, scope.operator.clock.now(), Standing.ACCEPTED)
     after = attrs.evolve(before, standing=Standing.ACCEPTED)
-    text = after.dumps(uid_of(obj), scope.operator.record_key())
+    text = _text_of(scope, after)
     # It also differs if the previous key has made its mark.
     return {} if scope.patcher.annotations.get(CLAIM) == text else {CLAIM: text}
 
 
-def close_claim(scope: ClaimScope) -> None:
+def close_claim(scope: ReconcileScope) -> None:
     """Record with the next write that Azure has accepted no PUT, if that is known."""
     before = scope.claim
     if before is None or before.standing is not Standing.OPEN:
         return
     if scope.memory.knows_answers:
         after = attrs.evolve(before, standing=Standing.NONE)
-        text = after.dumps(uid_of(scope.patcher.obj), scope.operator.record_key())
-        scope.patcher.annotate({CLAIM: text})
+        scope.patcher.annotate({CLAIM: _text_of(scope, after)})
+
+
+def _text_of(scope: ReconcileScope, claim: ClaimRecord) -> str:
+    """Return the annotation of a claim, which the reconcile goes on with."""
+    text = claim.dumps(uid_of(scope.patcher.obj), scope.operator.record_key())
+    scope.claim = claim
+    return text

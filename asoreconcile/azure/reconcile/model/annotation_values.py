@@ -21,7 +21,9 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Log,
     UpdateMemory,
 )
-from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
+from asoreconcile.azure.reconcile.model.if_exists import (
+    IF_EXISTS,
+)
 from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode
 

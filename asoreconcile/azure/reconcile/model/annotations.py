@@ -79,6 +79,11 @@ def label_value(text: str) -> str:
     return text.replace("+", "-")[:_MAX_LABEL_LENGTH].rstrip("-._")
 
 
+def build_label(build: str) -> dict[str, str]:
+    """The label that records the build of the operator."""
+    return {LAST_RECONCILED_VERSION: label_value(build)}
+
+
 def is_operators_own(name: str) -> bool:
     """Return whether a label or annotation is one that operators write."""
     return name.startswith((_PREFIX, OWN_PREFIX))

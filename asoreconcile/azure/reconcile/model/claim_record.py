@@ -59,6 +59,31 @@ def new_claim(arm_id: str, now: datetime, standing: Standing) -> ClaimRecord:
     return ClaimRecord(arm_id, now.astimezone(UTC).strftime(_TIME), standing)
 
 
+def claim_to_record(
+    obj: JsonObject,
+    arm_id: str,
+    before: ClaimRecord | None,
+    *,
+    may_write: bool,
+    now: datetime,
+) -> ClaimRecord:
+    """Return the claim to record before a PUT, or of an object that only reads. Pure.
+
+    before: the claim to this id that is recorded, if any; it goes on unless it has
+    lapsed. A resource that the status shows was taken over from another operator.
+    """
+    standing = Standing.OPEN if may_write else Standing.NONE
+    if before is None:
+        is_taken_over = may_write and shows_id(obj, arm_id)
+        accepted = Standing.ACCEPTED if is_taken_over else standing
+        return new_claim(arm_id, now, accepted)
+    if before.standing is Standing.ACCEPTED:
+        return before
+    if has_lapsed(obj, before):
+        return new_claim(arm_id, now, standing)
+    return attrs.evolve(before, standing=standing)
+
+
 def stated_claim(notes: Mapping[str, str]) -> ClaimRecord | None:
     """Return the claim that annotations state, whoever wrote it; None without one.
 

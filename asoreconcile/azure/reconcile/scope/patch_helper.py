@@ -300,6 +300,8 @@ class PatchHelper:
         self._set_problem(EXPORT_FAILED, "FetchFailed", message)
 
     def _set_problem(self, type_: str, reason: str, message: str) -> None:
+        if not message and not self.has_condition(type_):
+            return
         found = self.status.get("conditions")
         shown = merge_problem(
             found,
@@ -312,8 +314,7 @@ class PatchHelper:
             generation=self.generation,
             stored=status(self.obj).get("conditions"),
         )
-        if found or shown:
-            self.status["conditions"] = shown
+        self.status["conditions"] = shown
 
     def restore_ready(self) -> None:
         """Undo `set_ready`: Ready stays as it was read, if there was one."""

@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import attrs
+
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.reconcile.model.decisions import AT_ONCE_SECONDS
 from asoreconcile.base.errors import RetryError
@@ -22,16 +24,17 @@ from asoreconcile.base.errors import RetryError
 _BUSY_SECONDS = 1.0
 
 
+@attrs.define(eq=False)
 class ParentRead:
     """A reconcile of a parent, from before it reads to its end.
 
-    The lock of `ParentWrites` guards it.
+    is_stale: whether a child was written meanwhile. The lock of `ParentWrites` guards
+    it.
     """
 
-    def __init__(self, key: str, *, is_stale: bool) -> None:
-        self.key = key
-        self.is_stale = is_stale  # a child was written meanwhile
-        self.is_writing = False
+    key: str
+    is_stale: bool
+    is_writing: bool = False
 
 
 class ParentWrites:
@@ -52,7 +55,7 @@ class ParentWrites:
         """
         key = ids.key(arm_id)
         with self._lock:
-            reading = ParentRead(key, is_stale=key in self._writes)
+            reading = ParentRead(key, key in self._writes)
             self._readings.setdefault(key, []).append(reading)
         try:
             yield reading

@@ -41,11 +41,11 @@ class _Change:
     waits: Waits
 
 
+@attrs.define
 class ReadSet:
     """The versions at which one reconcile has read other objects. For one thread."""
 
-    def __init__(self) -> None:
-        self._read: dict[ObjectReference, int] = {}
+    _read: dict[ObjectReference, int] = attrs.field(factory=dict)
 
     def note(self, node: ObjectReference, found: JsonObject | None) -> None:
         """found: the object that was read; None if there was none."""

@@ -13,7 +13,7 @@ from asoreconcile.azure.arm.collections import collection_of
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.reconcile.model.decisions import Requeue
-from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
+from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
 from asoreconcile.azure.reconcile.model.first_creation import was_there
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.base.objects import status
@@ -23,8 +23,12 @@ ASKED_AGAIN_SECONDS = 10.0
 UNKNOWN_CODE_SECONDS = 60.0
 
 
-def confirm_absence(scope: ReconcileScope) -> Requeue | None:
+def confirm_absence(
+    scope: ReconcileScope, last_put: DriftBaseline | None
+) -> Requeue | None:
     """Return None if the PUT may be sent, else the pause before the next read.
+
+    last_put: the record of the last PUT.
 
     Only a resource that was there before is asked for again: a new one has nothing to
     lose. Its child objects are woken at the first 404: they find out for themselves
@@ -37,8 +41,11 @@ def confirm_absence(scope: ReconcileScope) -> Requeue | None:
             memory.absent_since = None
         return None
     is_said = context.absence is Absence.SAID
-    # Nothing was there, also for an object whose status was lost in a restore.
-    if not _was_there(scope) or (is_said and not context.needs_absence):
+    # Also for an object whose status was lost in a restore: a PUT that left a resource
+    # was followed by a read.
+    is_recorded = last_put is not None and bool(last_put.rest)
+    was_known = is_recorded or was_there(status(scope.patcher.obj))
+    if not was_known or (is_said and not context.needs_absence):
         memory.absent_since = None
         return None
     now = scope.operator.clock.monotonic()
@@ -61,17 +68,6 @@ def confirm_absence(scope: ReconcileScope) -> Requeue | None:
             reason="AzureResourceNotFound",
         )
     return None
-
-
-def _was_there(scope: ReconcileScope) -> bool:
-    """Return whether the resource has existed, also for an object whose status was lost
-    in a restore.
-    """
-    patcher = scope.patcher
-    record = loads(patcher.annotations.get(OBSERVED) or "")
-    # A PUT that left a resource was followed by a read.
-    is_recorded = record is not None and bool(record.rest)
-    return is_recorded or was_there(status(patcher.obj))
 
 
 def _is_listed(scope: ReconcileScope) -> bool:

@@ -82,7 +82,9 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
     manager: Rival | None = None
     heir: Rival | None = None
     if own:
-        manager, rivals = look_around(operator, version, patcher.obj, arm_id)
+        manager, rivals = look_around(
+            operator, version, patcher.obj, arm_id, scope.claim
+        )
         heir = heir_among(patcher.key.namespace, rivals)
     facts = DeleteFacts(
         arm_id=arm_id,

@@ -42,7 +42,9 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     DriftBaseline,
     loads,
 )
-from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS
+from asoreconcile.azure.reconcile.model.if_exists import (
+    IF_EXISTS,
+)
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.arm_errors import (
     delete_failed,

@@ -103,10 +103,10 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     written = move_claim(scope, owner) or restore_owner(scope, owner)
     if written is not None:
         return written
-    mode = scope.sync_mode
+    closed, mode = scope.closed, scope.sync_mode
     ready = ready_of_last_put(patcher)
     last_put = loads(patcher.annotations.get(OBSERVED) or "")
-    if scope.closed and reads_first(patcher, SyncMode.REPORT, ready, last_put):
+    if closed and reads_first(patcher, SyncMode.REPORT, ready, last_put):
         mode = SyncMode.REPORT  # the PUT follows when a window opens (OW-7)
     is_sync = accepted is None and reads_first(patcher, mode, ready, last_put)
     # An object that has only observed has sent no PUT, whatever its Ready says.
@@ -129,14 +129,15 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     identity = identify(scope, owner) if rendered is None else rendered.identity
     scope.connection.require_subscription_of(identity.arm_id)
     # Before the body is made: an object that has to wait asks Azure nothing for it.
-    require_sole(operator, patcher.version, patcher.obj, identity.arm_id)
+    arm_id, claim = identity.arm_id, scope.claim
+    require_sole(operator, patcher.version, patcher.obj, arm_id, claim)
     rendered = rendered or render(scope, identity)
     decided, made, is_listed = _decide(scope, mode, rendered, last_put, is_sync=is_sync)
     if made is not None and isinstance(decided.then, Put):
         if scope.is_undecided and (met := meet_existing(scope, made)) is not None:
             return met
         pause = None if is_checked else run_prechecks(scope, owner)
-        pause = pause or confirm_absence(scope)
+        pause = pause or confirm_absence(scope, last_put)
         if pause is not None:
             patcher.restore_ready()
             return pause
@@ -151,18 +152,21 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
         # Otherwise Ready stays True until the resource is back.
         patcher.set_ready(recreating(patcher.generation))
     if ready is not None:
-        _brake(scope, mode, rendered, ready)
+        _brake(scope, mode, rendered, last_put, ready)
     return _sent(scope, decided.then, decided.effects, made, reading)
 
 
 def _brake(
-    scope: ReconcileScope, mode: SyncMode, rendered: RenderedSpec, ready: JsonObject
+    scope: ReconcileScope,
+    mode: SyncMode,
+    rendered: RenderedSpec,
+    last_put: DriftBaseline | None,
+    ready: JsonObject,
 ) -> None:
     """Count a PUT that follows a success although nobody edited the object. ready: the
     condition. Raises ConditionError `PutBudgetSpent` if there were too many.
     """
-    record = loads(scope.patcher.annotations.get(OBSERVED) or "")
-    if mode is SyncMode.PUT and is_recorded(scope.patcher, rendered, record):
+    if mode is SyncMode.PUT and is_recorded(scope.patcher, rendered, last_put):
         return  # a PUT that each sync sends
     if ready.get("status") != "True" and ready.get("reason") != PUT_BUDGET_SPENT:
         return

@@ -17,10 +17,9 @@ from asoreconcile.azure.arm.outcomes import (
     PollState,
 )
 from asoreconcile.azure.reconcile.model.annotations import (
-    LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
     PUT_POLLER,
-    label_value,
+    build_label,
 )
 from asoreconcile.azure.reconcile.model.decisions import (
     Decision,
@@ -146,7 +145,7 @@ def after_accepted(
     if running is not None:
         recorded = operation_record(accepted, running, now=now, build=build)
         return Decision((*effects, *recorded), Requeue(running.delay_seconds))
-    noted = SetMetadata(_notes(accepted), _build_label(build))
+    noted = SetMetadata(_notes(accepted), build_label(build))
     return Decision((*effects, noted), Read(ReadAfter.PUT))
 
 
@@ -155,12 +154,10 @@ def operation_record(
 ) -> tuple[Effect, ...]:
     """The record of an accepted PUT's operation, for the next process too."""
     # A crash between Azure's answer and this write costs one identical PUT, no more.
-    notes = {
-        **token_annotations(running.token, PUT_POLLER),
-        **_notes(accepted),
-    }
+    notes, label = _notes(accepted), build_label(build)
+    notes |= token_annotations(running.token, PUT_POLLER)
     due = PollState(running.progress, now + running.delay_seconds)
-    return UpdateMemory(poll=due), PatchMetadata(notes, _build_label(build))
+    return UpdateMemory(poll=due), PatchMetadata(notes, label)
 
 
 def _notes(accepted: AcceptedPut) -> dict[str, str | None]:
@@ -168,10 +165,6 @@ def _notes(accepted: AcceptedPut) -> dict[str, str | None]:
         **_generation_note(accepted.generation),
         OBSERVED: accepted.record.dumps(),
     }
-
-
-def _build_label(build: str) -> dict[str, str]:
-    return {LAST_RECONCILED_VERSION: label_value(build)}
 
 
 def _generation_note(generation: int) -> dict[str, str | None]:

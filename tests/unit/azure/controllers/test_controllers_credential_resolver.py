@@ -27,7 +27,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     OWN_CREDENTIAL,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.scope.reconcile_scope import Connection
+from asoreconcile.azure.reconcile.scope.shared_dependencies import Connection
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.base.objects import GroupKind, ObjectKey
 from asoreconcile.cache.entry import Entry

@@ -3,7 +3,9 @@
 import pytest
 
 from asoreconcile.azure.arm.condition_error import ConditionError
-from asoreconcile.azure.reconcile.model.if_exists import IfExists
+from asoreconcile.azure.reconcile.model.if_exists import (
+    IfExists,
+)
 from asoreconcile.azure.sql_users.azure_sql import AzureSql, DatabaseUserFacts
 from asoreconcile.azure.sql_users.mysql import AccountFacts, MySql
 from asoreconcile.azure.sql_users.planning import Found, decided

@@ -1,0 +1,244 @@
+"""What the reconciles of all objects share, and those of one kind.
+
+`SharedDependencies` is shared by all kinds, `KindRuntime` by all reconciles of one
+kind.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Literal, Protocol
+
+import attrs
+
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.collection_reads import CollectionReads
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.credentials import CredentialError
+from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.azure.catalogue.storage_codec import SingleVersionCodec, StorageCodec
+from asoreconcile.azure.expressions.api import Expressions, shared
+from asoreconcile.azure.graph.client import GraphClient
+from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.reconcile.model.decisions import SyncCause
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.owner import Objects
+from asoreconcile.azure.reconcile.model.policy import Policy
+from asoreconcile.azure.reconcile.model.record_key import RecordKey
+from asoreconcile.azure.reconcile.model.sync_mode import (
+    SyncMode,
+    Undeclared,
+)
+from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
+from asoreconcile.azure.reconcile.scope.patch_helper import WriteCache
+from asoreconcile.azure.reconcile.state.claims_under_way import ClaimsUnderWay
+from asoreconcile.azure.reconcile.state.memory import ObjectMemories
+from asoreconcile.azure.reconcile.state.parent_writes import ParentWrites
+from asoreconcile.azure.reconcile.state.read_set import (
+    InFlightReads,
+)
+from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
+from asoreconcile.azure.reconcile.state.sync_metrics import Confirmed
+from asoreconcile.azure.reconcile.state.waiting import Waiting
+from asoreconcile.base.clock import Clock
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey
+from asoreconcile.cache.unreadable import Unreadable
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.resources import ApiResource
+
+
+def no_graph() -> GraphClient:
+    """The `graph` of a connection that reaches ARM only."""
+    raise CredentialError("this connection has no way to Microsoft Graph")
+
+
+@attrs.frozen
+class Connection:
+    """The connection to ARM for one object: a client, and the origin of its credential.
+
+    source: `namespace/name` of the Secret that the credential came from.
+    content: a hash of that Secret's data; "" for the operator's settings.
+    tenant_id, client_id: of the credential; "" if only the machine knows it.
+    graph: the client of Microsoft Graph with the same credential; made on first use.
+    Raises ConditionError `CredentialError` if Graph's address is not known.
+    """
+
+    client: ArmClient
+    subscription_id: str
+    source: str
+    content: str = ""
+    tenant_id: str = ""
+    client_id: str = ""
+    graph: Callable[[], GraphClient] = attrs.field(
+        default=no_graph, eq=False, repr=False
+    )
+
+    def principal(self) -> tuple[str, str, str]:
+        """The principal that writes: a PUT by another one is another PUT."""
+        parts = (self.tenant_id, self.client_id, self.subscription_id)
+        tenant, client, subscription = (part.lower() for part in parts)
+        return tenant, client, subscription
+
+    def require_subscription_of(self, arm_id: str) -> None:
+        """Raises ConditionError `SubscriptionMismatch` (Error) for another
+        subscription: R8.6.
+
+        To a credential of another subscription Azure answers that the resource does not
+        exist. That must not be mistaken for its deletion.
+        """
+        stated = ids.subscription_of(arm_id)
+        if stated is not None and stated.lower() != self.subscription_id.lower():
+            raise ConditionError(
+                f"the resource is in subscription {stated}, but the credential from "
+                f"{self.source} is for {self.subscription_id}: use a credential of the "
+                "resource's subscription",
+                reason="SubscriptionMismatch",
+                severity="Error",
+            )
+
+
+class ConnectionResolver(Protocol):
+    """Finds the credential for an object (R8.1)."""
+
+    def for_object(self, obj: JsonObject) -> Connection:
+        """Raises ConditionError `CredentialError` when there is none."""
+
+
+class Recorder(Protocol):
+    """Writes events without blocking (`kube.events.EventRecorder`)."""
+
+    def event(
+        self,
+        obj: JsonObject,
+        type: Literal["Normal", "Warning"],  # noqa: A002 - the field's name
+        reason: str,
+        message: str,
+    ) -> None:
+        """Queue an event about the object. reason: one CamelCase word. Never blocks."""
+
+
+class NamingRecorder(Recorder, Protocol):
+    """A recorder from which others are derived (`kube.events.EventRecorder`)."""
+
+    def named(self, source: str) -> Recorder:
+        """The same recorder, for the events of one controller."""
+
+
+class ServedKinds(Objects, Protocol):
+    """The Azure objects in the cluster, and the version each kind is served at."""
+
+    def served(self, group_kind: GroupKind) -> KindVersion | None:
+        """The version that an installed kind is served at."""
+
+
+class NamespaceReader(Protocol):
+    """Annotations of Namespaces (`controllers.namespace_annotations`)."""
+
+    def __call__(self, namespace: str) -> Mapping[str, str]:
+        """Return the annotations from the cache. Raises RetryError, ConditionError."""
+
+    def live(self, namespace: str, *, since: float) -> Mapping[str, str]:
+        """Return the annotations as a read shows them that began at `since` or later.
+        Raises ConditionError.
+        """
+
+
+@attrs.frozen
+class SharedDependencies:
+    """The dependencies that all kinds share.
+
+    namespace_annotations: namespace name -> its annotations. namespace:
+    the operator's own, which it writes on its objects. is_credential: whether some
+    object names a Secret as its credential. objects_with_arm_id: an ARM id -> the
+    objects that may represent it, each with its version: those claimed for it, and
+    unclaimed ones with its name. Raises RetryError while some are not listed yet.
+    wake_children: queues a reconcile of every object below an object.
+    protected_below: an ARM id and an object's uid -> the protected objects whose
+    resources are below the id, or that the object owns; raises as objects_with_arm_id.
+    objects_of: a kind -> its objects, each with its version; raises as
+    `objects_with_arm_id`.
+    waiting: objects that wait for another one of the same id. claims_under_way: ids
+    that objects are claiming. export_loop: of `DependencyIndex`. collection_reads: None
+    reads each resource by a GET of its own. force_put_seconds: after so long, a
+    resource of which Azure does not show every value gets a PUT even without drift;
+    None is never. count_sync: called at each sync that reads first, with its result and
+    whether it PUTs. count_confirmation: called at each read that a PUT or DELETE waits
+    for. predecessor_renewed: when the previous leader last renewed its lease, None if
+    not known. expressions: the engine that evaluates export expressions. record_key:
+    returns the key that authenticates the operator's records and hashes values of
+    Secrets; raises ConditionError `RecordKeyUnreadable`.
+    """
+
+    clock: Clock
+    client: KubeClient
+    catalogue: Catalogue
+    objects: ServedKinds
+    connections: ConnectionResolver
+    extensions: Extensions
+    recorder: NamingRecorder
+    namespace_annotations: NamespaceReader
+    namespace: str
+    default_policy: Policy
+    build: str
+    record_key: Callable[[], RecordKey]
+    sync_mode: SyncMode = SyncMode.PUT
+    undeclared: Undeclared = Undeclared.PUT
+    force_put_seconds: float | None = None
+    count_sync: Callable[[SyncCause, bool], None] = lambda _cause, _is_put: None
+    count_confirmation: Callable[[Confirmed], None] = lambda _of: None
+    predecessor_renewed: Callable[[], datetime | None] = lambda: None
+    expressions: Callable[[], Expressions] = shared
+    is_credential: Callable[[ObjectKey], bool] = lambda _: False
+    owner_reads: OwnerReads = attrs.field(
+        default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)
+    )
+    parent_writes: ParentWrites = attrs.field(factory=ParentWrites)
+    objects_with_arm_id: Callable[[str], Iterable[tuple[KindVersion, JsonObject]]] = (
+        lambda _: ()
+    )
+    wake_children: Callable[[ObjectReference], None] = lambda _: None
+    protected_below: Callable[[str, str], Sequence[ObjectReference]] = (
+        lambda _arm_id, _uid: ()
+    )
+    objects_of: Callable[[GroupKind], Iterable[tuple[KindVersion, JsonObject]]] = (
+        lambda _: ()
+    )
+    waiting: Waiting = attrs.field(factory=Waiting)
+    export_loop: Callable[[ObjectReference], Sequence[ObjectReference]] = lambda _: ()
+    claims_under_way: ClaimsUnderWay = attrs.field(factory=ClaimsUnderWay)
+    collection_reads: CollectionReads | None = None
+
+    def forget(self, kind: "KindRuntime", key: ObjectKey) -> None:
+        """Drop the memory of an object that is gone or released."""
+        kind.memories.forget(key)
+        self.waiting.forget(ObjectReference(kind.version.group_kind, key))
+
+
+@attrs.frozen
+class KindRuntime:
+    """One kind as the cluster stores it, and what its reconciles share.
+
+    version: the one that the kind is served at; the version of an object is its
+    author's (`ReconcileScope.version`).
+    unreadable: the objects that the cache could not read.
+    recorder: None records events as the operator.
+    """
+
+    version: KindVersion
+    resource: ApiResource
+    cache: WriteCache
+    requeue_backoff: RequeueBackoff
+    in_flight_reads: InFlightReads
+    form: StorageCodec = attrs.field(
+        default=attrs.Factory(
+            lambda self: SingleVersionCodec(self.version), takes_self=True
+        )
+    )
+    memories: ObjectMemories = attrs.field(factory=ObjectMemories)
+    unreadable: Callable[[], Mapping[ObjectKey, Unreadable]] = dict
+    recorder: Recorder | None = None
+
+    @property
+    def group_kind(self) -> GroupKind:
+        """The kind without its version."""
+        return self.version.group_kind
