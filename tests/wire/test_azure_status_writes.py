@@ -138,3 +138,28 @@ def test_r1_16_an_object_that_goes_meanwhile_ends_the_reconcile(world, group):
     run(world, group, replace)
     assert world.read(group) is None
     assert not world.remembers(group)
+
+
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_r1_16_a_late_status_of_the_same_spec_does_not_replace_a_newer_one(
+    world, group, is_cached
+):
+    """The former leader learns of it from a conflict; if its cache is behind, from the
+    answer to its own write of metadata.
+    """
+    world.apply(resource_group(tags={"team": "blue"}))
+    edited = world.read(group)
+    resource, key = world.resource_for(group), key_of(group)
+    newer = {"status": {"tags": {"team": "newer"}}}
+
+    def write():
+        world.client.patch(resource, key, newer, subresource="status")
+
+    if is_cached:
+        write()
+    bodies = run(world, group, write, stale=edited)
+    assert len(bodies) == (0 if is_cached else 1)
+    assert world.read(group)["status"]["tags"] == {"team": "newer"}
+    world.run(group)
+    assert world.read(group)["status"]["tags"] == {"team": "blue"}
+    assert puts(world) == 1

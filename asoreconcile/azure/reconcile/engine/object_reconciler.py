@@ -116,7 +116,11 @@ class ObjectReconciler:
             except KindConversionError as error:
                 self._report_unreadable(known_of(obj, self._kind.resource), str(error))
                 return Result()
-            result = self._reconcile(scope)
+            try:
+                result = self._reconcile(scope)
+            # What is newer is in the cache: the read that found it stored it.
+            except StaleError as stale:
+                result = Result(requeue_after_seconds=stale.after_seconds)
             is_continued = result.priority == IN_PROGRESS_PRIORITY
             # A raised priority was meant for one reconcile. A requeue would keep it
             # (PQ-7), ahead of objects that people change.
@@ -139,9 +143,6 @@ class ObjectReconciler:
         except GoneError:
             self._forget(scope.patcher.key)
             outcome = Stop()
-        # What is newer is in the cache: the read that found it stored it.
-        except StaleError as stale:
-            return Result(requeue_after_seconds=stale.after_seconds)
         except SuboperationPending as pending:
             # The object is not Ready yet, so earlier failures still count (R4.3).
             return self._commit(
@@ -149,7 +150,7 @@ class ObjectReconciler:
             )
         # After a conflict a condition would be refused; when we stop, nobody would read
         # it.
-        except ConflictError:
+        except (ConflictError, StaleError):
             raise
         except StoppedError:
             scope.log.warning(

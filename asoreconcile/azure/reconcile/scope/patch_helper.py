@@ -103,6 +103,8 @@ def fitted(status: JsonObject, room: int) -> tuple[JsonObject, list[str]]:
 
 # Of one status, while others write the object; after them the queue backs off.
 _MOST_CONFLICTS = 5
+# Until the next reconcile of an object whose status another process writes, too.
+_REPLACED_SECONDS = 1.0
 # The results of a reconcile are written even after its deadline.
 _RECORD_SECONDS = 15.0
 
@@ -179,8 +181,10 @@ class PatchHelper:
         self.unwritten: JsonObject = {}
         self._take(obj)
         self.key = key_of(obj)
-        self.generation = self._began_at = generation(obj)
+        self.generation = generation(obj)
         self.status: JsonObject = copy_json(status(self.obj))
+        # As it was read, or as this reconcile has written it.
+        self._known_status = status(obj)
         self._resource = resource
         self._client = client
         self._cache = cache
@@ -347,25 +351,28 @@ class PatchHelper:
 
     def commit(self) -> None:
         """Write the collected metadata, and then the working status if it differs from
-        the stored one (R1.16). Raises GoneError, ApiError.
+        the stored one (R1.16). Raises GoneError, StaleError, ApiError.
 
-        The status is written over the version that this reconcile knows: a late write
-        of a former leader must not replace a newer status. If the object has changed,
-        the status is computed again over the present object; nothing is asked of Azure
-        for that. A status about a newer spec stays.
+        The status is written over the version that this reconcile knows. If the object
+        has changed, the status is computed again over the present object; nothing is
+        asked of Azure for that. A status that another process has written since stays,
+        as this process may have been replaced as the leader: the next reconcile starts
+        from it.
         """
         self.flush()
         conflicts = 0
-        while not self._is_outdated():
+        while status(self.stored) == self._known_status:
             try:
-                self._write_status()
+                return self._write_status()
             except ConflictError:
                 conflicts += 1
                 if conflicts > _MOST_CONFLICTS:
                     raise
                 self._read_again()
-            else:
-                return
+        raise StaleError(
+            f"another process has written the status of {self.key}",
+            after_seconds=_REPLACED_SECONDS,
+        )
 
     def _write_status(self) -> None:
         wanted = self._form.status({**self.obj, "status": self.status})
@@ -380,6 +387,7 @@ class PatchHelper:
                 "resourceVersion": resource_version(self.obj),
             }
             self._patch({"metadata": known, **change}, subresource="status")
+            self._known_status = status(self.stored)
 
     def _read_again(self) -> None:
         """Take the object as the API server has it; the working status stays. Raises
@@ -393,15 +401,6 @@ class PatchHelper:
             raise GoneError(f"{self.key} was replaced")
         self._cache.record_write(live)
         self._take(live)
-
-    def _is_outdated(self) -> bool:
-        """Return whether the stored status is about a newer spec than this reconcile's:
-        another process has written it.
-        """
-        if generation(self.obj) <= self._began_at:
-            return False
-        ready = find_ready(status(self.obj).get("conditions")) or {}
-        return (ready.get("observedGeneration") or 0) > self._began_at
 
     def _collect(self, field: str, values: Mapping[str, str | None]) -> None:
         """Apply the changes to the working copy, to be written later."""
