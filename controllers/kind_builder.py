@@ -155,6 +155,7 @@ class KindBuilder:
             ),
             in_flight_reads=in_flight_reads,
             memories=memories,
+            selections=informer.selections,
             unreadable=lambda: informer.unreadable,
             recorder=self.app.recorder.named(controller_name(version)),
         )

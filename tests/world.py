@@ -99,6 +99,7 @@ class World:
         self.events = []
         self.writes, self.ended = [], []
         self.woken = []
+        self.is_lagging = False
         self.external = {}  # the actions of kinds without ARM, by group and kind
 
     def __enter__(self):
@@ -292,6 +293,10 @@ class World:
     def record_deletion(self, key, uid):
         """Record a deletion for tests, as for writes."""
         self.ended.append((key, uid))
+
+    def is_behind(self, _obj):
+        """Return whether the watches lag, as a test says."""
+        return self.is_lagging
 
     def apply(self, obj, *, marked=True):
         """Apply an object server-side.

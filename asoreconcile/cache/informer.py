@@ -39,6 +39,7 @@ from asoreconcile.cache.unreadable import (
 from asoreconcile.cache.watch_feed import WatchFeed
 from asoreconcile.cache.watch_runner import OwnThreads, WatchRunner
 from asoreconcile.kube.resources import ApiResource
+from asoreconcile.kube.selection import Selection
 
 _log = Logger(__name__)
 
@@ -253,6 +254,17 @@ class Informer:
         """
         if self._watches(key.namespace):
             self._indexer.record_deletion(key, uid)
+
+    def is_behind(self, obj: JsonObject) -> bool:
+        """Return whether the watch has not delivered this version of an object, nor a
+        later change.
+        """
+        return self._indexer.is_new(key_of(obj).namespace, resource_version(obj))
+
+    @property
+    def selections(self) -> Sequence[Selection]:
+        """The selections that the watches cover."""
+        return [feed.watch_scope.selection for feed in self._feeds]
 
     @property
     def synced_version(self) -> str:

@@ -1,5 +1,7 @@
 """Several objects with one Azure id: who recorded a claim first manages it."""
 
+from collections import Counter
+
 import attrs
 import pytest
 from operation import Operation
@@ -18,6 +20,7 @@ from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import (
     annotations,
+    copy_json,
     finalizers,
     gvk_of,
     key_of,
@@ -166,6 +169,62 @@ def test_a_deleted_object_hands_over_to_one_of_its_namespace(world, pair):
     assert puts(world) == before + 1
     assert standing(world, waiting) is Standing.ACCEPTED
     assert world.operator.waiting.behind(gone) == []
+
+
+def counted(world, **changes):
+    """An operator that counts its reads before a DELETE, and the counts."""
+    counts = Counter()
+    changes["count_confirmation"] = lambda of: counts.update([of])
+    return attrs.evolve(world.operator, **changes), counts
+
+
+@pytest.mark.parametrize("is_lagging", [True, False])
+def test_before_a_delete_a_watch_that_is_behind_is_not_believed(
+    world, pair, is_lagging
+):
+    """The watch has not delivered the other object; one list finds it."""
+    manager, waiting = pair
+    if not is_lagging:
+        world.delete(waiting)
+    world.settle(manager)
+    world.delete(manager)
+    world.is_lagging = is_lagging
+    operator, counts = counted(world, objects_with_arm_id=lambda _: ())
+    world.run_once(manager, operator=operator)
+    assert deletes(world) == (0 if is_lagging else 1)
+    assert counts["rivals"] == (1 if is_lagging else 0)
+    assert bool(told(world, waiting, "TakesOver")) is is_lagging
+
+
+def test_before_a_delete_an_object_that_only_the_cache_has_keeps_nothing(world, pair):
+    manager, waiting = pair
+    world.settle(manager)
+    gone = world.read(waiting)
+    world.delete(waiting)
+    world.delete(manager)
+    version = world.kind_of(waiting).version
+    operator, counts = counted(
+        world, objects_with_arm_id=lambda _: [(version, copy_json(gone))]
+    )
+    world.run_once(manager, operator=operator)
+    assert (deletes(world), counts["rivals"]) == (1, 1)
+
+
+def test_nothing_is_put_over_a_claim_that_another_replica_has_written(world, pair):
+    """Else a crash after the PUT would leave a resource of which no record says that it
+    may be there.
+    """
+    manager, _ = pair
+    world.run_once(manager)
+    ours = world.read(manager)
+    closed = attrs.evolve(
+        claim_of(ours, lambda: RECORD_KEY), standing=Standing.NONE
+    ).dumps(uid_of(ours), RECORD_KEY)
+    world.annotate(manager, **{CLAIM: closed})
+    world.clock.advance(1.0)
+    world.run_once(manager, stale=ours)
+    assert puts(world) == 0
+    assert annotations(world.read(manager))[CLAIM] == closed
 
 
 def test_a_deletion_waits_for_an_object_of_another_namespace(world, pair):

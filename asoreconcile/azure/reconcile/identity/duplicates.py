@@ -7,12 +7,14 @@ managed counts after every recorded claim. An object that has claimed nothing ma
 nothing. An object that only reads (policy `skip`) may share an id.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 import attrs
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.reconcile.identity.identity import id_of
 from asoreconcile.azure.reconcile.model.annotations import (
@@ -29,7 +31,10 @@ from asoreconcile.azure.reconcile.model.claim_record import (
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import policy_of
-from asoreconcile.azure.reconcile.scope.shared_dependencies import SharedDependencies
+from asoreconcile.azure.reconcile.scope.shared_dependencies import (
+    KindRuntime,
+    SharedDependencies,
+)
 from asoreconcile.base.objects import (
     JsonObject,
     annotations,
@@ -178,18 +183,21 @@ def look_around(
     obj: JsonObject,
     arm_id: str,
     claim: ClaimRecord | None = None,
+    *,
+    kind: KindRuntime | None = None,
 ) -> tuple[Rival | None, list[Rival]]:
     """Return the other object that manages an id, and all others that declare it; None
     if this object manages the id, or may claim it.
 
-    claim: see `require_sole`. The object is woken when that changes. Raises RetryError
-    as `require_sole`.
+    claim: see `require_sole`. kind: if given, the objects of the kind are read from the
+    API server, not from the cache. The object is woken when that changes. Raises
+    RetryError as `require_sole`.
     """
     me = ObjectReference(version.group_kind, key_of(obj))
     mine = _rank(version, obj, arm_id, claim)
-    rivals = rivals_of(operator, obj, arm_id)
+    rivals = rivals_of(operator, obj, arm_id, kind)
     found = manager_among(mine, rivals)
-    if found is not None:
+    if found is not None and kind is None:
         # It may have gone before the waiting object was recorded: look once more.
         operator.waiting.note(me, found.node)
         rivals = rivals_of(operator, obj, arm_id)
@@ -201,14 +209,22 @@ def look_around(
 
 
 def rivals_of(
-    operator: SharedDependencies, obj: JsonObject, arm_id: str
+    operator: SharedDependencies,
+    obj: JsonObject,
+    arm_id: str,
+    kind: KindRuntime | None = None,
 ) -> list[Rival]:
     """Return the other objects that write and declare an id as their own.
 
-    Raises RetryError as `require_sole`.
+    kind: see `look_around`. Raises RetryError as `require_sole`; as `list_all`.
     """
+    found = (
+        operator.objects_with_arm_id(arm_id)
+        if kind is None
+        else _read_all(operator, kind)
+    )
     rivals: list[Rival] = []
-    for version, other in operator.objects_with_arm_id(arm_id):
+    for version, other in found:
         # An id needs the owner and the credential, and raises while they are not
         # listed: ask only for the ids of objects that write.
         if uid_of(other) == uid_of(obj) or not _writes(operator, other):
@@ -220,6 +236,17 @@ def rivals_of(
             rank = _rank(version, other, arm_id, claim)
             rivals.append(Rival(node, other, rank, is_deleting(other)))
     return rivals
+
+
+def _read_all(
+    operator: SharedDependencies, kind: KindRuntime
+) -> Iterator[tuple[KindVersion, JsonObject]]:
+    operator.count_confirmation("rivals")
+    for selection in kind.selections:
+        for stored in operator.client.list_all(selection):
+            with suppress(KindConversionError):  # its own reconcile reports it
+                other = kind.form.read(stored)
+                yield kind.form.version(other), other
 
 
 def _declared(

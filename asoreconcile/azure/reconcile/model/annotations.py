@@ -37,6 +37,9 @@ PACE = frozenset({PAUSED, MAINTENANCE_WINDOWS, SYNC_PERIOD, RECONCILE_AT})
 # annotation.
 EXISTENCE = OWN_PREFIX + "existence"
 
+# The authenticated record of the claimed ARM id (`claim_record`); ASO has none.
+CLAIM = OWN_PREFIX + "claim"
+
 # If one of these changes, a write that was decided before may not be sent.
 PERMITTING = (
     RECONCILE_POLICY,
@@ -47,6 +50,7 @@ PERMITTING = (
     PAUSED,
     MAINTENANCE_WINDOWS,
     EXISTENCE,
+    CLAIM,
 )
 
 # The value of RECONCILE_AT that was handled last; ASO has no such annotation.
@@ -55,8 +59,6 @@ RECONCILED_AT = OWN_PREFIX + "reconciled-at"
 # The Secret of the object's namespace whose credential was used last. Without this
 # Secret no wider credential takes its place.
 OWN_CREDENTIAL = OWN_PREFIX + "own-credential"
-# The authenticated record of the claimed ARM id (`claim_record`); ASO has none.
-CLAIM = OWN_PREFIX + "claim"
 
 # Values of POLLER_ID: which kind of write the stored operation belongs to.
 PUT_POLLER = "GenericClient.CreateOrUpdateByID"

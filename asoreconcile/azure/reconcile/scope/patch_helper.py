@@ -146,6 +146,9 @@ class WriteCache(Protocol):
     def record_deletion(self, key: ObjectKey, uid: str) -> None:
         """Hide a deleted object from readers of the cache, before its event."""
 
+    def is_behind(self, obj: JsonObject) -> bool:
+        """Return whether the watch has not delivered this version of an object."""
+
 
 class PatchHelper:
     """The working copy of a reconcile. Not for sharing between threads.
@@ -191,7 +194,8 @@ class PatchHelper:
         self._clock = clock
         # A sentence that is appended to every condition of this reconcile.
         self.remark = ""
-        self._is_live = is_live  # whether `obj` is an answer of the API server
+        # The last answer of the API server; None for a copy from the cache.
+        self._live = obj if is_live else None
 
     def annotate(
         self,
@@ -248,7 +252,7 @@ class PatchHelper:
         that was set a moment ago may forbid the write. One GET, unless this reconcile
         has already written, or we wrote a moment ago. Raises GoneError, StaleError.
         """
-        if self._is_live:
+        if self._live is not None:
             return False
         try:
             # From the server, as the cache may be outdated.
@@ -269,8 +273,16 @@ class PatchHelper:
             )
         ):
             raise StaleError(f"{self.key} has changed since it was read")
-        self._is_live = True
+        self._live = live
         return True
+
+    def is_cache_behind(self) -> bool:
+        """Return whether the kind's cache may lack changes of other objects that came
+        before the object's last one. Call it after `confirm`.
+
+        A watch delivers the changes of a kind in their order.
+        """
+        return self._live is not None and self._cache.is_behind(self._live)
 
     def set_ready(self, ready: ReadyCondition, *, reason_aware: bool = False) -> None:
         """Offer the working status a Ready condition; written by `commit`.
@@ -440,7 +452,7 @@ class PatchHelper:
         else:
             self._cache.record_write(answer)
         self._take(answer)
-        self._is_live = True
+        self._live = answer
 
     def _send(self, body: JsonObject, subresource: str) -> JsonObject:
         """Send the PATCH; once more if the shutdown interrupted it and there is time.

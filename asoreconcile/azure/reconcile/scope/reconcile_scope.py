@@ -268,6 +268,13 @@ class ReconcileScope:
         served = self.operator.objects.served(owner.group_kind)
         return attrs.evolve(owner, kept_as=served.kept_as) if served else owner
 
+    def confirm_object(self) -> None:
+        """Make sure that the object is as this reconcile knows it; at most one request.
+        Raises GoneError, StaleError.
+        """
+        if self.patcher.confirm():
+            self.operator.count_confirmation("object")
+
     def wake_children(self) -> None:
         """Queue a reconcile of every object below this one. Never blocks."""
         group_kind = self.patcher.version.group_kind

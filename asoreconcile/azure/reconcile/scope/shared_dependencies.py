@@ -45,6 +45,7 @@ from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey
 from asoreconcile.cache.unreadable import Unreadable
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import ApiResource
+from asoreconcile.kube.selection import Selection
 
 
 def no_graph() -> GraphClient:
@@ -220,7 +221,7 @@ class KindRuntime:
 
     version: the one that the kind is served at; the version of an object is its
     author's (`ReconcileScope.version`).
-    unreadable: the objects that the cache could not read.
+    selections: what the cache watches. unreadable: the objects that it could not read.
     recorder: None records events as the operator.
     """
 
@@ -235,6 +236,9 @@ class KindRuntime:
         )
     )
     memories: ObjectMemories = attrs.field(factory=ObjectMemories)
+    selections: Sequence[Selection] = attrs.field(
+        default=attrs.Factory(lambda self: [Selection(self.resource)], takes_self=True)
+    )
     unreadable: Callable[[], Mapping[ObjectKey, Unreadable]] = dict
     recorder: Recorder | None = None
 

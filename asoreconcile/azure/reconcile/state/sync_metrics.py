@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from asoreconcile.azure.reconcile.model.decisions import SyncCause
 
-Confirmed = Literal["object", "namespace"]
+Confirmed = Literal["object", "namespace", "rivals"]
 
 _DRIFT: frozenset[SyncCause] = frozenset({"drift", "undeclared"})
 
@@ -48,11 +48,13 @@ class ConfirmationMetric:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._reads = Counter(
             "asoreconcile_confirmations",
-            "Reads of an object or its Namespace just before a PUT or DELETE",
+            "Reads of an object, its Namespace or its rivals before a PUT or DELETE",
             ("of",),
             registry=registry,
         )
 
     def count(self, of: Confirmed) -> None:
-        """Count a read of the object, or of its Namespace."""
+        """Count a read of the object, of its Namespace, or of all objects of its
+        kind.
+        """
         self._reads.labels(of).inc()

@@ -82,9 +82,7 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
     manager: Rival | None = None
     heir: Rival | None = None
     if own:
-        manager, rivals = look_around(
-            operator, version, patcher.obj, arm_id, scope.claim
-        )
+        manager, rivals = _look_around(scope)
         heir = heir_among(patcher.key.namespace, rivals)
     facts = DeleteFacts(
         arm_id=arm_id,
@@ -123,6 +121,21 @@ def delete(scope: ReconcileScope) -> ReconcileOutcome:
         patcher.remark = _LET_GO
     scope.memory.perhaps_gone_since = None
     return carry_out(scope, after_delete(answer, stored=patcher.annotations, now=now))
+
+
+def _look_around(scope: ReconcileScope) -> tuple[Rival | None, list[Rival]]:
+    """Return the object that manages the id, and all others that declare it; read from
+    the API server if the cache has one or may be behind: a DELETE cannot be undone.
+
+    Raises as `look_around`; GoneError, StaleError.
+    """
+    operator, patcher, claim = scope.operator, scope.patcher, scope.claim
+    arm_id, version = patcher.arm_id, patcher.version
+    scope.confirm_object()
+    found, rivals = look_around(operator, version, patcher.obj, arm_id, claim)
+    if not rivals and not patcher.is_cache_behind():
+        return found, rivals
+    return look_around(operator, version, patcher.obj, arm_id, claim, kind=scope.kind)
 
 
 def _is_gone(answer: DeleteResult | ArmError) -> bool:

@@ -37,8 +37,7 @@ def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
     the newer object; ConditionError `NamespaceUnreadable`; as `require_free`.
     """
     patcher, operator = scope.patcher, scope.operator
-    if patcher.confirm():
-        operator.count_confirmation("object")
+    scope.confirm_object()
     inherited = operator.namespace_annotations.live(
         patcher.key.namespace, since=scope.began
     )
