@@ -16,7 +16,6 @@ from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.reconcile.identity.duplicates import require_sole
 from asoreconcile.azure.reconcile.model.annotations import CLAIM
 from asoreconcile.azure.reconcile.model.claim_record import (
-    ClaimRecord,
     Standing,
     claim_to_record,
     has_lapsed,
@@ -54,7 +53,8 @@ def recorded(scope: ReconcileScope, arm_id: str) -> str:
         now=operator.clock.now(),
     )
     memory.knows_answers = knows_answers
-    return _text_of(scope, after)
+    scope.claim = after
+    return after.dumps(uid_of(patcher.obj), operator.record_key())
 
 
 def open_claim(scope: ReconcileScope, arm_id: str) -> None:
@@ -115,7 +115,8 @@ def accept_claim(scope: ReconcileScope, arm_id: str) -> dict[str, str]:
     if before is None or not ids.same(before.arm_id, arm_id):
         before = new_claim(arm_id, scope.operator.clock.now(), Standing.ACCEPTED)
     after = attrs.evolve(before, standing=Standing.ACCEPTED)
-    text = _text_of(scope, after)
+    scope.claim = after
+    text = after.dumps(uid_of(scope.patcher.obj), scope.operator.record_key())
     # It also differs if the previous key has made its mark.
     return {} if scope.patcher.annotations.get(CLAIM) == text else {CLAIM: text}
 
@@ -127,11 +128,5 @@ def close_claim(scope: ReconcileScope) -> None:
         return
     if scope.memory.knows_answers:
         after = attrs.evolve(before, standing=Standing.NONE)
-        scope.patcher.annotate({CLAIM: _text_of(scope, after)})
-
-
-def _text_of(scope: ReconcileScope, claim: ClaimRecord) -> str:
-    """Return the annotation of a claim, which the reconcile goes on with."""
-    text = claim.dumps(uid_of(scope.patcher.obj), scope.operator.record_key())
-    scope.claim = claim
-    return text
+        text = after.dumps(uid_of(scope.patcher.obj), scope.operator.record_key())
+        scope.patcher.annotate({CLAIM: text})

@@ -158,7 +158,8 @@ class PatchHelper:
     claimed ARM id, "" before the claim. stored: the object as the cluster stores it.
     status: the status to write. unwritten: the collected changes, by `annotations` and
     `labels`. generation: the generation that this reconcile's conditions name, also if
-    the spec is edited meanwhile.
+    the spec is edited meanwhile. is_cache_behind: whether the kind's cache may lack
+    changes of other objects that came before the last change of this one.
     """
 
     def __init__(
@@ -194,8 +195,9 @@ class PatchHelper:
         self._clock = clock
         # A sentence that is appended to every condition of this reconcile.
         self.remark = ""
-        # The last answer of the API server; None for a copy from the cache.
-        self._live = obj if is_live else None
+        self._is_live = is_live  # whether `obj` is an answer of the API server
+        # Until `confirm` knows.
+        self.is_cache_behind = True
 
     def annotate(
         self,
@@ -252,7 +254,7 @@ class PatchHelper:
         that was set a moment ago may forbid the write. One GET, unless this reconcile
         has already written, or we wrote a moment ago. Raises GoneError, StaleError.
         """
-        if self._live is not None:
+        if self._is_live:
             return False
         try:
             # From the server, as the cache may be outdated.
@@ -273,16 +275,10 @@ class PatchHelper:
             )
         ):
             raise StaleError(f"{self.key} has changed since it was read")
-        self._live = live
+        # A watch delivers the changes of a kind in their order.
+        self.is_cache_behind = self._cache.is_behind(live)
+        self._is_live = True
         return True
-
-    def is_cache_behind(self) -> bool:
-        """Return whether the kind's cache may lack changes of other objects that came
-        before the object's last one. Call it after `confirm`.
-
-        A watch delivers the changes of a kind in their order.
-        """
-        return self._live is not None and self._cache.is_behind(self._live)
 
     def set_ready(self, ready: ReadyCondition, *, reason_aware: bool = False) -> None:
         """Offer the working status a Ready condition; written by `commit`.
@@ -452,7 +448,7 @@ class PatchHelper:
         else:
             self._cache.record_write(answer)
         self._take(answer)
-        self._live = answer
+        self._is_live = True
 
     def _send(self, body: JsonObject, subresource: str) -> JsonObject:
         """Send the PATCH; once more if the shutdown interrupted it and there is time.

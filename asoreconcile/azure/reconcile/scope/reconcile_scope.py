@@ -175,6 +175,7 @@ class ReconcileScope:
         self.memory.content = ""
         connection = self._found()
         self.memory.content = connection.content
+        own = self._own_secret(connection)
         try:
             connection.require_subscription_of(self.patcher.arm_id)
         except ConditionError:
@@ -182,10 +183,9 @@ class ReconcileScope:
             if not self.manages_nothing:
                 raise
         # A deletion may use another Secret in place of the one that is gone.
-        if not is_deleting(self.patcher.obj):
-            own = self._own_secret(connection)
-            if own != self.patcher.annotations.get(OWN_CREDENTIAL):
-                self.patcher.annotate({OWN_CREDENTIAL: own})
+        is_noted = own == self.patcher.annotations.get(OWN_CREDENTIAL)
+        if not is_noted and not is_deleting(self.patcher.obj):
+            self.patcher.annotate({OWN_CREDENTIAL: own})
         return connection
 
     def remember_credential(self) -> None:
@@ -267,13 +267,6 @@ class ReconcileScope:
             return owner
         served = self.operator.objects.served(owner.group_kind)
         return attrs.evolve(owner, kept_as=served.kept_as) if served else owner
-
-    def confirm_object(self) -> None:
-        """Make sure that the object is as this reconcile knows it; at most one request.
-        Raises GoneError, StaleError.
-        """
-        if self.patcher.confirm():
-            self.operator.count_confirmation("object")
 
     def wake_children(self) -> None:
         """Queue a reconcile of every object below this one. Never blocks."""

@@ -62,20 +62,22 @@ class Desired:
 def render(scope: ReconcileScope, identity: ResourceIdentity) -> RenderedSpec:
     """Return the body that the spec makes. Raises ConditionError for missing inputs."""
     patcher, references = scope.patcher, scope.references
-    version = patcher.version
+    version, principal = patcher.version, scope.connection.principal()
+    # Extensions read the spec, too.
+    stated = stated_values(
+        {n: value for n, value in spec(patcher.obj).items() if n != "operatorSpec"}
+    )
     body = to_arm(version, spec(patcher.obj), name=identity.name, inputs=references)
     # Now, as extensions may change the body in place.
     own = references.without_secrets(body)
     secrets = "" if own == body else _hash_of_secrets(scope, body)
-    # Extensions read the spec, too.
-    stated = {n: value for n, value in spec(patcher.obj).items() if n != "operatorSpec"}
     put = fingerprint(
         identity.arm_id.lower(),
         version.api_version,
         own,
-        stated_values(stated),
+        stated,
         secrets,
-        scope.connection.principal(),
+        principal,
     )
     notes = [patcher.annotations.get(name) or "" for name in (CREDENTIAL_FROM, ROTATE)]
     marked = fingerprint(notes)[:_NOTES_DIGITS] if any(notes) else ""

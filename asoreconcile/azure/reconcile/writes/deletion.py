@@ -59,7 +59,7 @@ from asoreconcile.azure.reconcile.writes.operation_polls import (
     recorded_token,
     token_annotations,
 )
-from asoreconcile.azure.reconcile.writes.sending import send_delete
+from asoreconcile.azure.reconcile.writes.sending import confirm_object, send_delete
 from asoreconcile.base.objects import status
 
 
@@ -131,9 +131,9 @@ def _look_around(scope: ReconcileScope) -> tuple[Rival | None, list[Rival]]:
     """
     operator, patcher, claim = scope.operator, scope.patcher, scope.claim
     arm_id, version = patcher.arm_id, patcher.version
-    scope.confirm_object()
+    confirm_object(scope)
     found, rivals = look_around(operator, version, patcher.obj, arm_id, claim)
-    if not rivals and not patcher.is_cache_behind():
+    if not rivals and not patcher.is_cache_behind:
         return found, rivals
     return look_around(operator, version, patcher.obj, arm_id, claim, kind=scope.kind)
 

@@ -28,6 +28,14 @@ from asoreconcile.azure.reconcile.writes.holds import require_free
 _BEHIND_SECONDS = 1.0
 
 
+def confirm_object(scope: ReconcileScope) -> None:
+    """Make sure that the object is as this reconcile knows it; at most one request.
+    Raises GoneError, StaleError.
+    """
+    if scope.patcher.confirm():
+        scope.operator.count_confirmation("object")
+
+
 def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
     """Make sure that the object and its Namespace, as they are now, permit the request.
 
@@ -37,7 +45,7 @@ def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
     the newer object; ConditionError `NamespaceUnreadable`; as `require_free`.
     """
     patcher, operator = scope.patcher, scope.operator
-    scope.confirm_object()
+    confirm_object(scope)
     inherited = operator.namespace_annotations.live(
         patcher.key.namespace, since=scope.began
     )
