@@ -168,11 +168,15 @@ class KeptAs:
     type_name: str
 
 
-class _Unread:
-    """A value for a resource that has not been read in this reconcile."""
+@attrs.frozen
+class ResourceRead:
+    """The result of a read of the resource.
 
+    body: None if there is no resource. absence: the statement of Azure then.
+    """
 
-_UNREAD = _Unread()
+    body: JsonObject | None = attrs.field(repr=False)
+    absence: Absence = Absence.NOT
 
 
 @attrs.define(eq=False)
@@ -190,7 +194,7 @@ class ReconcileContext:
     declared: the names that the object declares where others write, too.
     rests_on: the ETag that the PUT depends on; "" if the response had none; None if the
     payload contains nothing that was read (`require_unchanged`).
-    absence: the statement of Azure if `raw_get` returned None.
+    read: the read that `raw_get` shares; None before it.
     needs_absence: if true, the PUT would delete parts of a resource that is there after
     all (`require_absence`).
     """
@@ -212,11 +216,8 @@ class ReconcileContext:
     only_reports: bool = False
     declared: Declared = attrs.field(factory=Declared, repr=False)
     rests_on: str | None = attrs.field(default=None, init=False)
-    absence: Absence = attrs.field(default=Absence.NOT, init=False)
+    read: ResourceRead | None = attrs.field(default=None, init=False, repr=False)
     needs_absence: bool = attrs.field(default=False, init=False)
-    _raw: JsonObject | _Unread | None = attrs.field(
-        default=_UNREAD, init=False, repr=False
-    )
 
     def check(self) -> None:
         """Raise if the reconcile has to end; call this between the steps of a long
@@ -234,9 +235,9 @@ class ReconcileContext:
         none (404), and without a request while the ARM id is unknown. Raises ArmError
         for other failures.
         """
-        if isinstance(self._raw, _Unread):
-            self._raw = self._read() if self.arm_id else None
-        return self._raw
+        if self.read is None:
+            self.read = self._read() if self.arm_id else ResourceRead(None)
+        return self.read.body
 
     def require_unchanged(self) -> None:
         """Declare that the payload contains parts of the result of `raw_get`.
@@ -260,38 +261,33 @@ class ReconcileContext:
         self.needs_absence = True
 
     @property
-    def has_read(self) -> bool:
-        """Return whether `raw_get` already has its result. Makes no request."""
-        return not isinstance(self._raw, _Unread)
+    def absence(self) -> Absence:
+        """Return the statement of Azure if `raw_get` returned None. Makes no
+        request.
+        """
+        return Absence.NOT if self.read is None else self.read.absence
 
     @property
     def is_known_absent(self) -> bool:
         """Return whether a read of this reconcile found no resource. Makes
         no request.
         """
-        return self._raw is None and bool(self.arm_id)
-
-    def read_anew(self) -> None:
-        """Discard the result of `raw_get`, so that the next call reads from Azure."""
-        self._raw = _UNREAD
-        self.rests_on = None
-        self.needs_absence = False
+        return self.read is not None and self.read.body is None and bool(self.arm_id)
 
     def observed(self, body: JsonObject | None, absence: Absence = Absence.NOT) -> None:
         """Set the result of later `raw_get` calls to a body that Azure has just
         returned. absence: Azure's statement about a resource without a body.
         """
-        self._raw, self.absence = body, absence
+        self.read = ResourceRead(body, absence)
 
-    def _read(self) -> JsonObject | None:
+    def _read(self) -> ResourceRead:
         try:
             body = self.arm.get(self.arm_id, self.version.api_version)
         except ArmError as error:
             if error.is_not_found:
-                self.absence = error.absence
-                return None
+                return ResourceRead(None, error.absence)
             raise
-        return stated_resource(body, url=self.arm_id)
+        return ResourceRead(stated_resource(body, url=self.arm_id))
 
     def lro(
         self,

@@ -212,11 +212,12 @@ class ReadAfter(Enum):
 @attrs.frozen
 class Read:
     """Read the resource into the status, check it, and export its values. body: if it
-    has just been read.
+    has just been read. is_listed: the body is from a list.
     """
 
     after: ReadAfter
     body: JsonObject | None = attrs.field(default=None, repr=False)
+    is_listed: bool = False
 
 
 @attrs.frozen

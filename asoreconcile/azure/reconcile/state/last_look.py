@@ -19,12 +19,13 @@ class LastLook:
     """One object's last read of its resource.
 
     at: its time, in monotonic seconds. digest: of the last GET's body. listed: reads by
-    a list since that GET.
+    a list since that GET. is_doubted: whether a list has shown something else since.
     """
 
     at: float
     digest: bytes
     listed: int = 0
+    is_doubted: bool = False
 
     @classmethod
     def by_get(cls, body: JsonObject, at: float, arm_id: str) -> "LastLook":

@@ -1,8 +1,8 @@
 """Syncs that use one list in place of a GET for each resource. Blocking.
 
-A list can only confirm that a resource is still as its last GET showed it. If the list
-shows anything else, or does not show the resource, a GET is sent. If that GET finds no
-change after all, lists of this type are no longer used. Rules: Q6-Q8.
+A list can only confirm that a resource is in order, as its last GET showed it. If the
+list shows anything else, or does not show the resource, a GET is sent. If that GET
+finds no change after all, lists of this type are no longer used. Rules: Q6-Q8.
 """
 
 import attrs
@@ -12,34 +12,21 @@ from asoreconcile.azure.reconcile.state.last_look import LastLook
 from asoreconcile.base.objects import JsonObject
 
 
-@attrs.frozen
-class ListLook:
-    """The result of looking at lists before a sync reads.
+def listed_in_order(scope: ReconcileScope) -> JsonObject | None:
+    """Return the resource as a list shows it if that equals the last GET, which found
+    it in order; `raw_get` answers from the list from here on. None: a GET is needed.
 
-    is_used: `raw_get` answers from a list; a body built from it must not be PUT.
-    differing: the last GET's answer, if a list differs from it.
+    Raises as `CollectionReads.entry`.
     """
-
-    is_used: bool = False
-    differing: LastLook | None = None
-
-
-NO_LIST = ListLook()
-
-
-def look_at_list(scope: ReconcileScope) -> ListLook:
-    """Call before the body of a sync's PUT is built. If a list equals the last GET,
-    `raw_get` answers from the list from here on. Raises as `CollectionReads.entry`.
-    """
-    last, reads = scope.memory.last_look, scope.operator.collection_reads
-    period = scope.sync_period_seconds
-    if scope.context.has_read or scope.asked:
-        return NO_LIST
+    memory, reads = scope.memory, scope.operator.collection_reads
+    last, period = memory.last_look, scope.sync_period_seconds
+    if scope.context.read is not None or scope.asked:
+        return None
     if last is None or reads is None or period is None:
-        return NO_LIST
+        return None
     arm_id, now = scope.patcher.arm_id, scope.operator.clock.monotonic()
     if not arm_id or not last.is_listable(now, period):
-        return NO_LIST
+        return None
     listed = reads.entry(
         scope.connection.client,
         arm_id,
@@ -48,12 +35,13 @@ def look_at_list(scope: ReconcileScope) -> ListLook:
         seen_at=last.at,
     )
     if listed is None:
-        return NO_LIST
+        return None
     if not last.agrees(listed.body):
-        return ListLook(differing=last)
-    scope.memory.last_look = last.confirmed(listed.at)
+        memory.last_look = attrs.evolve(last, is_doubted=True)
+        return None
+    memory.last_look = last.confirmed(listed.at)
     scope.context.observed(listed.body)
-    return ListLook(is_used=True)
+    return listed.body
 
 
 def note_write(scope: ReconcileScope) -> None:
@@ -65,21 +53,20 @@ def note_write(scope: ReconcileScope) -> None:
         reads.wrote(scope.patcher.arm_id)
 
 
-def looked(scope: ReconcileScope, look: ListLook, have: JsonObject) -> None:
-    """Record what a sync has read. After a GET: keep the answer, and learn whether
-    lists of the type are reliable.
+def note_get(
+    scope: ReconcileScope, body: JsonObject, *, is_in_order: bool = True
+) -> None:
+    """Keep the answer of a GET, so that later syncs can compare lists with it, and
+    learn whether lists of the type are reliable.
+
+    is_in_order: False if the next sync must use a GET.
     """
-    reads = scope.operator.collection_reads
-    if reads is None or look.is_used:
+    reads, last = scope.operator.collection_reads, scope.memory.last_look
+    if reads is None:
         return
-    note_get(scope, have)
-    if look.differing is not None and look.differing.agrees(have):
+    arm_id = scope.patcher.arm_id
+    if last is not None and last.is_doubted and last.agrees(body):
         # The resource is unchanged, but the list shows it differently.
-        reads.distrust(scope.patcher.arm_id, scope.patcher.version.api_version)
-
-
-def note_get(scope: ReconcileScope, body: JsonObject) -> None:
-    """Keep the answer of a GET, so that later syncs can compare lists with it."""
-    if scope.operator.collection_reads is not None:
-        now = scope.operator.clock.monotonic()
-        scope.memory.last_look = LastLook.by_get(body, now, scope.patcher.arm_id)
+        reads.distrust(arm_id, scope.patcher.version.api_version)
+    now = scope.operator.clock.monotonic()
+    scope.memory.last_look = LastLook.by_get(body, now, arm_id) if is_in_order else None

@@ -17,11 +17,16 @@ from asoreconcile.azure.reconcile.identity.identity import identify
 from asoreconcile.azure.reconcile.model.annotations import LATEST_RECONCILED_GENERATION
 from asoreconcile.azure.reconcile.model.conditions import DRIFTED, find_ready
 from asoreconcile.azure.reconcile.model.decisions import (
+    CountSync,
+    Decision,
     Effect,
     Keep,
     Put,
+    Read,
+    ReadAfter,
     SetMetadata,
     Succeeded,
+    UpdateMemory,
 )
 from asoreconcile.azure.reconcile.model.differences import (
     Difference,
@@ -34,6 +39,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     OBSERVED,
     UNSETTLED,
     DriftBaseline,
+    confirmed,
     loads,
     marks,
 )
@@ -53,11 +59,7 @@ from asoreconcile.azure.reconcile.state.sync_schedule import (
     seconds_until_missed_sync,
     seconds_until_sync,
 )
-from asoreconcile.azure.reconcile.sync.bulk_reads import (
-    NO_LIST,
-    look_at_list,
-    looked,
-)
+from asoreconcile.azure.reconcile.sync.bulk_reads import listed_in_order, note_get
 from asoreconcile.azure.reconcile.sync.desired import (
     Desired,
     RenderedSpec,
@@ -69,6 +71,7 @@ from asoreconcile.azure.reconcile.sync.drift import (
     GONE,
     SyncFacts,
     after_own_put,
+    at_sync,
     failed_state,
     is_moving,
 )
@@ -264,16 +267,24 @@ def put_of(
     return Put(rendered.identity.arm_id, made.body, record, withdrawn)
 
 
-@attrs.frozen
-class Look:
-    """The result of a sync's read. made: the body that a PUT would send.
+def in_order_by_list(
+    scope: ReconcileScope, rendered: RenderedSpec, observed: DriftBaseline | None
+) -> Decision | None:
+    """Return the decision of a sync for which a list is enough; None if a GET is
+    needed.
 
-    is_listed: the resource is from a list, so that no PUT may rest on it.
+    observed: the record of the last PUT. Raises as `listed_in_order`.
     """
-
-    made: Desired
-    facts: SyncFacts
-    is_listed: bool
+    if observed is None or is_put_too_old(scope, observed):
+        return None
+    is_same = (observed.put, observed.notes) == (rendered.fingerprint, rendered.notes)
+    # A value that the last PUT left is put once more.
+    is_settled = bool(observed.rest) and confirmed(observed.known) == observed.known
+    if not is_same or not is_settled or (body := listed_in_order(scope)) is None:
+        return None
+    attempts = scope.memory.repair_attempts.in_order()
+    effects = (UpdateMemory(repair_attempts=attempts), CountSync("unchanged"))
+    return Decision(effects, Read(ReadAfter.PUT, body, is_listed=True))
 
 
 def look(
@@ -281,25 +292,21 @@ def look(
     mode: SyncMode,
     rendered: RenderedSpec,
     observed: DriftBaseline | None,
-    *,
-    may_list: bool,
-) -> Look:
-    """Read the resource by one GET, which the reconcile shares, or from a list, and
-    compare it.
+) -> tuple[Decision, Desired]:
+    """Read the resource by one GET, which the reconcile shares, and compare it; return
+    the decision, and the body that a PUT sends.
 
     observed: the record of the last PUT. Raises ArmError, ArmTransportError, and the
     exceptions of extensions.
     """
     put = rendered.fingerprint
     is_another = observed is not None and observed.put != put
-    listed = look_at_list(scope) if may_list and not is_another else NO_LIST
     made = desired(scope, rendered, observed)
     have = None if is_another else scope.context.raw_get()
     found: list[Difference] = []
     rest = ""
     changed: tuple[str, ...] = ()
     if have is not None:
-        looked(scope, listed, have)
         found = compared(scope, made, have)
         rest = _snapshot(scope, made, have)
         if observed is None:
@@ -325,7 +332,11 @@ def look(
         was_there=have is not None or was_there(status(scope.patcher.obj)),
         is_ready=ready.get("status") == "True",
     )
-    return Look(made, facts, listed.is_used)
+    decided = at_sync(facts, put_of(scope, mode, made, observed))
+    is_unchanged = CountSync("unchanged") in decided.effects
+    if have is not None:
+        note_get(scope, have, is_in_order=is_unchanged)
+    return decided, made
 
 
 def rendered_again(scope: ReconcileScope) -> RenderedSpec | None:
@@ -416,7 +427,7 @@ def has_kept_identity(scope: ReconcileScope) -> bool:
     had. Makes no request.
     """
     context = scope.context
-    if not context.has_read or IDENTITIES not in context.declared.paths:
+    if context.read is None or IDENTITIES not in context.declared.paths:
         return False
     return bool(context.declared.withdrawn_in(context.raw_get() or {}, IDENTITIES))
 
@@ -437,10 +448,16 @@ def _is_forced(
     """Whether the last PUT is too old, for a resource of which Azure does not show
     every value.
     """
+    is_shown = made.own == made.body and not any(one.kind == "absent" for one in found)
+    return not is_shown and is_put_too_old(scope, observed)
+
+
+def is_put_too_old(scope: ReconcileScope, observed: DriftBaseline | None) -> bool:
+    """Return whether the last PUT is so old that a value which Azure does not show is
+    put again.
+    """
     period = scope.operator.force_put_seconds
     if period is None:
-        return False
-    if made.own == made.body and not any(one.kind == "absent" for one in found):
         return False
     last_put = _time_of(observed)
     if last_put is None:

@@ -37,7 +37,7 @@ def confirm_absence(
     """
     context, memory = scope.context, scope.memory
     if not context.is_known_absent:
-        if context.has_read:
+        if context.read is not None:
             memory.absent_since = None
         return None
     is_said = context.absence is Absence.SAID

@@ -93,19 +93,18 @@ def carry_out(
     decided: Decision,
     *,
     sent: Desired | None = None,
-    is_listed: bool = False,
     is_outdated: bool = False,
 ) -> ReconcileOutcome:
     """Apply a decision's effects, and do what follows them.
 
-    sent: the PUT, if this reconcile sent it. is_listed: the body that is read came
-    from a list. is_outdated: a failure is about older inputs than there are now.
+    sent: the PUT, if this reconcile sent it. is_outdated: a failure is about older
+    inputs than there are now.
 
     Raises ConditionError for endings that are failures; also as `settle`.
     """
     apply(scope, decided.effects)
     match decided.then:
-        case Read(after, body):
+        case Read(after, body, is_listed):
             return settle(scope, after, body=body, sent=sent, is_listed=is_listed)
         case RemoveFinalizer():
             return release(scope)

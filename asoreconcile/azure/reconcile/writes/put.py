@@ -46,8 +46,8 @@ from asoreconcile.azure.reconcile.sync.desired import (
     desired,
     render,
 )
-from asoreconcile.azure.reconcile.sync.drift import at_sync
 from asoreconcile.azure.reconcile.sync.look import (
+    in_order_by_list,
     is_recorded,
     look,
     put_of,
@@ -132,7 +132,7 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     arm_id, claim = identity.arm_id, scope.claim
     require_sole(operator, patcher.version, patcher.obj, arm_id, claim)
     rendered = rendered or render(scope, identity)
-    decided, made, is_listed = _decide(scope, mode, rendered, last_put, is_sync=is_sync)
+    decided, made = _decide(scope, mode, rendered, last_put, is_sync=is_sync)
     if made is not None and isinstance(decided.then, Put):
         if scope.is_undecided and (met := meet_existing(scope, made)) is not None:
             return met
@@ -147,7 +147,7 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
         if isinstance(decided.then, Read | Succeeded):
             # The resource is in order: it was taken over without a PUT.
             patcher.annotate(accept_claim(scope, identity.arm_id))
-        return carry_out(scope, decided, is_listed=is_listed)
+        return carry_out(scope, decided)
     if is_sync and scope.context.is_known_absent:
         # Otherwise Ready stays True until the resource is back.
         patcher.set_ready(recreating(patcher.generation))
@@ -185,33 +185,27 @@ def _decide(
     observed: DriftBaseline | None,
     *,
     is_sync: bool,
-) -> tuple[Decision, Desired | None, bool]:
-    """Return the decision to PUT or do less, the body of the PUT, and whether the
-    decision rests on a list. observed: the record of the last PUT.
+) -> tuple[Decision, Desired | None]:
+    """Return the decision to PUT or do less, and the body of the PUT. observed: the
+    record of the last PUT.
     """
     patcher, operator, accepted = scope.patcher, scope.operator, scope.memory.accepted
     # A retry after a reconcile that failed after its PUT: continue after the PUT.
     if accepted is not None and accepted.record.put == rendered.fingerprint:
         accepted = attrs.evolve(accepted, generation=patcher.generation)
         now = operator.clock.monotonic()
-        return after_accepted((), accepted, now=now, build=operator.build), None, False
+        return after_accepted((), accepted, now=now, build=operator.build), None
     if not is_sync:
         made = desired(scope, rendered, observed)
         request = put_of(scope, mode, made, observed)
-        return Decision((SetDrifted(),), request), made, False
-    seen = look(scope, mode, rendered, observed, may_list=True)
-    decided = at_sync(seen.facts, put_of(scope, mode, seen.made, observed))
-    if isinstance(decided.then, Put) and seen.is_listed:
-        # A PUT must not rest on a list: read and decide again.
-        scope.context.read_anew()
-        rendered = render(scope, rendered.identity)
-        seen = look(scope, mode, rendered, observed, may_list=False)
-        decided = at_sync(seen.facts, put_of(scope, mode, seen.made, observed))
+        return Decision((SetDrifted(),), request), made
+    if (listed := in_order_by_list(scope, rendered, observed)) is not None:
+        return listed, None
+    decided, made = look(scope, mode, rendered, observed)
     # The Drifted condition stays until a sync no longer finds the drift, or sends a
     # PUT. A sync of a moving resource can tell nothing, so it keeps the condition.
     gone = () if CountSync("moving") in decided.effects else (SetDrifted(),)
-    decided = attrs.evolve(decided, effects=(*gone, *decided.effects))
-    return decided, seen.made, seen.is_listed
+    return attrs.evolve(decided, effects=(*gone, *decided.effects)), made
 
 
 def _sent(

@@ -94,7 +94,7 @@ def test_no_extension_destroys_anything_or_breaks_a_rule_whatever_azure_answers(
         )
         for request in requests_of(link, ctx):
             arm.sent.clear()
-            ctx.read_anew()
+            ctx.read = None
             try:
                 linked(link, name, DefaultHandlers().of(link.point))(request)
             except ExtensionFailedError as failed:
