@@ -33,8 +33,7 @@ from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.arm.outcomes import NO_PROGRESS, Pending
 from asoreconcile.azure.arm.tokens import RESOURCE, Token, TokenShape
 from asoreconcile.azure.arm.transport import ArmHttpResponse
-from asoreconcile.azure.reconcile.state.last_look import LastLook
-from asoreconcile.azure.reconcile.state.memory import ObjectMemories
+from asoreconcile.azure.reconcile.state.memory import LastLook, ObjectMemories
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry

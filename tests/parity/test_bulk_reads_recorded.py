@@ -10,7 +10,7 @@ from datafolder import data_folder
 from asoreconcile.azure.arm.body_digest import digest_of
 from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.arm.collections import collection_of
-from asoreconcile.azure.reconcile.state.last_look import LastLook
+from asoreconcile.azure.reconcile.state.memory import LastLook
 from asoreconcile.base.objects import copy_json
 from asoreconcile.testing.clock import FakeClock
 

@@ -7,7 +7,7 @@ from world import SYNC_SECONDS, World, resource_group, virtual_network
 from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode, Undeclared
-from asoreconcile.azure.reconcile.state import last_look
+from asoreconcile.azure.reconcile.state import memory
 from asoreconcile.azure.reconcile.writes.confirmed_absence import ASKED_AGAIN_SECONDS
 from asoreconcile.base.objects import annotations
 
@@ -67,7 +67,7 @@ LIST = ("GET", "virtualNetworks")
 @pytest.fixture
 def no_looks_between(monkeypatch):
     """Without the GETs that look whether lists show all."""
-    monkeypatch.setattr(last_look, "_LISTED_IN_A_ROW", 1 << 30)
+    monkeypatch.setattr(memory, "_LISTED_IN_A_ROW", 1 << 30)
 
 
 @pytest.mark.usefixtures("no_looks_between")

@@ -8,7 +8,7 @@ finds no change after all, lists of this type are no longer used. Rules: Q6-Q8.
 import attrs
 
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.state.last_look import LastLook
+from asoreconcile.azure.reconcile.state.memory import LastLook
 from asoreconcile.base.objects import JsonObject
 
 
