@@ -1,12 +1,13 @@
 """Kubernetes objects as plain JSON dicts: keys, kinds and pure accessors.
 
 Accessors never raise on a malformed object and never copy: the result is the object's
-own data and must not be changed.
+own data and must not be changed. They also take an object of a resource class, of which
+the result is a copy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import attrs
 import orjson
@@ -14,6 +15,21 @@ import orjson
 from asoreconcile.base import jsontext
 
 JsonObject = dict[str, Any]
+
+
+class TypedObject(Protocol):
+    """An object of a resource class (`resources.typed_kind.HasMetadata`)."""
+
+    @property
+    def metadata(self) -> Any:
+        """Its name, labels, owners and so on."""
+
+
+AnyObject = JsonObject | TypedObject
+"""A dict as the server sends it, or an object of a resource class."""
+
+KIND_ATTRIBUTE = "__resource__"
+"""Where a resource class keeps its kind (`resources.typed_kind.TypedKind`)."""
 _DIGITS = 4300
 
 
@@ -66,6 +82,36 @@ class GroupVersionKind:
         return f"{self.api_version}/{self.kind}"
 
 
+def document_of(obj: Any) -> JsonObject:
+    """Return the dict of an object: itself, or a new one of a typed object.
+
+    Raises TypeError if it is neither.
+    """
+    if isinstance(obj, Mapping):
+        return obj  # type: ignore[return-value] # a view of a dict has the same methods
+    kind = getattr(type(obj), KIND_ATTRIBUTE, None)
+    if kind is None:
+        raise TypeError(
+            f"{obj!r:.80} is not an object: give a dict as the server sends it, or an "
+            "instance of a class of @resource"
+        )
+    document: JsonObject = kind.encode(obj)
+    return document
+
+
+def change_in_place(
+    change: Callable[..., bool], obj: TypedObject, *arguments: Any, **options: Any
+) -> bool:
+    """Change a typed object by a function for dicts; returns what that returns: whether
+    it changed the object.
+    """
+    document = document_of(obj)
+    is_changed = change(document, *arguments, **options)
+    if is_changed:
+        getattr(type(obj), KIND_ATTRIBUTE).take_over(obj, document)
+    return is_changed
+
+
 def copy_json(value: Any) -> Any:
     """An independent copy of any JSON value (4.8 us where deepcopy takes 35)."""
     try:
@@ -74,14 +120,18 @@ def copy_json(value: Any) -> Any:
         return jsontext.loads(jsontext.dumps(value))
 
 
-def metadata(obj: JsonObject) -> JsonObject:
+def metadata(obj: AnyObject) -> JsonObject:
     """`metadata`, not a copy; a new {} if it is missing or not a map."""
+    if not isinstance(obj, dict):
+        obj = document_of(obj)
     meta = obj.get("metadata")
     return meta if isinstance(meta, dict) else {}
 
 
-def key_of(obj: JsonObject) -> ObjectKey:
+def key_of(obj: AnyObject) -> ObjectKey:
     """Namespace and name; "" for a part that is missing or not a string."""
+    if not isinstance(obj, dict):
+        obj = document_of(obj)
     meta = obj.get("metadata")
     if not isinstance(meta, dict):
         return ObjectKey("", "")
@@ -92,19 +142,21 @@ def key_of(obj: JsonObject) -> ObjectKey:
     )
 
 
-def gvk_of(obj: JsonObject) -> GroupVersionKind:
+def gvk_of(obj: AnyObject) -> GroupVersionKind:
     """The group, version and kind of an object; missing parts are ""."""
+    if not isinstance(obj, dict):
+        obj = document_of(obj)
     group, _, version = str(obj.get("apiVersion") or "").rpartition("/")
     return GroupVersionKind(group, version, str(obj.get("kind") or ""))
 
 
-def uid_of(obj: JsonObject) -> str:
+def uid_of(obj: AnyObject) -> str:
     """`metadata.uid`; "" before the server has given one."""
     uid = metadata(obj).get("uid")
     return uid if isinstance(uid, str) else ""
 
 
-def resource_version(obj: JsonObject) -> str:
+def resource_version(obj: AnyObject) -> str:
     """`metadata.resourceVersion`: opaque, only for equality checks; "" if missing."""
     version = metadata(obj).get("resourceVersion")
     return version if isinstance(version, str) else ""
@@ -118,50 +170,56 @@ def version_number(version: str) -> int:
     return int(version) if version.isdecimal() and len(version) < _DIGITS else 0
 
 
-def generation(obj: JsonObject) -> int:
+def generation(obj: AnyObject) -> int:
     """`metadata.generation`, which counts changes of the spec; 0 for kinds
     without one.
     """
     return metadata(obj).get("generation") or 0
 
 
-def is_deleting(obj: JsonObject) -> bool:
+def is_deleting(obj: AnyObject) -> bool:
     """True once deletion was requested and finalizers hold the object."""
     return bool(metadata(obj).get("deletionTimestamp"))
 
 
-def annotations(obj: JsonObject) -> Mapping[str, str]:
+def annotations(obj: AnyObject) -> Mapping[str, str]:
     """`metadata.annotations`, not a copy; empty if there are none."""
     # Does not call `metadata`: a reconcile reads it a hundred times.
+    if not isinstance(obj, dict):
+        obj = document_of(obj)
     meta = obj.get("metadata")
     value = meta.get("annotations") if isinstance(meta, dict) else None
     return value if isinstance(value, dict) else {}
 
 
-def labels(obj: JsonObject) -> Mapping[str, str]:
+def labels(obj: AnyObject) -> Mapping[str, str]:
     """`metadata.labels`, not a copy; empty if there are none."""
     value = metadata(obj).get("labels")
     return value if isinstance(value, dict) else {}
 
 
-def finalizers(obj: JsonObject) -> list[str]:
+def finalizers(obj: AnyObject) -> list[str]:
     """`metadata.finalizers`, not a copy; empty if there are none."""
     return metadata(obj).get("finalizers") or []
 
 
-def owner_references(obj: JsonObject) -> list[JsonObject]:
+def owner_references(obj: AnyObject) -> list[JsonObject]:
     """`metadata.ownerReferences`, not a copy; empty if there are none."""
     return metadata(obj).get("ownerReferences") or []
 
 
-def spec(obj: JsonObject) -> JsonObject:
+def spec(obj: AnyObject) -> JsonObject:
     """`spec`, not a copy; a new {} if it is missing or not a map."""
+    if not isinstance(obj, dict):
+        obj = document_of(obj)
     value = obj.get("spec")
     return value if isinstance(value, dict) else {}
 
 
-def status(obj: JsonObject) -> JsonObject:
+def status(obj: AnyObject) -> JsonObject:
     """`status`, not a copy; a new {} if it is missing or not a map."""
+    if not isinstance(obj, dict):
+        obj = document_of(obj)
     value = obj.get("status")
     return value if isinstance(value, dict) else {}
 

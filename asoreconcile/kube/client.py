@@ -12,7 +12,7 @@ import attrs
 
 from asoreconcile.base.backoff import RateLimiter
 from asoreconcile.base.clock import Clock, SystemClock
-from asoreconcile.base.errors import check_seconds
+from asoreconcile.base.errors import check_is, check_seconds
 from asoreconcile.base.fencing import Fence
 from asoreconcile.base.objects import JsonObject, ObjectKey, metadata
 from asoreconcile.base.threads import Threads
@@ -201,6 +201,9 @@ class KubeClient(Writes):
     ) -> JsonObject:
         """One object, or a subresource of it, read from the server."""
         # Without a name the path is that of the list.
+        given: object = key
+        if not isinstance(given, ObjectKey):
+            check_is("key", given, ObjectKey)
         if not key.name:
             raise ValueError("an object has a name; `list_page` reads all")
         answer = self._exchange.document(

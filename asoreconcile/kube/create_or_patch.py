@@ -125,6 +125,7 @@ def create_or_patch(
     ConflictError or AlreadyExistsError if another writer was faster, ValueError if the
     name was changed. Rule: CL-8.
     """
+    _check_untyped(resource, "create_or_update(obj, change)")
     try:
         before = client.get(resource, key)
     except NotFoundError:
@@ -162,6 +163,9 @@ def patch_object(
     then. Raises ConflictError if the object has changed since, NotFoundError if it is
     gone.
     """
+    given: object = before
+    if not isinstance(given, dict):
+        _check_untyped(type(given), "update(obj, change)")
     key = key_of(before)
     after = _changed(before, change)
     patch = merge_patch(before, after) or {}
@@ -184,6 +188,13 @@ def patch_object(
             resource, key, _on(written, body), subresource=subresource
         )
     return _OUTCOMES[bool(patch), states], written
+
+
+def _check_untyped(resource: object, method: str) -> None:
+    """Raises TypeError for a class, with the method that takes its objects."""
+    if isinstance(resource, type):
+        name = resource.__name__
+        raise TypeError(f"{name} is a class: call client.{method} with a {name}")
 
 
 def _json_patched(

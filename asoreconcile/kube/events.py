@@ -18,8 +18,10 @@ from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import StoppedError
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import (
+    AnyObject,
     JsonObject,
     ObjectKey,
+    document_of,
     key_of,
     resource_version,
     uid_of,
@@ -115,7 +117,7 @@ class EventRecorder:
 
     def event(
         self,
-        obj: JsonObject,
+        obj: AnyObject,
         type: EventType,  # noqa: A002 - the field's name
         reason: str,
         message: str,
@@ -123,13 +125,17 @@ class EventRecorder:
         action: str = "",
         source: str = "",
     ) -> None:
-        """Record an event of an object; dropped and logged if the queue is full.
-        Cluster-scoped objects have their events in namespace `default`.
+        """Record an event of an object, a dict or one of a class; dropped and logged if
+        the queue is full. Events of cluster-scoped objects are in namespace `default`.
 
         Written within about a tenth of a second of the clock, or at once by `flush`.
         action: the action in progress, for events.k8s.io/v1; default the reason.
-        source: the component; default the recorder's.
+        source: the component; default the recorder's. Raises TypeError for another
+        type, and for anything but an object.
         """
+        if type not in ("Normal", "Warning"):
+            raise TypeError(f'type is {type!r}: give "Normal" or "Warning"')
+        obj = document_of(obj)
         # Before truncation: part of a secret would not be recognized.
         key = key_of(obj)
         hidden = redact(message, namespace=key.namespace)
@@ -263,7 +269,7 @@ class NamedRecorder:
 
     def event(
         self,
-        obj: JsonObject,
+        obj: AnyObject,
         type: EventType,  # noqa: A002 - the field's name
         reason: str,
         message: str,

@@ -1,7 +1,9 @@
 """Finalizers: names that keep a deleted object until each is removed. Pure."""
 
 from asoreconcile.base.objects import (
+    AnyObject,
     JsonObject,
+    change_in_place,
     finalizers,
     is_deleting,
     metadata,
@@ -9,17 +11,20 @@ from asoreconcile.base.objects import (
 )
 
 
-def has_finalizer(obj: JsonObject, name: str) -> bool:
+def has_finalizer(obj: AnyObject, name: str) -> bool:
     """Return whether the object has this finalizer."""
     return name in finalizers(obj)
 
 
-def add_finalizer(obj: JsonObject, name: str) -> bool:
-    """Add a finalizer to an object; returns whether that changed it.
+def add_finalizer(obj: AnyObject, name: str) -> bool:
+    """Add a finalizer to an object, a dict or one of a class; returns whether that
+    changed it.
 
     name: `domain/what`, such as `example.com/release-disk`. The server refuses new
     ones once the object is being deleted.
     """
+    if not isinstance(obj, dict):
+        return change_in_place(add_finalizer, obj, name)
     present = finalizers(obj)
     if name in present:
         return False
@@ -27,8 +32,12 @@ def add_finalizer(obj: JsonObject, name: str) -> bool:
     return True
 
 
-def remove_finalizer(obj: JsonObject, name: str) -> bool:
-    """Remove a finalizer from an object; returns whether that changed it."""
+def remove_finalizer(obj: AnyObject, name: str) -> bool:
+    """Remove a finalizer from an object, a dict or one of a class; returns whether
+    that changed it.
+    """
+    if not isinstance(obj, dict):
+        return change_in_place(remove_finalizer, obj, name)
     present = finalizers(obj)
     if name not in present:
         return False

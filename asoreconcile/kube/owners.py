@@ -1,7 +1,9 @@
 """Owner references: the object that another belongs to and is deleted with. Pure."""
 
 from asoreconcile.base.objects import (
+    AnyObject,
     JsonObject,
+    change_in_place,
     gvk_of,
     key_of,
     metadata,
@@ -15,7 +17,7 @@ class AlreadyOwnedError(ValueError):
 
 
 def owner_reference(
-    owner: JsonObject, *, controller: bool = True, block_deletion: bool = False
+    owner: AnyObject, *, controller: bool = True, block_deletion: bool = False
 ) -> JsonObject:
     """An owner reference to an object read from the server, with kind, name and uid.
 
@@ -41,13 +43,14 @@ def owner_reference(
 
 
 def set_owner(
-    obj: JsonObject,
-    owner: JsonObject,
+    obj: AnyObject,
+    owner: AnyObject,
     *,
     controller: bool = True,
     block_deletion: bool = False,
 ) -> bool:
-    """Set an owner reference on an object; returns whether that changed the object.
+    """Set an owner reference on an object, a dict or one of a class; returns whether
+    that changed the object.
 
     controller: True makes the owner the controller, which `owns()` enqueues; False adds
     one of several owners, only for garbage collection.
@@ -55,6 +58,9 @@ def set_owner(
     object has another controller, ValueError if the owner is in another namespace: the
     server would delete the object as an orphan.
     """
+    if not isinstance(obj, dict):
+        options = {"controller": controller, "block_deletion": block_deletion}
+        return change_in_place(set_owner, obj, owner, **options)
     owner_namespace, namespace = key_of(owner).namespace, key_of(obj).namespace
     # An owner without a namespace may own objects in any.
     if owner_namespace and owner_namespace != namespace:
@@ -82,8 +88,10 @@ def set_owner(
     return True
 
 
-def remove_owner(obj: JsonObject, owner: JsonObject) -> bool:
+def remove_owner(obj: AnyObject, owner: AnyObject) -> bool:
     """Remove an owner reference; returns whether that changed the object."""
+    if not isinstance(obj, dict):
+        return change_in_place(remove_owner, obj, owner)
     present = owner_references(obj)
     reference = owner_reference(owner)
     kept = [one for one in present if not _same(one, reference)]
@@ -93,12 +101,12 @@ def remove_owner(obj: JsonObject, owner: JsonObject) -> bool:
     return True
 
 
-def controller_of(obj: JsonObject) -> JsonObject | None:
+def controller_of(obj: AnyObject) -> JsonObject | None:
     """The controller reference of an object, or None."""
     return next((one for one in owner_references(obj) if one.get("controller")), None)
 
 
-def is_controlled_by(obj: JsonObject, owner: JsonObject) -> bool:
+def is_controlled_by(obj: AnyObject, owner: AnyObject) -> bool:
     """Return whether an owner is the object's controller. Compares uids, as names are
     reused.
     """

@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from asoreconcile.base.errors import check_is
 from asoreconcile.kube.resources import ApiResource
 
 JSON = "application/json"
@@ -26,6 +27,10 @@ def _check_selector(_selection: object, field: Any, selector: object) -> None:
     check_selector(field.name, selector)
 
 
+def _check_resource(_selection: object, _field: Any, resource: Any) -> None:
+    check_is("resource", resource, ApiResource)
+
+
 @attrs.frozen
 class Selection:
     """Which objects of a kind, and how much of each. Rule: CA-2.
@@ -35,7 +40,7 @@ class Selection:
     metadata_only: objects without spec, status or data.
     """
 
-    resource: ApiResource
+    resource: ApiResource = attrs.field(validator=_check_resource)
     namespace: str | None = None
     label_selector: str = attrs.field(
         default="", kw_only=True, validator=_check_selector

@@ -55,7 +55,7 @@ class TypedWrites(Writes):
 
         Raises ValueError for a typed object of a namespaced kind without a namespace.
         """
-        if not isinstance(resource, type):
+        if isinstance(resource, ApiResource):
             return super().create(resource, obj, **options)
         kind: TypedKind[Any] = kind_of(resource)
         if kind.resource.namespaced and not obj.metadata.namespace:
@@ -91,7 +91,7 @@ class TypedWrites(Writes):
         Raises ValueError for a typed object that lacks fields of the one that was read
         (`TypedKind.encode_whole`).
         """
-        if not isinstance(resource, type):
+        if isinstance(resource, ApiResource):
             return super().replace(resource, obj, **options)
         kind: TypedKind[Any] = kind_of(resource)
         whole = kind.encode_whole(obj)
@@ -131,7 +131,7 @@ class TypedWrites(Writes):
         **options: Any,
     ) -> Any:
         """Patch an object with a dict; `update` computes one. As `Writes.patch`."""
-        if not isinstance(resource, type):
+        if isinstance(resource, ApiResource):
             return super().patch(resource, key, body, **options)
         kind: TypedKind[Any] = kind_of(resource)
         return kind.decode(super().patch(kind.resource, key, body, **options))
@@ -160,12 +160,13 @@ class TypedWrites(Writes):
             dry_run=dry_run,
         )
 
-    def update(self, obj: T, change: Callable[[T], T | None]) -> T:
+    def update(self, obj: T, change: Callable[[T], T | bool | None]) -> T:
         """Change an object with `change` and patch the differences; returns the
         resulting object.
 
         obj: the object as read; it is not changed. change: gets a copy, and changes it
-        in place or returns another one. The differences are sent as a merge patch for
+        in place or returns another one; a bool, as helpers return it, is ignored. The
+        differences are sent as a merge patch for
         that resource version, and another for the status subresource; as JSON patches
         if a field becomes null. Nothing is sent if nothing differs.
 
@@ -175,7 +176,7 @@ class TypedWrites(Writes):
         return self.update_outcome(obj, change)[1]
 
     def update_outcome(
-        self, obj: T, change: Callable[[T], T | None]
+        self, obj: T, change: Callable[[T], T | bool | None]
     ) -> tuple[OperationResult, T]:
         """Like `update`, and also returns what was done."""
         if not obj.metadata.resource_version:
@@ -192,7 +193,7 @@ class TypedWrites(Writes):
         return done, kind.decode(copy_json(written))
 
     def create_or_update(
-        self, obj: T, change: Callable[[T], T | None]
+        self, obj: T, change: Callable[[T], T | bool | None]
     ) -> tuple[OperationResult, T]:
         """Create the object, or change the existing one with `change`.
 
@@ -242,7 +243,7 @@ class TypedClient(TypedWrites, KubeClient):
 
         Raises ObjectDecodeError for an object that the class cannot hold.
         """
-        if not isinstance(resource, type):
+        if isinstance(resource, ApiResource):
             return KubeClient.get(self, resource, key, **options)
         kind: TypedKind[Any] = kind_of(resource)
         return kind.decode(KubeClient.get(self, kind.resource, key, **options))
@@ -278,7 +279,7 @@ class TypedClient(TypedWrites, KubeClient):
         An object that does not fit the class is left out, and is in `unreadable` of the
         result. strict: raise ObjectDecodeError instead, for decisions about absence.
         """
-        if not isinstance(what, type):
+        if isinstance(what, ApiResource | Selection):
             return super().list_all(what, page_size=page_size)
         kind: TypedKind[Any] = kind_of(what)
         selection = Selection(
@@ -307,7 +308,7 @@ class TypedCachedClient(TypedWrites, CachedClient):
 
         Raises ObjectDecodeError for an object that the class cannot hold.
         """
-        if not isinstance(resource, type):
+        if isinstance(resource, ApiResource):
             return CachedClient.get(self, resource, key, **options)
         kind: TypedKind[Any] = kind_of(resource)
         return kind.decode(CachedClient.get(self, kind.resource, key, **options))
@@ -342,7 +343,7 @@ class TypedCachedClient(TypedWrites, CachedClient):
         An object that does not fit the class is left out, and is in `unreadable` of the
         result. strict: raise ObjectDecodeError instead, for decisions about absence.
         """
-        if not isinstance(resource, type):
+        if isinstance(resource, ApiResource):
             return super().list(resource, **options)
         kind: TypedKind[Any] = kind_of(resource)
         found = super().list(kind.resource, **options)
@@ -353,7 +354,7 @@ def _become(
     kind: TypedKind[T],
     document: JsonObject,
     start: JsonObject,
-    change: Callable[[T], T | None],
+    change: Callable[[T], T | bool | None],
 ) -> None:
     """Apply `change` to the typed form of `start`, and write the result into a
     document.
@@ -362,11 +363,19 @@ def _become(
 
     obj = kind.decode(copy_json(start))
     changed = change(obj)
-    made = kind.encode(obj if changed is None else changed)
+    # Helpers such as `add_finalizer` return whether they changed the object.
+    if changed is None or isinstance(changed, bool):
+        changed = obj
+    elif not isinstance(changed, kind.cls):
+        raise TypeError(
+            f"the change returned {changed!r:.80}: it is to change the "
+            f"{kind.cls.__name__} that it gets, or to return another one"
+        )
+    made = kind.encode(changed)
     carry_unknown(kind.cls, start, made)
     document.clear()
     document.update(made)
 
 
 def _resource(what: ApiResource | type) -> ApiResource:
-    return kind_of(what).resource if isinstance(what, type) else what
+    return what if isinstance(what, ApiResource) else kind_of(what).resource

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from asoreconcile.base.objects import KIND_ATTRIBUTE
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.resources.annotations import (
     CrdOptions,
@@ -31,7 +32,7 @@ from asoreconcile.resources.codec import codec_of
 from asoreconcile.resources.kept_fields import NOTHING_KEPT, keep, kept_of
 from asoreconcile.resources.metadata import ObjectMeta
 from asoreconcile.resources.schema import object_schema
-from asoreconcile.resources.typed_kind import ATTRIBUTE, TypedKind
+from asoreconcile.resources.typed_kind import TypedKind
 
 _API_VERSION = re.compile(r"(?:([a-z0-9]([-a-z0-9]*[a-z0-9])?\.?)+/)?v[a-z0-9]+")
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -97,7 +98,7 @@ def resource(
                 "below @resource"
             )
         api = ApiResource(group, version, plural, kind or cls.__name__, namespaced)
-        setattr(cls, ATTRIBUTE, TypedKind(cls, api, options))
+        setattr(cls, KIND_ATTRIBUTE, TypedKind(cls, api, options))
         # A class defined further down in its module is resolved on use.
         with contextlib.suppress(NameError):
             _check(cls)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import attrs
 
-from asoreconcile.base.objects import JsonObject, copy_json
+from asoreconcile.base.objects import KIND_ATTRIBUTE, JsonObject, copy_json
 from asoreconcile.kube.resources import ApiResource
 
 if TYPE_CHECKING:
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from asoreconcile.resources.metadata import ObjectMeta
 
 C = TypeVar("C")
-
-ATTRIBUTE = "__resource__"
-"""Where a class keeps it."""
 
 
 class HasMetadata(Protocol):
@@ -91,6 +88,29 @@ class TypedKind(Generic[C]):
             **self._codec.encode(instance),
         }
 
+    def take_over(self, instance: C, document: JsonObject) -> None:
+        """Set metadata and status of an object to those of a changed dict of it.
+
+        Raises TypeError for a class whose instances cannot be changed, or that has no
+        status for a status in the dict.
+        """
+        if "status" in document and not self.has_status:
+            raise TypeError(
+                f"{self.cls.__name__} has no status: give the class a field `status`"
+            )
+        changed: Any = self._codec.decode(
+            {k: v for k, v in document.items() if k not in ("apiVersion", "kind")}
+        )
+        parts = ("metadata", "status") if self.has_status else ("metadata",)
+        try:
+            for part in parts:
+                setattr(instance, part, getattr(changed, part))
+        except AttributeError as error:
+            raise TypeError(
+                f"a {self.cls.__name__} cannot be changed in place: change the result "
+                "of to_dict, or make the class without frozen"
+            ) from error
+
     @property
     def _codec(self) -> "Codec[C]":
         from asoreconcile.resources.codec import codec_of
@@ -110,13 +130,14 @@ def kind_of(cls: type[C]) -> TypedKind[C]:
     `@resource`.
     """
     given: object = cls
-    found = vars(given).get(ATTRIBUTE) if isinstance(given, type) else None
+    found = vars(given).get(KIND_ATTRIBUTE) if isinstance(given, type) else None
     if not isinstance(found, TypedKind):
         from asoreconcile.resources.class_fields import ResourceError
 
         if not isinstance(given, type):
             raise ResourceError(
-                f"{given!r:.80} is no class: give one of @resource(...)"
+                f"{given!r:.80} is no class: give one of @resource(...), or a kind "
+                "such as CONFIG_MAPS"
             )
         raise ResourceError(
             f"{cls.__name__} is no resource: decorate it with @resource(...)"

@@ -217,7 +217,9 @@ class Manager:
         if name is None:
             return
         if name in self._names:
-            raise ManagerError(f"there is a service named {name} already")
+            raise ManagerError(
+                f"there is a service named {name} already: give this one another name"
+            )
         self._names.add(name)
 
     def _start(self) -> None:

@@ -199,7 +199,7 @@ def test_recording_never_blocks_and_drops_what_the_queue_cannot_hold(
     for number in range(1001):
         recorder.event(obj, "Normal", f"R{number}", "m")
     assert recorder.flush(0) is False
-    assert [one.message for one in caplog.records] == ["Dropping event"]
+    assert [one.msg for one in caplog.records] == ["Dropping event"]
     client.close()
     assert recorder.stop(10) == ["events (1000 not written)"]
     hold.release()

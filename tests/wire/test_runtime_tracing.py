@@ -156,7 +156,7 @@ def test_log_records_name_the_trace(application, spans, tracing, caplog):
         return Result()
 
     reconciled_once(application.make(tracing=tracing), greet)
-    (record,) = [one for one in caplog.records if one.message == "Greeting"]
+    (record,) = [one for one in caplog.records if one.msg == "Greeting"]
     line = json.loads(log.JsonFormatter().format(record))
     whole = named(spans, "reconcile greeter")[0]
     assert line["traceID"] == f"{whole.context.trace_id:032x}"

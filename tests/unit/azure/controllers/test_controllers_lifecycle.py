@@ -492,7 +492,7 @@ def test_a_kind_whose_crd_is_shown_late_is_named(watcher, caplog):
         watcher.client.kinds = (VNET, SUBNET)
         watcher.reconcile(ALL_KINDS)
     assert reasons(watcher) == {}
-    said = [one.message for one in caplog.records if "Kinds" in one.message]
+    said = [one.msg for one in caplog.records if "Kinds" in one.msg]
     assert said == ["Kinds do not run", "Kinds run again"]
 
 
