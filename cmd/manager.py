@@ -227,9 +227,11 @@ def manager(
     put, report), ASORECONCILE_UNDECLARED (put; report, ignore),
     ASORECONCILE_FORCE_PUT_PERIOD (never), ASORECONCILE_BULK_READS (list; off),
     ASORECONCILE_SYNC_PERIODS (KIND.GROUP=PERIOD, separated by commas),
-    ASORECONCILE_EXTENSIONS (names separated by commas), ASORECONCILE_HOLD_CREDENTIALS
-    and ASORECONCILE_WIDER_CREDENTIALS (false; see "Credentials" there), and
-    ASORECONCILE_CLOUD_HOSTS (hosts of the clouds that credential Secrets may name).
+    ASORECONCILE_WAIT_FOR_REFERENCES (true; false sends a PUT before what its spec
+    refers to is in Azure), ASORECONCILE_EXTENSIONS (names separated by commas),
+    ASORECONCILE_HOLD_CREDENTIALS and ASORECONCILE_WIDER_CREDENTIALS (false; see
+    "Credentials" there), and ASORECONCILE_CLOUD_HOSTS (hosts of the clouds that
+    credential Secrets may name).
 
     \b
     Example:

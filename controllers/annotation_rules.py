@@ -20,6 +20,7 @@ from asoreconcile.azure.reconcile.model.if_exists import (
     IfExists,
 )
 from asoreconcile.azure.reconcile.model.pace import period_problem, windows_problem
+from asoreconcile.azure.reconcile.model.reference_waits import WAIT_FOR_REFERENCES
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.state.export_cache import ROTATE
@@ -45,6 +46,7 @@ RULES: Mapping[str, Callable[[str], str]] = {
     SYNC_PERIOD: period_problem,
     RECONCILE_AT: lambda _value: "",
     IF_EXISTS: _one_of(*(one.value for one in IfExists)),
+    WAIT_FOR_REFERENCES: _one_of(*(one.value for one in Switch)),
 }
 """By annotation: returns what is wrong with a value, or "". An empty value is allowed
 and counts as absent.

@@ -79,7 +79,7 @@ def azure_controllers(
             metrics=metrics,
             waiting=waiting,
             wake_children=mapping.wake_children,
-            export_loop=dependents.export_loop,
+            dependents=dependents,
             expressions=expressions,
         )
 

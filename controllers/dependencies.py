@@ -1,6 +1,6 @@
 """Build the dependencies that all reconciles share. Loaded with the first object."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.catalogue.kinds import Catalogue
@@ -21,6 +21,7 @@ from asoreconcile.azure.reconcile.scope.shared_dependencies import (
     ConnectionResolver,
     SharedDependencies,
 )
+from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
 from asoreconcile.azure.reconcile.state.sync_metrics import (
     ConfirmationMetric,
     SyncMetrics,
@@ -47,7 +48,7 @@ def shared_dependencies(
     metrics: LinkMetrics,
     waiting: Waiting,
     wake_children: Callable[[ObjectReference], None],
-    export_loop: Callable[[ObjectReference], Sequence[ObjectReference]],
+    dependents: DependencyIndex,
     expressions: Expressions,
 ) -> SharedDependencies:
     """Return the shared dependencies.
@@ -87,7 +88,9 @@ def shared_dependencies(
         objects_of=kinds.objects_of,
         waiting=waiting,
         wake_children=wake_children,
-        export_loop=export_loop,
+        export_loop=dependents.export_loop,
+        leads_to=dependents.leads_to,
+        wait_for_references=settings.wait_for_references,
         collection_reads=_collection_reads(app, settings),
         build=f"asoreconcile-{__version__}",
     )

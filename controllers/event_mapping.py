@@ -29,6 +29,10 @@ from asoreconcile.azure.reconcile.model.if_exists import (
     IF_EXISTS,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.reference_waits import (
+    WAIT_FOR_REFERENCES,
+    says_accepted,
+)
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.state.dependency_index import (
@@ -199,7 +203,7 @@ class EventMapping:
 
         now: the target's present state.
         """
-        if not (news.is_ready or news.is_id):
+        if news == _News():
             return
         for node, relation in self._dependents.of(target):
             waits = partial(self._waits, node, relation, news)
@@ -256,11 +260,13 @@ class _News:
     """The meaning of an object's change for its dependents.
 
     is_ready: everything that they wait for may exist now. is_id: the object stands for
-    another Azure id than before, which Ready dependents have to PUT.
+    another Azure id than before, which Ready dependents have to PUT. is_accepted: Azure
+    has accepted a PUT, so that others may refer to the resource (OW-5).
     """
 
     is_ready: bool = False
     is_id: bool = False
+    is_accepted: bool = False
 
 
 def _news_of(old: Entry, new: Entry) -> _News:
@@ -270,7 +276,8 @@ def _news_of(old: Entry, new: Entry) -> _News:
         return _News(is_ready=True, is_id=is_id)
     # The old object is checked last, as that needs parsing.
     is_news = is_ready(new.shared_view()) and (is_id or not is_ready(old.shared_view()))
-    return _News(is_ready=is_news, is_id=is_id)
+    is_accepted = says_accepted(new.annotations) and not says_accepted(old.annotations)
+    return _News(is_ready=is_news, is_id=is_id, is_accepted=is_accepted)
 
 
 def _waits(entry: Entry, relation: Relation, news: _News) -> bool:
@@ -289,9 +296,9 @@ def _waits(entry: Entry, relation: Relation, news: _News) -> bool:
         # missing.
         is_older = (ready.get("observedGeneration") or 0) < entry.generation
         return is_older or news.is_id
-    if ready.get("reason") != "WaitingForOwner":
-        return True
-    return relation is Relation.OWNER and news.is_ready
+    if ready.get("reason") == "WaitingForOwner":
+        return relation is Relation.OWNER and news.is_ready
+    return news.is_ready or news.is_id or relation is Relation.INPUT
 
 
 def _inherits_change(
@@ -315,7 +322,7 @@ def _inherits_change(
         return True
     values = [MAINTENANCE_WINDOWS]
     if not deleting:
-        values += [SYNC_MODE, SYNC_PERIOD, IF_EXISTS]
+        values += [SYNC_MODE, SYNC_PERIOD, IF_EXISTS, WAIT_FOR_REFERENCES]
     return any(
         name not in own and before.get(name) != after.get(name) for name in values
     )

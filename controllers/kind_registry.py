@@ -35,6 +35,7 @@ from asoreconcile.azure.reconcile.model.if_exists import (
     IF_EXISTS,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.reference_waits import WAIT_FOR_REFERENCES
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.state.export_cache import ROTATE
@@ -282,7 +283,6 @@ def controller_name(version: KindVersion) -> str:
 # Annotations that people write, and whose every change needs a reconcile.
 _INSTRUCTIONS = (
     CREDENTIAL_FROM,
-    IF_EXISTS,
     ROTATE,
     SYNC_MODE,
     PAUSED,
@@ -290,6 +290,7 @@ _INSTRUCTIONS = (
     SYNC_PERIOD,
     RECONCILE_AT,
     IF_EXISTS,
+    WAIT_FOR_REFERENCES,
 )
 
 

@@ -57,6 +57,7 @@ KNOWN = frozenset(
         "ASORECONCILE_SYNC_MODE",
         "ASORECONCILE_SYNC_PERIODS",
         "ASORECONCILE_UNDECLARED",
+        "ASORECONCILE_WAIT_FOR_REFERENCES",
         "ASORECONCILE_WIDER_CREDENTIALS",
         "AUTH_MODE",
         "AZURE_ADDITIONAL_TENANTS",
@@ -158,6 +159,7 @@ class Settings:
     undeclared: Undeclared = Undeclared.PUT
     force_put_seconds: float | None = None
     bulk_reads: BulkReads = BulkReads.LIST
+    wait_for_references: bool = True
     wider_credentials: bool = False
     hold_credentials: bool = False
     user_agent_suffix: str = ""
@@ -214,6 +216,9 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         ),
         force_put_seconds=reader.parsed(
             "ASORECONCILE_FORCE_PUT_PERIOD", _sync_period, None
+        ),
+        wait_for_references=reader.parsed(
+            "ASORECONCILE_WAIT_FOR_REFERENCES", flag, True
         ),
         hold_credentials=reader.parsed("ASORECONCILE_HOLD_CREDENTIALS", flag, False),
         wider_credentials=reader.parsed("ASORECONCILE_WIDER_CREDENTIALS", flag, False),

@@ -3,6 +3,7 @@
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.address import ArmAddress
 from asoreconcile.testing.arm.names import check_name
+from asoreconcile.testing.arm.referred import check_referred
 from asoreconcile.testing.arm.refusals import RefusedError
 from asoreconcile.testing.arm.resources import ArmResource
 from asoreconcile.testing.arm.scopes import check_body
@@ -35,6 +36,7 @@ class ArmWriteHandler:
             )
         self._vaults.check_put(address, body)
         self._check_idle(address, body, present)
+        check_referred(self._resources, self._operations, address, body)
 
     def _check_idle(
         self, address: ArmAddress, body: JsonObject, present: ArmResource | None

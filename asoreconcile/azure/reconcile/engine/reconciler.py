@@ -32,6 +32,7 @@ from asoreconcile.azure.reconcile.model.if_exists import (
     IfExists,
 )
 from asoreconcile.azure.reconcile.model.pace import why_paused, wrong_values
+from asoreconcile.azure.reconcile.model.reference_waits import WAIT_FOR_REFERENCES
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.scope.effects import apply
@@ -85,6 +86,7 @@ def first_step(scope: ReconcileScope) -> Step:
             DELETION_PROTECTION: Switch.ON,
             PAUSED: Switch.ON,
             IF_EXISTS: IfExists.FAIL,
+            WAIT_FOR_REFERENCES: Switch.ON,
         }
         if version.is_arm:
             defaults[SYNC_MODE] = operator.sync_mode

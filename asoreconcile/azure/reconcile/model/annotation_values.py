@@ -25,6 +25,7 @@ from asoreconcile.azure.reconcile.model.if_exists import (
     IF_EXISTS,
 )
 from asoreconcile.azure.reconcile.model.policy import Policy
+from asoreconcile.azure.reconcile.model.reference_waits import WAIT_FOR_REFERENCES
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode
 
 _MOST_SHOWN = 40
@@ -36,6 +37,7 @@ _EFFECTS = {
     DELETION_PROTECTION: "the resource is protected",
     PAUSED: "the object is paused",
     IF_EXISTS: "a resource that is there is left alone",
+    WAIT_FOR_REFERENCES: "the object waits for what it refers to",
 }
 _LOGGED = {
     RECONCILE_POLICY: "Unknown reconcile-policy; nothing is written",

@@ -36,6 +36,7 @@ _CURABLE = frozenset(
         "ConfigMapNotFound",
         "AzureResourceNotFound",
         "WaitingForOwner",
+        "WaitingForReference",
     }
 )
 

@@ -96,6 +96,8 @@ ADVICE = {
     "Unreadable": "The stored object cannot be read: the message names the field. "
     "Mend it with `kubectl apply`.",
     "WaitingForOwner": "Create the owner, or look at why it is not Ready.",
+    "WaitingForReference": "Look at why the object that the message names is not in "
+    "Azure yet.",
 }
 """What to do, by the reason of a Ready condition; "" where nothing is to be done."""
 

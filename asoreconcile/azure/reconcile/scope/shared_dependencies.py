@@ -159,7 +159,9 @@ class SharedDependencies:
     objects_of: a kind -> its objects, each with its version; raises as
     `objects_with_arm_id`.
     waiting: objects that wait for another one of the same id. claims_under_way: ids
-    that objects are claiming. export_loop: of `DependencyIndex`. collection_reads: None
+    that objects are claiming. export_loop, leads_to: of `DependencyIndex`.
+    wait_for_references: whether a PUT waits for the objects that its spec refers to, if
+    no annotation says otherwise. collection_reads: None
     reads each resource by a GET of its own. force_put_seconds: after so long, a
     resource of which Azure does not show every value gets a PUT even without drift;
     None is never. count_sync: called at each sync that reads first, with its result and
@@ -206,6 +208,10 @@ class SharedDependencies:
     )
     waiting: Waiting = attrs.field(factory=Waiting)
     export_loop: Callable[[ObjectReference], Sequence[ObjectReference]] = lambda _: ()
+    leads_to: Callable[[ObjectReference, ObjectReference], bool] = (
+        lambda _start, _goal: False
+    )
+    wait_for_references: bool = True
     claims_under_way: ClaimsUnderWay = attrs.field(factory=ClaimsUnderWay)
     collection_reads: CollectionReads | None = None
 

@@ -98,6 +98,33 @@ class DependencyIndex:
                         ways.append([*way, target, reader])
         return []
 
+    def leads_to(self, start: ObjectReference, goal: ObjectReference) -> bool:
+        """Return whether an object depends on another, directly or through others: by
+        owners, references, and what those write that it reads.
+        """
+        ahead, seen = deque([start]), {start}
+        with self._lock:
+            while ahead:
+                for node in self._needed_by(ahead.popleft()):
+                    if node == goal:
+                        return True
+                    if node not in seen:
+                        seen.add(node)
+                        ahead.append(node)
+        return False
+
+    def _needed_by(self, dependent: ObjectReference) -> Iterator[ObjectReference]:
+        """Each target that an object does not write itself, and the writers of it. The
+        caller holds the lock.
+        """
+        for target in self._targets.get(dependent, ()):
+            relations = self._dependents[target].relations
+            if relations[dependent] is not Relation.EXPORT:
+                yield target
+                for writer, relation in relations.items():
+                    if relation is Relation.EXPORT:
+                        yield writer
+
     def _readers(
         self, writer: ObjectReference
     ) -> Iterator[tuple[ObjectReference, ObjectReference]]:

@@ -145,6 +145,8 @@ class ObjectMemory:
     in monotonic seconds; None if the last DELETE was answered otherwise.
     absent_since: when a read first found a resource gone that was there before, in
     monotonic seconds; None if the last read found it, or nothing was to be confirmed.
+    waiting_since: when the object began to wait for objects that its spec refers to, in
+    monotonic seconds; None if it does not wait.
     credential: `namespace/name` of the Secret whose credential was used last.
     connection: to Azure, as used last: a deletion needs it also after the Secret of
     its credential is gone. None before its first use.
@@ -172,6 +174,7 @@ class ObjectMemory:
     failure_streak: FailureStreak = attrs.field(factory=FailureStreak)
     perhaps_gone_since: float | None = None
     absent_since: float | None = None
+    waiting_since: float | None = None
     credential: str = ""
     connection: object | None = None
     was_looked_at: bool = False

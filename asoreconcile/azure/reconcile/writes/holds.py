@@ -106,12 +106,12 @@ def _require_open(scope: ReconcileScope, inherited: Mapping[str, str]) -> None:
     raise ConditionError(
         closed.why,
         reason=OUTSIDE_WINDOW,
-        severity=_severity(scope),
+        severity=severity_of_wait(scope),
         after_seconds=wait,
     )
 
 
-def _severity(scope: ReconcileScope) -> Severity:
+def severity_of_wait(scope: ReconcileScope) -> Severity:
     """Return Info; Warning if Ready=True must give way, as for a changed Secret."""
     patcher = scope.patcher
     ready = find_ready(status(patcher.obj).get("conditions")) or {}

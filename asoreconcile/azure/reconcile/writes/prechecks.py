@@ -1,10 +1,14 @@
-"""Decides by the checks whether a PUT may be sent. Pure.
+"""Decides by the checks whether a PUT may be sent.
 
-The GETs' answers decide, never an older status. Rules: R1.9, R1.10.
+The GETs' answers decide, never an older status. Rules: R1.9, R1.10. Before them comes
+what the spec refers to, which has to be in Azure first (OW-5).
 """
+
+from collections.abc import Sequence
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.catalogue.inputs import inputs_of
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.middleware.extension_points import (
@@ -19,11 +23,25 @@ from asoreconcile.azure.middleware.requests import (
     PreResult,
     Proceed,
 )
+from asoreconcile.azure.reconcile.model.annotations import (
+    POLLER_ID,
+    PUT_POLLER,
+    RESOURCE_ID,
+)
+from asoreconcile.azure.reconcile.model.claim_record import Standing, claim_of
 from asoreconcile.azure.reconcile.model.conditions import BLOCKED
 from asoreconcile.azure.reconcile.model.decisions import Requeue
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import Owner, waiting
+from asoreconcile.azure.reconcile.model.reference_waits import (
+    is_far_enough,
+    waiting_for,
+    waits_for_references,
+)
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.base.objects import JsonObject
+from asoreconcile.azure.reconcile.scope.references import target_of
+from asoreconcile.azure.reconcile.writes.holds import severity_of_wait
+from asoreconcile.base.objects import JsonObject, ObjectKey, annotations, spec
 
 
 def after_precheck(result: PreResult) -> Requeue | None:
@@ -73,9 +91,12 @@ def run_prechecks(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
     """The checks' decision (`prechecks`); None: the PUT may be sent.
 
     Blocking: a GET for each check. Raises ConditionError `WaitingForOwner` if the owner
-    does not exist in Azure, and the exceptions of the checks.
+    does not exist in Azure, and the exceptions of the checks; `WaitingForReference`.
     """
     patcher, extensions = scope.patcher, scope.operator.extensions
+    # First: an object that has to wait asks Azure nothing for it.
+    if patcher.version.is_arm:
+        require_references(scope)
     gk = patcher.version.group_kind
     if owner is not None and extensions.has(PRE_RECONCILE_OWNER, gk):
         check_owner = extensions.chain(PRE_RECONCILE_OWNER, gk)
@@ -95,6 +116,56 @@ def run_prechecks(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
             obj = fresh_object(patcher.obj, patcher.version, body)
         return after_precheck(check(PreReconcile(ctx=scope.context, obj=obj)))
     return None
+
+
+def require_references(scope: ReconcileScope) -> None:
+    """Make sure that Azure takes the references of a PUT, unless the object need not
+    wait for them or they are a cycle. Raises ConditionError `WaitingForReference`.
+    """
+    operator, patcher, memory = scope.operator, scope.patcher, scope.memory
+    missing: list[ObjectReference] = []
+    if waits_for_references(
+        patcher.annotations,
+        scope.namespace_annotations,
+        default=operator.wait_for_references,
+    ):
+        missing = [node for node in _referred(scope) if _is_missing(scope, node)]
+    if not missing:
+        memory.waiting_since = None
+        return
+    if memory.waiting_since is None:
+        memory.waiting_since = scope.began
+    seconds = scope.began - memory.waiting_since
+    is_info = severity_of_wait(scope) == "Info"
+    raise waiting_for(missing, seconds=seconds, is_info=is_info)
+
+
+def _referred(scope: ReconcileScope) -> Sequence[ObjectReference]:
+    """The Azure objects that the spec refers to by name, each once."""
+    patcher = scope.patcher
+    found = (
+        ObjectReference(group_kind, ObjectKey(patcher.key.namespace, name))
+        for one in inputs_of(patcher.version, spec(patcher.obj))
+        if one.kind == "reference"
+        for group_kind, name in [target_of(one.value)]
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def _is_missing(scope: ReconcileScope, node: ObjectReference) -> bool:
+    """Whether Azure does not yet take a reference to an object."""
+    operator, version = scope.operator, scope.patcher.version
+    target = scope.objects.get(*node)
+    # The rendering of the body reports an object that is absent or has no id.
+    if target is None or not annotations(target).get(RESOURCE_ID):
+        return False
+    claim = claim_of(target, operator.record_key)
+    is_accepted = claim is not None and claim.standing is Standing.ACCEPTED
+    is_running = annotations(target).get(POLLER_ID) == PUT_POLLER
+    if is_far_enough(version.arm_type, target, is_accepted=is_accepted or is_running):
+        return False
+    me = ObjectReference(version.group_kind, scope.patcher.key)
+    return not operator.leads_to(node, me)
 
 
 def _fresh_owner(

@@ -105,6 +105,7 @@ control-plane: controller-manager
   "ASORECONCILE_SYNC_MODE" .Values.syncMode
   "ASORECONCILE_UNDECLARED" .Values.undeclared
   "ASORECONCILE_BULK_READS" .Values.bulkReads
+  "ASORECONCILE_WAIT_FOR_REFERENCES" (ternary "" "false" .Values.waitForReferences)
   "ASORECONCILE_FORCE_PUT_PERIOD" .Values.forcePutPeriod
   "ASORECONCILE_HOLD_CREDENTIALS" (ternary "true" "" .Values.holdCredentials)
   "ASORECONCILE_WIDER_CREDENTIALS" (ternary "true" "" .Values.widerCredentials)

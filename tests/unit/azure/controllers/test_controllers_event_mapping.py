@@ -6,6 +6,7 @@ from asoreconcile.azure.catalogue.storage_codec import SingleVersionCodec
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.event_mapping import EventMapping
 from asoreconcile.azure.reconcile.model.annotations import (
+    CLAIM,
     DELETION_PROTECTION,
     MAINTENANCE_WINDOWS,
     PAUSED,
@@ -169,6 +170,22 @@ def test_what_failed_is_woken_by_what_it_refers_to(wakeups, kinds):
     remote = {**NETWORK, "metadata": {**NETWORK["metadata"], "name": "other"}}
     add(wakeups, kinds, remote)
     assert kinds.woken == ["peering"]
+
+
+def test_ow5_what_refers_to_an_object_is_woken_when_azure_accepts_its_put(
+    wakeups, kinds
+):
+    add(wakeups, kinds, with_status(peering(), "False", "WaitingForReference"))
+    remote = with_status(NETWORK, "False", name="other")
+    old = add(wakeups, kinds, remote)
+    kinds.woken.clear()
+    claim = "2026-01-01T00:00:00.000000Z mark /subscriptions/s"
+    for standing, woken in (("open", []), ("accepted", ["peering"])):
+        meta = {**remote["metadata"], "annotations": {CLAIM: f"{standing} {claim}"}}
+        new = Entry({**remote, "metadata": meta})
+        wakeups.on_azure_object(kept(NETWORK), Updated(old=old, new=new))
+        assert kinds.woken == woken
+        old = new
 
 
 def test_an_operation_that_runs_is_polled_when_azure_said(wakeups, kinds):

@@ -136,6 +136,7 @@ OWN = {
     ),
     "ASORECONCILE_SYNC_MODE": ("put", get("sync_mode"), SyncMode.PUT),
     "ASORECONCILE_UNDECLARED": ("ignore", get("undeclared"), Undeclared.IGNORE),
+    "ASORECONCILE_WAIT_FOR_REFERENCES": ("false", get("wait_for_references"), False),
     "AZURE_FEDERATED_TOKEN_FILE": ("/t", get("credentials.token_file"), "/t"),
 }
 

@@ -138,3 +138,15 @@ def test_exports_that_feed_each_other_are_a_loop():
     index.update(node("A", "d"), {node("M", "x"): reads})
     assert index.export_loop(node("A", "d")) == []
     assert index.export_loop(node("A", "nobody")) == []
+
+
+def test_ow5_dependence_goes_through_owners_references_and_exports():
+    index = DependencyIndex()
+    index.update(node("A", "a"), {node("A", "b"): Relation.INPUT})
+    index.update(node("A", "b"), {node("A", "c"): Relation.OWNER})
+    index.update(node("A", "c"), {node("M", "x"): Relation.INPUT})
+    assert not index.leads_to(node("A", "a"), node("A", "d"))
+    index.update(node("A", "d"), {node("M", "x"): Relation.EXPORT})
+    assert index.leads_to(node("A", "a"), node("A", "d"))
+    # What an object exports to does not hold the object back.
+    assert not index.leads_to(node("A", "d"), node("M", "x"))

@@ -1,0 +1,86 @@
+"""Whether the objects that a spec names are far enough for a PUT that refers to them.
+
+Pure. Rule: OW-5.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.arm.provisioning_state import FAILURE
+from asoreconcile.azure.catalogue.reference_order import waits_for_success
+from asoreconcile.azure.reconcile.model.annotations import (
+    OWN_PREFIX,
+    POLLER_ID,
+    PUT_POLLER,
+    RESOURCE_ID,
+)
+from asoreconcile.azure.reconcile.model.claim_record import (
+    Standing,
+    shows_id,
+    stated_claim,
+)
+from asoreconcile.azure.reconcile.model.conditions import is_ready
+from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.protection import names_of
+from asoreconcile.azure.reconcile.model.switches import Switch
+from asoreconcile.base.objects import JsonObject, annotations, status
+
+WAIT_FOR_REFERENCES = OWN_PREFIX + "wait-for-references"
+WAITING_FOR_REFERENCE = "WaitingForReference"
+PATIENCE_SECONDS = 600.0
+
+
+def waits_for_references(
+    own: Mapping[str, str], inherited: Mapping[str, str], *, default: bool
+) -> bool:
+    """Return the choice in force: the object's, else its Namespace's, else the
+    operator's. Any value but `false` waits.
+    """
+    value = own.get(WAIT_FOR_REFERENCES) or inherited.get(WAIT_FOR_REFERENCES)
+    return value != Switch.OFF.value if value else default
+
+
+def says_accepted(notes: Mapping[str, str]) -> bool:
+    """Return whether annotations state that Azure has accepted a PUT."""
+    claim = stated_claim(notes)
+    is_accepted = claim is not None and claim.standing is Standing.ACCEPTED
+    return is_accepted or notes.get(POLLER_ID) == PUT_POLLER
+
+
+def is_far_enough(arm_type: str, target: JsonObject, *, is_accepted: bool) -> bool:
+    """Return whether Azure takes a reference of an object of a type to a target.
+
+    is_accepted: whether Azure has accepted a PUT of the target. A target that only
+    reads its resource shows the resource in its status.
+    """
+    arm_id = annotations(target).get(RESOURCE_ID) or ""
+    found = status(target)
+    if is_ready(target):
+        return True
+    is_shown = shows_id(target, arm_id)
+    if is_shown and str(found.get("provisioningState") or "").lower() not in FAILURE:
+        return True
+    is_made = is_accepted or is_shown
+    return is_made and not waits_for_success(arm_type, ids.parse_stated(arm_id).type)
+
+
+def waiting_for(
+    nodes: Sequence[ObjectReference], *, seconds: float, is_info: bool
+) -> ConditionError:
+    """Return the condition of an object that waits for others.
+
+    seconds: for how long it has waited. is_info: whether a short wait is no warning.
+    """
+    is_long = seconds >= PATIENCE_SECONDS
+    return ConditionError(
+        f"nothing is sent to Azure yet, because the spec refers to {names_of(nodes)}: "
+        "Azure takes the reference only once it has that resource. The object goes on "
+        "by itself then; see the condition there. To send it now, set the annotation "
+        f'{WAIT_FOR_REFERENCES} to "false"',
+        reason=WAITING_FOR_REFERENCE,
+        severity="Info" if is_info and not is_long else "Warning",
+        # The object is woken; until then only the severity may change.
+        retry=RetryClass.VERY_SLOW if is_long else RetryClass.FAST,
+        after_seconds=0.0 if is_long else PATIENCE_SECONDS - seconds,
+    )
