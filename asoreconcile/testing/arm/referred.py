@@ -16,7 +16,7 @@ _ADDRESSES = "microsoft.network/publicipaddresses"
 class _Pairs:
     """The types that a type may refer to only while no write of them runs.
 
-    code: of the refusal; "" is the network provider's.
+    code: code of the refusal; "" is the network provider's.
     """
 
     types: frozenset[str]
@@ -46,7 +46,10 @@ _PAIRS = {
 def check_referred(
     resources: Resources, operations: Operations, address: ArmAddress, body: JsonObject
 ) -> None:
-    """Check that no write runs of what a body refers to. Raises RefusedError."""
+    """Check that no write runs of the resources that a body refers to.
+
+    Raises RefusedError.
+    """
     pairs = _PAIRS.get(address.type)
     if pairs is None:
         return

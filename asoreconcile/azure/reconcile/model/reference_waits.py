@@ -70,7 +70,8 @@ def waiting_for(
 ) -> ConditionError:
     """Return the condition of an object that waits for others.
 
-    seconds: for how long it has waited. is_info: whether a short wait is no warning.
+    seconds: for how long it has waited. is_info: whether a short wait has the severity
+    Info.
     """
     is_long = seconds >= PATIENCE_SECONDS
     return ConditionError(
