@@ -63,8 +63,8 @@ def sandbox(
     works against it with the KUBECONFIG that is printed. Once the manifests are Ready,
     all kinds are installed, so that any can be applied. Ctrl-C ends everything.
 
-    The simulated Azure takes any name, location and type of reference; what Azure
-    would refuse of those is seen with Azure alone.
+    The simulated Azure refuses names, locations, bodies and references that Azure's
+    published types exclude.
 
     \b
     Example:

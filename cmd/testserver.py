@@ -153,6 +153,7 @@ class _ArmCommand(click.Command):
     """A command that lists the styles and faults below its options."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from asoreconcile.testing.arm import named_faults
         from asoreconcile.testing.arm.named_styles import NAMED
         from asoreconcile.testing.arm.scripted import HELP
 
@@ -161,6 +162,13 @@ class _ArmCommand(click.Command):
             formatter.write_dl([(name, n.summary) for name, n in NAMED.items()])
         with formatter.section("Faults, as VERB TARGET WHAT [xCOUNT], WHAT being"):
             formatter.write_dl(HELP)
+        with formatter.section("Faults that last, as NAME=TARGET[,PARAMETER=VALUE]..."):
+            formatter.write_dl(
+                [
+                    (", ".join([name, *parameters]), summary)
+                    for name, (summary, parameters) in named_faults.NAMED.items()
+                ]
+            )
 
 
 def _seconds(name: str, help_: str) -> Callable[[_Function], _Function]:
@@ -231,6 +239,13 @@ def _seconds(name: str, help_: str) -> Callable[[_Function], _Function]:
     multiple=True,
     metavar="PATTERN",
     help="A policy refuses writes of resources whose id matches.",
+)
+@click.option(
+    "--strict/--no-strict",
+    default=True,
+    show_default=True,
+    help="Refuse names, locations, api-versions, bodies and references that Azure's "
+    "published types exclude.",
 )
 @click.option(
     "--managed-identity",

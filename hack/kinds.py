@@ -1,16 +1,19 @@
-"""Generate controllers/kinds/ from an extracted catalogue.
+"""Generate controllers/kinds/ from an extracted catalogue, and the simulator's types.
 
     hack/kinds [SOURCE]
 
 SOURCE is a folder of files in the form `asoreconcile.catalogue/v1`. Without it, the
 folder `catalogue` is read from the folder in ASORECONCILE_DATA, else from
-../shared/data. The output depends only on the source: running the command twice changes
-nothing.
+../shared/data. Azure's published types and recorded traffic come from there, too: they
+make asoreconcile/testing/arm/types. The output depends only on the source: running the
+command twice changes nothing.
 """
 
 import os
 import sys
 from pathlib import Path
+
+from azure_types import write_types
 
 from asoreconcile.azure.catalogue.importer import convert
 
@@ -28,6 +31,8 @@ def main() -> int:
     size = sum(path.stat().st_size for path in target.rglob("*.json"))
     print(f"{made.groups} groups, {made.kinds} kinds, {made.versions} versions:")
     print(f"{size / 1e6:.2f} MB in {target}")
+    types = ROOT / "asoreconcile" / "testing" / "arm" / "types"
+    print(f"{write_types(data, types) / 1e6:.2f} MB in {types}")
     return 0
 
 

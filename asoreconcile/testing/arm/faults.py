@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from asoreconcile.base import jsontext
+from asoreconcile.base.clock import Clock, SystemClock
+from asoreconcile.testing.arm.named_faults import NamedFaults
 from asoreconcile.testing.arm.operations import Failure
 from asoreconcile.testing.arm.refusals import JSON_TYPE, RefusedError, error
 from asoreconcile.testing.faults import Faults
@@ -23,8 +25,9 @@ _TIMED_OUT = (
 class ArmFaults(Faults):
     """The faults of a simulated Azure."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
         super().__init__()
+        self.named = NamedFaults(clock or SystemClock())
         self.failures: Planned[Failure] = Planned()
         self.stuck: Planned[str] = Planned()
         self.broken_polls: Planned[HttpResponse] = Planned()
@@ -42,6 +45,7 @@ class ArmFaults(Faults):
                 *(self.refusals, self._late),
             ):
                 planned.clear()
+            self.named.clear()
 
     def answer(
         self,

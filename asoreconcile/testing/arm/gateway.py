@@ -147,16 +147,21 @@ class Gateway:
         if method not in _OF_RESOURCES:
             return not_supported(method)
         self._simulation.providers.check(address, api_version)
+        if (checks := self._simulation.type_checks) is not None:
+            checks.check_request(address, api_version)
         # ARM's own checks come first, whatever the provider would answer.
         check_locks(self._simulation.resources, address, method)
         self._moves.check(address, method)
+        present = self._simulation.resources.find(address.id)
+        body = _body(request) if method in ("PUT", "PATCH") else {}
+        location = body.get("location") or (present and present.body.get("location"))
+        self._simulation.faults.named.check(address, str(location or ""))
         if method == "GET":
             return self._provider.get(address)
         if method == "HEAD":
             return self._provider.head(address)
         if method == "DELETE":
             return self._provider.delete(address, api_version, request.headers)
-        body = _body(request)
         self._simulation.policies.check(address)
         self._simulation.tenants.check(address, body, tenants)
         write = self._provider.put if method == "PUT" else self._provider.patch
@@ -203,6 +208,7 @@ class Gateway:
         """Return the headers with the remaining budgets. Raises RefusedError 429."""
         kind = _CLASSES.get(request.method, "writes")
         throttling = self._simulation.throttling
+        throttling = throttling or self._simulation.faults.named.throttling
         if throttling is None:
             return {f"x-ms-ratelimit-remaining-subscription-{kind}": _BUDGET}
         match = _SUBSCRIPTION.match(request.path)

@@ -25,13 +25,17 @@ class Lag:
         self._clock = clock
         self._before: dict[str, Before] = {}
 
-    def note_write(self, key: str, body: JsonObject | None) -> None:
+    def note_write(
+        self, key: str, body: JsonObject | None, seconds: float | None = None
+    ) -> None:
         """Record the state just before a write.
 
         body: body that a read shows now.
+        seconds: duration in place of the server's.
         """
-        if self.seconds > 0 and self.shown(key) is None:
-            self._before[key] = Before(body, self._clock.monotonic() + self.seconds)
+        seconds = self.seconds if seconds is None else seconds
+        if seconds > 0 and self.shown(key) is None:
+            self._before[key] = Before(body, self._clock.monotonic() + seconds)
 
     def shown(self, key: str) -> Before | None:
         """Return the outdated state that a read shows, or None if reads are

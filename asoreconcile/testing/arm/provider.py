@@ -38,6 +38,7 @@ class Provider:
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
         self._styles = simulation.styles
+        self._named = simulation.faults.named
         self._resources = simulation.resources
         self._views = simulation.views
         self._operations = simulation.operations
@@ -60,7 +61,9 @@ class Provider:
             if before.body is None:
                 raise self._not_found(address)
             return answer(200, before.body)
-        return self._views.response(200, self._existing(address, "GET"), is_read=True)
+        resource = self._existing(address, "GET")
+        self._named.move(resource)
+        return self._views.response(200, resource, is_read=True)
 
     def head(self, address: ArmAddress) -> HttpResponse:
         """Return whether the resource exists, as a status alone. Raises RefusedError
@@ -111,14 +114,20 @@ class Provider:
         etag = self._views.etag(present) if present else ""
         check_preconditions(headers, address, etag, present)
         self._writes.check(address, body, present)
+        if (checks := self._simulation.type_checks) is not None:
+            shown = self._views.body(present) if present else None
+            checks.check_write(address, body, api_version, shown)
         style = self._styles[address.type]
-        style_answer = style.create if present is None else style.update
+        style_answer = self._named.answer_to("PUT", address) or (
+            style.create if present is None else style.update
+        )
         self._check_planned("PUT", address)
         failure = self._simulation.faults.failures.take(address.id)
         if failure is not None and not style_answer.is_slow:
             raise RefusedError(409, failure.code, failure.message, from_gateway=False)
         is_new = present is None
         self._note_write(address, present)
+        body = self._named.written(address, body, present)
         resource = self._storage.store(address, body, present, keeps_children=is_patch)
         if not style_answer.is_slow:
             resource.enter(style.done)
@@ -156,7 +165,7 @@ class Provider:
         check_delete(headers, address, style)
         check_preconditions(headers, address, self._views.etag(resource), resource)
         check_unused(self._resources, address)
-        style_answer = style.delete
+        style_answer = self._named.answer_to("DELETE", address) or style.delete
         self._check_planned("DELETE", address)
         failure = self._simulation.faults.failures.take(address.id)
         if not style_answer.is_slow:
@@ -175,7 +184,7 @@ class Provider:
                 resource.address,
                 "DELETE",
                 api_version=api_version,
-                style=self._stuck_or(style, address),
+                style=self._stuck_or(self._slow_or(style, address), address),
                 answer=style_answer,
                 failure=failure,
                 finish=lambda failed: self._end_delete(resource, failed),
@@ -187,13 +196,19 @@ class Provider:
 
     def _note_write(self, address: ArmAddress, present: ArmResource | None) -> None:
         shown = None if present is None else self._views.body(present)
-        self._simulation.lag.note_write(address.key, shown)
+        seconds = self._named.lag_seconds(address, is_new=present is None)
+        self._simulation.lag.note_write(address.key, shown, seconds)
 
     def _stuck_or(self, style: Style, address: ArmAddress) -> Style:
         """Return the style, changed if an operation is planned to run for ever."""
         if self._simulation.faults.stuck.take(address.id) is None:
             return style
         return attrs.evolve(style, seconds=math.inf, polls=None)
+
+    def _slow_or(self, style: Style, address: ArmAddress) -> Style:
+        """Return the style, changed if a fault makes deletions slow."""
+        found = self._named.find("slow-delete", address)
+        return attrs.evolve(style, seconds=found["seconds"]) if found else style
 
     def _check_planned(self, method: str, address: ArmAddress) -> None:
         refused = self._simulation.faults.refusals.take(f"{method} {address.id}")

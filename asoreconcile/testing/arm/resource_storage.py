@@ -60,6 +60,7 @@ class ResourceStorage:
             self._resources.put(present)
         else:
             present.body, present.sent = shown, copy_json(body)
+        present.written_at = self._clock.monotonic()
         present.changed_at = f"{self._clock.now():%Y-%m-%dT%H:%M:%S.%fZ}"
         present.created_at = present.created_at or present.changed_at
         for name, items in () if keeps_children else embedded.items():

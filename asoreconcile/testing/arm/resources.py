@@ -43,6 +43,7 @@ class ArmResource:
     version: grows with each change.
     lingers_until: time on the server's clock until which the state looks busy.
     created_at, changed_at: times in ARM's format.
+    written_at: time of the last write on the server's clock.
     """
 
     address: ArmAddress
@@ -53,6 +54,7 @@ class ArmResource:
     lingers_until: float = 0.0
     created_at: str = ""
     changed_at: str = ""
+    written_at: float = 0.0
 
     def enter(self, state: str) -> None:
         """Change the state, which makes a new version."""

@@ -26,6 +26,7 @@ from asoreconcile.testing.arm.lag import Lag
 from asoreconcile.testing.arm.listing import ListHandler
 from asoreconcile.testing.arm.machine import Machine
 from asoreconcile.testing.arm.monitors import MonitorRegistry
+from asoreconcile.testing.arm.named_faults import NamedFault
 from asoreconcile.testing.arm.named_styles import style_type
 from asoreconcile.testing.arm.operations import Operations
 from asoreconcile.testing.arm.providers import Providers
@@ -37,6 +38,8 @@ from asoreconcile.testing.arm.simulation import Simulation
 from asoreconcile.testing.arm.styles import Styles
 from asoreconcile.testing.arm.tenants import Tenants
 from asoreconcile.testing.arm.throttling import Throttling
+from asoreconcile.testing.arm.type_checks import TypeChecks
+from asoreconcile.testing.arm.type_facts import BrokenRule, published
 from asoreconcile.testing.arm.views import Views
 from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.graph import GraphServer
@@ -65,6 +68,7 @@ class ArmServer(Cloud):
         page_size: int = 0,
         public_url: str = "",
         graph_port: int = 0,
+        strict: bool = False,
     ) -> None:
         """Make the servers.
 
@@ -78,8 +82,11 @@ class ArmServer(Cloud):
         page_size: number of entries on a page of a list; 0 means all on one page.
         public_url: address at which clients reach the server, if there is a proxy
         before it.
+        strict: if true, refuse names, locations, api-versions, bodies and references
+        that Azure's published types exclude.
         """
-        self.faults = ArmFaults()
+        clock = clock or SystemClock()
+        self.faults = ArmFaults(clock)
         self.faults.latency_seconds = latency
         super().__init__(
             faults=self.faults,
@@ -89,7 +96,6 @@ class ArmServer(Cloud):
             token_lifetime_seconds=token_lifetime_seconds,
             public_url=public_url,
         )
-        clock = clock or SystemClock()
         self.journal: list[JournalEntry] = []
         self._clock = clock
         self._lock = threading.RLock()
@@ -98,13 +104,15 @@ class ArmServer(Cloud):
         views = Views(self._resources, self.styles, clock)
         subscriptions = frozenset({self.subscription_id.lower()})
         scopes = Scopes(subscriptions, self._resources, self.styles)
+        operations = Operations(clock, seconds=lro)
+        self.checks = TypeChecks(published(), self._resources, operations)
         self._simulation = Simulation(
             tenant_id=self.tenant_id,
             clock=clock,
             styles=self.styles,
             resources=self._resources,
             views=views,
-            operations=Operations(clock, seconds=lro),
+            operations=operations,
             monitors=MonitorRegistry(self.url, retry_after=retry_after),
             scopes=scopes,
             faults=self.faults,
@@ -115,6 +123,7 @@ class ArmServer(Cloud):
                 self.url, self._resources, views, scopes, page_size=page_size
             ),
             throttling=Throttling(clock) if throttle else None,
+            type_checks=self.checks if strict else None,
         )
         self.providers = self._simulation.providers
         self._gateway = Gateway(self._simulation)
@@ -164,8 +173,19 @@ class ArmServer(Cloud):
             style_type(self.styles, self.faults, type_, name)
 
     def script(self, line: str) -> None:
-        """Plan the fault that a line of `scripted` describes. Raises ValueError."""
-        plan(self.faults, line)
+        """Plan the fault that a line of `scripted` or `named_faults` describes. Raises
+        ValueError.
+        """
+        if "=" not in line:
+            plan(self.faults, line)
+            return
+        fault = NamedFault.parse(line)
+        with self._lock:
+            self.faults.named.plan(fault)
+            if fault.name == "unregistered":
+                namespace = fault.target.partition("/")[0]
+                seconds = fault.parameters["seconds"]
+                self.providers.unregister(namespace, seconds=seconds)
 
     def advance(self, seconds: float) -> None:
         """Move the server's own clock on. Raises ValueError if the clock is
@@ -222,6 +242,17 @@ class ArmServer(Cloud):
         state = str(dig(body, "properties.provisioningState") or "")
         with self._lock:
             self._gateway.provider.seed(address, body, state=state)
+
+    def violations(
+        self, id_: str, body: JsonObject, api_version: str
+    ) -> list[BrokenRule]:
+        """Return the rules of Azure's published types that a PUT breaks."""
+        address = parse(id_)
+        with self._lock:
+            checks = self.checks
+            return (
+                list(checks.violations(address, body, api_version)) if address else []
+            )
 
     def remove(self, id_: str) -> None:
         """Delete a resource with everything below it, as another client would."""

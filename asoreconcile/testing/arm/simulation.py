@@ -15,6 +15,7 @@ from asoreconcile.testing.arm.scopes import Scopes
 from asoreconcile.testing.arm.styles import Styles
 from asoreconcile.testing.arm.tenants import Tenants
 from asoreconcile.testing.arm.throttling import Throttling
+from asoreconcile.testing.arm.type_checks import TypeChecks
 from asoreconcile.testing.arm.vaults import SoftDeletedVaults
 from asoreconcile.testing.arm.views import Views
 
@@ -39,3 +40,4 @@ class Simulation:
     throttling: Throttling | None = None
     policies: Policies = attrs.field(factory=Policies)
     vaults: SoftDeletedVaults = attrs.field(factory=SoftDeletedVaults)
+    type_checks: TypeChecks | None = None
