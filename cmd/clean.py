@@ -28,7 +28,8 @@ def crds(*, dry_run: bool, choice: ClusterChoice) -> None:
 
     A CRD has to serve every version that `status.storedVersions` lists. Each object is
     written once, unchanged; then the list is cut to the version that objects are stored
-    in. A running operator does so by itself. Whoever is interrupted runs it again.
+    in. A running operator does so by itself. After an interruption, run it
+    again: it goes on where it was.
     Writes to the cluster that KUBECONFIG names.
 
     \b
@@ -42,7 +43,10 @@ def crds(*, dry_run: bool, choice: ClusterChoice) -> None:
     try:
         with choice.client() as client:
             now = datetime.now(UTC)
-            for done in cleaned_crds(client, builtin(), now=now, dry_run=dry_run):
+            found = cleaned_crds(
+                client, builtin(), now=now, dry_run=dry_run, progress=_show_progress
+            )
+            for done in found:
                 total += 1
                 troubles += bool(done.problem)
                 _print(done, dry_run=dry_run)
@@ -50,6 +54,10 @@ def crds(*, dry_run: bool, choice: ClusterChoice) -> None:
         raise click.ClickException(str(error)) from error
     say(f"{total} CRDs, {troubles} not cleaned" if troubles else f"{total} CRDs")
     sys.exit(_TROUBLE if troubles else 0)
+
+
+def _show_progress(crd: str, count: int) -> None:
+    say(f"{crd}: {count} objects", err=True)
 
 
 def _print(done: CleanedCrd, *, dry_run: bool) -> None:

@@ -373,6 +373,11 @@ def _election(
     )
 
     try:
-        return LeaderElectionOptions(_LEASE, namespace, timing=LeaseTiming(*seconds))
+        return LeaderElectionOptions(
+            _LEASE,
+            namespace,
+            timing=LeaseTiming(*seconds),
+            pod_uid=os.environ.get("POD_UID", ""),
+        )
     except ValueError as error:
         raise click.UsageError(f"--leader-election-seconds: {error}") from error

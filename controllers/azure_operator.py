@@ -15,8 +15,10 @@ from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.conversion_probe import ConversionProbe
 from asoreconcile.azure.controllers.crd_installation import CrdInstallation
 from asoreconcile.azure.controllers.crd_watcher import CrdWatcher, Kinds
+from asoreconcile.azure.controllers.crds import BUILD
 from asoreconcile.azure.controllers.definitions import Definitions, reduced
 from asoreconcile.azure.controllers.kind_registry import KindRegistry
+from asoreconcile.azure.controllers.leader_note import LeaderNote, leader_note
 from asoreconcile.azure.controllers.options import Options
 from asoreconcile.azure.controllers.protected_objects import ProtectedObjects
 from asoreconcile.azure.controllers.settings import Settings
@@ -99,7 +101,11 @@ class AzureOperator:
         installation.setup_with(app)
         self._crds = crds = app.informer(CUSTOM_RESOURCE_DEFINITIONS)
         self._definitions = Definitions(
-            crds, catalogue, installed=installation.kinds, clock=app.clock
+            crds,
+            catalogue,
+            installed=installation.kinds,
+            clock=app.clock,
+            leader=self._other_leader,
         )
         app.readyz.add("definitions", self._definitions.ready)
         installation.keep_in_place(app, crds)
@@ -185,9 +191,16 @@ class AzureOperator:
             clock=app.clock,
             expected=self._definitions.installed,
             converts=webhooks is not None or not settings.mode.answers,
+            leader=self._other_leader,
+        )
+        app.annotate_lease(
+            lambda: LeaderNote(BUILD, frozenset(watcher.running)).annotations()
         )
         watcher.setup_with(app, self._crds, self._definitions)
         return watcher
+
+    def _other_leader(self) -> LeaderNote:
+        return leader_note(self._app.leader_annotations)
 
     def _say_what_starts(self) -> None:
         for notice in self._settings.notices:

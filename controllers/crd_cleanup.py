@@ -4,7 +4,7 @@ A running operator does this automatically (`stored_versions`). The command is f
 clusters without an operator, and for CRDs that no operator manages any more.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 import attrs
@@ -14,6 +14,7 @@ from asoreconcile.azure.controllers.crd_coverage import stored_version
 from asoreconcile.azure.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
 from asoreconcile.azure.controllers.crd_plan import OPERATORS_NAME
 from asoreconcile.azure.controllers.storage_rewrite import (
+    PROGRESS_MANAGER,
     SETTLE_SECONDS,
     StorageRewrite,
     listed_versions,
@@ -79,9 +80,16 @@ def _is_labelled(definition: JsonObject) -> bool:
 
 
 def cleaned_crds(
-    client: KubeClient, catalogue: Catalogue, *, now: datetime, dry_run: bool
+    client: KubeClient,
+    catalogue: Catalogue,
+    *,
+    now: datetime,
+    dry_run: bool,
+    progress: Callable[[str, int], object],
 ) -> Iterator[CleanedCrd]:
     """Clean one CRD after the other, and yield each result. Blocking.
+
+    progress: called with a CRD's name and the number of its objects that are written.
 
     A dry run writes nothing. Raises CrdCleanupError, before anything is written, if
     there is no CRD or one still stores an alpha or beta version; raises ApiError and
@@ -103,11 +111,18 @@ def cleaned_crds(
             "version: install a newer operator with its CRDs first"
         )
     for definition in sorted(found, key=key_of):
-        yield cleaned_crd(client, definition, now=now, dry_run=dry_run)
+        yield cleaned_crd(
+            client, definition, now=now, dry_run=dry_run, progress=progress
+        )
 
 
 def cleaned_crd(
-    client: KubeClient, definition: JsonObject, *, now: datetime, dry_run: bool
+    client: KubeClient,
+    definition: JsonObject,
+    *,
+    now: datetime,
+    dry_run: bool,
+    progress: Callable[[str, int], object] = lambda _crd, _count: None,
 ) -> CleanedCrd:
     """Clean one CRD that was read just now. Blocking; raises TransportError."""
     stored, listed = stored_version(definition), listed_versions(definition)
@@ -128,10 +143,12 @@ def cleaned_crd(
             some = Selection(resource, metadata_only=True)
             return attrs.evolve(done, objects=sum(1 for _ in client.list_all(some)))
         rewrite = StorageRewrite(client)
-        count = rewrite.write_all(resource)
-        # As it was read before the objects were written: had it changed meanwhile,
-        # objects could be in another version again.
-        if not rewrite.drop(definition, stored):
+        count = rewrite.write_all(
+            definition, progress=lambda count: progress(done.name, count)
+        )
+        # Had the CRD changed meanwhile, objects could be in another version again.
+        now_live = client.get(CUSTOM_RESOURCE_DEFINITIONS, key_of(definition))
+        if _state(now_live) != _state(definition) or not rewrite.drop(now_live, stored):
             return attrs.evolve(
                 done,
                 objects=count,
@@ -142,6 +159,10 @@ def cleaned_crd(
     return attrs.evolve(done, objects=count)
 
 
+def _state(definition: JsonObject) -> tuple[object, list[str]]:
+    return metadata(definition).get("generation"), listed_versions(definition)
+
+
 def _seconds_since_change(definition: JsonObject, now: datetime) -> float:
     """Return the time since the last write of metadata or spec; infinite if not
     recorded.
@@ -149,6 +170,8 @@ def _seconds_since_change(definition: JsonObject, now: datetime) -> float:
     times = [
         datetime.fromisoformat(str(entry["time"]))
         for entry in metadata(definition).get("managedFields") or ()
-        if entry.get("time") and not entry.get("subresource")
+        if entry.get("time")
+        and not entry.get("subresource")
+        and entry.get("manager") != PROGRESS_MANAGER
     ]
     return min(((now - time).total_seconds() for time in times), default=float("inf"))

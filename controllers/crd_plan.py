@@ -7,7 +7,7 @@ Otherwise the operator works with the CRD as it is, and says so.
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import attrs
 
@@ -19,6 +19,7 @@ from asoreconcile.azure.controllers.crd_coverage import missing, stored_version
 from asoreconcile.azure.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import JsonObject, annotations, dig, labels
+from asoreconcile.base.version import release_order
 from asoreconcile.kube.patch import merge_patch
 
 # Azure Service Operator's, which looks for its CRDs by it; and so do people's tools.
@@ -103,14 +104,19 @@ class DesiredCrds:
 def plan(kind: Kind, live: JsonObject, wanted: DesiredCrds) -> CrdPlan:
     """Return the decision about an existing CRD."""
     build = labels(live).get(VERSION_LABEL, "")
+    names = [version["name"] for version in live["spec"]["versions"]]
+    known = {*kind.versions, *(name + STORED_SUFFIX for name in kind.versions)}
+    unknown = [name for name in names if name not in known]
+    if is_build(build) and possibly_stored(live).isdisjoint(unknown):
+        # A newer release of ours added it, and serves it again when it comes back.
+        without = _not_served(live, unknown)
+        if without != live:
+            return CrdPlan(without)
     # During a rollout two versions run: the older one must not take back what the newer
     # one has installed.
     if is_newer_build(build, wanted.build):
         return CrdPlan(why=f"a newer version has installed it: {build}")
-    names = [version["name"] for version in live["spec"]["versions"]]
     stored = stored_version(live)
-    known = {*kind.versions, *(name + STORED_SUFFIX for name in kind.versions)}
-    unknown = [name for name in names if name not in known]
     if unknown:
         return CrdPlan(why=f"this version does not know its {', '.join(unknown)}")
     base = stored.removesuffix(STORED_SUFFIX)
@@ -133,6 +139,23 @@ def plan(kind: Kind, live: JsonObject, wanted: DesiredCrds) -> CrdPlan:
     if not _adds(kind, document, live, wanted):
         return CrdPlan()
     return CrdPlan(_onto(live, document))
+
+
+def possibly_stored(definition: JsonObject) -> frozenset[str]:
+    """Return the names of the versions that objects of a CRD may be stored in."""
+    versions = dig(definition, "spec.versions") or ()
+    storage = [str(one["name"]) for one in versions if one.get("storage")]
+    listed = dig(definition, "status.storedVersions") or ()
+    return frozenset([*storage, *map(str, listed)])
+
+
+def _not_served(live: JsonObject, names: Collection[str]) -> JsonObject:
+    """Return the CRD with these versions kept, and no longer served."""
+    versions = [
+        {**one, "served": False} if one["name"] in names else one
+        for one in live["spec"]["versions"]
+    ]
+    return {**live, "spec": {**live["spec"], "versions": versions}}
 
 
 def _adds(
@@ -247,11 +270,7 @@ def is_newer_build(other: str, own: str) -> bool:
     one, two = _BUILD.fullmatch(other), _BUILD.fullmatch(own)
     if one is None or two is None:
         return False
-    return _numbers(one[1]) > _numbers(two[1])
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
+    return release_order(one[1]) > release_order(two[1])
 
 
 def _holds(there: Mapping[str, str], wanted: Mapping[str, str]) -> bool:

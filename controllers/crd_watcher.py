@@ -21,6 +21,7 @@ from asoreconcile.azure.controllers.discovery import (
     served_in,
 )
 from asoreconcile.azure.controllers.kind_metrics import KindGauge
+from asoreconcile.azure.controllers.leader_note import LeaderNote
 from asoreconcile.base.backoff import ItemExponential
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
@@ -130,18 +131,22 @@ class CrdWatcher:
         clock: Clock,
         expected: Iterable[GroupKind] = (),
         converts: bool = False,
+        leader: Callable[[], LeaderNote] = LeaderNote,
     ) -> None:
         """crds: returns the existing CRDs of our kinds (`Definitions.states`); None if
         they are not listed yet.
         expected: kinds that should run, whether their CRDs exist or not.
         converts: whether this process, or another one of the cluster, serves conversion
         reviews.
+        leader: returns what another process says that leads.
         """
         self._client = client
         self._catalogue = catalogue
         self._kinds = kinds
         self._crds = crds
         self._converts = converts
+        self._leader = leader
+        self._was_ready: Callable[[], bool] = lambda: False
         self._expected = {*expected}
         self._late: Collection[GroupKind] = ()
         self._refused: Mapping[GroupKind, str] = {}
@@ -170,6 +175,7 @@ class CrdWatcher:
         # Once all CRDs are listed, also if none of them is ours.
         builder.controller.enqueue(ALL_KINDS.key)
         app.readyz.add("kinds", self.readiness)
+        self._was_ready = lambda: app.readyz.have_passed
         app.registry.register(
             KindGauge(
                 "asoreconcile_kind_not_running",
@@ -209,7 +215,12 @@ class CrdWatcher:
         known = [kind.group_kind for kind in self._catalogue.kinds()]
         late = set() if crds is None else late_kinds(names, crds, known)
         agreed = {kind: found for kind, found in names.items() if kind not in late}
-        served = served_in(agreed, self._catalogue, converts=self._converts)
+        served = served_in(
+            agreed,
+            self._catalogue,
+            converts=self._converts,
+            stored={kind: crd.stored for kind, crd in (crds or {}).items()},
+        )
         running = self._kinds.versions()
         self._expected |= running.keys()
         for group_kind, version in running.items():
@@ -224,7 +235,8 @@ class CrdWatcher:
             for group_kind, version in served.versions.items()
             if running.get(group_kind) is not version
         )
-        self._late, self._refused = late, served.refused
+        # Before the CRDs are listed, it is unknown what objects are stored in.
+        self._late, self._refused = late, {} if crds is None else served.refused
         self._report()
 
     def problems(self) -> Mapping[GroupKind, KindProblem]:
@@ -248,14 +260,19 @@ class CrdWatcher:
         )
 
     def readiness(self) -> CheckResult:
-        """Report the kinds that do not run as they should, and why; this readiness
-        check never fails.
+        """Report the kinds that do not run as they should, and why.
+
+        Fails in a process that was never ready if it refuses a kind that the leader
+        runs: a rollout to a release that cannot run that kind stops here, and the
+        leader goes on.
         """
         found = [
             f"{kind}: {problem.reason}: {problem.text}"
             for kind, problem in self.problems().items()
         ]
-        return CheckResult(ok=True, details=tuple(sorted(found)))
+        lost = self._refused.keys() & self._leader().kinds
+        ok = not lost or self._was_ready()
+        return CheckResult(ok=ok, details=tuple(sorted(found)))
 
     def _report(self) -> None:
         """Log the kinds whose problem is new, and those that have none any more."""

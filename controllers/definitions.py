@@ -4,14 +4,16 @@ Whole CRDs are watched, as their conditions and versions decide whether a kind c
 The rest, up to a megabyte each, is dropped before it is cached.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue, Kind
 from asoreconcile.azure.controllers.crd_labels import NAME_LABEL
-from asoreconcile.azure.controllers.crd_plan import OPERATORS_NAME
+from asoreconcile.azure.controllers.crd_plan import OPERATORS_NAME, possibly_stored
+from asoreconcile.azure.controllers.crds import BUILD
+from asoreconcile.azure.controllers.leader_note import LeaderNote
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, dig, spec
 from asoreconcile.cache.entry import Entry
@@ -26,7 +28,7 @@ _ESTABLISHED, _ACCEPTED = "Established", "NamesAccepted"
 def reduced(crd: JsonObject) -> JsonObject:
     """Return a CRD with its metadata, versions and conditions alone, to cache it."""
     versions = [
-        {name: one.get(name) for name in ("name", "served")}
+        {name: one.get(name) for name in ("name", "served", "storage")}
         for one in spec(crd).get("versions") or ()
     ]
     conditions = [
@@ -39,7 +41,10 @@ def reduced(crd: JsonObject) -> JsonObject:
         "kind": crd.get("kind"),
         "metadata": crd["metadata"],
         "spec": {"versions": versions},
-        "status": {"conditions": conditions},
+        "status": {
+            "conditions": conditions,
+            "storedVersions": dig(crd, "status.storedVersions") or [],
+        },
     }
 
 
@@ -50,11 +55,13 @@ class CrdState:
     served: names of the served versions; empty if the CRD is not established.
     refused: why it is not established, or "".
     is_deleting: whether its deletion has begun; its objects can be read until its end.
+    stored: names of the versions that objects may be stored in.
     """
 
     served: frozenset[str]
     refused: str = ""
     is_deleting: bool = False
+    stored: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, crd: JsonObject, *, is_deleting: bool) -> "CrdState":
@@ -72,7 +79,7 @@ class CrdState:
             for one in spec(crd).get("versions") or ()
             if one.get("served")
         }
-        return cls(frozenset(served), is_deleting=is_deleting)
+        return cls(frozenset(served), "", is_deleting, possibly_stored(crd))
 
 
 class Cached(Protocol):
@@ -96,14 +103,18 @@ class Definitions:
         installed: Collection[Kind],
         clock: Clock,
         degraded_after_seconds: float = DEGRADED_AFTER_SECONDS,
+        leader: Callable[[], LeaderNote] = LeaderNote,
     ) -> None:
-        """installed: kinds whose CRDs this process, or the leader, installs."""
+        """installed: kinds whose CRDs this process, or the leader, installs.
+        leader: returns what another process says that leads.
+        """
         self._cached = cached
         self._kinds = {_name(kind): kind for kind in catalogue.kinds()}
         self._installed = sorted(map(_name, installed))
         self.installed = frozenset(kind.group_kind for kind in installed)
         """The kinds whose CRDs this process, or the leader, installs."""
         self._clock = clock
+        self._leader = leader
         self._degraded_at = clock.monotonic() + degraded_after_seconds
 
     def versions(self) -> dict[str, str]:
@@ -150,7 +161,9 @@ class Definitions:
     def ready(self) -> CheckResult:
         """Check that the CRDs to install exist; a readiness check.
 
-        After some time missing CRDs are only reported, and no longer fail readiness.
+        After some time missing CRDs are only reported, and no longer fail readiness;
+        also while a leader of another release may not know them: it ends only once
+        this process is ready.
         """
         # One missing permission must not keep the webhooks of all other kinds down for
         # good.
@@ -167,6 +180,7 @@ class Definitions:
         details = [f"{name}: {why}" for name, why in missing.items()][:_SHOWN]
         if len(missing) > _SHOWN:
             details.append(f"and {len(missing) - _SHOWN} more")
+        degraded = degraded or self._leader().build not in ("", BUILD)
         return CheckResult(ok=degraded or not missing, details=tuple(details))
 
 

@@ -3,7 +3,7 @@
 One request covers all kinds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 import attrs
@@ -84,28 +84,38 @@ def read_names(client: DiscoveryReader) -> Names:
 
 
 def served_in(
-    served: Names, catalogue: Catalogue, *, converts: bool = False
+    served: Names,
+    catalogue: Catalogue,
+    *,
+    converts: bool = False,
+    stored: Mapping[GroupKind, Collection[str]] | None = None,
 ) -> DiscoveredKinds:
     """Return which of our kinds can run, of all served kinds. Pure.
 
     converts: if true, this process serves conversion reviews, so that kinds may be
     stored in a stored form.
+    stored: the versions that objects of a kind may be stored in, if they are known.
     """
     known = {kind.group_kind: kind for kind in catalogue.kinds()}
     versions: dict[GroupKind, KindVersion] = {}
     refused: dict[GroupKind, str] = {}
-    for group_kind, names in served.items():
+    for group_kind, shown in served.items():
         kind = known.get(group_kind)
         if kind is None:
             continue
-        stored = {version + STORED_SUFFIX for version in kind.versions}
-        # A version that this build does not know may have fields that it would drop as
-        # it writes.
-        unknown = sorted({*names} - {*kind.versions} - stored)
-        if unknown:
-            listed = ", ".join(unknown)
-            refused[group_kind] = f"the cluster serves unknown versions: {listed}"
-        elif stored.isdisjoint(names):
+        forms = {version + STORED_SUFFIX for version in kind.versions}
+        unknown = {*shown} - {*kind.versions} - forms
+        # The fields of an unknown version would be dropped by a write, unless the
+        # objects are stored in a version that this build knows.
+        kept = (stored or {}).get(group_kind, unknown)
+        names = [name for name in shown if name not in unknown]
+        if not names or not unknown.isdisjoint(kept):
+            refused[group_kind] = (
+                f"the cluster stores or serves versions that this release does not "
+                f"know: {', '.join(sorted(unknown))}; a rollback is possible over one "
+                "release only: install a newer one"
+            )
+        elif forms.isdisjoint(names):
             # The first served version is the one the API server prefers.
             versions[group_kind] = kind.version(names[0])
         elif not converts:
@@ -117,7 +127,7 @@ def served_in(
             versions[group_kind] = kept_stored(kind)
         else:
             # The CRD of a release that knew no newer version.
-            versions[group_kind] = kept_stored(kind, _newest(stored & {*names}))
+            versions[group_kind] = kept_stored(kind, _newest(forms & {*names}))
     return DiscoveredKinds(versions, refused)
 
 

@@ -1,30 +1,37 @@
 """Rewrite the objects of a CRD in its storage version, and drop unused stored versions.
 
 A write without a change is enough: the API server stores an object in the present
-storage version whenever it writes it. No write here can undo other writes; an
-interrupted rewrite starts again.
+storage version whenever it writes it. No write here can undo other writes.
 """
+
+from collections.abc import Callable
 
 import attrs
 
 from asoreconcile.azure.catalogue.conversion import ORIGINAL_VERSION, STORED_SUFFIX
+from asoreconcile.azure.controllers.crd_coverage import stored_version
 from asoreconcile.base import reconcile_context
 from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
+    annotations,
     key_of,
+    metadata,
     resource_version,
     spec,
     status,
 )
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.create_or_patch import patch_object
-from asoreconcile.kube.errors import ConflictError, NotFoundError
+from asoreconcile.kube.errors import ConflictError, ExpiredError, NotFoundError
 from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, ApiResource
 from asoreconcile.kube.selection import ListOptions, Selection
 
 # Until each of several API servers knows the new storage version.
 SETTLE_SECONDS = 60.0
+PROGRESS_MANAGER = "asoreconcile-storage-rewrite"
+"""The field manager that notes the progress of a rewrite."""
+_PROGRESS = "asoreconcile/storage-rewrite"
 _PAGE = 500
 _TRIES = 3
 _RETIRED = "v1alpha1api"
@@ -45,6 +52,10 @@ def stored_resource(definition: JsonObject, version: str) -> ApiResource:
     return ApiResource(inside["group"], version, names["plural"], names["kind"])
 
 
+def _nothing(_count: int) -> None:
+    """Report no progress."""
+
+
 @attrs.frozen
 class StorageRewrite:
     """Rewrites objects. Blocking; for one thread.
@@ -54,28 +65,59 @@ class StorageRewrite:
 
     client: KubeClient
 
-    def write_all(self, resource: ApiResource) -> int:
-        """Write each object again, and return their number. Raises ApiError,
-        TransportError.
+    def write_all(
+        self, definition: JsonObject, *, progress: Callable[[int], object] = _nothing
+    ) -> int:
+        """Write each object of a CRD again, and return the number of objects that were
+        written. Raises ApiError, TransportError.
 
-        resource: at the version that objects are stored in.
+        The name of the last object is noted on the CRD after each page, and an
+        interrupted rewrite goes on after it, unless the CRD's spec has changed since.
+        progress: called after each page with the number of objects so far.
         """
-        count, token = 0, ""
+        stored = stored_version(definition)
+        resource = stored_resource(definition, stored)
         # Only the stored form says which version an object was written in.
-        whole = resource.version.endswith(STORED_SUFFIX)
+        whole = stored.endswith(STORED_SUFFIX)
         selection = Selection(resource, metadata_only=not whole)
+        note = f"{metadata(definition).get('generation')} {stored} "
+        found = annotations(definition).get(_PROGRESS, "")
+        last = found.removeprefix(note) if found.startswith(note) else ""
+        count, token = 0, ""
         while True:
-            place = ListOptions(limit=_PAGE, continue_token=token)
-            page = self.client.list_page(selection, place)
+            try:
+                page = self.client.list_page(
+                    selection, ListOptions(limit=_PAGE, continue_token=token)
+                )
+            except ExpiredError as error:
+                # Without a new token the list begins again, and known names are left
+                # out.
+                token = error.continue_token if error.continue_token != token else ""
+                continue
             for obj in page.items:
+                place = str(key_of(obj))
+                # A list is in the order of these names.
+                if place <= last:
+                    continue
                 # The client lets a write through at a stop, so that what was done can
-                # be noted. These can wait: the next leader begins anew.
+                # be noted. These can wait: the next leader continues.
                 reconcile_context.check()
                 self._write(resource, obj)
-                count += 1
+                count, last = count + 1, place
+            progress(count)
             token = page.continue_token
             if not token:
                 return count
+            self._note(definition, note + last)
+
+    def _note(self, definition: JsonObject, progress: str | None) -> None:
+        change = {"metadata": {"annotations": {_PROGRESS: progress}}}
+        self.client.patch(
+            CUSTOM_RESOURCE_DEFINITIONS,
+            key_of(definition),
+            change,
+            field_manager=PROGRESS_MANAGER,
+        )
 
     def drop(self, live: JsonObject, stored: str) -> bool:
         """List one version alone; return false if the CRD was written since it was
@@ -91,6 +133,8 @@ class StorageRewrite:
             )
         except ConflictError:
             return False
+        if _PROGRESS in annotations(live):
+            self._note(live, None)
         return True
 
     def _write(self, resource: ApiResource, obj: JsonObject) -> None:

@@ -14,7 +14,6 @@ from asoreconcile.azure.controllers.storage_rewrite import (
     SETTLE_SECONDS,
     StorageRewrite,
     listed_versions,
-    stored_resource,
 )
 from asoreconcile.base.backoff import ItemExponential
 from asoreconcile.base.clock import Clock
@@ -102,7 +101,15 @@ class StoredVersions:
         if left > 0:
             return Result(requeue_after_seconds=left, not_before=True)
         rewrite = StorageRewrite(self._client)
-        count = rewrite.write_all(stored_resource(live, stored))
+        count = rewrite.write_all(
+            live,
+            progress=lambda done: _log.info(
+                "Objects are stored in another version",
+                crd=key.name,
+                version=stored,
+                done=done,
+            ),
+        )
         now = self._client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
         # What was written between the two reads may be stored in a version that came
         # and went meanwhile: only a list that stayed the same is known to be done.

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 
 from asoreconcile.base import jsontext
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.objects import JsonObject, dig
 from asoreconcile.redaction import redact
 
 _MAX_TEXT = 2048
@@ -96,7 +96,13 @@ class AlreadyExistsError(ApiError):
 
 
 class ExpiredError(ApiError):
-    """The resource version or continue token is too old: list again."""
+    """The resource version or continue token is too old: list again.
+
+    `continue_token` is one with which a list of pages goes on, over the objects as they
+    are now; "" if the server gave none.
+    """
+
+    continue_token = ""
 
 
 class InvalidError(ApiError):
@@ -143,13 +149,16 @@ def api_error(
         kind = AlreadyExistsError
     details = document.get("details")
     details = details if isinstance(details, dict) else {}
-    return kind(
+    error = kind(
         redact(message, namespace=namespace),
         status=status,
         reason=reason,
         details=details,
         retry_after_seconds=_retry_after(headers, details),
     )
+    if isinstance(error, ExpiredError):
+        error.continue_token = str(dig(document, "metadata.continue") or "")
+    return error
 
 
 def is_another_object(error: ApiError) -> bool:

@@ -7,7 +7,7 @@
 Every part is public and works alone; an application only connects them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from functools import partial
@@ -350,6 +350,18 @@ class Application(ControllerRegistrar):
         election.
         """
         return self._elector is None or self._elector.leads
+
+    @property
+    def leader_annotations(self) -> Mapping[str, str]:
+        """Return the annotations of the Lease if another process holds it, else {}."""
+        return self._elector.leader_annotations if self._elector else {}
+
+    def annotate_lease(self, annotations: Callable[[], Mapping[str, str]]) -> None:
+        """Let this process write these annotations with each renewal of its Lease, for
+        standbys to read. Call before `run`; annotations must not block.
+        """
+        if self._elector is not None:
+            self._elector.annotate(annotations)
 
     @property
     def predecessor_renewed(self) -> datetime | None:

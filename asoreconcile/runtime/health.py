@@ -56,6 +56,8 @@ class HealthChecks:
         self.name = name
         self._lock = threading.Lock()
         self._checks: dict[str, Checker] = {}
+        self.have_passed = False
+        """Whether all checks have passed once, at the same time."""
 
     def add(self, name: str, check: Checker) -> None:
         """Raises ValueError if the name is taken, TypeError if the check cannot be
@@ -90,6 +92,7 @@ class HealthChecks:
             if name not in exclude
         }
         ok = all(result.ok for result in results.values())
+        self.have_passed = self.have_passed or (ok and not exclude)
         if ok and not verbose:
             return HealthReport(200, "ok")
         lines = []

@@ -207,10 +207,10 @@ def test_pods_meet_the_restricted_standard_and_trust_nothing_with_their_disk():
         assert own["capabilities"] == {"drop": ["ALL"]}
 
 
-def test_no_two_releases_convert_side_by_side():
-    for case, expected in (("default", "Recreate"), ("light", "RollingUpdate")):
+def test_an_old_pod_ends_once_a_new_one_is_ready():
+    for case in ("default", "light", "tenant"):
         strategy = one(rendered(case), "Deployment")["spec"]["strategy"]
-        assert strategy["type"] == expected
+        assert strategy["rollingUpdate"] == {"maxUnavailable": 0}
 
 
 def test_a_changed_secret_starts_other_pods():

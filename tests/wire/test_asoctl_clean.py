@@ -1,13 +1,17 @@
 """`asoctl clean crds`: what is stored in old versions, and what the list says after."""
 
+import json
+
 import pytest
 from click.testing import CliRunner
 from kubeapi import kube_server
 
 from asoreconcile.azure.catalogue.crd import crd
 from asoreconcile.azure.cmd.asoctl import main
+from asoreconcile.azure.controllers import storage_rewrite
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.objects import GroupKind, copy_json
+from asoreconcile.testing.http import HttpResponse
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -185,3 +189,20 @@ def test_a_cluster_without_our_crds_is_an_error(empty):
     done = clean()
     assert done.exit_code == 1
     assert "no CRD of an Azure kind" in done.stderr
+
+
+def test_a_rewrite_outlives_an_expired_token_and_an_interruption(cluster, monkeypatch):
+    monkeypatch.setattr(storage_rewrite, "_PAGE", 1)
+    body = {"kind": "Status", "code": 410, "reason": "Expired", "metadata": {}}
+    expired = HttpResponse(410, json.dumps(body).encode())
+    cluster.kube.faults.respond("GET", "continue=", expired)
+    cluster.kube.faults.fail(verb="patch", resource=f"{VNET.plural}/c", status=403)
+    done = clean()
+    assert done.exit_code == 1
+    assert f"{NAME}: 2 objects" in done.stderr
+    cluster.kube.journal.clear()
+    again = clean()
+    assert f"{NAME}: 1 objects stored in {NEW}, {OLD} dropped" in again.stdout
+    assert cluster.listed() == [NEW]
+    assert sum(VNET.plural + "/" in path for path in cluster.writes()) == 3
+    assert "annotations" not in cluster.client.get(f"{CRDS}/{NAME}").json["metadata"]

@@ -42,7 +42,7 @@ NOT_AT_THE_START = {
     "requests",
 }
 # Those of the standard library are left out: how many it splits into differs by Python.
-MOST_MODULES = 387
+MOST_MODULES = 388
 
 
 def test_a_start_loads_nothing_that_only_reconciles_need(tmp_path):

@@ -9,9 +9,10 @@ both are kept in an annotation, so that reading an object at one version and wri
 back loses nothing.
 """
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeGuard
 
 import attrs
 
@@ -22,7 +23,12 @@ from asoreconcile.azure.catalogue.conversion_data import (
     tree_of,
 )
 from asoreconcile.azure.catalogue.field_renames import field_renames
-from asoreconcile.azure.catalogue.kinds import Kind, KindVersion, UnknownVersionError
+from asoreconcile.azure.catalogue.kinds import (
+    Kind,
+    KindVersion,
+    UnknownVersionError,
+    newest,
+)
 from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.catalogue.projection import Projection
 from asoreconcile.azure.catalogue.property_bag import ConversionDataError
@@ -33,6 +39,7 @@ from asoreconcile.base.objects import JsonObject, annotations, copy_json, gvk_of
 CONVERSION_DATA = "asoreconcile/conversion-data"
 ORIGINAL_VERSION = "originalVersion"
 STORED_SUFFIX = "storage"
+_VERSION = re.compile(r"v(1api)?\d*(preview)?")
 
 
 class KindConversionError(AsoreconcileError):
@@ -123,8 +130,7 @@ def rewritten(kind: Kind, obj: JsonObject, to: str) -> tuple[JsonObject, list[st
     if target.stored:
         return made, []
     _keep_name(kind, obj, made)
-    raw = jsontext.loads(annotations(made).get(CONVERSION_DATA) or "{}")
-    tree = tree_of(raw.get("tree") or {})
+    tree = _left_out(made)
     return _annotated(made, target, to, tree), [*tree.paths()]
 
 
@@ -148,16 +154,42 @@ def _keep_name(kind: Kind, obj: JsonObject, made: JsonObject) -> None:
 
 
 def authored_version(kind: Kind, obj: JsonObject) -> str:
-    """Return the version in which the user wrote the spec. Raises KindConversionError.
+    """Return the version in which the user wrote the spec; this release may not know
+    it. Raises KindConversionError.
 
-    A stored object may lack the name of a known version, if a newer operator or a
-    person wrote it. It counts as written in the version that it is stored in.
+    A stored object without the name of a version counts as written in the version that
+    it is stored in.
     """
     try:
         source = form(kind, gvk_of(obj).version)
-        return _conversion_data(kind, source, obj, obj.get("spec")).authored
+        return _conversion_data(source, obj, obj.get("spec")).authored
     except (ConversionDataError, UnknownVersionError) as error:
         raise KindConversionError(str(error)) from error
+
+
+def as_authored(kind: Kind, obj: JsonObject) -> JsonObject:
+    """Return a stored object in the version in which the user wrote the spec.
+
+    A spec of a version that this release does not know is returned in the newest known
+    version. Raises KindConversionError if that would leave a field out.
+    """
+    authored = authored_version(kind, obj)
+    if authored in kind.versions:
+        return convert(kind, obj, authored)
+    made = convert(kind, obj, newest(kind.versions))
+    lost = [path for path in _left_out(made).paths() if path.startswith("spec.")]
+    if lost:
+        raise KindConversionError(
+            f"it was written in {authored}, which this release does not know, and sets "
+            f"{', '.join(lost)}: install the newer release again, or remove these "
+            "fields"
+        )
+    return made
+
+
+def _left_out(made: JsonObject) -> Tree:
+    raw = jsontext.loads(annotations(made).get(CONVERSION_DATA) or "{}")
+    return tree_of(raw.get("tree") or {})
 
 
 def _converted(kind: Kind, obj: JsonObject, to: str, *, lenient: bool) -> JsonObject:
@@ -165,7 +197,7 @@ def _converted(kind: Kind, obj: JsonObject, to: str, *, lenient: bool) -> JsonOb
     if source == target:
         return obj
     spec = obj.get("spec")
-    brought = _conversion_data(kind, source, obj, spec)
+    brought = _conversion_data(source, obj, spec)
     # The author's version was read from it above; no version of the catalogue has it.
     if source.stored and isinstance(spec, dict):
         spec = {k: v for k, v in spec.items() if k != ORIGINAL_VERSION}
@@ -211,12 +243,12 @@ def _part_conversion(
 
 
 def _conversion_data(
-    kind: Kind, source: VersionForm, obj: JsonObject, spec: Any
+    source: VersionForm, obj: JsonObject, spec: Any
 ) -> _ConversionData:
     own = source.version.gvk.version
     if source.stored:
         stated = spec.get(ORIGINAL_VERSION) if isinstance(spec, dict) else None
-        return _ConversionData(stated if stated in kind.versions else own)
+        return _ConversionData(stated if _is_version(stated) else own)
     text = _notes(obj).get(CONVERSION_DATA)
     if text is None:
         return _ConversionData(own)
@@ -232,10 +264,17 @@ def _conversion_data(
         raise ConversionDataError(
             f"annotation {CONVERSION_DATA}: {error}: remove it"
         ) from error
-    if authored not in kind.versions or shown != digest(spec):
+    if not _is_version(authored) or shown != digest(spec):
         # This is not the spec that was shown: somebody wrote it, and in this version.
         authored = own
     return _ConversionData(authored, tree)
+
+
+def _is_version(name: Any) -> TypeGuard[str]:
+    """Return whether it names a version, maybe of a newer release; not a retired one,
+    such as `v1beta20200601`.
+    """
+    return isinstance(name, str) and _VERSION.fullmatch(name) is not None
 
 
 def _annotated(

@@ -16,12 +16,14 @@ import orjson
 
 from asoreconcile.azure.catalogue.files import (
     CatalogueFileError,
+    KindFolder,
     write_group,
     write_index,
 )
 from asoreconcile.azure.catalogue.shapes import ShapeWriter
 from asoreconcile.azure.catalogue.tables import NAME_FIELD
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.version import __version__, release_order
 
 SOURCE_FORMAT = "asoreconcile.catalogue/v1"
 # What the source does not say of the kinds without ARM: whose each is.
@@ -71,12 +73,17 @@ def convert(source: Path, target: Path) -> Made:
     Files of groups that no longer exist stay: the folder is under version control.
     Raises CatalogueFileError.
     """
+    before = KindFolder(target).index() if (target / "index.json").exists() else {}
     index: dict[str, dict[str, JsonObject]] = {}
     for path in sorted(source.glob("*.json")):
         raw = orjson.loads(path.read_bytes())
         if raw.get("format") != SOURCE_FORMAT:
             raise CatalogueFileError(f"{path} is not in the form {SOURCE_FORMAT}")
-        index[raw["group"]] = _group(raw, target)
+        known = before.get(raw["group"], {})
+        index[raw["group"]] = {
+            name: stored_later(entry, known.get(name), release=__version__)
+            for name, entry in _group(raw, target).items()
+        }
     write_index(target, index)
     kinds = [kind for group in index.values() for kind in group.values()]
     return Made(len(index), len(kinds), sum(len(k["versions"]) for k in kinds))
@@ -163,6 +170,25 @@ def _index_entry(group: str, kind: JsonObject) -> JsonObject:
     if kind["categories"] != ["azure", group.partition(".")[0]]:
         entry["categories"] = kind["categories"]
     return entry
+
+
+def stored_later(
+    entry: JsonObject, before: JsonObject | None, *, release: str
+) -> JsonObject:
+    """Return the index entry of a kind, which stores no version that a release adds.
+
+    before: the entry as it was. `storageLater` names the version to store, and the
+    release `after` which it is stored.
+    """
+    wanted = entry["storage"]
+    if before is None or wanted == before["storage"]:
+        return entry
+    later = {"storage": wanted, "after": release}
+    if wanted in before["versions"]:
+        later = before.get("storageLater", later)
+        if release_order(release) > release_order(later["after"]):
+            return entry
+    return {**entry, "storage": before["storage"], "storageLater": later}
 
 
 def _head(entry: JsonObject) -> JsonObject:

@@ -20,6 +20,7 @@ from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.catalogue.tables import Table, Tables
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import GroupKind, GroupVersionKind, JsonObject
+from asoreconcile.base.version import __version__, release_order
 
 
 class LazyJson(Mapping[str, Any]):
@@ -81,8 +82,8 @@ class Kind:
     """One kind with all its versions.
 
     versions: oldest first.
-    storage: the version that a new installation serves: the newest one that is
-    generally available.
+    storage: the version that a new installation stores: the newest one that is
+    generally available, but of a version that a release adds, from the next release on.
     scope: as in KindVersion, "" without ARM.
     """
 
@@ -284,7 +285,7 @@ class Catalogue:
         return Kind(
             group_kind=GroupKind(group, name),
             plural=raw["plural"],
-            storage=raw["storage"],
+            storage=_storage(raw),
             scope=raw["scope"],
             versions=tuple(sorted(raw["versions"], key=version_order)),
             categories=tuple(
@@ -394,6 +395,18 @@ def version_order(version: str) -> tuple[str, bool, bool, str]:
     match = _VERSION.fullmatch(version)
     date, suffix = match.groups() if match else ("", version)
     return (date, not suffix, not version.startswith("v1api"), suffix)
+
+
+def _storage(raw: JsonObject) -> str:
+    """Return the version to store.
+
+    A release stores no version that it adds: objects would be unreadable to the release
+    before, if that one came back.
+    """
+    later = raw.get("storageLater")
+    if later and release_order(__version__) > release_order(later["after"]):
+        return str(later["storage"])
+    return str(raw["storage"])
 
 
 def _merged(old: Kind | None, new: Kind) -> Kind:

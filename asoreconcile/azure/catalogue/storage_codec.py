@@ -11,7 +11,7 @@ from typing import Protocol
 import attrs
 
 from asoreconcile.azure.catalogue.conversion import (
-    authored_version,
+    as_authored,
     convert,
     stored_name,
 )
@@ -77,8 +77,8 @@ class HubVersionCodec:
         return self.kind.group_kind
 
     def read(self, obj: JsonObject) -> JsonObject:
-        """Return the object at its author's version. Raises the errors of `convert`."""
-        return convert(self.kind, obj, authored_version(self.kind, obj))
+        """Return the object as `as_authored`. Raises KindConversionError."""
+        return as_authored(self.kind, obj)
 
     def version(self, obj: JsonObject) -> KindVersion:
         """Return the version in the object's `apiVersion`.

@@ -12,7 +12,7 @@ import random
 import socket
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from math import inf
 
@@ -39,6 +39,7 @@ from asoreconcile.runtime.leaderelection.lease import (
     Follow,
     LeaderElectionOptions,
     WriteLease,
+    identity_of,
 )
 from asoreconcile.runtime.leaderelection.lease_lock import LeaseLock, ObservedLease
 from asoreconcile.runtime.worker_pool import StartThread, start_daemon
@@ -76,7 +77,9 @@ class LeaseElector:
         lease = ObjectKey(options.namespace, options.lease)
         # Host names are reused: a pod must not mistake its predecessor's lease for its
         # own.
-        self.identity = options.identity or f"{socket.gethostname()}_{uuid.uuid4()}"
+        self.identity = options.identity or identity_of(
+            socket.gethostname(), options.pod_uid, str(uuid.uuid4())
+        )
         self._client = client
         self._key = lease
         self._clock = clock
@@ -90,7 +93,11 @@ class LeaseElector:
         self._threads = threads or Threads.timed_by(clock)
         self._fence = LeaseFence(clock, self._expired)
         self._lease_lock = LeaseLock(
-            client, self._observed, self._fence, clock=clock, timing=self._timing
+            client,
+            self._observed,
+            self._fence,
+            clock=clock,
+            timing=self._timing,
         )
         self._informer = Informer(
             client,
@@ -165,6 +172,17 @@ class LeaseElector:
         there was no leader. Final once this process leads.
         """
         return self._lease_lock.predecessor_renewed
+
+    def annotate(self, annotations: Callable[[], Mapping[str, str]]) -> None:
+        """Write these annotations with each renewal; the function must not block."""
+        self._lease_lock.annotations = annotations
+
+    @property
+    def leader_annotations(self) -> Mapping[str, str]:
+        """Return the annotations of the Lease as last seen if another process holds it,
+        else {}.
+        """
+        return {} if self._observed.is_ours else self._observed.annotations
 
     def readiness(self) -> CheckResult:
         """A readiness check that never fails: it reports leader, or the leader it

@@ -6,6 +6,7 @@ different clocks still agree. Rules: LE-1, LE-3, LE-4, LE-6.
 """
 
 import math
+import re
 from datetime import UTC, datetime
 
 import attrs
@@ -17,6 +18,7 @@ from asoreconcile.base.objects import JsonObject, ObjectKey, copy_json, spec
 _JITTER = 1.2
 _MIN_REQUEST_SECONDS = 1.0
 _MOST_TIMES = 10
+_POD = re.compile(r"[^_]*_pod-[0-9a-f-]{36}_")
 
 
 @attrs.frozen
@@ -67,14 +69,16 @@ class LeaderElectionOptions:
     """Options of leader election: one of several processes leads.
 
     lease: the Lease's name. namespace: default the configuration's, in a pod the pod's.
-    identity: of this process; default `<hostname>_<uuid>`. Raises ValueError without a
-    lease name.
+    identity: of this process; default `<hostname>_<uuid>`. pod_uid: the uid of the pod,
+    if this is its only process that takes part: after a crash the next one takes the
+    lease at once. Raises ValueError without a lease name.
     """
 
     lease: str
     namespace: str = ""
     identity: str = ""
     timing: LeaseTiming = attrs.field(factory=LeaseTiming)
+    pod_uid: str = ""
 
     def __attrs_post_init__(self) -> None:
         if not self.lease:
@@ -170,12 +174,25 @@ def decide(
     if holder == identity:
         return renewal(known, key, identity, wall=wall, timing=timing)
     until = known.since + _duration_seconds(lease or known.deleted or {}, timing)
-    if holder and now < until:
+    if holder and now < until and not _is_predecessor(holder, identity):
         return Follow(holder, until)
     if lease is None:
         return WriteLease(_new(key, identity, wall, timing), create=True)
     transitions = int(spec(lease).get("leaseTransitions") or 0) + 1
     return WriteLease(_with(lease, _record(identity, wall, timing, transitions)))
+
+
+def identity_of(hostname: str, pod_uid: str, unique: str) -> str:
+    """Return the identity of a process; pod_uid may be ""."""
+    return f"{hostname}_pod-{pod_uid}_{unique}" if pod_uid else f"{hostname}_{unique}"
+
+
+def _is_predecessor(holder: str, identity: str) -> bool:
+    """Return whether the holder ran in the same pod: a kubelet starts a container again
+    only after its last process has ended.
+    """
+    pod = _POD.match(identity)
+    return pod is not None and holder.startswith(pod[0])
 
 
 def renewal(

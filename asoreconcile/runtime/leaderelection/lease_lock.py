@@ -5,11 +5,12 @@ extends the fence. Raises ApiError, TransportError. Rules: LE-3 - LE-6.
 """
 
 import threading
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Protocol
 
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.objects import JsonObject, ObjectKey
+from asoreconcile.base.objects import JsonObject, ObjectKey, annotations
 from asoreconcile.kube.errors import AlreadyExistsError, ConflictError, NotFoundError
 from asoreconcile.kube.resources import LEASES, ApiResource
 from asoreconcile.runtime.leaderelection.fence import LeaseFence
@@ -43,6 +44,12 @@ class ObservedLease:
     def holder(self) -> str:
         """The identity of the holder, or ""."""
         return self._known.holder
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """The annotations of the lease if there is a holder, else {}."""
+        known = self._known
+        return annotations(known.lease or {}) if known.holder else {}
 
     @property
     def silent_seconds(self) -> float:
@@ -117,6 +124,8 @@ class LeaseLock:
         self._fence = fence
         self._clock = clock
         self._timing = timing
+        self.annotations: Callable[[], Mapping[str, str]] = dict
+        """Returns the annotations to write with each renewal."""
         self._doubtful = True  # whether the lease must be read again
         self.predecessor_renewed: datetime | None = None
         """When another process last renewed or released the lease, by its own clock;
@@ -178,7 +187,14 @@ class LeaseLock:
         # Until the response arrives, it is unknown whether the lease was written.
         self._doubtful = True
         send = self._client.create if write.create else self._client.replace
-        lease = send(LEASES, write.lease)
+        lease = send(LEASES, _annotated(write.lease, self.annotations()))
         self._doubtful = False
         self._observed.observe(lease)
         self._fence.extend(asked_at + self._timing.renew_deadline_seconds)
+
+
+def _annotated(lease: JsonObject, notes: Mapping[str, str]) -> JsonObject:
+    if not notes:
+        return lease
+    meta = {**lease["metadata"], "annotations": {**annotations(lease), **notes}}
+    return {**lease, "metadata": meta}

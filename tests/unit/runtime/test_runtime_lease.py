@@ -12,6 +12,7 @@ from asoreconcile.runtime.leaderelection.lease import (
     LeaseTiming,
     WriteLease,
     decide,
+    identity_of,
     released,
     renewed_at,
     seen,
@@ -296,3 +297,26 @@ def test_le3_a_lease_of_centuries_counts_ten_of_our_own_durations():
     known = LeaseObservation(lease(leaseDurationSeconds=2**31 - 1), since=100.0)
     assert decided(known, now=249.0) == Follow("other", 250.0)
     assert isinstance(decided(known, now=250.0), WriteLease)
+
+
+UID = "0d1c2b3a-4f5e-6a7b-8c9d-0e1f2a3b4c5d"
+
+
+@pytest.mark.parametrize(
+    ("holder", "identity", "takes"),
+    [
+        (identity_of("h", UID, "1"), identity_of("h", UID, "2"), True),
+        (
+            identity_of("h", UID, "1"),
+            identity_of("h", UID.replace("0", "1"), "2"),
+            False,
+        ),
+        (identity_of("h", "", "1"), identity_of("h", "", "2"), False),
+        (f"other_pod-{UID}_1", identity_of("h", UID, "2"), False),
+    ],
+    ids=["same-pod", "other-pod", "host-names-alone", "another-host"],
+)
+def test_le3_the_lease_of_the_same_pod_s_last_process_is_free(holder, identity, takes):
+    known = LeaseObservation(lease(holder), 100.0)
+    answer = decide(known, KEY, identity, now=100.0, wall=WALL, timing=LeaseTiming())
+    assert isinstance(answer, WriteLease) is takes

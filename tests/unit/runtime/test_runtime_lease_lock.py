@@ -218,3 +218,18 @@ def test_le6_a_release_that_meets_a_conflict_is_tried_again_at_once(leases, cloc
     assert not stopping.is_alive()
     assert left == []
     assert leases.writes == ["me", "me", ""]
+
+
+def test_the_holder_s_annotations_are_written_and_seen():
+    leases, clock, timing = Leases(), FakeClock(), LeaseTiming()
+    observed = ObservedLease(KEY, "one", clock=clock, timing=timing)
+    fence = LeaseFence(clock, lambda: None)
+    lock = LeaseLock(leases, observed, fence, clock=clock, timing=timing)
+    lock.annotations = lambda: {"asoreconcile/leader": "kinds"}
+    lock.take()
+    other = ObservedLease(KEY, "two", clock=clock, timing=timing)
+    other.observe(leases.lease)
+    assert other.annotations == {"asoreconcile/leader": "kinds"}
+    lock.release()
+    other.observe(leases.lease)
+    assert other.annotations == {}

@@ -6,6 +6,8 @@ import pytest
 
 from asoreconcile.azure.catalogue.conversion import (
     CONVERSION_DATA,
+    KindConversionError,
+    as_authored,
     authored_version,
     convert,
     rewritten,
@@ -166,7 +168,7 @@ def test_what_is_converted_shares_nothing_and_changes_nothing(to):
     assert given == before
 
 
-def test_an_author_s_version_that_nobody_knows_is_not_believed():
+def test_the_version_of_a_newer_release_is_kept_through_conversions():
     """As an operator that knows more versions has left it."""
     read = convert(kind(VNET), vnet("v1api20240301"), "v20250301")
     notes = read["metadata"]["annotations"]
@@ -174,7 +176,26 @@ def test_an_author_s_version_that_nobody_knows_is_not_believed():
     notes[CONVERSION_DATA] = notes[CONVERSION_DATA].replace(
         "v1api20240301", "v30250301"
     )
+    assert authored_version(kind(VNET), read) == "v30250301"
+    stored = convert(kind(VNET), read, "v20250301storage")
+    assert stored["spec"]["originalVersion"] == "v30250301"
+    made = as_authored(kind(VNET), stored)
+    assert made["apiVersion"] == "network.azure.com/v20250301"
+    # An edit is a person's, and in the version that the person saw.
+    read["spec"]["location"] = "eastus"
     assert authored_version(kind(VNET), read) == "v20250301"
+
+
+def test_what_this_release_would_lose_of_a_newer_one_waits():
+    stored = vnet(
+        "v20250301storage",
+        originalVersion="v30250301",
+        **{"$propertyBag": {"new": "1"}},
+    )
+    with pytest.raises(
+        KindConversionError, match=r"written in v30250301.*sets spec\.new"
+    ):
+        as_authored(kind(VNET), stored)
 
 
 def test_a_manifest_in_the_stored_form_is_only_converted():

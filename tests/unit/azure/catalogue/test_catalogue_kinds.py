@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from asoreconcile.azure.catalogue.files import CatalogueFileError, KindFolder
+from asoreconcile.azure.catalogue.importer import stored_later
 from asoreconcile.azure.catalogue.kinds import (
     Catalogue,
     NotInCatalogueError,
@@ -287,3 +288,26 @@ def _folder(path, version="v20250101"):
 
 def _write(path, format_, **members):
     path.write_text(json.dumps({"format": format_, **members}))
+
+
+def test_a_version_is_stored_from_the_release_after_the_one_that_adds_it():
+    old = {"storage": "v1", "versions": ["v1"]}
+    new = {"storage": "v2", "versions": ["v1", "v2"]}
+    added = stored_later(new, old, release="1.1.0")
+    assert added["storage"] == "v1"
+    assert stored_later(new, added, release="1.1.0") == added
+    assert stored_later(new, added, release="1.2.0") == new
+    assert stored_later(new, None, release="1.2.0") == new
+
+    kept = {"plural": "p", "scope": "", **added}
+    later = {**kept, "storageLater": {"storage": "v2", "after": "0.0.1"}}
+
+    class Folder:
+        def __init__(self, entry):
+            self.entry = entry
+
+        def index(self):
+            return {"g": {"K": self.entry}}
+
+    (before,), (after,) = (Catalogue([Folder(e)]).kinds() for e in (kept, later))
+    assert (before.storage, after.storage) == ("v1", "v2")

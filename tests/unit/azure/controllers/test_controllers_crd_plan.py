@@ -144,6 +144,21 @@ def test_a_newer_crd_is_kept(change, why):
     assert why in planned.why
 
 
+def test_a_version_of_a_newer_release_in_which_nothing_is_stored_is_served_no_more():
+    """As after a rollback; the newer release comes back after it."""
+    newer = DesiredCrds("asoreconcile-1.3.0", SERVICE)
+    found = live(newer.manifest(VNET))
+    found["spec"]["versions"].append(
+        {"name": "v20990101", "served": True, "storage": False, "schema": {}}
+    )
+    made = plan(VNET, found, OURS).desired
+    assert set(versions(made)) == set(versions(newer.manifest(VNET)))
+    assert labels(made) == labels(found)
+    assert "newer version has installed" in plan(VNET, made, OURS).why
+    found["status"] = {"storedVersions": ["v20990101"]}
+    assert plan(VNET, found, OURS).desired is None
+
+
 def test_objects_stored_in_a_newer_version_stay_there():
     kind = next(
         k

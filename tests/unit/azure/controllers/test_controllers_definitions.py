@@ -3,7 +3,9 @@
 import pytest
 
 from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.crds import BUILD
 from asoreconcile.azure.controllers.definitions import Definitions
+from asoreconcile.azure.controllers.leader_note import LeaderNote
 from asoreconcile.base.objects import GroupKind, ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.testing.clock import FakeClock
@@ -54,6 +56,16 @@ def test_readiness_waits_for_what_is_to_be_installed(cache, clock):
     assert verdict.details == (f"{NAME}: not installed yet",)
     cache.versions = {ObjectKey("", NAME): "7"}
     assert made.ready().ok
+
+
+def test_crds_that_the_leader_s_release_does_not_know_are_not_waited_for(cache, clock):
+    leader = LeaderNote("asoreconcile-0.0.9")
+    made = Definitions(
+        cache, builtin(), installed=[VNET], clock=clock, leader=lambda: leader
+    )
+    assert made.ready().ok
+    leader = LeaderNote(BUILD)
+    assert not made.ready().ok
 
 
 def test_what_is_never_installed_is_shown_and_holds_up_nobody_for_ever(cache, clock):

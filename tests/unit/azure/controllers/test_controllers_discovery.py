@@ -54,7 +54,7 @@ def test_an_api_server_that_is_too_old_is_refused(answer):
         discover(Cluster(ApiError("busy", status=503)), builtin())
 
 
-def served(*names, converts):
+def served(*names, converts, stored=None):
     resource = {"responseKind": {"kind": VNET.group_kind.kind}}
     document = {
         "kind": "APIGroupDiscoveryList",
@@ -65,7 +65,12 @@ def served(*names, converts):
             }
         ],
     }
-    found = served_in(read_names(Cluster(document)), builtin(), converts=converts)
+    found = served_in(
+        read_names(Cluster(document)),
+        builtin(),
+        converts=converts,
+        stored=stored and {VNET.group_kind: stored},
+    )
     return found.versions.get(VNET.group_kind), found.refused.get(VNET.group_kind, "")
 
 
@@ -118,8 +123,8 @@ def test_the_form_of_an_older_release_is_what_is_watched():
     ("names", "converts", "why"),
     [
         (ALL, False, "run the manager with --webhook-port"),
-        (("v20250301", "v20990101"), True, "unknown versions: v20990101"),
-        (("v20250301", "v20990101storage"), True, "unknown versions: v20990101storage"),
+        (("v20250301", "v20990101"), True, "does not know: v20990101; a rollback"),
+        (("v20990101", "v20990101storage"), True, "20990101, v20990101storage; a roll"),
     ],
     ids=["nobody-converts", "newer", "newer-form"],
 )
@@ -128,6 +133,16 @@ def test_what_cannot_be_run_is_refused_with_a_reason(names, converts, why):
 
     assert version is None
     assert why in refused
+
+
+def test_a_version_in_which_nothing_is_stored_keeps_no_kind_from_running():
+    """As after a rollback over one release."""
+    names = ("v20990101", *ALL)
+    version, refused = served(*names, converts=True, stored=["v20250301storage"])
+    assert (version, refused) == (kept_stored(VNET), "")
+    version, refused = served(*names, converts=True, stored=["v20990101"])
+    assert version is None
+    assert "a rollback is possible over one release only" in refused
 
 
 def test_an_object_is_read_in_its_author_s_version_and_its_status_kept_stored():

@@ -17,6 +17,7 @@ from asoreconcile.azure.controllers.crd_watcher import (
 from asoreconcile.azure.controllers.definitions import CrdState
 from asoreconcile.azure.controllers.kind_metrics import KindGauge
 from asoreconcile.azure.controllers.kind_registry import KindRegistry, RunningKind
+from asoreconcile.azure.controllers.leader_note import LeaderNote, leader_note
 from asoreconcile.azure.controllers.lifecycle import Lifecycle
 from asoreconcile.azure.reconcile.state.read_set import InFlightReads
 from asoreconcile.base import reconcile_context
@@ -494,6 +495,24 @@ def test_a_kind_whose_crd_is_shown_late_is_named(watcher, caplog):
     assert reasons(watcher) == {}
     said = [one.msg for one in caplog.records if "Kinds" in one.msg]
     assert said == ["Kinds do not run", "Kinds run again"]
+
+
+def test_a_kind_that_the_leader_runs_and_we_refuse_keeps_us_from_getting_ready(
+    watcher,
+):
+    newer = "v20990101"
+    watcher.crds[VNET.group_kind] = CrdState(
+        frozenset({newer}), stored=frozenset({newer})
+    )
+    watcher.client.version = newer
+    watcher.reconcile(ALL_KINDS)
+    assert reasons(watcher) == {"VirtualNetwork": "refused"}
+    assert watcher.readiness().ok  # nobody leads
+    note = LeaderNote("asoreconcile-9.0.0", frozenset({VNET.group_kind}))
+    watcher._leader = lambda: leader_note(note.annotations())
+    assert not watcher.readiness().ok
+    watcher._was_ready = lambda: True
+    assert watcher.readiness().ok
 
 
 def test_before_the_crds_are_listed_discovery_decides_alone(world):
