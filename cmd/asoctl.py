@@ -20,6 +20,10 @@ _COMMANDS = {
     "import": ("import_azure:import_group", "Print manifests for resources in Azure."),
     "plan": ("plan:plan", "Show what manifests would change in Azure."),
     "render": ("render:render", "Print the requests that manifests become."),
+    "uninstall": (
+        "uninstall:uninstall",
+        "Remove the operator; keep or delete what is in Azure.",
+    ),
     "version": ("version:version", "Print the version of this program."),
 }
 

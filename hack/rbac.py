@@ -251,10 +251,10 @@ def certificate() -> Iterator[Rule]:
         ["create"],
     )
     yield Rule(
-        "It is shared by all replicas, and renewed.",
+        "It is shared by all replicas, which watch it, and renewed.",
         [""],
         ["secrets"],
-        ["get", "patch"],
+        ["get", "list", "watch", "patch"],
         [SERVING_SECRET],
     )
 

@@ -1,11 +1,13 @@
 """A self-signed serving certificate, stored in a Secret and rotated.
 
-All replicas share the Secret and read it periodically. The first replica that finds a
-rotation due writes it, at the resource version that it read; the others use the stored
-one. Rule: WH-7.
+All replicas share the Secret and watch it. A replica that may write makes and rotates
+the certificate, tells the callers of a new authority, and then marks the Secret; only
+now the certificate is served. A replica that serves a certificate stores it again if
+the Secret is deleted. Rule: WH-7.
 """
 
 import base64
+import hashlib
 import ssl
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,12 +19,19 @@ from asoreconcile.base import reconcile_context
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import check_list
 from asoreconcile.base.log import Logger
-from asoreconcile.base.objects import JsonObject, ObjectKey, resource_version
+from asoreconcile.base.objects import (
+    JsonObject,
+    ObjectKey,
+    annotations,
+    resource_version,
+)
 from asoreconcile.base.retry import retry
 from asoreconcile.base.signatures import check_takes
 from asoreconcile.base.stop_signal import SHARE_OF_CALLS, StopSignal
 from asoreconcile.base.threads import Threads
 from asoreconcile.base.tls import load_cert_chain
+from asoreconcile.cache.informer import Informer
+from asoreconcile.cache.scope import Scope
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.create_or_patch import AT_ONCE
 from asoreconcile.kube.errors import (
@@ -33,6 +42,7 @@ from asoreconcile.kube.errors import (
     TransportError,
 )
 from asoreconcile.kube.resources import SECRETS
+from asoreconcile.kube.retrying import is_passing
 from asoreconcile.webhooks.bundle import (
     AUTHORITY,
     CERTIFICATE,
@@ -56,6 +66,8 @@ _COALESCE_SECONDS = 0.5
 # By then every replica has read the Secret, and the API server has the new authority:
 # only then may it sign.
 _PROPAGATION_ROUNDS = 3
+# Names the authorities in the Secret that the callers have been told of.
+_TRUSTED = "asoreconcile/trusted-authorities"
 
 
 class ManagedCertificates:
@@ -84,7 +96,8 @@ class ManagedCertificates:
         url: the address without a Service: `https://host:port`.
         targets: returns the objects whose caBundle to write, in each round and for
         `pending_injections`; webhooks of other servers are not changed.
-        may_write: whether this replica writes; otherwise it checks whether another has.
+        may_write: whether this replica makes certificates and writes into targets;
+        otherwise it waits for another one, and checks what that one has written.
         round_seconds: between two checks. threads: starts the thread; share one per
         process to report threads that died.
         Raises TypeError if hosts is a string, or targets is not a function.
@@ -101,6 +114,15 @@ class ManagedCertificates:
         self._metrics = metrics
         self._round_seconds = round_seconds
         self._threads = threads or Threads.timed_by(clock)
+        self._secrets = Informer(
+            client,
+            SECRETS,
+            Scope([secret.namespace], field_selector=f"metadata.name={secret.name}"),
+            clock=clock,
+            metadata_only=True,
+            threads=self._threads,
+        )
+        self._secrets.add_handler(lambda _: self.refresh())
         self._context = server_context()
         self._shown: CertificateBundle = {}
         self._found: dict[WebhookTarget, _Found] = {}
@@ -140,11 +162,15 @@ class ManagedCertificates:
         """Create or find the certificate, then start the rotation thread. Blocks for
         some requests.
 
+        A replica that may not write starts without a certificate if there is none yet.
         Raises ApiError, TransportError; the manager retries transient ones.
         """
-        self._keep()
+        stored = self._keep()
+        if stored.bundle and (stored.is_marked or self._may_write()):
+            self._show(stored.bundle)
         self._ended.clear()
         try:
+            self._secrets.start()
             self._threads.start(self.name, self._run, stopping=self._stopping)
         except BaseException:
             self._ended.set()  # no thread runs that `stop` could wait for
@@ -156,6 +182,7 @@ class ManagedCertificates:
         """
         spent = self._clock.monotonic() + timeout_seconds * SHARE_OF_CALLS
         self._stopping.stop(spent)
+        self._secrets.ask_to_stop()
         self._wake.set()
         ended = self._clock.wait(self._ended, timeout_seconds)
         return [] if ended else [self.name]
@@ -188,22 +215,40 @@ class ManagedCertificates:
     def _round(self) -> bool:
         """One round; returns whether all of it succeeded."""
         try:
-            # First: the targets get the authorities in use.
-            self._keep()
+            stored = self._keep()
+            if stored.bundle:
+                self._tell(stored)
         except (ApiError, TransportError, OSError) as error:
             if self._metrics is not None:
                 self._metrics.certificate_errors.inc()
             _log.warning("Webhook certificate not renewed", error=str(error))
             return False
+        is_shown = bool(stored.bundle) and self._shown == stored.bundle
+        return is_shown and not any(
+            one.is_lacking(target) for target, one in self._found.items()
+        )
+
+    def _tell(self, stored: "_Stored") -> None:
+        """Write the authorities into all targets, then serve the certificate. Raises
+        what the client raises, and OSError for an unusable certificate.
+        """
+        authorities = stored.bundle[AUTHORITY]
         targets = tuple(self._targets())
         # One by one: a finished target counts before the last of hundreds is done.
         for target in targets:
-            self._found[target] = self._inject(target)
+            self._found[target] = self._inject(target, authorities)
         self._found = {target: self._found[target] for target in targets}
-        return not any(one.is_lacking(target) for target, one in self._found.items())
+        is_marked = stored.is_marked
+        if self._may_write() and not is_marked:
+            is_marked = not any(one.holds_back for one in self._found.values())
+            if is_marked:
+                mark = {"metadata": {"annotations": _mark(stored.bundle)}}
+                self._client.patch(SECRETS, self._secret, mark)
+        if is_marked:
+            self._show(stored.bundle)
 
-    def _inject(self, target: WebhookTarget) -> "_Found":
-        known, authorities = self._found.get(target), self.authorities
+    def _inject(self, target: WebhookTarget, authorities: bytes) -> "_Found":
+        known = self._found.get(target)
         if known is not None and known.holds(target, authorities):
             return known
         try:
@@ -217,7 +262,11 @@ class ManagedCertificates:
             )
         except (ApiError, TransportError) as error:
             _log.warning("caBundle not written", name=target.name, error=str(error))
-            return _Found(Trust.PENDING, "", authorities, error=str(error))
+            # A target that may not be written holds no other one back.
+            passing = is_passing(error)
+            return _Found(
+                Trust.PENDING, "", authorities, error=str(error), holds_back=passing
+            )
         if known is None or known.trust is not trust:
             if trust is Trust.FOREIGN:
                 _log.info("Another server is called", by=target.name)
@@ -230,9 +279,9 @@ class ManagedCertificates:
                 )
         return _Found(trust, version, authorities)
 
-    def _keep(self) -> None:
-        """Read the Secret and renew it if due. Raises what the client raises."""
-        retry(
+    def _keep(self) -> "_Stored":
+        """Read the Secret, and renew it if due. Raises what the client raises."""
+        return retry(
             self._keep_once,
             backoff=AT_ONCE,
             # Another replica was faster: use its certificate.
@@ -240,26 +289,37 @@ class ManagedCertificates:
             clock=self._clock,
         )
 
-    def _keep_once(self) -> None:
+    def _keep_once(self) -> "_Stored":
+        secret = self._read()
+        if secret is None and self._shown:
+            # The callers trust it, and a replica that starts now would make another.
+            self._write(None, self._shown)
+            _log.warning(
+                "Secret was deleted, and is made again", secret=str(self._secret)
+            )
+            return _Stored(self._shown, is_marked=True)
+        kept = _decoded(secret)
+        if self._may_write():
+            wanted = self._renewed(kept)
+            if wanted is not None:
+                self._write(secret, wanted)
+                _log.info("Webhook certificate renewed", secret=str(self._secret))
+                kept = wanted
+        elif not {AUTHORITY, CERTIFICATE, KEY} <= kept.keys():
+            kept = {}
+        marks = annotations(secret or {})
+        return _Stored(
+            kept, is_marked=bool(kept) and _mark(kept).items() <= marks.items()
+        )
+
+    def _renewed(self, kept: CertificateBundle) -> CertificateBundle | None:
         # Imported here: the module is slow to load, and some processes never need it.
         from asoreconcile.webhooks.rotation import renewed
 
-        secret = self._read()
-        kept = _decoded(secret)
-        wanted = renewed(
-            kept,
-            self._hosts,
-            now=self._clock.now(),
-            propagation_delay=timedelta(
-                seconds=_PROPAGATION_ROUNDS * self._round_seconds
-            ),
+        delay = timedelta(seconds=_PROPAGATION_ROUNDS * self._round_seconds)
+        return renewed(
+            kept, self._hosts, now=self._clock.now(), propagation_delay=delay
         )
-        if wanted is None:
-            self._show(kept)
-            return
-        self._write(secret, wanted)
-        _log.info("Webhook certificate renewed", secret=str(self._secret))
-        self._show(wanted)
 
     def _read(self) -> JsonObject | None:
         if self._metrics is not None:
@@ -282,7 +342,11 @@ class ManagedCertificates:
             "apiVersion": "v1",
             "kind": "Secret",
             "type": "kubernetes.io/tls",
-            "metadata": {"namespace": key.namespace, "name": key.name},
+            "metadata": {
+                "namespace": key.namespace,
+                "name": key.name,
+                "annotations": _mark(kept) if kept == self._shown else {},
+            },
             "data": data,
         }
         self._client.create(SECRETS, document)
@@ -300,13 +364,27 @@ class ManagedCertificates:
 
 
 @attrs.frozen
+class _Stored:
+    """The bundle in the Secret, {} if there is none, and whether the callers have been
+    told of its authorities.
+    """
+
+    bundle: CertificateBundle
+    is_marked: bool
+
+
+@attrs.frozen
 class _Found:
-    """The result of checking a target. error: why it could not be written."""
+    """The result of checking a target.
+
+    error: why it could not be written. holds_back: whether to wait until it is written.
+    """
 
     trust: Trust
     version: str
     authorities: bytes
     error: str = ""
+    holds_back: bool = False
 
     def is_lacking(self, target: WebhookTarget) -> bool:
         """Return whether the server is not ready because of the target."""
@@ -321,6 +399,10 @@ class _Found:
             and target.version not in ("", "0")
             and target.version == self.version
         )
+
+
+def _mark(kept: CertificateBundle) -> Mapping[str, str]:
+    return {_TRUSTED: hashlib.sha256(kept[AUTHORITY]).hexdigest()[:16]}
 
 
 def _decoded(secret: JsonObject | None) -> CertificateBundle:

@@ -33,6 +33,7 @@ from asoreconcile.webhooks.server import WebhookServer
 
 SECRET = ObjectKey("default", "webhook-certificate")
 WIDGETS = ObjectKey("", "widgets.demo.example.com")
+TRUSTED = "asoreconcile/trusted-authorities"
 OURS = Address(["localhost", "webhooks.default.svc"])
 
 
@@ -328,6 +329,7 @@ def test_wh7_two_servers_of_one_crd_do_not_fight(manage, client, cluster, widget
 def test_wh7_who_may_not_write_looks_whether_another_has(manage, client, widgets):
     leads = []
     target = WebhookTarget.crd(WIDGETS.name)
+    manage()  # it knows of no target
     standby = manage(targets=(target,), may_write=lambda: bool(leads))
     while standby.pending_injections() != {
         WIDGETS.name: "does not trust our authorities yet"
@@ -446,3 +448,37 @@ def wait_changed(client, kept):
     )
     with closing(stream):
         assert any(kind == "MODIFIED" for kind, _ in stream)
+
+
+def test_wh7_a_deleted_secret_is_stored_again_and_a_standby_waits(manage, client):
+    """A replica that starts meanwhile shows no certificate that nobody trusts."""
+    one = manage()
+    until(lambda: TRUSTED in mark_of(client))
+    standby = manage(may_write=lambda: False)
+    assert standby.authorities == one.authorities
+    client.delete(SECRETS, SECRET)
+    until(lambda: TRUSTED in mark_of(client))
+    assert manage(may_write=lambda: False).authorities == one.authorities
+
+
+def test_wh7_a_standby_waits_for_a_certificate_that_the_callers_trust(
+    manage, client, widgets, cluster
+):
+    standby = manage(may_write=lambda: False)
+    assert not standby.authorities
+    # One that may not be written holds no other back.
+    cluster.faults.respond("PATCH", "/mutatingweb", HttpResponse(403, b"{}"), times=9)
+    client.create(MUTATING_WEBHOOKS, configuration(MUTATING_WEBHOOKS, "one"))
+    targets = [WebhookTarget.crd(WIDGETS.name), WebhookTarget.mutating("demo")]
+    leader = manage(targets=targets)
+    until(lambda: standby.authorities)
+    assert standby.authorities == leader.authorities
+    crd = client.get(CUSTOM_RESOURCE_DEFINITIONS, WIDGETS)
+    assert bundle_of(crd) == leader.authorities
+    assert "demo" in leader.pending_injections()
+
+
+def mark_of(client):
+    for secret in client.list_page(Selection(SECRETS)).items:
+        return secret["metadata"].get("annotations") or {}
+    return {}

@@ -197,7 +197,7 @@ def test_a_tenant_s_pod_is_the_operator_s_in_its_own_mode():
     ours, theirs = copy_json(pod()), copy_json(pod(TENANT))
     (one,), (other,) = ours.pop("containers"), theirs.pop("containers")
     assert ours == theirs
-    extra = {e["name"]: e.get("value") for e in other.pop("env")[1:]}
+    extra = {e["name"]: e.get("value") for e in other.pop("env")[2:]}
     assert extra == {
         "AZURE_OPERATOR_MODE": "watchers",
         "AZURE_TARGET_NAMESPACES": "team-a",
