@@ -1,6 +1,7 @@
 """`asoctl clean crds`: remove old storage versions from a cluster's CRDs."""
 
 import sys
+import time
 from datetime import UTC, datetime
 
 import click
@@ -9,7 +10,11 @@ from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
 from asoreconcile.azure.cmd.terminal import say
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.azure.controllers.crd_cleanup import CleanedCrd, cleaned_crds
+from asoreconcile.azure.controllers.crd_cleanup import (
+    CleanedCrd,
+    cleaned_crds,
+    unconverted_crds,
+)
 from asoreconcile.base.errors import AsoreconcileError
 
 _TROUBLE = 1
@@ -22,8 +27,13 @@ def clean_group() -> None:
 
 @clean_group.command("crds")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option(
+    "--one-version",
+    is_flag=True,
+    help="Serve one version of each kind, for an installation without webhooks.",
+)
 @sharedoptions.cluster_choice
-def crds(*, dry_run: bool, choice: ClusterChoice) -> None:
+def crds(*, dry_run: bool, one_version: bool, choice: ClusterChoice) -> None:
     """Store all Azure objects in today's version, and drop the older ones.
 
     A CRD has to serve every version that `status.storedVersions` lists. Each object is
@@ -31,6 +41,9 @@ def crds(*, dry_run: bool, choice: ClusterChoice) -> None:
     in. A running operator does so by itself. After an interruption, run it
     again: it goes on where it was.
     Writes to the cluster that KUBECONFIG names.
+
+    With --one-version no object needs the conversion webhook afterwards. Set
+    allVersions to false in the chart first, and webhook.enable to false after it.
 
     \b
     Example:
@@ -42,10 +55,22 @@ def crds(*, dry_run: bool, choice: ClusterChoice) -> None:
     total = troubles = 0
     try:
         with choice.client() as client:
-            now = datetime.now(UTC)
-            found = cleaned_crds(
-                client, builtin(), now=now, dry_run=dry_run, progress=_show_progress
-            )
+            if one_version:
+                found = unconverted_crds(
+                    client,
+                    builtin(),
+                    wait=time.sleep,
+                    dry_run=dry_run,
+                    progress=_show_progress,
+                )
+            else:
+                found = cleaned_crds(
+                    client,
+                    builtin(),
+                    now=datetime.now(UTC),
+                    dry_run=dry_run,
+                    progress=_show_progress,
+                )
             for done in found:
                 total += 1
                 troubles += bool(done.problem)

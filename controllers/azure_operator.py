@@ -23,7 +23,7 @@ from asoreconcile.azure.controllers.options import Options
 from asoreconcile.azure.controllers.protected_objects import ProtectedObjects
 from asoreconcile.azure.controllers.settings import Settings
 from asoreconcile.azure.controllers.stored_versions import StoredVersions
-from asoreconcile.azure.controllers.webhooks import Webhooks
+from asoreconcile.azure.controllers.webhooks import MountedTrust, Webhooks
 from asoreconcile.azure.expressions.api import shared as shared_expressions
 from asoreconcile.azure.expressions.metrics import ExpressionMetrics
 from asoreconcile.base.clock import Clock
@@ -166,6 +166,11 @@ class AzureOperator:
             ),
         )
         self._crds.add_handler(lambda _: webhooks.changed())
+        if self._options.webhooks.cert_dir is not None:
+            trust = MountedTrust(
+                self._options.webhooks, self._definitions.distrusting, app
+            )
+            app.readyz.add("mountedCertificate", trust)
         probe = ConversionProbe(app.client, self._kinds.running, clock=app.clock)
         probe.setup_with(app)
         return webhooks
@@ -205,7 +210,15 @@ class AzureOperator:
     def _say_what_starts(self) -> None:
         for notice in self._settings.notices:
             _log.warning("Settings", notice=notice)
-        kinds = len(self._watcher.running)
+        running = self._watcher.running.values()
+        stored = sum(bool(version.kept_as) for version in running)
+        if stored and self._webhooks is not None and not self._options.all_versions:
+            _log.warning(
+                "Objects are stored in a form that the webhook converts; `asoctl clean "
+                "crds --one-version` stores them in one version",
+                kinds=stored,
+            )
+        kinds = len(running)
         _log.info("Starting", version=__version__, kinds=kinds)
 
     def _report_unreadable(self, found: Unreadable) -> None:

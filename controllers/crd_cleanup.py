@@ -6,13 +6,20 @@ clusters without an operator, and for CRDs that no operator manages any more.
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 
 import attrs
 
-from asoreconcile.azure.catalogue.kinds import Catalogue
+from asoreconcile.azure.catalogue.conversion import (
+    KindConversionError,
+    as_authored,
+    rewritten,
+)
+from asoreconcile.azure.catalogue.kinds import Catalogue, Kind, newest
 from asoreconcile.azure.controllers.crd_coverage import stored_version
 from asoreconcile.azure.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
-from asoreconcile.azure.controllers.crd_plan import OPERATORS_NAME
+from asoreconcile.azure.controllers.crd_plan import OPERATORS_NAME, DesiredCrds
+from asoreconcile.azure.controllers.crds import BUILD
 from asoreconcile.azure.controllers.storage_rewrite import (
     PROGRESS_MANAGER,
     SETTLE_SECONDS,
@@ -24,9 +31,13 @@ from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
+    ObjectKey,
+    annotations,
+    dig,
     key_of,
     labels,
     metadata,
+    resource_version,
     spec,
 )
 from asoreconcile.kube.client import KubeClient
@@ -114,6 +125,84 @@ def cleaned_crds(
         yield cleaned_crd(
             client, definition, now=now, dry_run=dry_run, progress=progress
         )
+
+
+def unconverted_crds(
+    client: KubeClient,
+    catalogue: Catalogue,
+    *,
+    wait: Callable[[float], object],
+    dry_run: bool,
+    progress: Callable[[str, int], object],
+) -> Iterator[CleanedCrd]:
+    """Store the objects of each CRD in the one version that people write, serve this
+    version alone, and take the conversion webhook out. Blocking.
+
+    The webhook has to answer meanwhile. A CRD with an object that sets fields which
+    this version lacks is left as it is. wait: blocks for some seconds, once.
+    """
+    moved: list[tuple[Kind, CleanedCrd]] = []
+    for definition in operators_crds(
+        [*client.list_all(CUSTOM_RESOURCE_DEFINITIONS)], catalogue
+    ):
+        if dig(definition, "spec.conversion.strategy") != "Webhook":
+            continue
+        names = spec(definition)["names"]
+        kind = catalogue.kind(GroupKind(spec(definition)["group"], names["kind"]))
+        stored = stored_version(definition)
+        there = [one["name"] for one in spec(definition)["versions"]]
+        known = [name for name in kind.versions if name in there]
+        target = kind.storage if kind.storage in known else newest(known)
+        done = CleanedCrd(key_of(definition).name, target, (stored,))
+        found = [*client.list_all(stored_resource(definition, stored))]
+        lost = next(filter(None, (_lost(kind, obj, target) for obj in found)), "")
+        if lost or dry_run:
+            yield attrs.evolve(done, objects=len(found), problem=lost)
+            continue
+        _store_in(client, definition, target)
+        moved.append((kind, done))
+    if moved:
+        wait(SETTLE_SECONDS)
+    for kind, done in moved:
+        key = ObjectKey("", done.name)
+        live = client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
+        rewrite = StorageRewrite(client)
+        count = rewrite.write_all(live, progress=partial(progress, done.name))
+        now = client.get(CUSTOM_RESOURCE_DEFINITIONS, key)
+        if _state(now) != _state(live) or not rewrite.drop(now, done.stored):
+            yield attrs.evolve(
+                done, problem="the CRD changed meanwhile: run this again"
+            )
+            continue
+        alone = DesiredCrds(BUILD).manifest(kind, (done.stored,))
+        change = {
+            "metadata": {"annotations": annotations(alone)},
+            "spec": {"versions": spec(alone)["versions"], "conversion": None},
+        }
+        client.patch(CUSTOM_RESOURCE_DEFINITIONS, key, change)
+        yield attrs.evolve(done, objects=count)
+
+
+def _lost(kind: Kind, obj: JsonObject, version: str) -> str:
+    """Return why an object cannot be stored in a version, or ""."""
+    try:
+        _, left = rewritten(kind, as_authored(kind, obj), version)
+    except KindConversionError as error:
+        return f"{key_of(obj)}: {error}"
+    lost = [path for path in left if path.startswith("spec.")]
+    return f"{key_of(obj)} sets {lost[0]}, which {version} lacks" if lost else ""
+
+
+def _store_in(client: KubeClient, definition: JsonObject, version: str) -> None:
+    versions = [
+        {**one, "storage": one["name"] == version}
+        for one in spec(definition)["versions"]
+    ]
+    change = {
+        "metadata": {"resourceVersion": resource_version(definition)},
+        "spec": {"versions": versions},
+    }
+    client.patch(CUSTOM_RESOURCE_DEFINITIONS, key_of(definition), change)
 
 
 def cleaned_crd(

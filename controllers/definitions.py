@@ -4,6 +4,7 @@ Whole CRDs are watched, as their conditions and versions decide whether a kind c
 The rest, up to a megabyte each, is dropped before it is cached.
 """
 
+import base64
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
@@ -11,11 +12,16 @@ import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue, Kind
 from asoreconcile.azure.controllers.crd_labels import NAME_LABEL
-from asoreconcile.azure.controllers.crd_plan import OPERATORS_NAME, possibly_stored
+from asoreconcile.azure.controllers.crd_plan import (
+    OPERATORS_NAME,
+    called,
+    possibly_stored,
+)
 from asoreconcile.azure.controllers.crds import BUILD
 from asoreconcile.azure.controllers.leader_note import LeaderNote
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, dig, spec
+from asoreconcile.base.tls import fingerprints
 from asoreconcile.cache.entry import Entry
 from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, CheckResult
 from asoreconcile.webhooks.ca_bundles import WebhookTarget
@@ -40,12 +46,24 @@ def reduced(crd: JsonObject) -> JsonObject:
         "apiVersion": crd.get("apiVersion"),
         "kind": crd.get("kind"),
         "metadata": crd["metadata"],
-        "spec": {"versions": versions},
+        "spec": {
+            "versions": versions,
+            "calls": called(crd),
+            "trusts": sorted(fingerprints(_ca_bundle(crd))),
+        },
         "status": {
             "conditions": conditions,
             "storedVersions": dig(crd, "status.storedVersions") or [],
         },
     }
+
+
+def _ca_bundle(crd: JsonObject) -> bytes:
+    text = dig(crd, "spec.conversion.webhook.clientConfig.caBundle") or ""
+    try:
+        return base64.b64decode(text)
+    except (TypeError, ValueError):
+        return b""
 
 
 @attrs.frozen
@@ -145,6 +163,22 @@ class Definitions:
             WebhookTarget.crd(name, version=version)
             for name, version in self.versions().items()
         ]
+
+    def distrusting(self, address: tuple[str, ...], trusted: Collection[str]) -> str:
+        """Return the name of a CRD that calls a webhook at this address (`called`) and
+        trusts none of these fingerprints, or "".
+        """
+        for name in self._kinds:
+            entry = self._cached.entry(ObjectKey("", name))
+            told = spec(entry.shared_view()) if entry is not None else {}
+            trusts = told.get("trusts")
+            if (
+                trusts
+                and tuple(told["calls"]) == address
+                and set(trusts).isdisjoint(trusted)
+            ):
+                return name
+        return ""
 
     def is_ours(self, crd: Entry) -> bool:
         """Return whether the CRD is of one of our kinds, whoever installed it."""

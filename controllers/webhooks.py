@@ -4,8 +4,8 @@ Conversion has one path for all kinds. Admission has one path for a configuratio
 wildcards, and for each kind the paths of Azure Service Operator's configuration.
 """
 
-from base64 import b64encode
-from collections.abc import Callable, Iterable
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from asoreconcile.azure.catalogue.webhook_manifests import (
     WebhookClient,
 )
 from asoreconcile.azure.controllers.admission import Admission
+from asoreconcile.azure.controllers.crd_plan import called
 from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.expressions.fair_share import EngineBusyError
 from asoreconcile.azure.expressions.process import EngineMissingError
@@ -38,7 +39,9 @@ from asoreconcile.azure.reconcile.model.export_targets import (
 )
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, dig, gvk_of
+from asoreconcile.base.tls import fingerprints
 from asoreconcile.runtime.application import Application
+from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, CheckResult
 from asoreconcile.webhooks.ca_bundles import WebhookTarget
 from asoreconcile.webhooks.conversion import Convert
 from asoreconcile.webhooks.managed import ManagedCertificates
@@ -138,6 +141,38 @@ def _is_https(url: str) -> bool:
     except ValueError:
         return False
     return parts.scheme == "https" and bool(parts.hostname)
+
+
+class MountedTrust:
+    """Readiness: each CRD that calls this server trusts the mounted certificate.
+
+    Without it two replicas with certificates of two authorities would both be ready,
+    and every second call would fail. Never fails once this process was ready, nor for
+    long on the leader: nobody else would write the CRDs.
+    """
+
+    def __init__(
+        self,
+        options: WebhookOptions,
+        distrusting: Callable[[tuple[str, ...], Collection[str]], str],
+        app: Application,
+    ) -> None:
+        """options: with a folder of certificates. distrusting: see `Definitions`."""
+        self._options = options
+        self._distrusting = distrusting
+        self._app = app
+        self._degraded_at = app.clock.monotonic() + DEGRADED_AFTER_SECONDS
+
+    def __call__(self) -> CheckResult:
+        app, client = self._app, self._options.client()
+        hook = {"webhook": {"clientConfig": client.config(CONVERT_PATH)}}
+        own = fingerprints(b64decode(client.ca_bundle))
+        crd = self._distrusting(called({"spec": {"conversion": hook}}), own)
+        if not crd:
+            return CheckResult(ok=True)
+        degraded = app.leads and app.clock.monotonic() >= self._degraded_at
+        why = f"{crd}: its caBundle lacks the authority of {self._options.cert_dir}"
+        return CheckResult(ok=degraded or app.readyz.have_passed, details=(why,))
 
 
 def certificates(

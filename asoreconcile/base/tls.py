@@ -4,7 +4,9 @@ A client accepts the same CAs as Go's clients, so that clusters that work with k
 work here.
 """
 
+import hashlib
 import os
+import re
 import ssl
 import sys
 import tempfile
@@ -13,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+_BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----([^-]+)-----END", re.DOTALL)
 Pem = Path | bytes
 """PEM, or the file that holds it."""
 Pair = tuple[Pem, Pem | None]
@@ -136,3 +139,11 @@ def file_stamp(path: Path) -> Stamp:
     """A value that changes when the file's content does. Raises OSError."""
     state = os.stat(path)  # noqa: PTH116 - follows the links that mounts rotate by
     return state.st_ino, state.st_mtime_ns, state.st_size
+
+
+def fingerprints(pem: bytes) -> frozenset[str]:
+    """Return a short hash of each certificate in a PEM text."""
+    found = _BLOCK.findall(pem)
+    return frozenset(
+        hashlib.sha256(b"".join(one.split())).hexdigest()[:16] for one in found
+    )

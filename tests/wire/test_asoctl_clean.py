@@ -1,17 +1,24 @@
 """`asoctl clean crds`: what is stored in old versions, and what the list says after."""
 
 import json
+from base64 import b64encode
 
 import pytest
 from click.testing import CliRunner
 from kubeapi import kube_server
 
 from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.cmd.asoctl import main
-from asoreconcile.azure.controllers import storage_rewrite
+from asoreconcile.azure.controllers import crd_cleanup, storage_rewrite
 from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.webhooks import converter
+from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.objects import GroupKind, copy_json
 from asoreconcile.testing.http import HttpResponse
+from asoreconcile.testing.throwaway_certificates import certificate_authority
+from asoreconcile.webhooks.server import WebhookServer
+from asoreconcile.webhooks.serving_certificates import FileCertificates
 
 VNET = builtin().kind(GroupKind("network.azure.com", "VirtualNetwork"))
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -207,3 +214,59 @@ def test_a_rewrite_outlives_an_expired_token_and_an_interruption(cluster, monkey
     assert cluster.listed() == [NEW]
     assert sum(VNET.plural + "/" in path for path in cluster.writes()) == 1
     assert "annotations" not in cluster.client.get(f"{CRDS}/{NAME}").json["metadata"]
+
+
+@pytest.fixture
+def converted(empty, tmp_path):
+    """A CRD that stores what a webhook converts, and the webhook."""
+    authority = certificate_authority()
+    pair = zip(("tls.crt", "tls.key"), authority.issue(["127.0.0.1"]), strict=True)
+    for name, pem in pair:
+        (tmp_path / name).write_bytes(pem)
+    files = FileCertificates(tmp_path)
+    server = WebhookServer("127.0.0.1:0", certificates=files, clock=SystemClock())
+    server.convert("/convert", converter(builtin()))
+    server.start()
+    hook = WebhookClient(
+        url=f"https://127.0.0.1:{server.port}",
+        ca_bundle=b64encode(authority.pem).decode(),
+    )
+    made = copy_json(crd(VNET, versions=VNET.versions, conversion=hook))
+    made["metadata"]["labels"] = LABELS
+    empty.client.post(CRDS, made).expect(201)
+    yield empty
+    server.stop(5)
+
+
+def test_one_version_is_stored_and_no_webhook_is_left(converted, monkeypatch):
+    monkeypatch.setattr(crd_cleanup, "SETTLE_SECONDS", 0.0)
+    obj = {
+        "apiVersion": f"network.azure.com/{OLD}",
+        "kind": "VirtualNetwork",
+        "metadata": {"name": "a"},
+        "spec": {"location": "westeurope", "owner": {"name": "rg"}},
+    }
+    converted.client.post(converted.path(OLD), obj).expect(201)
+    would = clean("--one-version", "--dry-run")
+    assert f"1 objects would be stored in {NEW}" in would.stdout
+    done = clean("--one-version")
+    assert done.exit_code == 0, done.output
+    left = converted.client.get(f"{CRDS}/{NAME}").json
+    assert [one["name"] for one in left["spec"]["versions"]] == [NEW]
+    assert left["spec"]["conversion"] == {"strategy": "None"}
+    assert left["status"]["storedVersions"] == [NEW]
+    found = converted.client.get(f"{converted.path()}/a").expect(200).json
+    assert found["spec"] == obj["spec"]
+
+
+def test_what_one_version_would_lose_is_named(converted):
+    obj = {
+        "apiVersion": f"network.azure.com/{NEW}storage",
+        "kind": "VirtualNetwork",
+        "metadata": {"name": "a"},
+        "spec": {"location": "x", "$propertyBag": {"brandNew": "1"}},
+    }
+    converted.client.post(converted.path(f"{NEW}storage"), obj).expect(201)
+    done = clean("--one-version")
+    assert done.exit_code == 1
+    assert f"default/a sets spec.brandNew, which {NEW} lacks" in done.stderr

@@ -246,8 +246,12 @@ class WriteHandler:
             )
             # There is no new resource version and no event, so an unchanged object may
             # be written at any time.
-            if written.obj is before or options.dry_run:
+            is_current = stored.get("apiVersion") == resource.stored_api_version
+            if options.dry_run or (written.obj is before and is_current):
                 return written
+            if written.obj is before:
+                # Stored anew, as it is still stored in another version.
+                written = attrs.evolve(written, obj=copy_json(before))
             with self._storage.lock:
                 self._allocate(resource, key, written.obj)
             kept = versions.stored(resource, written.obj)

@@ -21,8 +21,12 @@ control-plane: controller-manager
 {{- if ne (include "asoreconcile.mode" .) "webhooks" }}true{{ end }}
 {{- end }}
 
+{{/* Where nobody can look into the cluster, as with `helm template`, objects may still need
+conversion: the port stays. */}}
 {{- define "asoreconcile.answers" -}}
-{{- if and .Values.webhook.enable (ne (include "asoreconcile.mode" .) "watchers") }}true{{ end }}
+{{- if ne (include "asoreconcile.mode" .) "watchers" }}
+{{- if or .Values.webhook.enable (not (lookup "v1" "Namespace" "" "kube-system")) }}true{{ end }}
+{{- end }}
 {{- end }}
 
 {{- define "asoreconcile.managesCRDs" -}}
@@ -164,6 +168,18 @@ control-plane: controller-manager
 {{- end }}
 {{- if and .Values.azureTargetNamespaces (not (include "asoreconcile.watches" .)) }}
 {{- fail "\nazureTargetNamespaces needs an azureOperatorMode with watchers" }}
+{{- end }}
+{{- if not .Values.webhook.enable }}
+{{- $converted := list }}
+{{- range $crd := (lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "").items }}
+{{- $service := dig "spec" "conversion" "webhook" "clientConfig" "service" dict $crd }}
+{{- if and (eq (get $service "namespace") $.Release.Namespace) (eq (get $service "name") "azureserviceoperator-webhook-service") }}
+{{- $converted = append $converted $crd.metadata.name }}
+{{- end }}
+{{- end }}
+{{- if $converted }}
+{{- fail (printf "\nwebhook.enable: with false nobody could read the objects of %d CRDs, such as %s: their webhook converts them. First set allVersions to false, then run `asoctl clean crds --one-version`" (len $converted) (first $converted)) }}
+{{- end }}
 {{- end }}
 {{- $labels := list "app.kubernetes.io/name" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "helm.sh/chart" "control-plane" }}
 {{- $notes := list "kubectl.kubernetes.io/default-container" "checksum/settings" }}
