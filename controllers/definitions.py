@@ -170,11 +170,11 @@ class Definitions:
         """
         for name in self._kinds:
             entry = self._cached.entry(ObjectKey("", name))
-            told = spec(entry.shared_view()) if entry is not None else {}
-            trusts = told.get("trusts")
+            reduced_spec = spec(entry.shared_view()) if entry is not None else {}
+            trusts = reduced_spec.get("trusts")
             if (
                 trusts
-                and tuple(told["calls"]) == address
+                and tuple(reduced_spec["calls"]) == address
                 and set(trusts).isdisjoint(trusted)
             ):
                 return name

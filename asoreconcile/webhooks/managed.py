@@ -217,7 +217,7 @@ class ManagedCertificates:
         try:
             stored = self._keep()
             if stored.bundle:
-                self._tell(stored)
+                self._distribute(stored)
         except (ApiError, TransportError, OSError) as error:
             if self._metrics is not None:
                 self._metrics.certificate_errors.inc()
@@ -228,7 +228,7 @@ class ManagedCertificates:
             one.is_lacking(target) for target, one in self._found.items()
         )
 
-    def _tell(self, stored: "_Stored") -> None:
+    def _distribute(self, stored: "_Stored") -> None:
         """Write the authorities into all targets, then serve the certificate. Raises
         what the client raises, and OSError for an unusable certificate.
         """
