@@ -39,7 +39,7 @@ def crds(*, dry_run: bool, one_version: bool, choice: ClusterChoice) -> None:
     A CRD has to serve every version that `status.storedVersions` lists. Each object is
     written once, unchanged; then the list is cut to the version that objects are stored
     in. A running operator does so by itself. After an interruption, run it
-    again: it goes on where it was.
+    again: it continues.
     Writes to the cluster that KUBECONFIG names.
 
     With --one-version no object needs the conversion webhook afterwards. Set

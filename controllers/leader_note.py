@@ -1,5 +1,5 @@
-"""What the leader tells standbys through an annotation of its Lease: its build, and the
-kinds that it runs.
+"""The leader tells standbys its build and the kinds that it runs, through an annotation
+of its Lease.
 """
 
 from collections.abc import Mapping

@@ -148,7 +148,7 @@ class MountedTrust:
 
     Without it two replicas with certificates of two authorities would both be ready,
     and every second call would fail. Never fails once this process was ready, nor for
-    long on the leader: nobody else would write the CRDs.
+    long on the leader: no other process would write the CRDs.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ POLICY = {"serviceoperator.azure.com/reconcile-policy": "skip"}
 
 @pytest.fixture
 def cluster(tmp_path, monkeypatch):
-    """An installation whose conversion webhook nobody answers."""
+    """An installation whose conversion webhook does not answer."""
     with kube_server() as (kube, client):
         kube.write_kubeconfig(tmp_path / "kubeconfig")
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))

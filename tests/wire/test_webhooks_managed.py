@@ -451,7 +451,7 @@ def wait_changed(client, kept):
 
 
 def test_wh7_a_deleted_secret_is_stored_again_and_a_standby_waits(manage, client):
-    """A replica that starts meanwhile shows no certificate that nobody trusts."""
+    """A replica that starts meanwhile shows no certificate of its own."""
     one = manage()
     until(lambda: TRUSTED in mark_of(client))
     standby = manage(may_write=lambda: False)

@@ -250,7 +250,7 @@ class WriteHandler:
             if options.dry_run or (written.obj is before and is_current):
                 return written
             if written.obj is before:
-                # Stored anew, as it is still stored in another version.
+                # Stored again, as it is still stored in another version.
                 written = attrs.evolve(written, obj=copy_json(before))
             with self._storage.lock:
                 self._allocate(resource, key, written.obj)

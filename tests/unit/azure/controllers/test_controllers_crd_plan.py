@@ -145,7 +145,7 @@ def test_a_newer_crd_is_kept(change, why):
 
 
 def test_a_version_of_a_newer_release_in_which_nothing_is_stored_is_served_no_more():
-    """As after a rollback; the newer release comes back after it."""
+    """A rollback leaves the CRD so; the newer release comes back after it."""
     newer = DesiredCrds("asoreconcile-1.3.0", SERVICE)
     found = live(newer.manifest(VNET))
     found["spec"]["versions"].append(

@@ -87,7 +87,7 @@ def test_what_is_never_installed_is_shown_and_holds_up_nobody_for_ever(cache, cl
 
 
 def test_a_crd_that_trusts_another_authority_than_ours_is_named(cache, clock):
-    """As for the second of two replicas whose certificates have two authorities."""
+    """The second of two replicas with certificates of two authorities meets it."""
     ours, theirs = (certificate_authority().pem for _ in range(2))
 
     def named(trusted):

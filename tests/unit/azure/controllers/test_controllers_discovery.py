@@ -136,7 +136,7 @@ def test_what_cannot_be_run_is_refused_with_a_reason(names, converts, why):
 
 
 def test_a_version_in_which_nothing_is_stored_keeps_no_kind_from_running():
-    """As after a rollback over one release."""
+    """A rollback over one release leaves the CRDs so."""
     names = ("v20990101", *ALL)
     version, refused = served(*names, converts=True, stored=["v20250301storage"])
     assert (version, refused) == (kept_stored(VNET), "")

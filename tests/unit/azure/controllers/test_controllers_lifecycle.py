@@ -507,7 +507,7 @@ def test_a_kind_that_the_leader_runs_and_we_refuse_keeps_us_from_getting_ready(
     watcher.client.version = newer
     watcher.reconcile(ALL_KINDS)
     assert reasons(watcher) == {"VirtualNetwork": "refused"}
-    assert watcher.readiness().ok  # nobody leads
+    assert watcher.readiness().ok  # no process leads
     note = LeaderNote("asoreconcile-9.0.0", frozenset({VNET.group_kind}))
     watcher._leader = lambda: leader_note(note.annotations())
     assert not watcher.readiness().ok
