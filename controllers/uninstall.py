@@ -1,9 +1,9 @@
 """Remove an installation of the operator, for `asoctl uninstall`.
 
 Nothing here writes to Azure. To keep Azure's resources, the operator is stopped first;
-then the conversion webhook is taken out of the CRDs, as no process answers it any more, and
-objects lose the finalizer that a stopped operator does not remove. To delete Azure's
-resources, the objects are deleted while the operator runs.
+then the conversion webhook is taken out of the CRDs, as no process answers it any more,
+and objects lose the finalizer that a stopped operator does not remove. To delete
+Azure's resources, the objects are deleted while the operator runs.
 Each step may be repeated: an interrupted removal is run again.
 """
 
