@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, settings
 
 from asoreconcile.redaction import forget_all
@@ -20,6 +21,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parents[1] / "hack"))
 
 import processstate
+
+# Tests read thousands of documents with `yaml.safe_load`; libyaml is ten times as fast.
+yaml.SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # type: ignore[misc]
 
 # This is a package of its own, tested after its installation (tests/acceptance).
 collect_ignore = ["examples/change_freeze"]

@@ -21,7 +21,9 @@ def _folders():
 
 FOLDERS = _folders()
 PAGES = [
-    path for path in sorted(ROOT.glob("*/**/README.md")) if ".venv" not in str(path)
+    page
+    for top in sorted(ROOT.glob("[a-z]*/"))
+    for page in sorted(top.glob("**/README.md"))
 ]
 
 

@@ -238,14 +238,16 @@ def test_errors_of_public_names_are_public(name):
                 assert is_known, f"{name}: users cannot import {error}"
 
 
-@pytest.mark.parametrize("module", sorted(_modules()))
-def test_no_definition_has_two_docstrings(module):
+def test_no_definition_has_two_docstrings():
     def is_text(node):
         value = node.value if isinstance(node, ast.Expr) else None
         return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
-    for node in ast.walk(_modules()[module]):
-        if isinstance(node, ast.FunctionDef):
+    found = []
+    for module, tree in _modules().items():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.FunctionDef):
+                continue
             texts = [one.lineno for one in node.body[1:] if is_text(one)]
             # A text after an assignment documents an attribute.
             before = {
@@ -253,4 +255,5 @@ def test_no_definition_has_two_docstrings(module):
                 for first, after in zip(node.body, node.body[1:], strict=False)
                 if isinstance(first, ast.Assign | ast.AnnAssign)
             }
-            assert not set(texts) - before, f"{node.name}: {sorted(set(texts))}"
+            found += [f"{module}:{line}" for line in set(texts) - before]
+    assert found == []

@@ -9,7 +9,7 @@ from asoreconcile.base.yaml_bounds import YamlSizeError, check_yaml
 
 LOADERS = {
     "C": getattr(yaml, "CSafeLoader", yaml.SafeLoader),
-    "Python": yaml.SafeLoader,
+    "Python": yaml.loader.SafeLoader,
 }
 
 
