@@ -49,7 +49,10 @@ def posted(port: int, path: str, body: bytes, address: str = API_SERVER) -> Json
     with connect(port, address) as connection:
         connection.sendall(head(path, len(body)) + body)
         answer = connection.makefile("rb")
-        status = answer.readline().split()[1]
+        first = answer.readline()
+        if not first:
+            raise ConnectionResetError("the server closed without a response")
+        status = first.split()[1]
         length = 0
         while (line := answer.readline()) not in {b"\r\n", b""}:
             name, _, value = line.partition(b":")

@@ -61,13 +61,21 @@ def most_value_bytes(text: bytes) -> int:
     return _BYTES_OF_TEXT * len(text) + _OBJECT_BYTES * openings
 
 
-def check_size(text: bytes, *, most_bytes: int = MOST_VALUE_BYTES) -> None:
+def check_size(
+    text: bytes, *, most_bytes: int = MOST_VALUE_BYTES, most_levels: int = MOST_LEVELS
+) -> None:
     """Raises JsonSizeError for text whose values take too much memory, or that is
     nested too deeply; NoJsonError for a list or object without an end.
     """
     start = len(text) - len(text.lstrip(b" \t\r\n"))
     if text[start : start + 1] in {b"{", b"["}:
-        value_end(text, start, most_bytes=len(text), most_value_bytes=most_bytes)
+        value_end(
+            text,
+            start,
+            most_bytes=len(text),
+            most_value_bytes=most_bytes,
+            most_levels=most_levels,
+        )
 
 
 def value_end(
@@ -76,6 +84,7 @@ def value_end(
     *,
     most_bytes: int,
     most_value_bytes: int = MOST_VALUE_BYTES,
+    most_levels: int = MOST_LEVELS,
 ) -> int:
     """Return the end of the list or object that begins at `start`.
 
@@ -101,8 +110,8 @@ def value_end(
             depth += 1
             opened = at
             memory += _OBJECT_BYTES if sign == _OBJECT else _LIST_BYTES
-            if depth > MOST_LEVELS:
-                raise JsonSizeError(f"it is nested deeper than {MOST_LEVELS} levels")
+            if depth > most_levels:
+                raise JsonSizeError(f"it is nested deeper than {most_levels} levels")
         else:
             depth -= 1
             if sign == _OBJECT_END and opened == at - 1:

@@ -26,7 +26,11 @@ from asoreconcile.base.json_size import (
     most_value_bytes,
 )
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.base.yaml_bounds import MOST_BYTES, check_number, check_yaml
+from asoreconcile.base.yaml_bounds import (
+    MOST_BYTES,
+    check_number,
+    check_yaml,
+)
 
 try:
     from yaml import CSafeLoader as _BaseLoader
@@ -38,6 +42,8 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 _STDIN = "-"
 _MAX_INTEGER = 2**64
 _MOST_VALUE_BYTES = 2 << 30
+# Half of the levels that Python's decoder reads by recursion.
+_MOST_LEVELS = 500
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
 
@@ -184,14 +190,15 @@ def _documents(text: str) -> Iterator[tuple[int, Any]]:
 
 
 def _check_json(text: str) -> None:
-    """Raises yaml.YAMLError if the values of a JSON document would take too much
-    memory.
+    """Raises yaml.YAMLError if a JSON document is nested too deeply, or if its values
+    would take too much memory.
     """
     content = text.encode()
-    if most_value_bytes(content) <= _MOST_VALUE_BYTES:
+    openings = content.count(b"[") + content.count(b"{")
+    if openings <= _MOST_LEVELS and most_value_bytes(content) <= _MOST_VALUE_BYTES:
         return
     try:
-        check_size(content, most_bytes=_MOST_VALUE_BYTES)
+        check_size(content, most_bytes=_MOST_VALUE_BYTES, most_levels=_MOST_LEVELS)
     except JsonSizeError as error:
         raise yaml.YAMLError(f"invalid JSON: {error}") from None
     except NoJsonError:
@@ -210,10 +217,7 @@ def _check_keys(text: str) -> None:
 
     # Numbers stay text, as a number of very many digits is slow to read.
     read = json.JSONDecoder(object_pairs_hook=members, parse_int=str, parse_float=str)
-    try:
-        read.decode(text)
-    except RecursionError:
-        raise yaml.YAMLError("invalid JSON: it has too many levels") from None
+    read.decode(text)
 
 
 def _items(value: Any) -> list[Any]:
