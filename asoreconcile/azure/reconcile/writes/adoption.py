@@ -18,8 +18,7 @@ from asoreconcile.azure.reconcile.model.existence import (
     what_changes,
 )
 from asoreconcile.azure.reconcile.model.if_exists import IfExists, require_adoptable
-from asoreconcile.azure.reconcile.model.never_shown import is_never_shown
-from asoreconcile.azure.reconcile.model.normalization import is_same
+from asoreconcile.azure.reconcile.model.never_shown import what_differs
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired
 from asoreconcile.azure.reconcile.sync.look import baseline_of_adoption, compared
@@ -57,12 +56,7 @@ def _adopt_if_same(
     have: JsonObject,
     found: Sequence[Difference],
 ) -> ReconcileOutcome:
-    version = scope.patcher.version
-    unseen = [one for one in found if is_never_shown(version, one)]
-    paths = [one.path for one in found if one not in unseen]
-    stated, theirs = made.own.get("location"), have.get("location")
-    if stated and theirs and not is_same(stated, theirs):
-        paths.append("location")
+    paths, unseen = what_differs(scope.patcher.version, made.own, have, found)
     require_adoptable(
         IfExists.ADOPT_IF_SAME, scope.patcher.arm_id, differs=listed(paths)
     )
