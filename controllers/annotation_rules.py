@@ -14,13 +14,13 @@ from asoreconcile.azure.reconcile.model.annotations import (
     PAUSED,
     RECONCILE_AT,
     SYNC_PERIOD,
+    WAIT_FOR_REFERENCES,
 )
 from asoreconcile.azure.reconcile.model.if_exists import (
     IF_EXISTS,
     IfExists,
 )
 from asoreconcile.azure.reconcile.model.pace import period_problem, windows_problem
-from asoreconcile.azure.reconcile.model.reference_waits import WAIT_FOR_REFERENCES
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.state.export_cache import ROTATE

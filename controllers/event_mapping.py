@@ -23,16 +23,14 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
     SYNC_PERIOD,
+    WAIT_FOR_REFERENCES,
 )
+from asoreconcile.azure.reconcile.model.claim_record import says_accepted
 from asoreconcile.azure.reconcile.model.conditions import find_ready, is_ready
 from asoreconcile.azure.reconcile.model.if_exists import (
     IF_EXISTS,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
-from asoreconcile.azure.reconcile.model.reference_waits import (
-    WAIT_FOR_REFERENCES,
-    says_accepted,
-)
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.state.dependency_index import (

@@ -29,13 +29,13 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_AT,
     RESOURCE_ID,
     SYNC_PERIOD,
+    WAIT_FOR_REFERENCES,
 )
 from asoreconcile.azure.reconcile.model.claim_record import Standing, stated_claim
 from asoreconcile.azure.reconcile.model.if_exists import (
     IF_EXISTS,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
-from asoreconcile.azure.reconcile.model.reference_waits import WAIT_FOR_REFERENCES
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.state.export_cache import ROTATE

@@ -7,12 +7,10 @@ from world import World, resource_group
 from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
+    WAIT_FOR_REFERENCES,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
-from asoreconcile.azure.reconcile.model.reference_waits import (
-    WAIT_FOR_REFERENCES,
-    WAITING_FOR_REFERENCE,
-)
+from asoreconcile.azure.reconcile.model.reference_waits import WAITING_FOR_REFERENCE
 from asoreconcile.azure.reconcile.state.dependency_index import (
     DependencyIndex,
     targets_of,

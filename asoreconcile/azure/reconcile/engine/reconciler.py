@@ -18,6 +18,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
     PAUSED,
     RECONCILE_POLICY,
+    WAIT_FOR_REFERENCES,
 )
 from asoreconcile.azure.reconcile.model.decisions import (
     ReadAfter,
@@ -32,7 +33,6 @@ from asoreconcile.azure.reconcile.model.if_exists import (
     IfExists,
 )
 from asoreconcile.azure.reconcile.model.pace import why_paused, wrong_values
-from asoreconcile.azure.reconcile.model.reference_waits import WAIT_FOR_REFERENCES
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.scope.effects import apply

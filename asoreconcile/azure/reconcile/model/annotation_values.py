@@ -13,6 +13,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
     PAUSED,
     RECONCILE_POLICY,
+    WAIT_FOR_REFERENCES,
 )
 from asoreconcile.azure.reconcile.model.decisions import (
     AppendToMessages,
@@ -25,7 +26,6 @@ from asoreconcile.azure.reconcile.model.if_exists import (
     IF_EXISTS,
 )
 from asoreconcile.azure.reconcile.model.policy import Policy
-from asoreconcile.azure.reconcile.model.reference_waits import WAIT_FOR_REFERENCES
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, SyncMode
 
 _MOST_SHOWN = 40

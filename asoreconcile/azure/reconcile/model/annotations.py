@@ -17,6 +17,7 @@ DELETION_PROTECTION = OWN_PREFIX + "deletion-protection"
 PAUSED = OWN_PREFIX + "paused"
 MAINTENANCE_WINDOWS = OWN_PREFIX + "maintenance-windows"
 SYNC_PERIOD = OWN_PREFIX + "sync-period"
+WAIT_FOR_REFERENCES = OWN_PREFIX + "wait-for-references"
 RECONCILE_AT = OWN_PREFIX + "reconcile-at"
 
 # Annotations that the operator writes.

@@ -12,7 +12,7 @@ from enum import Enum
 import attrs
 
 from asoreconcile.azure.arm import ids
-from asoreconcile.azure.reconcile.model.annotations import CLAIM
+from asoreconcile.azure.reconcile.model.annotations import CLAIM, POLLER_ID, PUT_POLLER
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.base.objects import (
@@ -92,6 +92,13 @@ def stated_claim(notes: Mapping[str, str]) -> ClaimRecord | None:
     """
     found = _loads(notes)
     return None if found is None else found[0]
+
+
+def says_accepted(notes: Mapping[str, str]) -> bool:
+    """Return whether annotations state that Azure has accepted a PUT."""
+    claim = stated_claim(notes)
+    is_accepted = claim is not None and claim.standing is Standing.ACCEPTED
+    return is_accepted or notes.get(POLLER_ID) == PUT_POLLER
 
 
 def claim_of(obj: JsonObject, key: Callable[[], RecordKey]) -> ClaimRecord | None:

@@ -10,15 +10,11 @@ from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.provisioning_state import FAILURE
 from asoreconcile.azure.catalogue.reference_order import waits_for_success
 from asoreconcile.azure.reconcile.model.annotations import (
-    OWN_PREFIX,
-    POLLER_ID,
-    PUT_POLLER,
     RESOURCE_ID,
+    WAIT_FOR_REFERENCES,
 )
 from asoreconcile.azure.reconcile.model.claim_record import (
-    Standing,
     shows_id,
-    stated_claim,
 )
 from asoreconcile.azure.reconcile.model.conditions import is_ready
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
@@ -26,7 +22,6 @@ from asoreconcile.azure.reconcile.model.protection import names_of
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.base.objects import JsonObject, annotations, status
 
-WAIT_FOR_REFERENCES = OWN_PREFIX + "wait-for-references"
 WAITING_FOR_REFERENCE = "WaitingForReference"
 PATIENCE_SECONDS = 600.0
 
@@ -39,13 +34,6 @@ def waits_for_references(
     """
     value = own.get(WAIT_FOR_REFERENCES) or inherited.get(WAIT_FOR_REFERENCES)
     return value != Switch.OFF.value if value else default
-
-
-def says_accepted(notes: Mapping[str, str]) -> bool:
-    """Return whether annotations state that Azure has accepted a PUT."""
-    claim = stated_claim(notes)
-    is_accepted = claim is not None and claim.standing is Standing.ACCEPTED
-    return is_accepted or notes.get(POLLER_ID) == PUT_POLLER
 
 
 def is_far_enough(arm_type: str, target: JsonObject, *, is_accepted: bool) -> bool:
