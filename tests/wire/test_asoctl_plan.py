@@ -108,6 +108,31 @@ def test_another_location_needs_another_resource(azure):
     assert '"northeurope"' in done.stdout
 
 
+def test_ow6_a_field_that_azure_does_not_let_change_needs_another_resource(azure):
+    group_id = f"/subscriptions/{azure.subscription_id}/resourceGroups/rg"
+    azure.seed(
+        f"{group_id}/providers/Microsoft.Network/publicIPAddresses/pip",
+        {"location": "westeurope", "sku": {"name": "Basic"}},
+    )
+    address = {
+        "apiVersion": "network.azure.com/v1api20240301",
+        "kind": "PublicIPAddress",
+        "metadata": {"name": "pip", "namespace": "default"},
+        "spec": {
+            "location": "westeurope",
+            "owner": {"name": "rg"},
+            "sku": {"name": "Standard"},
+            "tags": {"a": "b"},
+        },
+    }
+    _, made = planned(group(), address)
+    assert made["action"] == "replace needed"
+    assert "sku/name" in made["why"]
+    changes = {one["path"]: one["rule"] for one in made["changes"]}
+    assert changes["sku/name"] == "cannot be changed"
+    assert changes["tags/a"] == "Azure does not have it"
+
+
 def test_what_azure_never_shows_is_not_compared_and_said(azure):
     arm_id = f"/subscriptions/{azure.subscription_id}/resourceGroups/rg/providers"
     properties = {"tenantId": VAULT_TENANT, "sku": {"family": "A", "name": "standard"}}

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import attrs
 
+from asoreconcile.azure.catalogue.immutable import immutable_among
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.tables import Table
 from asoreconcile.azure.reconcile.model.differences import (
@@ -18,6 +19,7 @@ from asoreconcile.azure.reconcile.model.differences import (
     differences,
 )
 from asoreconcile.azure.reconcile.model.distinctions import distinctions_of
+from asoreconcile.azure.reconcile.model.existence import listed
 from asoreconcile.azure.reconcile.model.never_shown import is_never_shown
 from asoreconcile.azure.reconcile.model.normalization import is_same
 from asoreconcile.base.objects import GroupKind, JsonObject
@@ -108,20 +110,28 @@ def compared(
     plan = attrs.evolve(
         plan, sent=shown(body, secrets), found=shown(have, secrets, theirs=True)
     )
-    location, stated = body.get("location"), have.get("location")
-    # Azure refuses a PUT with another location, and writes "West Europe" as westeurope.
-    if location and stated and not is_same(location, stated):
-        change = FieldChange("location", "cannot be changed", location, stated)
-        return attrs.evolve(
-            plan,
-            action="replace needed",
-            why="a resource stays where it was made: delete it, or mend the manifest",
-            changes=(change,),
-        )
     apart = distinctions_of(version)
     found = differences(body, have, children=children, apart=apart)
     write_only = [d for d in found if is_never_shown(version, d)]
     changes = tuple(_change(d, secrets) for d in found if d not in write_only)
+    location, stated = body.get("location"), have.get("location")
+    # Azure refuses a PUT with another location, and writes "West Europe" as westeurope.
+    if location and stated and not is_same(location, stated):
+        changes = (FieldChange("location", "", location, stated), *changes)
+    fixed = immutable_among(version.arm_type, [change.path for change in changes])
+    if fixed:
+        return attrs.evolve(
+            plan,
+            action="replace needed",
+            why=f"Azure does not let {listed(fixed)} be changed after the resource was "
+            "made: delete it, or mend the manifest",
+            changes=tuple(
+                attrs.evolve(change, rule="cannot be changed")
+                if change.path in fixed
+                else change
+                for change in changes
+            ),
+        )
     return attrs.evolve(
         plan,
         action="update" if changes else "no change",

@@ -75,6 +75,7 @@ from asoreconcile.azure.reconcile.writes.operation_polls import (
     clear_token,
     forget_put,
 )
+from asoreconcile.azure.reconcile.writes.refused_changes import name_fixed_fields
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
     JsonObject,
@@ -111,7 +112,7 @@ def carry_out(
         case Succeeded() | Requeue() | Stop() as outcome:
             return outcome
         case Fail() | Refused() | OperationLost() as failure:
-            failed = _error_of(scope, failure)
+            failed = _error_of(scope, failure, sent)
             failed.is_outdated = is_outdated
             raise failed
         case other:
@@ -119,13 +120,17 @@ def carry_out(
 
 
 def _error_of(
-    scope: ReconcileScope, failure: Fail | Refused | OperationLost
+    scope: ReconcileScope,
+    failure: Fail | Refused | OperationLost,
+    sent: Desired | None,
 ) -> ConditionError:
     match failure:
         case Fail(error):
             return error
         case Refused(refusal, "CreateOrUpdate"):
-            return put_failed(scope, refusal)
+            failed = put_failed(scope, refusal)
+            name_fixed_fields(scope, refusal, sent)
+            return failed
         case Refused(refusal, "Delete"):
             return delete_failed(scope, refusal)
         case Refused(refusal):

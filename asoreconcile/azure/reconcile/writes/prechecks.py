@@ -123,13 +123,13 @@ def require_references(scope: ReconcileScope) -> None:
     wait for them or they are a cycle. Raises ConditionError `WaitingForReference`.
     """
     operator, patcher, memory = scope.operator, scope.patcher, scope.memory
-    missing: list[ObjectReference] = []
-    if waits_for_references(
+    missing = [node for node in _referred(scope) if _is_missing(scope, node)]
+    if missing and not waits_for_references(
         patcher.annotations,
         scope.namespace_annotations,
         default=operator.wait_for_references,
     ):
-        missing = [node for node in _referred(scope) if _is_missing(scope, node)]
+        missing = []
     if not missing:
         memory.waiting_since = None
         return

@@ -1,0 +1,131 @@
+"""Fields that cannot be changed once a resource was made. Pure.
+
+The published types have no mark for such fields: the table is from Azure's
+documentation, and `is_refused_change` knows the codes with which Azure refuses. The
+name and the location of a resource never change, whatever its type. Rule: OW-6.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+_LOGIN = "properties/administratorlogin"
+_SUBNET = "properties/network/delegatedsubnetresourceid"
+_ADDRESS = ("properties/publicipaddressversion", "sku/name", "zones")
+
+IMMUTABLE: Mapping[str, tuple[str, ...]] = {
+    "microsoft.authorization/roleassignments": (
+        "properties/principalid",
+        "properties/roledefinitionid",
+    ),
+    "microsoft.batch/batchaccounts": ("properties/poolallocationmode",),
+    "microsoft.cache/redis": ("properties/staticip", "properties/subnetid", "zones"),
+    "microsoft.cognitiveservices/accounts": ("kind",),
+    "microsoft.compute/disks": ("properties/creationdata", "zones"),
+    "microsoft.compute/snapshots": ("properties/creationdata",),
+    "microsoft.compute/virtualmachines": (
+        "properties/availabilityset",
+        "properties/osprofile/adminusername",
+        "properties/osprofile/computername",
+        "properties/osprofile/customdata",
+        "properties/storageprofile/osdisk/createoption",
+        "properties/storageprofile/osdisk/name",
+        "zones",
+    ),
+    "microsoft.compute/virtualmachinescalesets": (
+        "properties/orchestrationmode",
+        "properties/platformfaultdomaincount",
+        "zones",
+    ),
+    "microsoft.containerregistry/registries": ("properties/zoneredundancy",),
+    "microsoft.containerservice/managedclusters": (
+        "properties/apiserveraccessprofile/enableprivatecluster",
+        "properties/dnsprefix",
+        "properties/fqdnsubdomain",
+        "properties/linuxprofile/adminusername",
+        "properties/networkprofile/dnsserviceip",
+        "properties/networkprofile/servicecidr",
+        "properties/noderesourcegroup",
+        "properties/windowsprofile/adminusername",
+    ),
+    "microsoft.containerservice/managedclusters/agentpools": (
+        "properties/availabilityzones",
+        "properties/maxpods",
+        "properties/osdisksizegb",
+        "properties/osdisktype",
+        "properties/ostype",
+        "properties/podsubnetid",
+        "properties/scalesetpriority",
+        "properties/vmsize",
+        "properties/vnetsubnetid",
+    ),
+    "microsoft.dbformysql/flexibleservers": (_LOGIN, _SUBNET),
+    "microsoft.dbforpostgresql/flexibleservers": (_LOGIN, _SUBNET),
+    "microsoft.documentdb/databaseaccounts": ("kind",),
+    "microsoft.documentdb/databaseaccounts/mongodbdatabases/collections": (
+        "properties/resource/shardkey",
+    ),
+    "microsoft.documentdb/databaseaccounts/sqldatabases/containers": (
+        "properties/resource/partitionkey",
+        "properties/resource/uniquekeypolicy",
+    ),
+    "microsoft.network/natgateways": ("sku/name", "zones"),
+    "microsoft.network/loadbalancers": ("sku/name",),
+    "microsoft.network/privateendpoints": ("properties/subnet",),
+    "microsoft.network/publicipaddresses": _ADDRESS,
+    "microsoft.network/publicipprefixes": ("properties/prefixlength", *_ADDRESS),
+    "microsoft.network/virtualnetworkgateways": (
+        "properties/gatewaytype",
+        "properties/vpntype",
+    ),
+    "microsoft.servicebus/namespaces/queues": (
+        "properties/enablepartitioning",
+        "properties/requiresduplicatedetection",
+        "properties/requiressession",
+    ),
+    "microsoft.servicebus/namespaces/topics": (
+        "properties/enablepartitioning",
+        "properties/requiresduplicatedetection",
+    ),
+    "microsoft.servicebus/namespaces/topics/subscriptions": (
+        "properties/requiressession",
+    ),
+    "microsoft.sql/servers": (_LOGIN,),
+    "microsoft.sql/servers/databases": ("properties/collation",),
+    "microsoft.storage/storageaccounts": (
+        "properties/encryption/requireinfrastructureencryption",
+        "properties/ishnsenabled",
+        "properties/isnfsv3enabled",
+    ),
+}
+"""By type, in lower case: paths in the body of a PUT."""
+
+_REFUSED = re.compile(
+    r"Immutable|ChangeNotAllowed|ChangeNotSupported|ChangeIsNotAllowed"
+    r"|ChangingProperty|NotAllowedToChange|CannotBeChanged|CannotBeUpdated"
+    r"|CannotChange|CannotUpdate|UpdateNotPermitted|UpdateNotAllowed"
+    r"|InvalidResourceLocation|InvalidResourceGroupLocation",
+    re.IGNORECASE,
+)
+_ELEMENT = re.compile(r"\[[^\]]*\]")
+
+
+def is_refused_change(codes: Iterable[str]) -> bool:
+    """Return whether a code of Azure's refusal says that a field cannot be changed."""
+    return any(_REFUSED.search(code) for code in codes)
+
+
+def immutable_among(arm_type: str, paths: Iterable[str]) -> list[str]:
+    """Return the paths of a body at which a type's resources cannot be changed."""
+    known = ("location", "name", *IMMUTABLE.get(arm_type.lower(), ()))
+    return [path for path in paths if _is_within(path, known)]
+
+
+def in_words_of_spec(path: str) -> str:
+    """Return the path in a body as its author writes it: `spec.sku.name`."""
+    inner = path.removeprefix("properties/").removesuffix("/id")
+    return f"spec.{inner.replace('/', '.')}"
+
+
+def _is_within(path: str, known: Iterable[str]) -> bool:
+    plain = f"{_ELEMENT.sub('', path).casefold()}/"
+    return any(plain.startswith(f"{one}/") for one in known)
