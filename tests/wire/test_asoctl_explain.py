@@ -20,7 +20,7 @@ from asoreconcile.azure.cmd.explain import explain
 from asoreconcile.azure.cmd.export import objects
 from asoreconcile.azure.cmd.plan import plan
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.azure.reconcile.planning.explanation import ADVICE
+from asoreconcile.azure.reconcile.planning.advice import ADVICE, CAUSES
 from asoreconcile.base.objects import GroupKind
 
 POLICY = "serviceoperator.azure.com/reconcile-policy"
@@ -234,6 +234,7 @@ def test_a_key_that_lacks_in_a_secret_is_named_beside_those_there(cluster):
     shown = cluster.explain("FlexibleServer.dbforpostgresql.azure.com/db")
     assert "spec.administratorLoginPassword Secret" in shown
     assert "it has no key password (its keys: passwrd)" in shown
+    assert f"Secret {cluster.namespace}/db has no key password (its keys: " in shown
     assert "/subscriptions/s/resourceGroups/rg: by its ARM id" in shown
     assert "hunter2" not in shown
     assert base64.b64encode(b"hunter2").decode() not in shown
@@ -255,6 +256,9 @@ def test_operation_policy_and_credential_are_shown(cluster):
     shown = cluster.explain("resourcegroup/rg")
     assert "Policy:     detach-on-delete (of the object)" in shown
     assert "Azure was asked to create or update; the operation runs" in shown
+    assert shown.splitlines()[1] == (
+        "Cause:      Azure is making or changing the resource."
+    )
     assert f"Secret {cluster.namespace}/aso-credential, of the namespace" in shown
 
 
@@ -285,6 +289,36 @@ def test_events_are_shown_the_newest_last(cluster):
     assert re.findall(r"message (\d)", shown) == ["2", "3", "4", "5", "6"]
     assert "Warning Refused, 14 min ago: message 6 (7 times)" in shown
     assert "no condition yet" in shown
+
+
+def test_throttling_names_the_time_of_the_next_try(cluster):
+    throttled = not_ready("SubscriptionRequestsThrottled", "too many requests")
+    made = cluster.add("ResourceGroup", "rg", throttled, location="x")
+    at = datetime.now(UTC).replace(microsecond=0)
+    event = {
+        "metadata": {"name": "e"},
+        "involvedObject": {
+            "name": "rg",
+            "namespace": cluster.namespace,
+            "uid": made["metadata"]["uid"],
+        },
+        "type": "Warning",
+        "reason": "CreateOrUpdateActionError",
+        "message": "too many requests (Azure asked to wait 120 s)",
+        "lastTimestamp": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    cluster.core("events", event)
+    then = (at + timedelta(seconds=120)).strftime("%H:%M:%S")
+    assert cluster.explain("resourcegroup/rg").splitlines()[1:3] == [
+        (
+            "Cause:      Azure is busy, or throttles the operator "
+            "(SubscriptionRequestsThrottled)."
+        ),
+        (
+            f"To do:      Nothing to do: it mends itself, next try at {then} UTC, because "
+            "Azure asked for 120 s."
+        ),
+    ]
 
 
 def test_how_long_an_operation_runs_and_what_was_heard_of_it(cluster):
@@ -355,6 +389,11 @@ def test_json_says_the_same(cluster):
     cluster.add("ResourceGroup", "rg", READY, location="x")
     found = json.loads(cluster.explain("resourcegroup/rg", "-o", "json"))
     assert found["ready"].startswith("True, Succeeded")
+    assert (found["reason"], found["advice"], found["next_try"]) == (
+        "Succeeded",
+        "",
+        "",
+    )
 
 
 def test_a_wrong_name_is_told_with_the_nearest(cluster):
@@ -376,3 +415,4 @@ def test_there_is_advice_for_every_reason_that_the_operator_gives():
             found |= set(re.findall(r'reason="([A-Z][A-Za-z]+)"', text))
     assert len(found) > 10
     assert found - ADVICE.keys() == set()
+    assert CAUSES.keys() == ADVICE.keys()

@@ -3,6 +3,8 @@
 Pure. Rules: R3.1-R3.7, R4.1-R4.3, R7.3.
 """
 
+import math
+
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
@@ -105,6 +107,9 @@ def _event_message(facts: FailureFacts) -> str:
     if fault is None:
         return text
     events = []
+    if isinstance(fault, ArmError) and fault.is_transient and fault.retry_after_seconds:
+        # `asoctl explain` reads it.
+        events.append(f"Azure asked to wait {math.ceil(fault.retry_after_seconds)} s")
     if facts.credential:
         events.append(f"credential from {facts.credential}")
     is_unsent = isinstance(fault, ArmTransportError) and fault.sent == "no"

@@ -5,8 +5,9 @@ what the operator last got from Azure. Of a Secret it looks at the names of the 
 alone.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import attrs
@@ -26,6 +27,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.azure.reconcile.model.owner import owner_reference
+from asoreconcile.azure.reconcile.planning.advice import advice_on, cause_of
 from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
@@ -43,64 +45,12 @@ _SHOWN_EVENTS = 5
 # Owners that name each other would never end.
 _MOST_OWNERS = 20
 
-ADVICE = {
-    "AlreadyExists": "The resource was there before this object: set "
-    "asoreconcile/if-exists to adopt or observe, or correct the name.",
-    "AlreadyManaged": "Delete one of the two objects, or set the annotation "
-    f"{RECONCILE_POLICY}: skip on the one that is only to read the resource.",
-    "AzureResourceNotFound": "The policy is skip, so nothing creates the resource: "
-    "make it in Azure, or change the policy to manage.",
-    "ConfigMapNotFound": "Create the ConfigMap, or the key in it, in the object's own "
-    "namespace. The object is looked at as soon as it is there.",
-    "CredentialError": "Look at the Secret of the credential: its keys, whether the "
-    "client secret has expired, and whether the identity is trusted.",
-    "DeclaredByAnother": "Delete the object that the message names, or set the "
-    f"annotation {RECONCILE_POLICY}: skip on it; or set detach-on-delete on this one, "
-    "which leaves the resource in Azure.",
-    "Deleting": "Azure deletes the resource. If it takes long, look at the operation "
-    "and at locks on the resource or its group.",
-    "DeletionNotSupportedInAzure": "Azure cannot delete this type alone: delete its "
-    "owner, or set the policy to detach-on-delete.",
-    "DeletionProtected": "Nothing is deleted while the protection holds: remove the "
-    "annotation that the message names, or set the policy to detach-on-delete.",
-    "Failed": "Azure or the operator refused: the message says what. Mend the spec; "
-    "the object is tried again as soon as it changes.",
-    "FailedWritingAdditionalKubernetesObjects": "The resource is in order; what it "
-    "exports could not be written. Look at the names in spec.operatorSpec and at the "
-    "operator's rights in the namespace.",
-    "Invalid": "Mend the fields that the message names.",
-    "NamespaceUnreadable": "Let the operator's role get, list and watch namespaces, "
-    "and see whether the API server answers. The write is sent once it does.",
-    "OutsideMaintenanceWindow": "The change is sent when the next maintenance window "
-    "opens. To send it now, set asoreconcile/reconcile-at to a new value.",
-    "Paused": "Nothing is done while the object or its Namespace has "
-    "asoreconcile/paused: remove that annotation.",
-    "PostReconciliationFailure": "The resource was written and is not usable yet: the "
-    "message says what it lacks.",
-    "Reconciling": "The operator is at it. If it takes long, look at the operation.",
-    "ReconcilePolicyUnreadable": "Nothing is written or deleted in Azure until the "
-    f"annotation {RECONCILE_POLICY}, of the object or its Namespace, is manage, "
-    "detach-on-delete or skip.",
-    "ReconciliationBlocked": "Nothing is sent until what the message names changes.",
-    "RecordKeyUnreadable": "Let the operator's role get and create Secrets in its own "
-    "namespace, and see whether the API server answers.",
-    "ReferenceNotFound": "Create the object that is referred to, in the same "
-    "namespace, or name the resource by armId.",
-    "SecretNotFound": "Create the Secret, or the key in it, in the object's own "
-    "namespace. The object is looked at as soon as it is there.",
-    "SubscriptionMismatch": "The object is in one subscription and the credential in "
-    "another: give the namespace or the object a credential of that subscription.",
-    "Succeeded": "",
-    "UnknownError": "This is a defect or trouble of the cluster: the operator's log "
-    "has the whole of it.",
-    "Unreadable": "The stored object cannot be read: the message names the field. "
-    "Mend it with `kubectl apply`.",
-    "WaitingForOwner": "Create the owner, or look at why it is not Ready.",
-    "WaitingForReference": "Look at why the object that the message names is not in "
-    "Azure yet.",
-}
-"""What to do, by the reason of a Ready condition; "" where nothing is to be done."""
-
+_UNSEEN = "No operator has looked at the object yet."
+_NO_OPERATOR = (
+    "Look whether an operator runs that watches this namespace, and at its log: "
+    "asoctl doctor."
+)
+_ASKED = re.compile(r"Azure asked to wait (\d+) s")
 _RETRIES = {
     "Error": "as soon as the object changes, else once in a sync period (an hour)",
     "Warning": "by itself within three minutes, and when what it waits for changes",
@@ -129,16 +79,16 @@ class ClusterView(Protocol):
 
 @attrs.frozen
 class Link:
-    """A dependency of the object. state: `Ready`, `missing`, or why it is not Ready."""
+    """A dependency of the object. state: `Ready`, `missing`, or why it is not Ready.
+
+    problem: the state as a whole sentence, if it keeps the object from being Ready;
+    else "".
+    """
 
     role: str
     name: str
     state: str
-
-    @property
-    def is_in_order(self) -> bool:
-        """Return whether it does not keep the object from being Ready."""
-        return self.state in ("Ready", "there", "by its ARM id")
+    problem: str = ""
 
 
 @attrs.frozen
@@ -146,6 +96,9 @@ class Explanation:
     """The explanation of one object, as texts; empty ones are left out."""
 
     title: str
+    reason: str
+    severity: str
+    cause: str
     ready: str
     message: str
     azure: str
@@ -166,6 +119,12 @@ class Explanation:
     def lines(self) -> Iterator[str]:
         """For a terminal, a line each."""
         yield self.title
+        if self.cause:
+            yield f"{'Cause:':12}{self.cause}"
+        if self.advice:
+            yield f"{'To do:':12}{self.advice}"
+        if self.next_try:
+            yield f"{'Next try:':12}{self.next_try}"
         for name in ("ready", "azure", "policy", "operation", "credential"):
             if text := getattr(self, name):
                 yield f"{name.capitalize() + ':':12}{text}"
@@ -176,10 +135,6 @@ class Explanation:
                 yield f"{name + ':':12}{link.role} {link.name}: {link.state}"
         for event in self.events:
             yield f"{'Event:':12}{event}"
-        if self.next_try:
-            yield f"{'Next try:':12}{self.next_try}"
-        if self.advice:
-            yield f"{'To do:':12}{self.advice}"
 
 
 def explain(
@@ -197,12 +152,25 @@ def explain(
         for needed in inputs_of(version, spec(obj))
     )
     reason = str(condition.get("reason") or "")
+    severity = str(condition.get("severity") or "")
+    message = str(condition.get("message") or "")
     events = cluster.events(obj)
     is_ready = condition.get("status") == "True"
+    asked = "" if is_ready else _asked_by_azure(events, now)
+    advice = ""
+    if not is_ready:
+        advice = advice_on(
+            reason, severity, message, deleting=is_deleting(obj), next_try=asked
+        )
+        problems = [one.problem for one in (*owners, *inputs) if one.problem]
+        advice = " ".join((advice, *problems)).strip() if condition else _NO_OPERATOR
     return Explanation(
         title=f"{version.gvk.kind} {key} ({version.gvk.api_version})",
+        reason=reason,
+        severity=severity,
+        cause=cause_of(reason, deleting=is_deleting(obj)) if condition else _UNSEEN,
         ready=_ready(condition, obj, now),
-        message=str(condition.get("message") or ""),
+        message=message,
         azure=_azure(obj),
         policy=_policy(obj, cluster.namespace_annotations(key.namespace)),
         operation=_operation(obj, events, now),
@@ -210,17 +178,14 @@ def explain(
         owners=owners,
         inputs=inputs,
         events=tuple(_event(one, now) for one in events[-_SHOWN_EVENTS:]),
-        next_try="" if is_ready else _RETRIES.get(condition.get("severity") or "", ""),
-        advice=_advice(reason, condition, (*owners, *inputs)),
+        next_try=asked or ("" if is_ready else _RETRIES.get(severity, "")),
+        advice=advice,
     )
 
 
 def _ready(condition: JsonObject, obj: JsonObject, now: datetime) -> str:
     if not condition:
-        return (
-            "no condition yet: no operator has looked at it. Look whether one runs "
-            "that watches this namespace, and at its log"
-        )
+        return "no condition yet"
     severity = f", {condition['severity']}" if condition.get("severity") else ""
     since = _ago(str(condition.get("lastTransitionTime") or ""), now)
     text = f"{condition.get('status')}, {condition.get('reason')}{severity}{since}"
@@ -293,7 +258,7 @@ def _owners(
         kind = GroupKind(str(reference.get("group")), str(reference.get("kind")))
         key = ObjectKey(namespace, str(reference.get("name") or ""))
         found = cluster.get(kind, key)
-        yield Link(kind.kind, str(key), _state(found, kind, key, cluster))
+        yield _link(kind.kind, found, kind, key, cluster, name=str(key))
         if found is None:
             return
         version, obj = catalogue.version(gvk_of(found)), found
@@ -304,50 +269,67 @@ def _input(needed: InputReference, namespace: str, cluster: ClusterView) -> Link
     key = ObjectKey(namespace, name)
     if needed.kind == "reference":
         kind = GroupKind(str(needed.value.get("group")), str(needed.value.get("kind")))
+        found = cluster.get(kind, key)
         title = f"{kind.kind} {key}"
-        state = _state(cluster.get(kind, key), kind, key, cluster)
-        return Link(needed.path, title, state)
+        return _link(needed.path, found, kind, key, cluster, name=title)
     held = "ConfigMap" if needed.kind == "config-map" else "Secret"
-    keys = cluster.keys_of(held, key)
+    keys, title = cluster.keys_of(held, key), f"{held} {key}"
     wanted = needed.value.get("key")
     if keys is None:
-        state = "missing"
-    elif wanted and wanted not in keys:
+        return Link(needed.path, title, "missing", f"{title} is missing.")
+    if wanted and wanted not in keys:
         there = ", ".join(sorted(keys)) or "none"
-        state = f"it has no key {wanted} (its keys: {there})"
-    else:
-        state = "there"
-    return Link(needed.path, f"{held} {key}", state)
+        lacks = f"no key {wanted} (its keys: {there})"
+        return Link(needed.path, title, f"it has {lacks}", f"{title} has {lacks}.")
+    return Link(needed.path, title, "there")
 
 
-def _state(
-    obj: JsonObject | None, kind: GroupKind, key: ObjectKey, cluster: ClusterView
-) -> str:
+def _link(
+    role: str,
+    obj: JsonObject | None,
+    kind: GroupKind,
+    key: ObjectKey,
+    cluster: ClusterView,
+    *,
+    name: str,
+) -> Link:
+    title = f"{kind.kind} {key}"
     if obj is None:
         elsewhere = sorted(cluster.namespaces_with(kind, key.name))
         if not elsewhere:
-            return "missing"
-        return (
+            return Link(role, name, "missing", f"{title} is missing.")
+        state = (
             f"missing, and there is one in namespace {elsewhere[0]!r}, where nobody "
             "looks: names are of the object's own namespace (write armId in their "
             "place)"
         )
+        return Link(role, name, state, f"{title} is {state}.")
     condition = find_ready(status(obj).get("conditions")) or {}
     if condition.get("status") == "True":
-        return "Ready"
-    return f"not Ready: {condition.get('reason') or 'no condition yet'}"
+        return Link(role, name, "Ready")
+    why = condition.get("reason")
+    if not why:
+        unseen = "not Ready: no condition yet"
+        return Link(role, name, unseen, f"{title} is {unseen}.")
+    return Link(role, name, f"not Ready: {why}", f"{title} is not Ready: {why}.")
 
 
-def _advice(reason: str, condition: JsonObject, links: Sequence[Link]) -> str:
-    if condition.get("status") == "True":
-        return ""
-    known = ADVICE.get(reason, "")
-    if not known and condition.get("severity") == "Error":
-        # Azure's own codes are reasons, too.
-        known = ADVICE["Failed"]
-    broken = [link for link in links if not link.is_in_order]
-    names = "; ".join(f"{link.name} is {link.state}" for link in broken)
-    return f"{known} {names}.".strip() if broken else known
+def _asked_by_azure(events: Sequence[JsonObject], now: datetime) -> str:
+    """Return the time of the next try that Azure asked for; "" if it did not, or if
+    that time is over.
+    """
+    for event in reversed(events):
+        if asked := _ASKED.search(_text(event)):
+            try:
+                seen = datetime.fromisoformat(_last_seen(event))
+            except ValueError:
+                return ""
+            again = seen + timedelta(seconds=int(asked[1]))
+            if again <= now:
+                return ""
+            at = again.astimezone(UTC).strftime("%H:%M:%S")
+            return f"at {at} UTC, because Azure asked for {asked[1]} s"
+    return ""
 
 
 def _event(event: JsonObject, now: datetime) -> str:

@@ -7,7 +7,7 @@ import attrs
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.azure.reconcile.model.owner import owner_reference
-from asoreconcile.azure.reconcile.planning.explanation import ADVICE
+from asoreconcile.azure.reconcile.planning.advice import advice_on
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, gvk_of, key_of
 from asoreconcile.base.objects import status as status_of
 
@@ -126,10 +126,9 @@ def _state(obj: JsonObject) -> tuple[str, str, str]:
     return str(reason or ""), str(severity or ""), str(condition.get("message") or "")
 
 
-def _advice(reason: str, severity: str, _message: str) -> str:
+def _advice(reason: str, severity: str, message: str) -> str:
     if reason == _NO_CONDITION:
         return (
             "Look whether an operator runs that watches the namespace: asoctl doctor."
         )
-    known = ADVICE.get(reason, "")
-    return known or (ADVICE["Failed"] if severity == "Error" else "")
+    return advice_on(reason, severity, message, deleting=False)

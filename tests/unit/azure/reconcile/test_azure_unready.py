@@ -1,7 +1,7 @@
 """What keeps objects from being Ready, grouped by cause."""
 
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.azure.reconcile.planning.explanation import ADVICE
+from asoreconcile.azure.reconcile.planning.advice import ADVICE, advice_on
 from asoreconcile.azure.reconcile.planning.unready import causes_of
 
 GROUP = "resources.azure.com/v1api20200601", "ResourceGroup"
@@ -43,7 +43,9 @@ def test_who_waits_counts_to_the_cause_of_the_last_owner_that_is_not_ready():
         "VirtualNetwork shop/net",
         "VirtualNetworksSubnet shop/web",
     )
-    assert cause.advice == ADVICE["Failed"]
+    assert cause.advice == advice_on(
+        "AuthorizationFailed", "Error", "no right", deleting=False
+    )
     assert next(cause.lines()) == "AuthorizationFailed, Error: no right"
 
 
