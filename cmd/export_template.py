@@ -53,7 +53,7 @@ def template(*, source: str, version: str, patterns: Sequence[str], raw: bool) -
 
     \b
     Example:
-      asoctl export template --source deploy/operator.yaml \\
+      asoctl export template --source operator.yaml \\
         --crd-pattern 'network.azure.com/*' | kubectl apply --server-side -f -
 
     Exit code 1 when the manifests cannot be had, or have no --crd-pattern to replace; 2

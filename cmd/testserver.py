@@ -109,6 +109,7 @@ def kube(
     \b
     Example:
       asoreconcile testserver kube --port 6443 --kubeconfig-out kubeconfig &
+      until [ -s kubeconfig ]; do sleep 1; done
       KUBECONFIG=kubeconfig kubectl get namespaces
     """  # noqa: D301 - click's mark for "do not wrap" is this very character
     from asoreconcile.testing.kube import DataFolderError, KubeServer
@@ -283,8 +284,12 @@ def arm(
 
     \b
     Examples:
+      asoreconcile testserver kube --kubeconfig-out kubeconfig &
       asoreconcile testserver arm --ca-out ca.pem --settings-out azure.env --lro 5 &
-      set -a; . ./azure.env; REQUESTS_CA_BUNDLE=ca.pem asoreconcile manager
+      until [ -s kubeconfig ] && [ -s azure.env ]; do sleep 1; done
+      set -a; . ./azure.env
+      export KUBECONFIG=kubeconfig REQUESTS_CA_BUNDLE=ca.pem POD_NAMESPACE=default
+      asoreconcile manager --crd-pattern 'resources.azure.com/*'
     \b
       asoreconcile testserver arm --throttle --read-lag 2 \\
         --style Microsoft.Network/virtualNetworks=W13 \\

@@ -119,7 +119,7 @@ def test_the_library_imports_without_any_extra_and_the_rest_says_which_it_needs(
     }
     rooms = {name.split(".")[1] for name in how["said"]}
     assert rooms == {"azure", "testing"}
-    assert "pip install 'asoreconcile[azure]'" in done.stdout
+    assert "pip install 'CLONE[azure]'" in done.stdout
 
 
 # pytest itself loads it.
@@ -147,7 +147,7 @@ def test_a_command_says_which_extra_it_needs(wheel, command, lacks, told):
     assert done.returncode == 1
     assert done.stderr.startswith(told), done.stderr
     assert done.stderr.count("\n") == 1
-    assert "pip install 'asoreconcile[" in done.stderr
+    assert "pip install 'CLONE[" in done.stderr
 
 
 def test_a_command_of_an_installation_without_the_test_kit_says_so(wheel, tmp_path):

@@ -1,12 +1,15 @@
 """The optional dependencies (extras) of parts of the package.
 
-`pip install asoreconcile` installs what the library needs. Extras are installed by
-name, as in `pip install 'asoreconcile[azure]'`; a part that needs one checks for it on
-import.
+`pip install CLONE` installs what the library needs, from a clone of its repository, as
+no package index has it. Extras are installed by name, as in
+`pip install 'CLONE[azure]'`; a part that needs one checks for it on import.
 """
 
+import json
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
+from urllib.parse import unquote, urlsplit
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "auth-provider": ("kubernetes",),
@@ -37,10 +40,26 @@ def require_extra(extra: str, part: str) -> None:
     for name in EXTRAS[extra]:
         if not _is_there(name):
             raise MissingExtraError(
-                f"{part} needs {name}, which is not installed: "
-                f"pip install 'asoreconcile[{extra}]'",
+                f"{part} needs {name}, which is not installed: {pip_command(extra)}",
                 name=name,
             )
+
+
+def pip_command(extra: str) -> str:
+    """Return the command that installs an extra, from where the package came: the clone
+    or the wheel; `CLONE` stands for it if that is unknown.
+    """
+    return f"pip install '{_origin()}[{extra}]'"
+
+
+def _origin() -> str:
+    try:
+        recorded = distribution("asoreconcile").read_text("direct_url.json")
+        url = str(json.loads(recorded or "{}").get("url", ""))
+    except (PackageNotFoundError, ValueError):
+        return "CLONE"
+    parts = urlsplit(url)
+    return unquote(parts.path) if parts.scheme == "file" else url or "CLONE"
 
 
 def _is_there(name: str) -> bool:

@@ -10,6 +10,17 @@ _BLOCK = re.compile(
 )
 
 
+# Pages outside of the library's documentation, whose code is run too.
+OTHERS = [
+    ROOT / name
+    for name in (
+        "README.md",
+        "asoreconcile/README.md",
+        "asoreconcile/testing/README.md",
+    )
+]
+
+
 def pages():
     return sorted(HOME.rglob("*.md"))
 
@@ -24,13 +35,14 @@ def blocks(page, language):
     ]
 
 
-def written(folder, *, page=None):
+def written(folder, *, among=None):
     """Write each Python block to a file, on the same lines as on its page.
 
     Blocks with a title get it as their module name, because they import one another.
     """
-    for path in pages() if page is None else [page]:
-        name = path.relative_to(HOME).as_posix().removesuffix(".md")
+    for path in among or pages():
+        base = HOME if path.is_relative_to(HOME) else ROOT
+        name = path.relative_to(base).as_posix().removesuffix(".md")
         place = folder / re.sub(r"\W", "_", name)
         place.mkdir()
         for number, (line, title, text) in enumerate(blocks(path, "python")):

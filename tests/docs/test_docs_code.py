@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import yaml
-from blocks import HOME, ROOT, blocks, pages, written
+from blocks import HOME, OTHERS, ROOT, blocks, pages, written
 
 from asoreconcile import CONFIG_MAPS, ObjectKey
 
@@ -19,7 +19,7 @@ def test_what_the_pages_show_runs(tmp_path):
     """The tests that they show pass; those of a page whose blocks import one another
     by their titles in a process of their own.
     """
-    written(tmp_path)
+    written(tmp_path, among=[*pages(), *OTHERS])
     pages_shown = [folder for folder in tmp_path.iterdir() if any(folder.glob("*.py"))]
     titled = [folder for folder in pages_shown if not is_untitled(folder)]
     count = sum(passed([folder]) for folder in titled)

@@ -4,17 +4,36 @@ import itertools
 import os
 import re
 import shlex
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import click
 import pytest
+import yaml
 from click.testing import CliRunner
+from kubeapi import kube_server
 
+from asoreconcile.azure.catalogue.crd import crd
 from asoreconcile.azure.cmd.asoctl import main as asoctl
 from asoreconcile.azure.cmd.asoreconcile import main as asoreconcile
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.objects import GroupKind
+from asoreconcile.testing.arm import ArmServer
 
+ROOT = Path(__file__).resolve().parents[2]
+WEBSITES = """
+import attrs
+from asoreconcile import ObjectMeta, resource
+
+
+@resource("example.com/v1", plural="websites")
+@attrs.define
+class Website:
+    metadata: ObjectMeta
+"""
 MANIFESTS = {
     "group.yaml": """
 apiVersion: resources.azure.com/v1api20200601
@@ -115,21 +134,79 @@ def examples(path, command):
 
 
 EXAMPLES = [words for path, command in COMMANDS for words in examples(path, command)]
-RUN = ("kinds", "render", "convert", "extensions")
+# The exit code, and what the example prints, in a cluster and an Azure that have the
+# objects of these manifests. Other examples serve, and are only parsed.
+RUN = {
+    "kinds": (0, ""),
+    "render": (0, "method: PUT"),
+    "convert": (0, "kind: VirtualNetwork"),
+    "extensions": (0, ""),
+    "version": (0, "kinds"),
+    "crds": (0, "kind: CustomResourceDefinition"),
+    "explain": (0, "To do:"),
+    "doctor": (1, "there is no Deployment"),
+    "clean": (0, "2 CRDs"),
+    "export objects": (0, "kind: VirtualNetwork"),
+    "export template": (0, "network.azure.com"),
+    "plan": (2, "VirtualNetwork"),
+    "import": (0, "kind: ResourceGroup"),
+}
+SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
+
+
+@pytest.fixture(scope="module")
+def around():
+    """A cluster with a network in two namespaces, and an Azure with a group."""
+    with (
+        kube_server() as (server, client),
+        ArmServer(subscription_id=SUBSCRIPTION) as az,
+    ):
+        az.seed(f"/subscriptions/{SUBSCRIPTION}/resourceGroups/shop", {"location": "x"})
+        client.post("/api/v1/namespaces", {"metadata": {"name": "shop"}}).expect(201)
+        for text in MANIFESTS.values():
+            obj = yaml.safe_load(text)
+            group, _, version = obj["apiVersion"].partition("/")
+            kind = builtin().kind(GroupKind(group, obj["kind"]))
+            client.post(
+                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                crd(kind, versions=[version]),
+            ).expect(201)
+            for namespace, name in (
+                ("default", obj["metadata"]["name"]),
+                ("shop", "net"),
+            ):
+                path = f"/apis/{obj['apiVersion']}/namespaces/{namespace}/{kind.plural}"
+                client.post(path, {**obj, "metadata": {"name": name}}).expect(201)
+        yield server, az
 
 
 @pytest.mark.parametrize("words", EXAMPLES, ids=" ".join)
-def test_an_example_is_taken_as_it_stands(words, tmp_path, monkeypatch):
-    """Those that look and print are run; those that serve are only parsed."""
+def test_an_example_does_what_it_says(words, tmp_path, monkeypatch, around):
+    """In an empty folder, but for the files that the example names."""
+    cluster, azure = around
     monkeypatch.chdir(tmp_path)
-    for name in set(words) & {"group.yaml", "vnet.yaml", "ca.pem"}:
-        Path(name).write_text(MANIFESTS.get(name, "pem"))
+    files = {
+        **MANIFESTS,
+        "shop.yaml": "---".join(MANIFESTS.values()),
+        "ca.pem": "pem",
+        "operator.yaml": (ROOT / "deploy" / "operator.yaml").read_text(),
+        "websites.py": WEBSITES,
+    }
+    for name in set(words) & set(files):
+        Path(name).write_text(files[name])
     Path("my-manifests").mkdir()
+    cluster.write_kubeconfig("kubeconfig")
+    azure.write_ca("azure.pem")
+    environment = {**azure.settings(), "REQUESTS_CA_BUNDLE": "azure.pem"}
+    for name, value in {**environment, "KUBECONFIG": "kubeconfig"}.items():
+        monkeypatch.setenv(name, value)
     main = {"asoctl": asoctl, "asoreconcile": asoreconcile}[words[0]]
-    if words[1] in RUN and "--extensions" not in words:  # a package of somebody's
+    expected = RUN.get(" ".join(words[1:3])) or RUN.get(words[1])
+    # Packages and modules of somebody's.
+    if expected and not {"--extensions", "example.kinds"} & set(words):
         done = CliRunner().invoke(main, words[1:])
-        assert done.exit_code == 0, done.output
-        assert done.stdout
+        assert done.exit_code == expected[0], done.output
+        assert expected[1] in done.stdout
         return
     context, rest = None, words
     while rest:
@@ -140,6 +217,29 @@ def test_an_example_is_taken_as_it_stands(words, tmp_path, monkeypatch):
             context, context._protected_args + context.args
         )
         rest = [main.name, *after]
+
+
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl is not there")
+def test_the_operator_beside_both_test_servers_starts_as_printed(tmp_path):
+    """The first example of `testserver arm`, by a shell, until the operator serves."""
+    (arm,) = (one for path, one in COMMANDS if path[1:] == ["testserver", "arm"])
+    _, _, text = arm.help.partition("Examples:\n")
+    bin_ = Path(sys.executable).parent
+    with subprocess.Popen(
+        ["bash", "-ec", text.partition("\b")[0]],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as shell:
+        try:
+            lines = iter(shell.stderr.readline, "")
+            assert any('"Watching"' in line for line in lines)
+        finally:
+            os.killpg(shell.pid, signal.SIGTERM)
+            shell.stderr.read()
 
 
 def test_every_leaf_but_few_has_an_example_that_runs():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from asoreconcile.base import jsontext
 from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.extras import pip_command
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import JsonObject
 
@@ -176,8 +177,8 @@ class EngineProcess:
         if "ready" not in greeting:
             self._end()
             raise EngineMissingError(
-                "expressions need the CEL engine, which does not start here: install "
-                f"asoreconcile[cel] ({greeting.get('missing', 'no answer')})"
+                "expressions need the CEL engine, which does not start here: "
+                f"{pip_command('cel')} ({greeting.get('missing', 'no answer')})"
             )
         return child
 

@@ -1,6 +1,6 @@
 """The CEL engine for rules and conditions: it compiles a text and evaluates it.
 
-The library (`pip install asoreconcile[cel]`) is loaded with the first rule. Without it,
+The library (`pip install 'CLONE[cel]'`) is loaded with the first rule. Without it,
 CelMissingError is raised, so that no rule is accepted and then ignored. Values come
 from `values`. The engine checks types as far as constants tell them.
 """
@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import attrs
 
 from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.extras import pip_command
 from asoreconcile.resources.crds import patterns
 from asoreconcile.testing.kube.rules import lists, quantities
 from asoreconcile.testing.kube.rules.syntax import ExpressionNode, parsed
@@ -96,7 +97,7 @@ def _library() -> Any:
         from cel_expr_python import cel
     except ImportError as error:
         raise CelMissingError(
-            "rules and conditions need the CEL engine: install asoreconcile[cel]"
+            f"rules and conditions need the CEL engine: {pip_command('cel')}"
         ) from error
     return cel
 
