@@ -9,6 +9,10 @@ from typing import Any
 from asoreconcile.azure.catalogue.conversion import STORED_SUFFIX
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.catalogue.patterns import match
+from asoreconcile.azure.controllers.annotation_rules import (
+    annotation_problems,
+    misspelt_names,
+)
 from asoreconcile.azure.controllers.crd_labels import VERSION_LABEL
 from asoreconcile.azure.controllers.crd_plan import is_build, is_newer_build
 from asoreconcile.azure.controllers.crd_watcher import late_kinds
@@ -30,6 +34,8 @@ from asoreconcile.base.objects import (
     JsonObject,
     dig,
     finalizers,
+    generation,
+    gvk_of,
     is_deleting,
     key_of,
     labels,
@@ -43,28 +49,41 @@ _UNSEEN_LONG = timedelta(minutes=5)
 _RESTARTS = 5
 
 
-def of_deployment(deployment: JsonObject | None, name: str) -> Iterator[Finding]:
+def of_deployment(
+    deployment: JsonObject | None,
+    name: str,
+    *,
+    elsewhere: Sequence[str] = (),
+    is_outside: bool = False,
+) -> Iterator[Finding]:
     """Check that the operator's Deployment has its replicas, and that they are
     ready.
+
+    elsewhere: the other namespaces with such a Deployment. is_outside: objects show
+    that an operator without a Deployment runs, as in a sandbox.
     """
-    if deployment is None:
-        yield error(
-            "operator",
-            f"there is no Deployment {name}",
-            "install the operator, or say where it is: --operator-namespace",
-        )
+    if deployment is None and is_outside:
+        yield ok("operator", "it runs outside of the cluster, as in a sandbox")
         return
+    if deployment is None:
+        mend = "install it (deploy/README.md), or say where: --operator-namespace NAME"
+        if elsewhere:
+            mend = f"look at one: asoctl doctor --operator-namespace {elsewhere[0]}"
+        shown = f"; there are some in {', '.join(elsewhere)}" if elsewhere else ""
+        yield error("operator", f"there is no Deployment {name}{shown}", mend)
+        return
+    namespace, _, deployed = name.partition("/")
+    at = f"-n {namespace} deployment/{deployed}"
     wanted = (deployment.get("spec") or {}).get("replicas", 1)
     available = status(deployment).get("availableReplicas") or 0
     text = f"{available} of {wanted} replicas of {name} are available"
     if wanted == 0:
-        yield error("operator", text, "scale it up: kubectl scale --replicas 2")
+        yield error("operator", text, f"scale it up: kubectl scale --replicas 2 {at}")
     elif available == 0:
         yield error(
             "operator",
             text,
-            "look at `kubectl describe` and the log of its pods; `/readyz?verbose` "
-            "says what they wait for",
+            f"look at `kubectl describe {at}` and `kubectl logs {at}`",
         )
     elif available < wanted:
         yield warning("operator", text, "look at the pods that are not available")
@@ -303,9 +322,12 @@ def _crd_troubles(
 
 
 def of_objects(objects: Sequence[JsonObject], now: datetime) -> Iterator[Finding]:
-    """Yield the objects that are not Ready, by reason, and those that wait."""
+    """Yield the objects that are not Ready, by reason, those that wait, and those that
+    are Ready with a warning.
+    """
     reasons: dict[tuple[str, str], list[str]] = {}
-    unseen, stuck, held = [], [], []
+    commands: dict[tuple[str, str], str] = {}
+    unseen, stuck, held, pending = [], [], [], []
     for obj in objects:
         title = f"{obj.get('kind')} {key_of(obj)}"
         condition = find_ready(status(obj).get("conditions"))
@@ -318,17 +340,28 @@ def of_objects(objects: Sequence[JsonObject], now: datetime) -> Iterator[Finding
             made = _instant(metadata(obj).get("creationTimestamp"))
             if made is not None and now - made > _UNSEEN_LONG:
                 unseen.append(title)
+            else:
+                pending.append(f"{title} (new)")
+        elif is_deleting(obj):
+            pending.append(f"{title} (in deletion)")
         elif condition.get("status") != "True":
             reason = (
                 str(condition.get("severity") or ""),
                 str(condition.get("reason")),
             )
             reasons.setdefault(reason, []).append(title)
+            commands.setdefault(reason, _explain(obj))
+        elif condition.get("observedGeneration", generation(obj)) != generation(obj):
+            pending.append(f"{title} (changed since it was Ready)")
+        else:
+            yield from _warnings(obj, title)
     for (severity, named), titles in sorted(reasons.items()):
         level = {"Error": error, "Warning": warning}.get(severity)
         text = f"{len(titles)} not Ready, {named}: {_some(titles)}"
         if level is not None:
-            yield level("objects", text, "`asoctl explain KIND/NAME` says what to do")
+            yield level(
+                "objects", text, f"`{commands[severity, named]}` says what to do"
+            )
         else:
             yield ok("objects", text)
     if unseen:
@@ -353,7 +386,29 @@ def of_objects(objects: Sequence[JsonObject], now: datetime) -> Iterator[Finding
             "or detached",
         )
     if not (reasons or unseen or stuck or held):
-        yield ok("objects", f"all {len(objects)} are Ready")
+        count = len(objects) - len(pending)
+        text = f"all {count} are Ready"
+        if pending:
+            text = f"{count} of {len(objects)} are Ready; not yet: {_some(pending)}"
+        yield ok("objects", text)
+
+
+def _warnings(obj: JsonObject, title: str) -> Iterator[Finding]:
+    """Yield what is wrong with an object that is Ready."""
+    problems = [str(problem) for problem in annotation_problems(obj, None)]
+    for text in (*problems, *misspelt_names(obj, None)):
+        mend = "mend the annotation with kubectl annotate"
+        yield warning("objects", f"{title} is Ready, but {text}", mend)
+    for one in status(obj).get("conditions") or ():
+        if one.get("type") != "Ready" and one.get("severity") == "Warning":
+            text = f"{title} is Ready, but {one.get('type')}: {one.get('message')}"
+            yield warning("objects", text, f"`{_explain(obj)}` shows it")
+
+
+def _explain(obj: JsonObject) -> str:
+    """Return the command that explains an object."""
+    kind, key = gvk_of(obj).group_kind, key_of(obj)
+    return f"asoctl explain {kind}/{key.name} -n {key.namespace}"
 
 
 def _is_stuck(obj: JsonObject, now: datetime) -> bool:

@@ -42,6 +42,7 @@ from asoreconcile.azure.controllers.discovery import (
 )
 from asoreconcile.azure.controllers.kind_registry import resource_of
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
+from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import (
     JsonObject,
@@ -51,6 +52,7 @@ from asoreconcile.base.objects import (
     key_of,
     metadata,
     spec,
+    status,
 )
 from asoreconcile.base.version import __version__
 from asoreconcile.kube.client import KubeClient
@@ -125,6 +127,7 @@ class Examination:
         self._environment = environment
         self._clock = clock
         self._unlisted: dict[str, str] = {}
+        self._elsewhere: Sequence[str] = ()
         self._now = clock.now()
 
     def findings(self) -> Iterator[Finding]:
@@ -185,7 +188,15 @@ class Examination:
 
     def _operator(self) -> Iterator[Finding]:
         name = f"{self._at.namespace}/{self._at.deployment}"
-        yield from checks.of_deployment(self._deployment, name)
+        deployment = self._deployment
+        if deployment is not None:
+            name = str(key_of(deployment))
+        yield from checks.of_deployment(
+            deployment,
+            name,
+            elsewhere=self._elsewhere,
+            is_outside=self._runs_outside,
+        )
         yield from checks.of_pods(self._pods)
 
     def _proxies(self) -> Iterator[Finding]:
@@ -201,6 +212,8 @@ class Examination:
         )
 
     def _settings_(self) -> Iterator[Finding]:
+        if self._runs_outside:
+            return
         name = f"{self._at.namespace}/{self._at.settings}"
         yield from checks.of_settings(self._settings, name)
         if self._settings is not None:
@@ -208,6 +221,8 @@ class Examination:
             yield from checks.of_restart(self._settings, self._pods, deployment)
 
     def _leader(self) -> Iterator[Finding]:
+        if self._runs_outside and self._lease is None:
+            return
         name = f"{self._at.namespace}/{self._at.lease}"
         yield from checks.of_lease(self._lease, name, self._now)
 
@@ -243,6 +258,8 @@ class Examination:
             )
 
     def _rights(self) -> Iterator[Finding]:
+        if self._runs_outside:
+            return
         account = self._at.service_account
         words: list[str] = []
         if self._deployment is not None:
@@ -288,7 +305,26 @@ class Examination:
 
     @cached_property
     def _deployment(self) -> JsonObject | None:
-        return self._get(DEPLOYMENTS, self._at.deployment)
+        """The operator's Deployment; unless a namespace was given, the only one of its
+        name in any namespace.
+        """
+        found = self._get(DEPLOYMENTS, self._at.deployment)
+        if found is not None or self._at != Installation():
+            return found
+        named = f"metadata.name={self._at.deployment}"
+        others = [*self._client.list_all(Selection(DEPLOYMENTS, field_selector=named))]
+        self._elsewhere = sorted(key_of(one).namespace for one in others)
+        if len(others) != 1:
+            return None
+        self._at = attrs.evolve(self._at, namespace=self._elsewhere[0])
+        return others[0]
+
+    @cached_property
+    def _runs_outside(self) -> bool:
+        """Return whether objects show that an operator without a Deployment runs."""
+        if self._deployment is not None or self._elsewhere:
+            return False
+        return any(find_ready(status(obj).get("conditions")) for obj in self._objects)
 
     @cached_property
     def _settings(self) -> JsonObject | None:

@@ -118,6 +118,36 @@ def test_objects_that_are_not_ready_are_named(cluster):
     assert "asoctl explain" in found["mend"]
 
 
+def test_a_sandbox_and_an_operator_of_a_team_are_no_error(cluster):
+    """Without a Deployment objects show that an operator runs; the only one counts."""
+    test_objects_that_are_not_ready_are_named(cluster)
+    found = findings()
+    assert found["operator"][0]["text"].startswith("it runs outside of the cluster")
+    assert not {"settings", "leader", "rights"} & found.keys()
+    (objects,) = found["objects"]
+    command = "asoctl explain ResourceGroup.resources.azure.com/rg -n default"
+    assert command in objects["mend"]
+    deployment = {
+        "metadata": {"name": "azureserviceoperator-controller-manager"},
+        "spec": {
+            "replicas": 0,
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {
+                "metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "manager", "image": "x"}]},
+            },
+        },
+    }
+    cluster.post("/api/v1/namespaces", {"metadata": {"name": "team"}}).expect(201)
+    path = "/apis/apps/v1/namespaces/team/deployments"
+    cluster.post(path, deployment).expect(201)
+    (operator,) = findings()["operator"]
+    assert operator["text"].startswith("0 of 0 replicas of team/azureserviceoperator")
+    assert operator["mend"].endswith(
+        "-n team deployment/azureserviceoperator-controller-manager"
+    )
+
+
 def test_what_may_not_be_read_is_said_and_the_rest_goes_on(cluster, tmp_path):
     """As a user who may read nothing but what everybody may."""
     token = cluster.kube.add_service_account("default", "reader")

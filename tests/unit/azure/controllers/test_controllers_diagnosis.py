@@ -448,6 +448,34 @@ def test_objects_are_counted_by_reason_and_the_first_are_named():
     assert levels(checks.of_objects(both, NOW)) == ["error", "ok"]
 
 
+def test_only_what_was_looked_at_counts_as_ready():
+    ready = {"status": "True", "reason": "Succeeded", "observedGeneration": 1}
+    found = only(
+        checks.of_objects(
+            [
+                obj("a", ready, generation=1),
+                obj("changed", ready, generation=2),
+                obj("young", creationTimestamp=ago(seconds=10)),
+                obj("going", ready, deletionTimestamp=ago(seconds=10)),
+            ],
+            NOW,
+        )
+    )
+    assert found.text == (
+        "1 of 4 are Ready; not yet: VirtualNetwork n/changed (changed since it was "
+        "Ready), VirtualNetwork n/young (new), VirtualNetwork n/going (in deletion)"
+    )
+
+
+def test_what_is_ready_with_a_warning_is_seen():
+    ready = {"status": "True", "reason": "Succeeded"}
+    names = {"asoreconcile/pausd": "true", "asoreconcile/paused": "yes please"}
+    found = list(checks.of_objects([obj("a", ready, annotations=names)], NOW))
+    assert [one.level for one in found] == ["warning", "warning", "ok"]
+    assert "VirtualNetwork n/a is Ready, but metadata.annotations" in found[0].text
+    assert "asoreconcile/pausd has no effect; did you mean" in found[1].text
+
+
 def test_objects_that_nobody_saw_or_lets_go():
     found = only(checks.of_objects([obj("new")], NOW))
     assert "never looked at: VirtualNetwork n/new" in found.text
