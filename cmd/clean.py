@@ -4,11 +4,12 @@ import sys
 import time
 from datetime import UTC, datetime
 
+import attrs
 import click
 
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
-from asoreconcile.azure.cmd.terminal import say
+from asoreconcile.azure.cmd.terminal import say, say_json
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.crd_cleanup import (
     CleanedCrd,
@@ -33,7 +34,10 @@ def clean_group() -> None:
     help="Serve one version of each kind, for an installation without webhooks.",
 )
 @sharedoptions.cluster_choice
-def crds(*, dry_run: bool, one_version: bool, choice: ClusterChoice) -> None:
+@sharedoptions.table_output
+def crds(
+    *, dry_run: bool, one_version: bool, choice: ClusterChoice, output: str
+) -> None:
     """Store all Azure objects in today's version, and drop the older ones.
 
     A CRD has to serve every version that `status.storedVersions` lists. Each object is
@@ -74,10 +78,14 @@ def crds(*, dry_run: bool, one_version: bool, choice: ClusterChoice) -> None:
             for done in found:
                 total += 1
                 troubles += bool(done.problem)
-                _print(done, dry_run=dry_run)
+                if output == "json":
+                    say_json(attrs.asdict(done))
+                else:
+                    _print(done, dry_run=dry_run)
     except AsoreconcileError as error:
         raise click.ClickException(str(error)) from error
-    say(f"{total} CRDs, {troubles} not cleaned" if troubles else f"{total} CRDs")
+    if output != "json":
+        say(f"{total} CRDs, {troubles} not cleaned" if troubles else f"{total} CRDs")
     sys.exit(_TROUBLE if troubles else 0)
 
 

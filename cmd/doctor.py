@@ -15,7 +15,7 @@ from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.azure_login import signed_in_client
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
-from asoreconcile.azure.cmd.terminal import say, say_json
+from asoreconcile.azure.cmd.terminal import say, say_json, say_wrapped
 from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.diagnosis import fixes
@@ -30,6 +30,7 @@ from asoreconcile.kube.client import KubeClient
 
 _TROUBLE = 1
 _INDENT = 23
+_COLOURS = {"ok": "green", "warning": "yellow", "error": "red", "unknown": "cyan"}
 _ALL = "all"
 _SUBSCRIPTIONS_VERSION = "2022-12-01"
 
@@ -40,6 +41,7 @@ _SUBSCRIPTIONS_VERSION = "2022-12-01"
     default=Installation().namespace,
     show_default=True,
     metavar="NAME",
+    shell_complete=sharedoptions.complete_namespaces,
     help="Where the operator is installed.",
 )
 @click.option(
@@ -58,6 +60,7 @@ _SUBSCRIPTIONS_VERSION = "2022-12-01"
 @click.option("--dry-run", is_flag=True, help="Only say what --fix would do.")
 @sharedoptions.cluster_choice
 @sharedoptions.table_output
+@sharedoptions.watchable
 def doctor(
     *,
     operator_namespace: str,
@@ -168,7 +171,8 @@ def _print(finding: Finding, output: str) -> None:
     if output == "json":
         say_json(attrs.asdict(finding))
         return
-    say(f"{finding.level:8}  {finding.check:12} {finding.text}")
+    text = f"{finding.level:8}  {finding.check:12} {finding.text}"
+    say_wrapped(text, hang=_INDENT, colour=_COLOURS[finding.level])
     if finding.mend:
         named = f" [--fix {finding.fix}]" if finding.fix else ""
-        say(f"{'':{_INDENT}}-> {finding.mend}{named}")
+        say_wrapped(f"{'':{_INDENT}}-> {finding.mend}{named}", hang=_INDENT + 3)

@@ -11,7 +11,7 @@ from asoreconcile.azure.catalogue.manifests import ManifestError, read_manifests
 from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
-from asoreconcile.azure.cmd.terminal import say, say_json
+from asoreconcile.azure.cmd.terminal import say, say_json, say_wrapped
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.discovery import discover
 from asoreconcile.azure.controllers.kind_registry import resource_of
@@ -43,10 +43,19 @@ _MISSING = 1
 
 
 @click.command()
-@click.argument("words", metavar="[KIND[.GROUP]/NAME | KIND NAME]", nargs=-1)
+@click.argument(
+    "words",
+    metavar="[KIND[.GROUP]/NAME | KIND NAME]",
+    nargs=-1,
+    shell_complete=sharedoptions.complete_objects,
+)
 @sharedoptions.manifest_files(required=False)
 @click.option(
-    "-n", "--namespace", metavar="NAME", help="Default: the one of the context."
+    "-n",
+    "--namespace",
+    metavar="NAME",
+    shell_complete=sharedoptions.complete_namespaces,
+    help="Default: the one of the context.",
 )
 @click.option("-A", "--all-namespaces", is_flag=True)
 @click.option(
@@ -54,6 +63,7 @@ _MISSING = 1
 )
 @sharedoptions.cluster_choice
 @sharedoptions.table_output
+@sharedoptions.watchable
 def explain(
     *,
     words: tuple[str, ...],
@@ -124,7 +134,7 @@ def _print(found: Sequence[Explanation], output: str) -> None:
         if number:
             say()
         for line in one.lines():
-            say(line)
+            say_wrapped(line, hang=12)
 
 
 def _print_causes(objects: Sequence[JsonObject], output: str) -> None:
@@ -135,7 +145,7 @@ def _print_causes(objects: Sequence[JsonObject], output: str) -> None:
         return
     for cause in causes:
         for line in cause.lines():
-            say(line)
+            say_wrapped(line, hang=9)
         say()
     count = sum(len(one.objects) + len(one.waiting) for one in causes)
     say(f"{len(objects)} Azure objects, {count} not Ready")

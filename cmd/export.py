@@ -8,7 +8,7 @@ from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.cluster_objects import azure_objects
 from asoreconcile.azure.cmd.export_template import template
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
-from asoreconcile.azure.cmd.terminal import say, write
+from asoreconcile.azure.cmd.terminal import say, say_json, write
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.planning.exported_manifest import exported_manifest
@@ -33,6 +33,7 @@ export_group.add_command(template)
     "namespaces",
     multiple=True,
     metavar="NAME",
+    shell_complete=sharedoptions.complete_namespaces,
     help="Only of this namespace; repeatable. Default: all.",
 )
 @click.option(
@@ -41,7 +42,11 @@ export_group.add_command(template)
     help="Keep the operator's annotations and labels, to continue in another cluster.",
 )
 @sharedoptions.cluster_choice
-def objects(*, namespaces: tuple[str, ...], adopt: bool, choice: ClusterChoice) -> None:
+@sharedoptions.documents_output
+@sharedoptions.watchable
+def objects(
+    *, namespaces: tuple[str, ...], adopt: bool, choice: ClusterChoice, output: str
+) -> None:
     """Print the Azure objects of a cluster as manifests.
 
     As their authors would write them: without status, managed fields and what servers
@@ -69,7 +74,11 @@ def objects(*, namespaces: tuple[str, ...], adopt: bool, choice: ClusterChoice) 
     manifests = [
         exported_manifest(obj, adopt=adopt) for obj in sorted(found, key=_place)
     ]
-    write(yaml_text(manifests))
+    if output == "json":
+        for manifest in manifests:
+            say_json(manifest)
+    else:
+        write(yaml_text(manifests))
 
 
 def _place(obj: JsonObject) -> tuple[str, str, str, str]:

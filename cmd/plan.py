@@ -97,6 +97,7 @@ _MAX_TEXT = 100
 @sharedoptions.subscription
 @sharedoptions.cluster_choice
 @sharedoptions.table_output
+@sharedoptions.watchable
 def plan(
     *,
     paths: Sequence[str],

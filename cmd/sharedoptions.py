@@ -1,9 +1,12 @@
 """Options that several commands share, and flags in the form that Go programs use."""
 
 import functools
+import io
+import os
 import sys
+import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,11 +16,12 @@ import yaml
 
 from asoreconcile.azure.catalogue.manifests import load_file
 from asoreconcile.azure.catalogue.resolution import Answers, ResolutionError, answers_of
-from asoreconcile.azure.cmd.terminal import say
+from asoreconcile.azure.cmd.terminal import say, write
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.config import load
 
+_WATCH_SECONDS = 5.0
 CONTROL_TOKEN = "ASORECONCILE_CONTROL_TOKEN"  # noqa: S105 - a variable's name
 
 
@@ -67,9 +71,60 @@ class ClusterChoice:
         """Return the configuration. Raises KubeConfigError."""
         return load(self.kubeconfig, context=self.context)
 
+    def contexts(self) -> list[str]:
+        """Return the names of the kubeconfig's contexts. Raises KubeConfigError."""
+        from asoreconcile.kube.kubeconfig import DEFAULT
+        from asoreconcile.kube.kubeconfig_file import read_files
+
+        paths = self.kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT
+        found = [entry for file in read_files(paths) for entry in file.entries]
+        return [name for kind, name in found if kind == "context"]
+
     def client(self) -> AbstractContextManager[KubeClient]:
         """Return a client that is closed at the end. Raises KubeConfigError."""
         return closing(KubeClient(self.config(), user_agent="asoctl"))
+
+
+def _lazily(name: str) -> Callable[..., Any]:
+    """Return a completion of `completion`, which is imported when it is asked for."""
+
+    def complete(*arguments: Any) -> Any:
+        from asoreconcile.azure.cmd import completion
+
+        return getattr(completion, name)(*arguments)
+
+    return complete
+
+
+complete_namespaces = _lazily("namespaces")
+complete_objects = _lazily("kinds_and_names")
+
+
+def watchable(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `-w`: run the command again and again, and print what it prints when that
+    changes, until Ctrl-C.
+    """
+
+    @click.option(
+        "-w", "--watch", is_flag=True, help="Print again when it changes, until Ctrl-C."
+    )
+    @functools.wraps(command)
+    def watched(*, watch: bool, **rest: Any) -> Any:
+        if not watch:
+            return command(**rest)
+        before = None
+        try:
+            while True:
+                with redirect_stdout(io.StringIO()) as told, suppress(SystemExit):
+                    command(**rest)
+                if (text := told.getvalue()) != before:
+                    write(text)
+                before = text
+                time.sleep(_WATCH_SECONDS)
+        except KeyboardInterrupt:
+            return None
+
+    return watched
 
 
 def cluster_choice(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -79,7 +134,11 @@ def cluster_choice(command: Callable[..., Any]) -> Callable[..., Any]:
         "--kubeconfig", metavar="FILE", help="The cluster's file. Default: KUBECONFIG."
     )
     @click.option(
-        "--context", default="", metavar="NAME", help="Default: the current context."
+        "--context",
+        default="",
+        metavar="NAME",
+        shell_complete=_lazily("contexts"),
+        help="Default: the current context.",
     )
     @functools.wraps(command)
     def chosen(*, kubeconfig: str | None, context: str, **rest: Any) -> Any:

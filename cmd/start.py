@@ -18,6 +18,14 @@ def asoreconcile() -> None:
     _run("asoreconcile")
 
 
+def complete() -> None:
+    """Complete the arguments of `kubectl aso`, as kubectl asks for it."""
+    from asoreconcile.azure.cmd.asoctl import main
+    from asoreconcile.azure.cmd.completion import complete_for_kubectl
+
+    complete_for_kubectl(main)
+
+
 def _run(name: str) -> None:
     try:
         extras.require_extra("cli", f"the command {name}")

@@ -4,6 +4,10 @@ Names, annotations, conditions and errors are others' texts. None of them can wr
 line of its own, move the cursor or change the order of letters (`base.printable`).
 """
 
+import os
+import shutil
+import sys
+import textwrap
 from typing import Any
 
 import click
@@ -15,6 +19,26 @@ from asoreconcile.base.printable import printable, printable_json
 def say(text: str = "", *, err: bool = False) -> None:
     """Write one line, to standard output or, with `err`, to standard error."""
     click.echo(printable(text), err=err)
+
+
+def say_wrapped(text: str, *, hang: int, colour: str = "") -> None:
+    """Write one line. On a terminal it is wrapped, with an indent of `hang` columns
+    from the second line on, and its first word is coloured unless NO_COLOR is set.
+    """
+    line = printable(text)
+    if sys.stdout.isatty():
+        lines = textwrap.wrap(
+            line,
+            shutil.get_terminal_size().columns,
+            subsequent_indent=" " * hang,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        line = "\n".join(lines)
+        if colour and not os.environ.get("NO_COLOR"):
+            first, space, rest = line.partition(" ")
+            line = click.style(first, fg=colour) + space + rest
+    click.echo(line)
 
 
 def say_table(text: str) -> None:

@@ -134,7 +134,7 @@ def examples(path, command):
 
 
 EXAMPLES = [words for path, command in COMMANDS for words in examples(path, command)]
-# The exit code, and what the example prints, in a cluster and an Azure that have the
+# The exit code and output of an example, in a cluster and an Azure that have the
 # objects of these manifests. Other examples serve, and are only parsed.
 RUN = {
     "kinds": (0, ""),

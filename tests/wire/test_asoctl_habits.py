@@ -1,0 +1,122 @@
+"""kubectl's habits: completion, `-w`, `-o`, colour, and a name that was mistyped."""
+
+import json
+import sys
+
+import click
+import pytest
+import yaml
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+from kubeapi import kube_server
+
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.cmd import sharedoptions, start, terminal
+from asoreconcile.azure.cmd.asoctl import main
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.objects import GroupKind
+
+GROUPS = "/apis/resources.azure.com/v1api20200601/namespaces/default/resourcegroups"
+
+
+@pytest.fixture(scope="module")
+def server():
+    with kube_server() as (kube, client):
+        kind = builtin().kind(GroupKind("resources.azure.com", "ResourceGroup"))
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        client.post(path, crd(kind, versions=["v1api20200601"])).expect(201)
+        group = {
+            "apiVersion": "resources.azure.com/v1api20200601",
+            "kind": "ResourceGroup",
+            "metadata": {"name": "shop"},
+            "spec": {"location": "x"},
+        }
+        client.post(GROUPS, group).expect(201)
+        yield kube, client
+
+
+@pytest.fixture(autouse=True)
+def cluster(server, tmp_path, monkeypatch):
+    server[0].write_kubeconfig(tmp_path / "kubeconfig")
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    return server[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "incomplete", "found"),
+    [
+        (["explain", "--context"], "", lambda given: given == [context()]),
+        (["explain", "-n"], "def", lambda given: given == ["default"]),
+        (["explain"], "resourceg", lambda given: given == ["resourcegroup"]),
+        (["explain", "resourcegroup"], "s", lambda given: given == ["shop"]),
+        (["explain", "--context", "no", "-n"], "", lambda given: given == []),
+        (["doctor", "--operator-namespace"], "default", lambda given: len(given) == 1),
+    ],
+)
+def test_contexts_namespaces_kinds_and_names_are_completed(words, incomplete, found):
+    given = ShellComplete(main, {}, "asoctl", "").get_completions(words, incomplete)
+    assert found([one.value for one in given])
+
+
+def context():
+    import os
+    from pathlib import Path
+
+    config = yaml.safe_load(Path(os.environ["KUBECONFIG"]).read_text())
+    return config["current-context"]
+
+
+def test_kubectl_is_told_the_same(monkeypatch, capsys):
+    words = ["kubectl_complete-aso", "explain", "resourcegroup", ""]
+    monkeypatch.setattr(sys, "argv", words)
+    start.complete()
+    assert capsys.readouterr().out.splitlines() == ["shop", ":4"]
+
+
+def test_a_mistyped_command_is_told_with_the_nearest():
+    done = CliRunner().invoke(main, ["explian"])
+    assert done.exit_code == 2
+    assert "No such command 'explian'; did you mean explain?" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["export", "objects"], ["clean", "crds"]])
+def test_output_is_json_if_asked(words):
+    done = CliRunner().invoke(main, [*words, "-o", "json"])
+    assert done.exit_code == 0
+    assert [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_watch_prints_again_only_what_changed(monkeypatch, cluster):
+    paused = []
+
+    def sleep(_seconds):
+        paused.append(len(paused))
+        if len(paused) == 2:
+            cluster.delete(f"{GROUPS}/gone").expect(200)
+        if len(paused) == 4:
+            raise KeyboardInterrupt
+
+    gone = {
+        "apiVersion": "resources.azure.com/v1api20200601",
+        "kind": "ResourceGroup",
+        "metadata": {"name": "gone"},
+        "spec": {"location": "x"},
+    }
+    cluster.post(GROUPS, gone).expect(201)
+    monkeypatch.setattr(sharedoptions.time, "sleep", sleep)
+    done = CliRunner().invoke(main, ["explain", "-w"])
+    assert done.exit_code == 0
+    assert done.stdout.count("Azure objects") == 2
+    assert "2 Azure objects, 2 not Ready" in done.stdout
+    assert done.stdout.endswith("1 Azure objects, 1 not Ready\n")
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_a_terminal_gets_colour_and_hanging_indents(monkeypatch, capsys, is_plain):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("NO_COLOR", "1" if is_plain else "")
+    monkeypatch.setattr(click, "echo", lambda text: sys.stdout.write(text + "\n"))
+    terminal.say_wrapped("error  one two three four", hang=7, colour="red")
+    error = "error" if is_plain else click.style("error", fg="red")
+    assert capsys.readouterr().out == f"{error}  one two three\n       four\n"
