@@ -6,6 +6,7 @@ serve `webhooks.server.WebhookServer`: one function each for all kinds, under an
 
 from collections.abc import Callable
 
+from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.changes import change_problems
 from asoreconcile.azure.catalogue.conversion import form
 from asoreconcile.azure.catalogue.defaults import with_defaults
@@ -44,12 +45,15 @@ class Admission:
         catalogue: Catalogue,
         *checks: AdmissionCheck,
         refuse_deletion: Callable[[JsonObject], str] = lambda _obj: "",
+        owner_id: Callable[[KindVersion, JsonObject], str] = lambda _version, _obj: "",
     ) -> None:
         """checks: further checks of an object, such as of its expressions.
-        refuse_deletion: returns why an object may not be deleted, or "".
+        refuse_deletion: returns why an object may not be deleted, or "". owner_id:
+        returns the ARM id of an object's owner, or "" if it is not known.
         """
         self._catalogue = catalogue
         self._refuse_deletion = refuse_deletion
+        self._owner_id = owner_id
         self._checks: tuple[AdmissionCheck, ...] = (rule_problems, *checks)
 
     def validate(self, request: AdmissionRequest) -> Allowed | Denied:
@@ -96,6 +100,8 @@ class Admission:
     ) -> list[Problem]:
         problems: list[Problem] = []
         if old is not None:
+            if self._has_same_owner(version, old, obj):
+                old = {**old, "spec": {**spec(old), "owner": spec(obj)["owner"]}}
             problems += change_problems(
                 *(version, old, obj),
                 claimed=_is_claimed(version, obj),
@@ -104,6 +110,16 @@ class Admission:
         for check in self._checks:
             problems += check(version, obj)
         return problems
+
+    def _has_same_owner(
+        self, version: KindVersion, old: JsonObject, obj: JsonObject
+    ) -> bool:
+        """Return whether a write names another owner that has the same ARM id."""
+        before, after = spec(old).get("owner"), spec(obj).get("owner")
+        if not before or not after or before == after:
+            return False
+        id_ = self._owner_id(version, obj)
+        return bool(id_) and ids.same(id_, self._owner_id(version, old))
 
     def _deletion(self, request: AdmissionRequest) -> Allowed | Denied:
         """Return whether an object may be deleted, whatever version it is read in."""

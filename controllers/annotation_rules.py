@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from asoreconcile.azure.catalogue.problems import Problem
 from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.reconcile.model.annotations import (
+    ALLOW_OWNER_CHANGE,
     DELETION_PROTECTION,
     MAINTENANCE_WINDOWS,
     OWN_PREFIX,
@@ -44,6 +45,7 @@ RULES: Mapping[str, Callable[[str], str]] = {
     PAUSED: _one_of(*(one.value for one in Switch)),
     MAINTENANCE_WINDOWS: windows_problem,
     SYNC_PERIOD: period_problem,
+    ALLOW_OWNER_CHANGE: _one_of(*(one.value for one in Switch)),
     RECONCILE_AT: lambda _value: "",
     IF_EXISTS: _one_of(*(one.value for one in IfExists)),
     WAIT_FOR_REFERENCES: _one_of(*(one.value for one in Switch)),

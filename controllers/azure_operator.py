@@ -164,6 +164,7 @@ class AzureOperator:
             guard=DeletionGuard(
                 app.client, self._settings.default_policy, ProtectedObjects(self._kinds)
             ),
+            owners=self._kinds,
         )
         self._crds.add_handler(lambda _: webhooks.changed())
         if self._options.webhooks.cert_dir is not None:

@@ -19,6 +19,7 @@ from asoreconcile.azure.catalogue.storage_codec import StorageCodec
 from asoreconcile.azure.controllers.settings import RateLimit
 from asoreconcile.azure.reconcile.model import policy
 from asoreconcile.azure.reconcile.model.annotations import (
+    ALLOW_OWNER_CHANGE,
     CLAIM,
     CREDENTIAL_FROM,
     DELETION_PROTECTION,
@@ -282,6 +283,7 @@ def controller_name(version: KindVersion) -> str:
 
 # Annotations that people write, and whose every change needs a reconcile.
 _INSTRUCTIONS = (
+    ALLOW_OWNER_CHANGE,
     CREDENTIAL_FROM,
     ROTATE,
     SYNC_MODE,

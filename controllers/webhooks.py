@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
+from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.catalogue.conversion import KindConversionError, convert
 from asoreconcile.azure.catalogue.kinds import (
     Catalogue,
@@ -37,7 +38,8 @@ from asoreconcile.azure.reconcile.model.export_targets import (
     CONFIG_MAP_EXPRESSIONS,
     SECRET_EXPRESSIONS,
 )
-from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.azure.reconcile.model.owner import Objects, resolve_owner
+from asoreconcile.base.errors import AsoreconcileError, RetryError
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, dig, gvk_of
 from asoreconcile.base.tls import fingerprints
 from asoreconcile.runtime.application import Application
@@ -220,11 +222,12 @@ class Webhooks:
         crds: Callable[[], Iterable[WebhookTarget]],
         expressions: Expressions,
         guard: "DeletionGuard",
+        owners: Objects,
     ) -> None:
         """secret: keeps the generated certificate.
         crds: returns the CRDs whose objects are converted here.
         expressions: checks the expressions of exports.
-        guard: refuses the deletion of protected objects.
+        guard: refuses the deletion of protected objects. owners: finds owners.
 
         Does not listen yet. Raises ListenError, WebhookOptionsError.
         """
@@ -237,6 +240,7 @@ class Webhooks:
             catalogue,
             partial(expression_problems, expressions),
             refuse_deletion=guard.why_refused,
+            owner_id=partial(owner_id_of, owners),
         )
         self._answered: set[str] = set()
         self.server.convert(CONVERT_PATH, converter(catalogue))
@@ -262,6 +266,15 @@ class Webhooks:
                 self._answered.add(path)
                 self.server.validate(path, self._admission.validate)
                 self.server.mutate(webhook_path("mutate", gvk), self._admission.mutate)
+
+
+def owner_id_of(owners: Objects, version: KindVersion, obj: JsonObject) -> str:
+    """Return the ARM id of an object's owner; "" if it is not known now."""
+    try:
+        owner = resolve_owner(version, obj, owners)
+    except (ConditionError, RetryError):
+        return ""
+    return "" if owner is None else owner.arm_id
 
 
 def expression_problems(

@@ -4,6 +4,7 @@ import pytest
 from world import RECORD_KEY, World, another_owner, resource_group, virtual_network
 
 from asoreconcile.azure.reconcile.model.annotations import (
+    ALLOW_OWNER_CHANGE,
     CLAIM,
     OWNER_NAME,
     OWNER_UID,
@@ -18,6 +19,7 @@ from asoreconcile.base.objects import (
     owner_references,
     uid_of,
 )
+from asoreconcile.kube.errors import InvalidError
 
 GROUPS = "resources.azure.com/ResourceGroup"
 NETWORKS = "network.azure.com/VirtualNetwork"
@@ -244,3 +246,37 @@ def test_a_lost_id_and_an_edited_name_make_no_second_resource(world, also):
     edit(world, network, {"spec": {"azureName": "mine"}})
     assert world.settle(network)
     assert annotations(world.read(network))[RESOURCE_ID] == network_id(world, "mine")
+
+
+def owned_by(owner):
+    network = virtual_network()
+    network["spec"]["owner"]["name"] = owner
+    return network
+
+
+def test_an_owner_object_can_be_replaced_by_another_of_the_same_id(world):
+    """Without webhooks: one change, and the collector is told before Azure is asked."""
+    network = world.settled(virtual_network())
+    other = resource_group("other", azureName="rg")
+    other["metadata"]["annotations"] = {RECONCILE_POLICY: "skip"}
+    for group in (other, resource_group("another")):
+        world.settled(group)
+    with pytest.raises(InvalidError, match=ALLOW_OWNER_CHANGE):
+        world.apply(owned_by("other"))
+    world.annotate(network, **{ALLOW_OWNER_CHANGE: "true"})
+    world.run(network)
+    # An owner with another id is refused, and may be changed back.
+    world.apply(owned_by("another"))
+    world.azure.journal.clear()
+    world.run(network)
+    assert "change it back" in world.ready(network)["message"]
+    world.apply(owned_by("other"))
+    world.run_once(network)
+    assert world.azure.journal == []
+    named = world.read(network)
+    (reference,) = owner_references(named)
+    assert reference["uid"] == labels(named)[OWNER_UID] == uid_of(world.read(other))
+    assert ALLOW_OWNER_CHANGE not in annotations(named)
+    assert world.settle(network)["status"]["id"] == network_id(world, "vnet")
+    with pytest.raises(InvalidError, match=ALLOW_OWNER_CHANGE):
+        world.apply(owned_by("rg"))

@@ -428,6 +428,16 @@ def registry(app):
     return app.registry
 
 
+class NoObjects:
+    """A cluster without Azure objects."""
+
+    def get(self, _group_kind, _key):
+        return None
+
+    def is_installed(self, _group_kind):
+        return False
+
+
 @pytest.fixture
 def make(app):
     """The operator's webhooks, as the operator puts them together."""
@@ -444,6 +454,7 @@ def make(app):
             crds=crds,
             expressions=shared(),
             guard=DeletionGuard(app.client),
+            owners=NoObjects(),
         )
 
     return build

@@ -160,6 +160,7 @@ def crd(
                     rules=rules,
                     whole=f.name == explained,
                     complete=complete or conversion is None,
+                    is_admitted=conversion is not None,
                 )
                 for f in served
             ],
@@ -178,14 +179,22 @@ def _conversion(client: WebhookClient) -> JsonObject:
 
 
 def _version(
-    served: VersionForm, *, stored: bool, rules: bool, whole: bool, complete: bool
+    served: VersionForm,
+    *,
+    stored: bool,
+    rules: bool,
+    whole: bool,
+    complete: bool,
+    is_admitted: bool,
 ) -> JsonObject:
     if served.stored:
         schema = stored_schema(served.version) if complete else open_stored()
     else:
         lean = not (whole or complete)
         ruled = rules and not lean
-        schema = ruled_schema(served.version) if ruled else served.version.schema
+        schema = served.version.schema
+        if ruled:
+            schema = ruled_schema(served.version, is_admitted=is_admitted)
         schema = described(served.version, schema, whole=whole)
         if lean:
             schema = open_status(schema)

@@ -20,6 +20,11 @@ RULES = "x-kubernetes-validations"
 _ID_PARTS = ("group", "kind", "name")
 _NAME = "azureName"
 _ONCE = "{} cannot change once the resource is in Azure"
+# The operator hides the id then (`reconcile.writes.endings`), which lets a change pass.
+_OWNER_CHANGE = (
+    "; for another owner with the same Azure id, first annotate the object with "
+    "asoreconcile/allow-owner-change: true"
+)
 # Before Azure has reported an id there is no resource, and anything may change.
 _NEW = "!has(oldSelf.status) || !has(oldSelf.status.id)"
 _ESCAPES = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"))
@@ -30,11 +35,13 @@ _WORDS = re.compile(
 _IDENTIFIER = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 
-def ruled_schema(version: KindVersion) -> JsonObject:
+def ruled_schema(version: KindVersion, *, is_admitted: bool = False) -> JsonObject:
     """Return the version's whole schema with all its rules; shared, must not be
     changed.
 
-    Rules: R10.1, R10.2 (once Azure has reported the resource's id).
+    is_admitted: whether a webhook checks changes of the owner: it allows those to an
+    owner with the same Azure id, which a schema cannot know. Rules: R10.1, R10.2 (once
+    Azure has reported the resource's id).
     """
     whole = version.schema
     parts = whole["properties"]
@@ -44,7 +51,7 @@ def ruled_schema(version: KindVersion) -> JsonObject:
         spec = _with_child(spec, "owner", _owner_rules(version))
     spec = _with(spec, schema_rules(version.group_kind))
     ruled = {**whole, "properties": {**parts, "spec": spec}}
-    return _with(ruled, _write_once(version, whole))
+    return _with(ruled, _write_once(version, whole, is_admitted=is_admitted))
 
 
 def _object(table: Table, schema: JsonObject) -> JsonObject:
@@ -119,7 +126,9 @@ def _owner_rules(version: KindVersion) -> Sequence[JsonObject]:
     return ()
 
 
-def _write_once(version: KindVersion, whole: JsonObject) -> Iterable[JsonObject]:
+def _write_once(
+    version: KindVersion, whole: JsonObject, *, is_admitted: bool
+) -> Iterable[JsonObject]:
     spec, status = whole["properties"]["spec"], whole["properties"]["status"]
     if "id" not in status.get("properties", {}):
         return
@@ -129,18 +138,20 @@ def _write_once(version: KindVersion, whole: JsonObject) -> Iterable[JsonObject]
             yield _name_rule()
         else:
             yield _once(_NAME, [_NAME])
+    if is_admitted:
+        return
     owner = fields.get("owner", {}).get("properties", {})
     # One rule for both: each is a program that an API server keeps.
     if parts := [f"owner.{part}" for part in ("name", "armId") if part in owner]:
-        yield _once("owner", parts)
+        yield _once("owner", parts, but=_OWNER_CHANGE)
 
 
-def _once(said: str, names: Sequence[str]) -> JsonObject:
+def _once(said: str, names: Sequence[str], but: str = "") -> JsonObject:
     """Return the rule that none of these fields of the spec changes from one value to
-    another.
+    another. but: the end of its message.
     """
     same = " && ".join(f"({_same(name)})" for name in names)
-    return _rule(f"{_NEW} || {same}", _ONCE.format(f"spec.{said}"))
+    return _rule(f"{_NEW} || {same}", _ONCE.format(f"spec.{said}") + but)
 
 
 def _same(name: str) -> str:

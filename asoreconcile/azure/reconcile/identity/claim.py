@@ -26,6 +26,7 @@ from asoreconcile.azure.reconcile.identity.identity import (
 )
 from asoreconcile.azure.reconcile.identity.recorded_claim import recorded
 from asoreconcile.azure.reconcile.model.annotations import (
+    ALLOW_OWNER_CHANGE,
     AZURE_NAME_FROM_CONFIG,
     CLAIM,
     FINALIZER,
@@ -181,13 +182,20 @@ def _lost_id(made: str, seen: str) -> ConditionError:
 
 
 def restore_owner(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
-    """Name the owner again if another object has taken its name since the claim; None
-    if it is named.
+    """Name the owner again if the spec names another object since the claim, or if
+    another object has taken the owner's name; None if it is named.
+
+    The collector learns of the owner before anything is sent. Raises ConditionError
+    `Failed` if the owner makes another id.
     """
-    obj = scope.patcher.obj
+    patcher, obj = scope.patcher, scope.patcher.obj
     meta = renamed_owner(labels(obj), owner_references(obj), owner)
     if meta is None:
         return None
+    if patcher.version.is_arm:
+        identify(scope, owner)
+    if patcher.annotations.get(ALLOW_OWNER_CHANGE):
+        meta["annotations"] = {ALLOW_OWNER_CHANGE: None}
     scope.log.info("Naming the new owner", reason=meta["labels"][OWNER_UID])
     scope.patcher.write_shared(meta)
     return written(scope)
@@ -303,16 +311,10 @@ def _without_former_owner(
     that.
     """
     meta = claim_metadata(facts, mark)
-    named = labels(obj).get(OWNER_UID)
-    if not named or named == meta["labels"].get(OWNER_UID):
+    renamed = renamed_owner(labels(obj), owner_references(obj), facts.owner)
+    if renamed is None:
         return meta
-    cleared = dict.fromkeys((OWNER_NAME, OWNER_GROUP_KIND, OWNER_UID))
-    references = meta.get("ownerReferences", [])
-    return {
-        **meta,
-        "labels": {**cleared, **meta["labels"]},
-        "ownerReferences": [one for one in references if one.get("uid") != named],
-    }
+    return {**meta, **renamed, "labels": {**renamed["labels"], **meta["labels"]}}
 
 
 def renamed_owner(
@@ -326,11 +328,15 @@ def renamed_owner(
     The label of the claim is the record: a reference that a user removed stays removed.
     """
     named = labels.get(OWNER_UID)
-    if not named or owner is None or owner.obj is None or named == uid_of(owner.obj):
+    uid = None if owner is None or owner.obj is None else uid_of(owner.obj)
+    if not named or named == uid:
         return None
-    desired = owner_labels(owner)
-    references = with_owner_reference([*owner_references], owner)
-    return {"labels": desired, "ownerReferences": references}
+    former = dict.fromkeys((OWNER_NAME, OWNER_GROUP_KIND, OWNER_UID))
+    others = [one for one in owner_references if one.get("uid") != named]
+    return {
+        "labels": {**former, **owner_labels(owner)},
+        "ownerReferences": with_owner_reference(others, owner),
+    }
 
 
 def uses_credential(source: str) -> tuple[EventType, str, str]:

@@ -19,6 +19,7 @@ MAINTENANCE_WINDOWS = OWN_PREFIX + "maintenance-windows"
 SYNC_PERIOD = OWN_PREFIX + "sync-period"
 WAIT_FOR_REFERENCES = OWN_PREFIX + "wait-for-references"
 RECONCILE_AT = OWN_PREFIX + "reconcile-at"
+ALLOW_OWNER_CHANGE = OWN_PREFIX + "allow-owner-change"
 
 # Annotations that the operator writes.
 OPERATOR_NAMESPACE = _PREFIX + "operator-namespace"

@@ -18,6 +18,7 @@ from asoreconcile.azure.middleware.requests import (
 )
 from asoreconcile.azure.reconcile.exports.export import Exporter, FetchFailure
 from asoreconcile.azure.reconcile.model.annotations import (
+    ALLOW_OWNER_CHANGE,
     FINALIZER,
     LATEST_RECONCILED_GENERATION,
     RECONCILE_POLICY,
@@ -45,6 +46,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
 from asoreconcile.azure.reconcile.model.if_exists import (
     IF_EXISTS,
 )
+from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.arm_errors import (
     delete_failed,
@@ -220,6 +222,9 @@ def _read(
         raise absent(patcher.arm_id, after)
     if not (is_listed and is_same(patcher.status, observed)):
         patcher.replace_status(observed)
+    if is_on(patcher.annotations, ALLOW_OWNER_CHANGE):
+        # The schema's rule about the owner holds only while the status shows an id.
+        patcher.status.pop("id", None)
     # If nothing was sent (policy skip), another resource at this id is not ours to
     # report.
     if after is ReadAfter.NOTHING or (accepted is not None and accepted.recreated):

@@ -5,6 +5,7 @@ import pytest
 from asoreconcile.azure.catalogue.problems import Problem
 from asoreconcile.azure.controllers.admission import Admission
 from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
 from asoreconcile.base.objects import GroupVersionKind, ObjectKey, copy_json
 from asoreconcile.webhooks.admission import AdmissionRequest, Allowed, Denied
 
@@ -110,3 +111,16 @@ def test_r1_7_an_object_that_has_a_misspelt_value_stays_manageable(admission):
     assert annotated(admission, wrong, wrong, **deleting) == Allowed()
     assert annotated(admission, wrong, {}) == Allowed()
     assert isinstance(annotated(admission, {}, wrong, **deleting), Denied)
+
+
+@pytest.mark.parametrize(("owner", "allowed"), [("same", True), ("other", False)])
+def test_r10_2_an_owner_may_be_replaced_by_one_of_the_same_id(owner, allowed):
+    ids = {"rg": "/subscriptions/s/resourceGroups/a", "other": "/b", "unknown": ""}
+    ids["same"] = ids["rg"].upper()
+    admission = Admission(
+        builtin(), owner_id=lambda _version, obj: ids[obj["spec"]["owner"]["name"]]
+    )
+    claimed = {"annotations": {RESOURCE_ID: f"{ids['rg']}/it"}}
+    old = {"metadata": claimed, "spec": {"owner": {"name": "rg"}}}
+    asked = request({"owner": {"name": owner}}, old=old, **claimed)
+    assert isinstance(admission.validate(asked), Allowed) is allowed

@@ -14,6 +14,8 @@ from asoreconcile.azure.reconcile.model.annotations import (
     LAST_RECONCILED_VERSION,
     LATEST_RECONCILED_GENERATION,
     OPERATOR_NAMESPACE,
+    OWNER_GROUP_KIND,
+    OWNER_NAME,
     OWNER_UID,
     RESOURCE_ID,
 )
@@ -84,20 +86,20 @@ def test_r1_3_the_mark_goes_with_the_claim():
     assert both == {**alone, "annotations": {**ours, **alone["annotations"]}}
 
 
+FORMER = dict.fromkeys((OWNER_NAME, OWNER_GROUP_KIND, OWNER_UID))
+BY_NAME = {"labels": owner_labels(OWNER), "ownerReferences": [THEIRS, REFERENCE]}
+BY_ID = {"labels": FORMER, "ownerReferences": [THEIRS]}
+
+
 @pytest.mark.parametrize(
-    ("labels", "owner", "writes"),
+    ("labels", "owner", "named"),
     [
-        ({OWNER_UID: "u-1"}, OWNER, True),  # made again
-        ({OWNER_UID: "u-2"}, OWNER, False),
-        ({OWNER_UID: "u-1"}, None, False),
-        ({OWNER_UID: "u-1"}, Owner(ID), False),  # by ARM id
-        ({}, OWNER, False),  # taken away by somebody: stays away
+        ({OWNER_UID: "u-1"}, OWNER, BY_NAME),  # another one, or made again
+        ({OWNER_UID: "u-2"}, OWNER, None),
+        ({OWNER_UID: "u-1"}, Owner(ID), BY_ID),
+        ({}, OWNER, None),  # taken away by somebody: stays away
     ],
 )
-def test_an_owner_made_again_is_named_again(labels, owner, writes):
+def test_another_owner_is_named_in_place_of_the_former_one(labels, owner, named):
     meta = renamed_owner(labels, [THEIRS, {**REFERENCE, "uid": "u-1"}], owner)
-    named = {
-        "labels": owner_labels(OWNER),
-        "ownerReferences": [THEIRS, REFERENCE],
-    }
-    assert meta == (named if writes else None)
+    assert meta == named
