@@ -9,6 +9,7 @@ from operation import WAIT_SECONDS, Operation
 from world import resource_group, virtual_network
 
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER, POLLER_TOKEN
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
 from asoreconcile.base.objects import annotations, finalizers
 
 NETWORKS = "virtualNetworks/vnet$"
@@ -54,7 +55,10 @@ def test_killed_with_a_recorded_token_it_goes_on_polling(operation):
     assert POLLER_TOKEN not in annotations(operation.wait_ready(child))
 
 
-def test_killed_between_answer_and_record_it_repeats_the_put_once(operation):
+@pytest.mark.parametrize("answered", ["at once", "by an operation"])
+def test_killed_between_answer_and_record_it_repeats_the_put_once(operation, answered):
+    if answered == "at once":
+        operation.answer_at_once("Network/virtualNetworks")
     put = operation.azure.faults.hold(method="PUT", path=NETWORKS, phase="after")
     group, child = resource_group(), virtual_network()
     operation.start_manager()
@@ -71,6 +75,7 @@ def test_killed_between_answer_and_record_it_repeats_the_put_once(operation):
     puts = operation.requests("PUT", "virtualNetworks/vnet")
     assert len(puts) == 2
     assert puts[0].body == puts[1].body
+    assert loads(annotations(operation.read(child))[OBSERVED]).put
 
 
 def test_killed_before_the_put_arrived_nothing_is_orphaned(operation):

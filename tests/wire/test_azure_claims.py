@@ -1,5 +1,6 @@
 """An object manages nothing until Azure has accepted a PUT of it."""
 
+import attrs
 import pytest
 from world import RECORD_KEY, World, another_owner, resource_group, virtual_network
 
@@ -12,6 +13,8 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.claim_record import Standing, claim_of
+from asoreconcile.azure.reconcile.model.record_key import RecordKey
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.base.objects import (
     annotations,
     key_of,
@@ -280,3 +283,26 @@ def test_an_owner_object_can_be_replaced_by_another_of_the_same_id(world):
     assert world.settle(network)["status"]["id"] == network_id(world, "vnet")
     with pytest.raises(InvalidError, match=ALLOW_OWNER_CHANGE):
         world.apply(owned_by("rg"))
+
+
+def test_the_key_may_be_rotated_in_the_middle_of_a_reconcile(world):
+    """No PUT is repeated, and the new key alone knows every record afterwards."""
+    old, new = b"k" * 32, b"n" * 32
+    settled = world.settled(virtual_network("settled"))
+    keys = iter([RecordKey(old)])
+    world.operator = attrs.evolve(
+        world.operator,
+        sync_mode=SyncMode.COMPARE,
+        record_key=lambda: next(keys, RecordKey(new, old)),
+    )
+    claimed = world.settled(virtual_network("claimed"))
+    world.azure.journal.clear()
+    world.run(settled)
+    assert {request.method for request in world.azure.journal} == {"GET"}
+    world.operator = attrs.evolve(world.operator, record_key=lambda: RecordKey(new))
+    for network in (settled, claimed):
+        claim = claim_of(world.read(network), lambda: RecordKey(new))
+        assert claim.standing is Standing.ACCEPTED
+        world.delete(network)
+        assert world.settle(network) is None
+    assert len(world.requests("DELETE", "virtualNetworks")) == 2

@@ -6,7 +6,6 @@ it. Values of Secrets stay out of logs and errors.
 """
 
 from collections.abc import (
-    Callable,
     Collection,
     Iterable,
     Mapping,
@@ -15,7 +14,6 @@ from collections.abc import (
 from collections.abc import (
     Set as AbstractSet,
 )
-from typing import Protocol
 
 import attrs
 
@@ -23,9 +21,8 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.reserved import is_login, is_reserved
-from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.expressions.process import EngineMissingError
-from asoreconcile.azure.middleware.chain import ExtensionFailedError, Extensions
+from asoreconcile.azure.middleware.chain import ExtensionFailedError
 from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.extension_points import (
     EXPORT_CONFIG_MAPS,
@@ -54,6 +51,7 @@ from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.azure.reconcile.model.export_targets import destinations, shown_values
 from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
+from asoreconcile.azure.reconcile.scope.shared_dependencies import SharedDependencies
 from asoreconcile.azure.reconcile.state.export_cache import (
     EXPORTED,
     ExportRecord,
@@ -69,31 +67,9 @@ from asoreconcile.base.objects import (
     ObjectKey,
     status,
 )
-from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS, ApiResource
 from asoreconcile.redaction import register
-
-
-class ExportDependencies(Protocol):
-    """The parts of the operator that exports need."""
-
-    @property
-    def client(self) -> KubeClient:
-        """Reads and writes the targets."""
-
-    @property
-    def extensions(self) -> Extensions:
-        """Fetch the keys of a kind."""
-
-    @property
-    def expressions(self) -> Callable[[], Expressions]:
-        """Compute exports."""
-
-    @property
-    def is_credential(self) -> Callable[[ObjectKey], bool]:
-        """Tell whether some object names a Secret as its credential."""
-
 
 # Failures of a request for values, or of its answer: the targets keep what they have.
 # Others, such as a conflict or the end of the process, are not about the values.
@@ -122,7 +98,7 @@ class Exporter:
     period; None is never.
     """
 
-    operator: ExportDependencies
+    operator: SharedDependencies
     patcher: PatchHelper
     context: ReconcileContext
     memory: ObjectMemory
@@ -328,7 +304,7 @@ class Exporter:
 
 
 def checked_expressions(
-    operator: ExportDependencies, version: KindVersion, obj: JsonObject
+    operator: SharedDependencies, version: KindVersion, obj: JsonObject
 ) -> ExportExpressions:
     """The expressions of an object, after each was checked for mistakes.
 

@@ -56,6 +56,7 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.base.objects import (
     JsonObject,
     finalizers,
+    generation,
     is_deleting,
     labels,
     owner_references,
@@ -74,22 +75,17 @@ _MAX_PROBLEMS = 10
 class ClaimFacts:
     """The facts about an object to claim.
 
-    name, arm_id: the resource's name and id; "" for kinds without ARM. claim: the text
-    of the recorded claim, or "".
-    name_is_from_config: true if a ConfigMap gives the name. finalizers,
-    owner_references: the object's present ones. credential: the Secret in use, or "".
-    build: the operator's build.
+    build: the operator's build. name, arm_id: the resource's name and id; "" for kinds
+    without ARM. credential: the Secret in use, or "". claim: the text of the recorded
+    claim, or "".
     """
 
-    name: str
-    arm_id: str
-    name_is_from_config: bool
-    generation: int
-    finalizers: Sequence[str]
-    owner_references: Sequence[JsonObject]
+    obj: JsonObject
     owner: Owner | None
-    credential: str
     build: str
+    name: str = ""
+    arm_id: str = ""
+    credential: str = ""
     claim: str = ""
 
 
@@ -122,7 +118,7 @@ def _claimed(
 ) -> Requeue:
     patcher = scope.patcher
     scope.log.info("Claiming", **({"armId": facts.arm_id} if facts.arm_id else {}))
-    patcher.write_shared(_without_former_owner(patcher.obj, facts, mark))
+    patcher.write_shared(_without_former_owner(facts, mark))
     if facts.credential:
         scope.memory.credential = facts.credential
         scope.event(*uses_credential(facts.credential))
@@ -220,17 +216,7 @@ def _facts(scope: ReconcileScope, claiming: ExitStack) -> ClaimFacts:
     version, obj = patcher.version, patcher.obj
     require_valid(version, obj)
     owner = claimable_owner(scope)
-    facts = ClaimFacts(
-        name="",
-        arm_id="",
-        name_is_from_config=is_from_config(obj),
-        generation=patcher.generation,
-        finalizers=finalizers(obj),
-        owner_references=owner_references(obj),
-        owner=owner,
-        credential="",
-        build=scope.operator.build,
-    )
+    facts = ClaimFacts(obj, owner, scope.operator.build)
     if not version.is_arm:
         return facts
     identity = identify(scope, owner)
@@ -284,17 +270,17 @@ def claim_metadata(facts: ClaimFacts, mark: Mapping[str, str]) -> JsonObject:
     recorded = dict(mark)
     if facts.arm_id:
         recorded[RESOURCE_ID] = facts.arm_id
-        recorded[LATEST_RECONCILED_GENERATION] = str(facts.generation)
+        recorded[LATEST_RECONCILED_GENERATION] = str(generation(facts.obj))
     if facts.claim:
         recorded[CLAIM] = facts.claim
     # The ConfigMap may give another name by the time that a lost resource-id is written
     # again: it must be this name.
-    if facts.name and facts.name_is_from_config:
+    if facts.name and is_from_config(facts.obj):
         recorded[AZURE_NAME_FROM_CONFIG] = facts.name
-    references = with_owner_reference([*facts.owner_references], facts.owner)
+    references = with_owner_reference([*owner_references(facts.obj)], facts.owner)
     return {
         # A merge patch replaces lists: the whole list, on the resource version.
-        "finalizers": [*dict.fromkeys((*facts.finalizers, FINALIZER))],
+        "finalizers": [*dict.fromkeys((*finalizers(facts.obj), FINALIZER))],
         "annotations": recorded,
         "labels": {
             **owner_labels(facts.owner),
@@ -304,13 +290,11 @@ def claim_metadata(facts: ClaimFacts, mark: Mapping[str, str]) -> JsonObject:
     }
 
 
-def _without_former_owner(
-    obj: JsonObject, facts: ClaimFacts, mark: Mapping[str, str]
-) -> JsonObject:
+def _without_former_owner(facts: ClaimFacts, mark: Mapping[str, str]) -> JsonObject:
     """Return the metadata of a claim; if an earlier claim named another owner, without
     that.
     """
-    meta = claim_metadata(facts, mark)
+    meta, obj = claim_metadata(facts, mark), facts.obj
     renamed = renamed_owner(labels(obj), owner_references(obj), facts.owner)
     if renamed is None:
         return meta

@@ -120,12 +120,11 @@ class EmitUnreadableEvent:
 
 @attrs.frozen
 class Log:
-    """A line for the operator's log. reason: why. arm_id: the resource's."""
+    """A line for the operator's log. reason: why."""
 
     level: Literal["info", "warning"]
     message: str
     reason: str = ""
-    arm_id: str = ""
 
 
 @attrs.frozen
@@ -159,7 +158,6 @@ class UpdateMemory:
     precondition_failures: int | Keep = Keep.KEEP
     failed_operation_generation: int | Keep = Keep.KEEP
     repair_attempts: RepairAttempts | Keep = Keep.KEEP
-    credential: str | Keep = Keep.KEEP
     unknown_values: frozenset[str] | Keep = Keep.KEEP
 
 

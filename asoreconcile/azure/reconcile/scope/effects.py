@@ -6,6 +6,8 @@ rest is kept for the end of the reconcile, or handed to threads of their own.
 
 from collections.abc import Iterable
 
+import attrs
+
 from asoreconcile.azure.reconcile.model.decisions import (
     AppendToMessages,
     CountSync,
@@ -50,8 +52,9 @@ def apply(scope: ReconcileScope, effects: Iterable[Effect]) -> None:
             case EmitUnreadableEvent(refusal):
                 message = str(monitor_refused(scope, refusal))
                 scope.event("Warning", "OperationUnreadable", message)
-            case Log():
-                _log(scope, effect)
+            case Log(level, text, reason):
+                log = scope.log.warning if level == "warning" else scope.log.info
+                log(text, **({"reason": reason} if reason else {}))
             case WakeChildren():
                 scope.wake_children()
             case CountSync(cause, is_put=is_put):
@@ -60,24 +63,11 @@ def apply(scope: ReconcileScope, effects: Iterable[Effect]) -> None:
                 _remember(scope.memory, effect)
 
 
-def _log(scope: ReconcileScope, line: Log) -> None:
-    log = scope.log.warning if line.level == "warning" else scope.log.info
-    fields = {"reason": line.reason, "armId": line.arm_id}
-    log(line.message, **{name: value for name, value in fields.items() if value})
-
-
 def _remember(memory: ObjectMemory, change: UpdateMemory) -> None:
-    if not isinstance(change.accepted, Keep):
-        memory.accepted = change.accepted
-    if not isinstance(change.poll, Keep):
-        memory.poll = change.poll
-    if not isinstance(change.precondition_failures, Keep):
-        memory.precondition_failures = change.precondition_failures
-    if not isinstance(change.failed_operation_generation, Keep):
-        memory.record_failed_operation(change.failed_operation_generation)
-    if not isinstance(change.repair_attempts, Keep):
-        memory.repair_attempts = change.repair_attempts
-    if not isinstance(change.credential, Keep):
-        memory.credential = change.credential
-    if not isinstance(change.unknown_values, Keep):
-        memory.unknown_values = change.unknown_values
+    for name, value in attrs.asdict(change, recurse=False).items():
+        if isinstance(value, Keep):
+            continue
+        if name == "failed_operation_generation":
+            memory.record_failed_operation(value)
+        else:
+            setattr(memory, name, value)

@@ -54,7 +54,7 @@ from asoreconcile.base.objects import (
     uid_of,
 )
 from asoreconcile.base.printable import printable
-from asoreconcile.kube.create_or_patch import Patcher
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import (
     ConflictError,
     InvalidError,
@@ -125,16 +125,6 @@ class StaleError(AsoreconcileError):
         self.after_seconds = after_seconds
 
 
-class ObjectPatcher(Patcher, Protocol):
-    """The part of `kube.client.KubeClient` that is used here."""
-
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
-        """Read the object from the server.
-
-        Blocking; raises ApiError, TransportError.
-        """
-
-
 class WriteCache(Protocol):
     """Receives the answers of writes (`cache.informer.Informer`)."""
 
@@ -167,7 +157,7 @@ class PatchHelper:
         obj: JsonObject,
         *,
         resource: ApiResource,
-        client: ObjectPatcher,
+        client: KubeClient,
         cache: WriteCache,
         clock: Clock,
         form: StorageCodec,

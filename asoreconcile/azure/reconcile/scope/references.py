@@ -9,7 +9,7 @@ import base64
 import binascii
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.catalogue.inputs import InputReference
@@ -26,6 +26,7 @@ from asoreconcile.base.objects import (
     ObjectKey,
     annotations,
 )
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
 from asoreconcile.kube.resources import CONFIG_MAPS, SECRETS, ApiResource
 from asoreconcile.redaction import register
@@ -146,16 +147,6 @@ def _shown(ref: JsonObject) -> str:
     return ", ".join(f"{name}={ref.get(name)!r}" for name in names)
 
 
-class Getter(Protocol):
-    """Reads one object from the API server (`kube.client.KubeClient`)."""
-
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
-        """Read the object from the server.
-
-        Blocking; raises ApiError, TransportError.
-        """
-
-
 class ReferenceResolver:
     """`catalogue.payload.Inputs` over a cluster, for one object in one reconcile.
 
@@ -168,7 +159,7 @@ class ReferenceResolver:
         self,
         namespace: str,
         *,
-        client: Getter,
+        client: KubeClient,
         objects: Objects,
         read_set: ReadSet,
         is_credential: Callable[[ObjectKey], bool] = lambda _: False,

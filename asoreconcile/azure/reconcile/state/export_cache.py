@@ -61,10 +61,6 @@ class ExportRecord:
             content["renew"] = round(self.renew_at)
         return jsontext.dumps(content, sort_keys=True).decode()
 
-    def is_of(self, obj: JsonObject) -> bool:
-        """Return whether the inputs are the same as at the export."""
-        return self.of == self.fingerprint(obj)
-
     def fingerprint(self, obj: JsonObject) -> str:
         """Return the fingerprint of an object's present inputs."""
         return fingerprint(

@@ -39,17 +39,15 @@ REFERENCE = {
     "uid": "u-2",
 }
 THEIRS = {"apiVersion": "v1", "kind": "ConfigMap", "name": "release", "uid": "u-9"}
-FACTS = ClaimFacts(
-    name="vnet",
-    arm_id=ID,
-    name_is_from_config=False,
-    generation=7,
-    finalizers=["theirs"],
-    owner_references=[THEIRS],
-    owner=OWNER,
-    credential="ns/aso",
-    build="v1+local",
-)
+OBJ = {
+    "metadata": {
+        "generation": 7,
+        "finalizers": ["theirs"],
+        "ownerReferences": [THEIRS],
+    },
+    "spec": {},
+}
+FACTS = ClaimFacts(OBJ, OWNER, "v1+local", name="vnet", arm_id=ID, credential="ns/aso")
 
 
 def test_r1_4_a_claim_is_one_write():
@@ -62,7 +60,7 @@ def test_r1_4_a_claim_is_one_write():
 
 
 def test_what_has_no_owner_names_none():
-    facts = attrs.evolve(FACTS, owner=None, owner_references=[])
+    facts = ClaimFacts({}, None, "v1+local", arm_id=ID)
     meta = claim_metadata(facts, {})
     assert "ownerReferences" not in meta
     assert meta["labels"] == {LAST_RECONCILED_VERSION: "v1-local"}
@@ -75,7 +73,8 @@ def test_a_kind_without_arm_is_claimed_for_no_resource():
 
 
 def test_a_name_from_a_config_map_is_kept():
-    facts = attrs.evolve(FACTS, name_is_from_config=True)
+    obj = {**OBJ, "spec": {"azureNameFromConfig": {"name": "names", "key": "a"}}}
+    facts = attrs.evolve(FACTS, obj=obj)
     assert claim_metadata(facts, {})["annotations"][AZURE_NAME_FROM_CONFIG] == "vnet"
 
 
