@@ -166,7 +166,6 @@ class ObjectReconciler:
             if failure is None:
                 raise
             return self._fail(scope, failure)
-        scope.memory.reset_failures()
         return self._result_of(scope, outcome)
 
     def _scope(self, obj: JsonObject, read_set: ReadSet) -> ReconcileScope:
@@ -200,10 +199,10 @@ class ObjectReconciler:
     def _result_of(self, scope: ReconcileScope, outcome: ReconcileOutcome) -> Result:
         match outcome:
             case Stop():
-                return Result()
+                result = Result()
             case Requeue(after_seconds=after_seconds, priority=priority):
                 result = Result(requeue_after_seconds=after_seconds, priority=priority)
-                return self._commit(scope, result)
+                result = self._commit(scope, result)
             case Succeeded(resync_seconds=resync):
                 scope.patcher.set_ready(succeeded(scope.patcher.generation))
                 if isinstance(resync, Keep):
@@ -213,7 +212,8 @@ class ObjectReconciler:
                 result = self._commit(scope, result)
                 # Only once the status is stored: until then a retry must not PUT again.
                 scope.memory.settled()
-                return result
+        scope.memory.reset_failures()
+        return result
 
     def _fail(self, scope: ReconcileScope, error: ConditionError) -> Result:
         """Show the failure, unless Ready outlasts it, and retry as its class says.
@@ -241,7 +241,7 @@ class ObjectReconciler:
         )
         events, again = after_failure(facts)
         apply(scope, () if is_left else events)
-        return self._result_of(scope, again)
+        return self._commit(scope, Result(requeue_after_seconds=again.after_seconds))
 
     def _commit(self, scope: ReconcileScope, result: Result) -> Result:
         try:

@@ -148,7 +148,8 @@ class PatchHelper:
     claimed ARM id, "" before the claim. stored: the object as the cluster stores it.
     status: the status to write. unwritten: the collected changes, by `annotations` and
     `labels`. generation: the generation that this reconcile's conditions name, also if
-    the spec is edited meanwhile. is_cache_behind: whether the kind's cache may lack
+    the spec is edited meanwhile. is_live: whether `obj` is an answer of the API server.
+    is_cache_behind: whether the kind's cache may lack
     changes of other objects that came before the last change of this one.
     """
 
@@ -185,7 +186,7 @@ class PatchHelper:
         self._clock = clock
         # A sentence that is appended to every condition of this reconcile.
         self.remark = ""
-        self._is_live = is_live  # whether `obj` is an answer of the API server
+        self.is_live = is_live
         # Until `confirm` knows.
         self.is_cache_behind = True
 
@@ -235,17 +236,14 @@ class PatchHelper:
             self._collect(field, meta.get(field) or {})
         self._patch({"metadata": {**base, **meta, **self._collected()}})
 
-    def confirm(self) -> bool:
-        """Make sure that the object still exists, unchanged; return whether that took
-        a request.
+    def confirm(self) -> None:
+        """Make sure that the object still exists, unchanged. One GET; not needed if
+        `is_live`.
 
         Caches lag, especially just after another process was the leader: a PUT for a
         deleted object would leave a resource that nobody deletes (D2), and a policy
-        that was set a moment ago may forbid the write. One GET, unless this reconcile
-        has already written, or we wrote a moment ago. Raises GoneError, StaleError.
+        that was set a moment ago may forbid the write. Raises GoneError, StaleError.
         """
-        if self._is_live:
-            return False
         try:
             # From the server, as the cache may be outdated.
             live = self._client.get(self._resource, self.key)
@@ -267,8 +265,7 @@ class PatchHelper:
             raise StaleError(f"{self.key} has changed since it was read")
         # A watch delivers the changes of a kind in their order.
         self.is_cache_behind = self._cache.is_behind(live)
-        self._is_live = True
-        return True
+        self.is_live = True
 
     def set_ready(self, ready: ReadyCondition, *, reason_aware: bool = False) -> None:
         """Offer the working status a Ready condition; written by `commit`.
@@ -438,7 +435,7 @@ class PatchHelper:
         else:
             self._cache.record_write(answer)
         self._take(answer)
-        self._is_live = True
+        self.is_live = True
 
     def _send(self, body: JsonObject, subresource: str) -> JsonObject:
         """Send the PATCH; once more if the shutdown interrupted it and there is time.

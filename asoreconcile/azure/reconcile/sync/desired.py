@@ -61,12 +61,13 @@ class Desired:
 
 def render(scope: ReconcileScope, identity: ResourceIdentity) -> RenderedSpec:
     """Return the body that the spec makes. Raises ConditionError for missing inputs."""
-    patcher, references = scope.patcher, scope.references
-    version, principal = patcher.version, scope.connection.principal()
+    patcher = scope.patcher
     # Extensions read the spec, too.
     stated = stated_values(
         {n: value for n, value in spec(patcher.obj).items() if n != "operatorSpec"}
     )
+    version, principal = patcher.version, scope.connection.principal()
+    references = scope.references
     body = to_arm(version, spec(patcher.obj), name=identity.name, inputs=references)
     # Now, as extensions may change the body in place.
     own = references.without_secrets(body)

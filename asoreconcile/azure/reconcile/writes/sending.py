@@ -32,7 +32,8 @@ def confirm_object(scope: ReconcileScope) -> None:
     """Make sure that the object is as this reconcile knows it; at most one request.
     Raises GoneError, StaleError.
     """
-    if scope.patcher.confirm():
+    if not scope.patcher.is_live:
+        scope.patcher.confirm()
         scope.operator.count_confirmation("object")
 
 
