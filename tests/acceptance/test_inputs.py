@@ -34,13 +34,13 @@ def instruct(operation, obj, policy):
 
 
 def is_recorded(obj):
-    """Whether the record of an accepted PUT counts."""
+    """Return whether the record of an accepted PUT counts."""
     record = loads(annotations(obj).get(OBSERVED) or "")
     return record is not None and bool(record.put)
 
 
 def is_at_rest(obj):
-    """Whether the object is Ready, and no operation of it runs."""
+    """Return whether the object is Ready, and no operation of it runs."""
     ready = find_ready(obj["status"]["conditions"])
     return ready["status"] == "True" and POLLER_TOKEN not in annotations(obj)
 
