@@ -14,6 +14,7 @@ from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.field_types import is_int64
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.problems import schema_problems
+from asoreconcile.azure.catalogue.read_facts import is_reported
 from asoreconcile.azure.catalogue.tables import NAME_FIELD, Field, Path, Table
 from asoreconcile.base.objects import JsonObject, copy_json
 
@@ -72,7 +73,7 @@ def to_spec(
 
     Raises nothing: values that cannot be mapped are listed in `left_out`.
     """
-    walk = _Walk(secret_name, reference)
+    walk = _Walk(version.arm_type, secret_name, reference)
     schema = version.spec_schema
     spec = walk.object(version.table, schema, body, "spec")
     # Kinds whose name is fixed have no field for it.
@@ -84,6 +85,7 @@ def to_spec(
 
 @attrs.define
 class _Walk:
+    arm_type: str
     secret_name: str
     reference: Callable[[str], JsonObject]
     left_out: list[LeftOut] = attrs.field(factory=list)
@@ -108,6 +110,8 @@ class _Walk:
             if given == "" and "enum" in properties[field.source]:
                 continue  # as some providers write what is not set
             inner = f"{at}.{field.source}"
+            if is_reported(self.arm_type, inner, body):
+                continue
             value = self._nested(
                 field, field.nesting, properties[field.source], given, inner
             )

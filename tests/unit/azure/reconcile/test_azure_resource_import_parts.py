@@ -6,10 +6,15 @@ from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.kinds import UnknownVersionError
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.planning.resource_import.child_types import ChildTypes
+from asoreconcile.azure.reconcile.planning.resource_import.manifests import (
+    inside_parents,
+    manifests_of,
+)
 from asoreconcile.azure.reconcile.planning.resource_import.object_names import (
     object_name,
     object_names,
 )
+from asoreconcile.azure.reconcile.planning.resource_import.options import ImportOptions
 from asoreconcile.azure.reconcile.planning.resource_import.report import (
     ImportOutcome,
     ImportReport,
@@ -122,3 +127,26 @@ def test_a_report_counts_by_kind_status_and_reason():
         ReportRow(str(KIND), "imported", "", 2),
     ]
     assert not ImportReport(outcomes[:2], was_stopped=True).is_complete
+
+
+def test_a_resource_inside_its_parent_has_no_object_of_its_own():
+    group = "/subscriptions/s/resourceGroups/rg/providers"
+    balancer = f"{group}/Microsoft.Network/loadBalancers/lb"
+    rules = [{"name": "Ssh", "id": f"{balancer}/inboundNatRules/Ssh"}]
+    read = [
+        task(balancer, {"name": "LB", "properties": {"inboundNatRules": rules}}),
+        task(f"{balancer}/inboundNatRules/ssh", {"name": "ssh", "properties": {}}),
+        task(f"{balancer}/inboundNatRules/late", {"name": "late", "properties": {}}),
+    ]
+    assert inside_parents(read) == {f"{balancer}/inboundNatRules/ssh".lower()}
+    objs = [one.obj for one in manifests_of(read, ImportOptions())]
+    names = sorted(obj["metadata"]["name"] for obj in objs)
+    assert names == ["late", "lb"]
+    # The name is Azure's, whatever case the id was given in.
+    assert {obj["spec"]["azureName"] for obj in objs} == {"LB", "late"}
+
+
+def task(text, body):
+    arm_id = ids.parse_stated(text)
+    types = ChildTypes(builtin(), versions={}, wanted=lambda _kind: True)
+    return ResourceTask(arm_id, types.of(arm_id.type)), body

@@ -6,7 +6,7 @@ never lost.
 """
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 import attrs
@@ -38,6 +38,7 @@ from asoreconcile.azure.reconcile.planning.resource_import.child_types import (
 )
 from asoreconcile.azure.reconcile.planning.resource_import.manifests import (
     ImportedManifest,
+    inside_parents,
     manifests_of,
 )
 from asoreconcile.azure.reconcile.planning.resource_import.options import ImportOptions
@@ -166,8 +167,9 @@ class ResourceImporter:
                         self._reporter.outcome(finding.outcome)
                     if finding.body is not None and isinstance(task, ResourceTask):
                         read.append((task, finding.body))
+        inside = inside_parents(read)
         report = ImportReport(
-            in_order(outcomes),
+            in_order(_without(outcomes, inside)),
             was_stopped=self._stop.is_set(),
             unread=tuple(sorted(unread)),
         )
@@ -275,6 +277,18 @@ class ResourceImporter:
         )
         unread = _unreadable(f"{task.id}/resources", [arm_id for arm_id, _ in listed])
         return _Finding(unread, found=found)
+
+
+def _without(
+    outcomes: Iterable[ImportOutcome], inside: Collection[str]
+) -> list[ImportOutcome]:
+    """The outcomes, in which a resource inside its parent's spec counts as left out."""
+    return [
+        attrs.evolve(one, status="skipped", reason="is in its parent's spec")
+        if one.status == "imported" and ids.key(one.arm_id) in inside
+        else one
+        for one in outcomes
+    ]
 
 
 def _skeleton(resource: ResourceTask) -> JsonObject:

@@ -35,6 +35,8 @@ def manifests_of(
 
     Ids of resources that are imported together become references by name.
     """
+    inside = inside_parents(read)
+    read = [(r, body) for r, body in read if ids.key(r.id.text) not in inside]
     names = object_names((r.version.group_kind, r.id.text) for r, _ in read)
     kinds = {ids.key(r.id.text): r.version.group_kind for r, _ in read}
 
@@ -49,6 +51,50 @@ def manifests_of(
     return tuple(sorted(made, key=_place))
 
 
+def inside_parents(read: Sequence[tuple[ResourceTask, JsonObject]]) -> set[str]:
+    """The keys of resources that the spec of an imported parent contains already: an
+    object of its own would declare them twice.
+    """
+    return {
+        f"{ids.key(parent.id.text)}/{collection}/{str(element.get('name')).lower()}"
+        for parent, body in read
+        if (found := _INSIDE.get(parent.id.type.lower())) is not None
+        for collection, path in [found]
+        for element in _elements(body, path)
+    }
+
+
+_INSIDE: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "microsoft.compute/virtualmachinescalesets": (
+        "extensions",
+        ("virtualMachineProfile", "extensionProfile", "extensions"),
+    ),
+    "microsoft.containerservice/managedclusters": (
+        "agentpools",
+        ("agentPoolProfiles",),
+    ),
+    "microsoft.network/loadbalancers": ("inboundnatrules", ("inboundNatRules",)),
+}
+"""By type, in lower case: a collection of children, and where below `properties` the
+parent's spec has the same resources.
+"""
+
+
+def _elements(body: JsonObject, path: Sequence[str]) -> list[JsonObject]:
+    value: object = body.get("properties")
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    found = value if isinstance(value, list) else []
+    return [one for one in found if isinstance(one, dict)]
+
+
+def _name_of(resource: ResourceTask, body: JsonObject) -> str:
+    """The name in Azure's own letter case, whatever case the id was given in."""
+    stated = str(body.get("name") or "").rpartition("/")[2]
+    name = resource.id.name
+    return stated if stated.casefold() == name.casefold() else name
+
+
 def _manifest(
     resource: ResourceTask,
     body: JsonObject,
@@ -61,7 +107,7 @@ def _manifest(
     mapped = to_spec(
         version,
         body,
-        name=resource.id.name,
+        name=_name_of(resource, body),
         secret_name=f"{name}-secrets",
         reference=reference,
     )
