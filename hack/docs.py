@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
+from docs_commands import alerts_page, command_pages, reasons_page
 from docs_diagrams import drawn
 
 from asoreconcile.azure.controllers.catalogue import builtin
@@ -29,6 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HOME = PurePosixPath("asoreconcile/docs")
 # The places of the repository's pages in the site. Pages in HOME go to its top.
 PAGES = {
+    "README.md": "overview.md",
     "asoreconcile/README.md": "library.md",
     "asoreconcile/resources/README.md": "internals/resources.md",
     "asoreconcile/testing/README.md": "testing.md",
@@ -36,6 +38,7 @@ PAGES = {
     "deploy/docs/databases.md": "operator/databases.md",
     "deploy/docs/drift.md": "operator/drift.md",
     "deploy/docs/entra.md": "operator/entra.md",
+    "deploy/docs/gitops.md": "operator/gitops.md",
     "deploy/docs/import.md": "operator/import.md",
     "deploy/docs/operations.md": "operator/operations.md",
     "deploy/docs/ownership.md": "operator/ownership.md",
@@ -213,7 +216,8 @@ def chains() -> dict[str, str]:
 def stage(folder: Path) -> None:
     """Write all pages below a folder, which is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
-    texts = reference() | chains()
+    texts = reference() | chains() | command_pages() | reasons_page()
+    texts |= alerts_page(ROOT / "deploy/helm/asoreconcile/files/alerts.yaml")
     made = {f"{HOME}/{place}": place for place in texts}
     places = pages() | PROGRAMS | made
     for source, place in places.items():

@@ -9,6 +9,8 @@ from typing import Any
 
 import griffe
 
+# A sentence that names the rules behind a function: for contributors alone.
+_RULES = re.compile(r"\s*\b(?:Rules?|Source): [A-Z][A-Z0-9.-]*\d[\w.,\s-]*?\.(?=\s|$)")
 _ITEM = re.compile(r"^(\w+(?:, \w+)*): (?=\S)")
 
 
@@ -27,7 +29,7 @@ class Parameters(griffe.Extension):
 def listed(docstring: griffe.Docstring | None, names: set[str]) -> None:
     """Change a docstring in place."""
     if docstring is not None:
-        docstring.value = as_list(docstring.value, names)
+        docstring.value = as_list(_RULES.sub("", docstring.value), names)
 
 
 def as_list(text: str, names: set[str]) -> str:

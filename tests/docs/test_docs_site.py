@@ -3,6 +3,7 @@
 import json
 import re
 
+import click
 import docs
 import pytest
 import yaml
@@ -11,6 +12,8 @@ from click.testing import CliRunner
 
 import asoreconcile
 from asoreconcile.azure.cmd.asoctl import main as asoctl
+from asoreconcile.azure.cmd.asoreconcile import main as asoreconcile_command
+from asoreconcile.azure.reconcile.planning.advice import ADVICE
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +86,39 @@ def test_the_reference_has_each_public_name_once(staged):
             r"^::: asoreconcile\.(\w+)$", page.read_text(), re.MULTILINE
         )
     assert sorted(named) == sorted(set(asoreconcile.__all__) - {"__version__"})  # type: ignore[attr-defined]
+
+
+def test_every_command_and_option_has_its_place(staged):
+    for program in (asoctl, asoreconcile_command):
+        text = (staged / "commands" / f"{program.name}.md").read_text()
+        for path, command in below(program, [program.name]):
+            assert f"# {' '.join(path)}\n" in text
+            for option in command.params:
+                if not getattr(option, "hidden", False) and option.opts[0][:2] == "--":
+                    assert option.opts[0] in text, (path, option.opts)
+
+
+def below(command, path):
+    yield path, command
+    for name in getattr(command, "list_commands", lambda _: ())(click.Context(command)):
+        yield from below(
+            command.get_command(click.Context(command), name), [*path, name]
+        )
+
+
+def test_each_reason_and_alert_has_its_place(staged):
+    reasons = (staged / "operator" / "reasons.md").read_text()
+    assert all(f"| `{reason}` |" in reasons for reason in ADVICE)
+    alerts = (staged / "operator" / "alerts.md").read_text()
+    assert alerts.count("\n## Aso") > 10
+    assert "{{" not in alerts
+
+
+def test_no_page_for_users_names_a_rule(staged):
+    rule = re.compile(r"\b(?:R\d+\.\d+|(?:OW|CT|WQ|MG|LE|TH|PQ|RF|CL|HA)-\d+)\b")
+    for page in staged.rglob("*.md"):
+        if page.name != "measurements.md":  # for contributors
+            assert not rule.findall(page.read_text()), page
 
 
 def test_drawings_are_in_the_page_and_fetch_nothing(staged):

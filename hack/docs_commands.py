@@ -1,0 +1,104 @@
+"""For hack/docs: the pages that are made of the program itself.
+
+The commands with their help and options, the reasons of conditions, and the alerts.
+"""
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import yaml
+
+from asoreconcile.azure.cmd.asoctl import main as asoctl
+from asoreconcile.azure.cmd.asoreconcile import main as asoreconcile
+from asoreconcile.azure.reconcile.planning.advice import ADVICE, CAUSES
+
+# The templates in the texts of alerts.
+_TEMPLATE = re.compile(r"{{[^}]*}}")
+
+
+def command_pages() -> dict[str, str]:
+    """Return a page for each of the two programs: its place, and its text."""
+    return {
+        f"commands/{program.name}.md": "\n".join(
+            _command(program, [program.name or ""])
+        )
+        for program in (asoctl, asoreconcile)
+    }
+
+
+def _command(command: click.Command, path: list[str]) -> Iterator[str]:
+    context = click.Context(command, info_name=" ".join(path))
+    yield f"{'#' * min(len(path), 3)} {' '.join(path)}\n"
+    if not isinstance(command, click.Group):
+        yield f"```\n{command.get_usage(context).removeprefix('Usage: ')}\n```\n"
+    yield _prose(command.help or "")
+    rows = [
+        record
+        for parameter in command.params
+        if not getattr(parameter, "hidden", False)
+        and (record := parameter.get_help_record(context))
+    ]
+    if rows:
+        yield "\n| Option | |\n|---|---|"
+        for name, text in rows:
+            yield f"| `{_cell(name)}` | {_cell(text)} |"
+        yield ""
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            if below is not None and not below.hidden:
+                yield from _command(below, [*path, name])
+
+
+def _prose(text: str) -> str:
+    r"""Return a help text as Markdown: paragraphs after \b are code."""
+    made = []
+    for part in re.split(r"\n\s*\n", inspect.cleandoc(text)):
+        if "\b" in part:
+            title, _, lines = part.replace("\b", "").strip("\n").partition("\n")
+            title = title if title.strip().endswith(":") else ""
+            code = inspect.cleandoc(lines if title else part.replace("\b", ""))
+            made.append(f"{title.strip()}\n\n```\n{code}\n```")
+        else:
+            made.append(part.replace("<", "\\<"))
+    return "\n\n".join(made) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def reasons_page() -> dict[str, str]:
+    """Return the page of the reasons of Ready: its place, and its text."""
+    rows = "\n".join(
+        f"| `{reason}` | {CAUSES[reason]} | {_cell(ADVICE[reason]) or 'Nothing.'} |"
+        for reason in sorted(ADVICE)
+    )
+    text = (
+        "# Conditions and reasons\n\nThe condition `Ready` of an object has a reason: "
+        "one of these, or Azure's own error code. `asoctl explain` prints the same for "
+        "an object, with the names that Azure's message has.\n\n"
+    )
+    text += f"| Reason | Cause | To do |\n|---|---|---|\n{rows}\n"
+    return {"operator/reasons.md": text}
+
+
+def alerts_page(file: Path) -> dict[str, str]:
+    """Return the page of the chart's alerts: its place, and its text."""
+    text = "# Alerts\n\nThe Helm chart installs these (`prometheusRule.enable`). "
+    text += "For each: when it fires, and what to do then.\n"
+    for group in yaml.safe_load(file.read_text())["groups"]:
+        for rule in group["rules"]:
+            if "alert" not in rule:
+                continue
+            said = rule.get("annotations", {})
+            lasting = f" for {rule['for']}" if "for" in rule else ""
+            summary = " ".join(_TEMPLATE.sub(" ", said.get("summary", "")).split())
+            description = _TEMPLATE.sub("...", said.get("description", ""))
+            text += f"\n## {rule['alert']}\n\n{summary}. {description}\n\n"
+            text += f"Severity {rule.get('labels', {}).get('severity', 'none')}; "
+            text += f"it fires when this holds{lasting}:\n\n```\n{rule['expr']}\n```\n"
+    return {"operator/alerts.md": text}
