@@ -278,8 +278,9 @@ def in_order_by_list(
     if observed is None or is_put_too_old(scope, observed):
         return None
     is_same = (observed.put, observed.notes) == (rendered.fingerprint, rendered.notes)
-    # A value that the last PUT left is put once more.
-    is_settled = bool(observed.rest) and confirmed(observed.known) == observed.known
+    # A resource that has failed, and a value that the last PUT left, are put once more.
+    is_settled = observed.rest not in ("", UNSETTLED)
+    is_settled = is_settled and confirmed(observed.known) == observed.known
     if not is_same or not is_settled or (body := listed_in_order(scope)) is None:
         return None
     attempts = scope.memory.repair_attempts.in_order()
