@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from asoreconcile.base.objects import GroupKind, JsonObject
@@ -79,8 +80,8 @@ def crd_of(*classes: type, conversion: JsonObject | None = None) -> JsonObject:
 
 
 class _StatedValues:
-    """Values of schemas from classes: their defaults were checked with the classes, and
-    only the API server has an engine for expressions.
+    """Values of schemas from classes: their defaults were checked with the classes.
+    Expressions are compiled if the CEL engine is installed (`asoreconcile[cel]`).
     """
 
     def default_causes(self, schema: JsonObject, at: str) -> Iterator[Cause]:
@@ -91,9 +92,13 @@ class _StatedValues:
     def cel_causes(
         self, schema: JsonObject, at: str, places: Container[str]
     ) -> Iterator[Cause]:
-        """Yield nothing."""
-        del schema, at, places
-        return iter(())
+        """Yield what is wrong with the rules, and with their costs."""
+        if not places or find_spec("cel_expr_python") is None:
+            return iter(())
+        # Loaded with the first rule: most classes have none.
+        from asoreconcile.resources.cel import checks
+
+        return checks.causes(schema, at, places)
 
 
 def by_kind(classes: Iterable[type]) -> list[list[type]]:

@@ -25,12 +25,8 @@ Json = dict[str, Any]
 Ask = Callable[[list[Json]], Iterator[Json]]
 CRDS = int(os.environ.get("ASORECONCILE_CONTRACT_CRDS", "2500"))
 SEED = int(os.environ.get("ASORECONCILE_CONTRACT_SEED", "1"))
-# Differences in the README of this folder: functions that are not made, and literals
-# with items of several types.
-UNLIKE = (
-    *("url(", "ip(", "cidr(", "isIP(", "isURL(", "semver(", "isSemver(", "format."),
-    "[self.text, 1]",
-)
+# A difference in the README of this folder: literals with items of several types.
+UNLIKE = ("[self.text, 1]",)
 HACK = Path(__file__).parents[2] / "hack" / "go-program"
 
 

@@ -1,4 +1,6 @@
-"""Kubernetes' own functions in rules: lists, regular expressions, quantities."""
+"""Kubernetes' own functions in rules: lists, patterns, quantities, addresses, URLs,
+versions and formats.
+"""
 
 import re
 
@@ -51,6 +53,30 @@ HOLD = [
     "quantity('1').add(self.i).asInteger() == 4",
     "quantity('2k').isInteger() && !quantity('1m').isInteger()",
     "quantity('1500m').asApproximateFloat() == 1.5",
+    "isIP('::1') && !isIP('01.2.3.4') && !isIP('::ffff:1.2.3.4') && !isIP('fe80::1%0')",
+    "ip('1.2.3.4').family() == 4 && ip('::1').family() == 6 && ip('::1').isLoopback()",
+    "ip('0:0::1') == ip('::1') && string(ip('0:0::1')) == '::1'",
+    "ip.isCanonical('::1') && !ip.isCanonical('0:0::1')",
+    "ip('10.0.0.1').isGlobalUnicast() && ip('169.254.1.1').isLinkLocalUnicast()",
+    "cidr('10.0.0.0/8').containsIP('10.1.2.3') && !isCIDR('10.0.0.0/33')",
+    "cidr('10.0.0.0/8').containsCIDR(cidr('10.1.0.0/16'))",
+    "cidr('10.1.2.3/8').masked() == cidr('10.0.0.0/8')",
+    "cidr('10.1.2.3/8').ip() == ip('10.1.2.3') && cidr('::/7').prefixLength() == 7",
+    "isURL('/a') && !isURL('../a') && !isURL('a b')",
+    "url('https://u@a.example:80/x%20y?k=v&k=w').getHost() == 'a.example:80'",
+    "url('https://[::1]:80/x').getHostname() == '::1'",
+    "url('https://a:80/x%20y').getEscapedPath() == '/x%20y'",
+    "url('https://a:80').getPort() == '80' && url('http://a').getScheme() == 'http'",
+    "url('https://a/?k=v&k=w').getQuery()['k'] == ['v', 'w']",
+    "isSemver('1.2.3-rc.1+b') && !isSemver('1.2') && !isSemver('01.2.3')",
+    "isSemver('v1.2', true) && semver('v1.2', true).minor() == 2",
+    "semver('1.2.3').isLessThan(semver('1.10.0-rc.1'))",
+    "semver('1.0.0-rc.2').compareTo(semver('1.0.0-rc.10')) == -1",
+    "!format.dns1123Label().validate('a-b').hasValue()",
+    "format.dns1123Label().validate('A').hasValue()",
+    "format.named('uuid').hasValue() && !format.named('x').hasValue()",
+    "!format.qualifiedName().validate('example.com/Name_1').hasValue()",
+    "format.date().validate('2026-13-01').hasValue()",
 ]
 FAIL = [
     "[3, 1].isSorted()",

@@ -397,6 +397,20 @@ class Frozen:
     hosts: list[Annotated[str, Schema(immutable=True)]]
 
 
+@attrs.define
+class Hosts:
+    hosts: list[str]
+
+
+def test_rules_with_functions_of_kubernetes_are_taken_with_the_engine_or_without(
+    monkeypatch,
+):
+    rule = "isURL(self.spec.host) || cidr('10.0.0.0/8').containsIP(self.spec.host)"
+    crd_of(version("Site", "v1", SiteSpec, rules=[Rule(rule)]))
+    monkeypatch.setattr("asoreconcile.resources.crd.find_spec", lambda _: None)
+    crd_of(version("Site", "v1", SiteSpec, rules=[Rule("only the server can tell")]))
+
+
 @pytest.mark.parametrize(
     ("spec", "said", "error"),
     [
@@ -412,6 +426,22 @@ class Frozen:
         (Odd, {}, r"properties\[host\]\.pattern: .*valid regular expression"),
         (Frozen, {}, "oldSelf cannot be used on the uncorrelatable portion"),
         (SiteSpec, {"rules": [Rule("true", " ")]}, "message: .*must be non-empty"),
+        (SiteSpec, {"rules": [Rule("self.spec.hots == ''")]}, "undefined field 'hots'"),
+        (
+            SiteSpec,
+            {"rules": [Rule("size(self.spec.host)")]},
+            "must evaluate to a bool",
+        ),
+        (
+            SiteSpec,
+            {"rules": [Rule("ip(self.spec.host) == 1")]},
+            "no matching overload",
+        ),
+        (
+            Hosts,
+            {"rules": [Rule("self.spec.hosts.all(a, self.spec.hosts.all(b, a <= b))")]},
+            "exceeds budget",
+        ),
     ],
 )
 def test_a_crd_that_kubernetes_would_refuse_is_refused_here(spec, said, error):

@@ -5,10 +5,11 @@ from collections.abc import Container, Iterator
 import attrs
 
 from asoreconcile.base.objects import JsonObject, copy_json
+from asoreconcile.resources.cel import checks
 from asoreconcile.resources.crds.cause import Cause, invalid, required
 from asoreconcile.resources.crds.structural import EMBEDDED
 from asoreconcile.testing.kube.fields.schema import check, pruned, shown
-from asoreconcile.testing.kube.rules import budget, checks, validation
+from asoreconcile.testing.kube.rules import validation
 
 
 @attrs.frozen
@@ -32,7 +33,6 @@ class CrdValues:
         places: paths of the schemas whose rules may be compiled.
         """
         yield from checks.causes(schema, at, places)
-        yield from budget.causes(schema, at, places)
 
 
 def _default_causes(schema: JsonObject, at: str) -> Iterator[Cause]:

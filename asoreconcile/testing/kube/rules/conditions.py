@@ -9,16 +9,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.resources.crds.cause import Cause
-from asoreconcile.testing.kube.access.users import User
-from asoreconcile.testing.kube.rules import authorizer
-from asoreconcile.testing.kube.rules.authorizer import DecideAccess
-from asoreconcile.testing.kube.rules.cel import (
+from asoreconcile.resources.cel.engine import (
     CelMissingError,
     CelProgram,
     RuleError,
     engine,
 )
+from asoreconcile.resources.crds.cause import Cause
+from asoreconcile.testing.kube.access.users import User
+from asoreconcile.testing.kube.rules import authorizer
+from asoreconcile.testing.kube.rules.authorizer import DecideAccess
 
 _VARIABLES = ("object", "oldObject", "request", "authorizer")
 _BOOL = frozenset({"BOOL", "DYN"})

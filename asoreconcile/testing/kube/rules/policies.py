@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.resources.crds.cause import Cause
-from asoreconcile.testing.kube.access.users import User
-from asoreconcile.testing.kube.rules import authorizer, conditions
-from asoreconcile.testing.kube.rules.authorizer import DecideAccess
-from asoreconcile.testing.kube.rules.cel import (
+from asoreconcile.resources.cel.engine import (
     CelMissingError,
     CelProgram,
     RuleError,
     engine,
 )
+from asoreconcile.resources.crds.cause import Cause
+from asoreconcile.testing.kube.access.users import User
+from asoreconcile.testing.kube.rules import authorizer, conditions
+from asoreconcile.testing.kube.rules.authorizer import DecideAccess
 
 _NAMES = (
     *("object", "oldObject", "request", "authorizer"),

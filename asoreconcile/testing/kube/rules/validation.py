@@ -12,17 +12,13 @@ from typing import Any
 import attrs
 
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.resources.cel.engine import RuleError, TooDearError
+from asoreconcile.resources.cel.rule_programs import HAS_OLD, OLD_VALUE, program
 from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.resources.crds.rules import uses_old
 from asoreconcile.resources.crds.structural import RULES
 from asoreconcile.testing.kube.fields.fieldsets import item_step
 from asoreconcile.testing.kube.fields.schema import shown
-from asoreconcile.testing.kube.rules.cel import (
-    CelProgram,
-    RuleError,
-    TooDearError,
-    engine,
-)
 from asoreconcile.testing.kube.rules.values import as_rules_see
 
 _BLOCKING = {
@@ -39,7 +35,6 @@ _UNCHECKED = Cause(
     "was invalid; correct the existing errors to complete validation",
 )
 _WITHOUT_OLD = object()
-_OLD_VALUE, _HAS_OLD = "old__value", "old__is"
 
 
 class _TooDear(Exception):  # noqa: N818 - an end, not an error
@@ -143,8 +138,8 @@ def _own(
     was = None
     if old is not _WITHOUT_OLD:
         was = as_rules_see(node.schema, old, is_root=is_root)
-    values = {"self": seen, "oldSelf": was, _OLD_VALUE: was}
-    values[_HAS_OLD] = old is not _WITHOUT_OLD
+    values = {"self": seen, "oldSelf": was, OLD_VALUE: was}
+    values[HAS_OLD] = old is not _WITHOUT_OLD
     for rule in node.rules:
         if uses_old(rule["rule"]):
             if old is _WITHOUT_OLD and not rule.get("optionalOldSelf"):
@@ -170,29 +165,6 @@ def _own(
             continue
         if held is not True:
             yield _cause(value, rule, at, _message(rule, values))
-
-
-def program(rule: Mapping[str, Any], field: str) -> CelProgram:
-    """Return one of a rule's expressions. Raises RuleError, CelMissingError.
-
-    With `optionalOldSelf`, `oldSelf` is an optional value: the single item of a list on
-    which the expression is run.
-    """
-    made = engine().compile(str(rule[field]))
-    if not rule.get("optionalOldSelf"):
-        return made
-    return engine(("self", _OLD_VALUE, _HAS_OLD)).compile(typed_text(rule, field))
-
-
-def typed_text(rule: Mapping[str, Any], field: str) -> str:
-    """Return an expression in which `oldSelf` is optional if the rule says so."""
-    text = str(rule[field])
-    if not rule.get("optionalOldSelf"):
-        return text
-    before = f"[{_HAS_OLD} ? optional.of({_OLD_VALUE}) : optional.none()]"
-    if field == "rule":
-        return f"{before}.all(oldSelf,\n{text}\n)"
-    return f"{before}.map(oldSelf,\n{text}\n)[0]"
 
 
 def _message(rule: Mapping[str, Any], values: Mapping[str, Any]) -> str:

@@ -10,48 +10,10 @@ import re
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.resources.cel.identifiers import escaped
 
-_SEQUENCES = {
-    "__": "__underscores__",
-    ".": "__dot__",
-    "-": "__dash__",
-    "/": "__slash__",
-}
-_PARTS = re.compile(r"__|[.\-/]")
-_RESERVED = frozenset(
-    (
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    )
-)
 _DURATION = re.compile(r"(-?\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
-
-
-def escaped(name: str) -> str:
-    """Return the identifier for a field's name in rules: `a-b` is `a__dash__b`."""
-    if name in _RESERVED:
-        return f"__{name}__"
-    return _PARTS.sub(lambda found: _SEQUENCES[found[0]], name)
 
 
 def as_rules_see(schema: JsonObject, value: Any, *, is_root: bool = False) -> Any:

@@ -7,20 +7,22 @@ answer.
 
 import base64
 import struct
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.resources.cel.wire_format import (
+    MalformedMessageError,
+    as_bytes,
+    fields_of,
+)
 from asoreconcile.testing.kube.wire.messages import fields, is_message
 from asoreconcile.testing.kube.wire.status import bad_request, internal_error
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\x00"
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_LONGEST_VARINT = 10
 _DOUBLE = struct.Struct("<d")
 _API_VERSION, _KIND = 1, 2
 # Values that Go's JSON leaves out of most fields.
@@ -33,6 +35,13 @@ def decode(body: bytes) -> JsonObject:
         raise bad_request(
             "the object provided is unrecognized: it has no protobuf prefix"
         )
+    try:
+        return _decoded(body)
+    except MalformedMessageError:
+        raise _broken() from None
+
+
+def _decoded(body: bytes) -> JsonObject:
     parts = dict(fields_of(memoryview(body)[len(_MAGIC) :]))
     said = dict(fields_of(as_bytes(parts.get(1, b""))))
     kind = str(_value("string", said.get(_KIND, b"")))
@@ -155,51 +164,6 @@ def _time(parts: "dict[int, int | memoryview]", *, micro: bool) -> str | None:
         raise _broken() from error
     fraction = f".{nanos // 1000:06d}" if micro else ""
     return stamp.strftime("%Y-%m-%dT%H:%M:%S") + fraction + "Z"
-
-
-def fields_of(data: memoryview) -> "Iterator[tuple[int, int | memoryview]]":
-    """Yield the fields of a message as they are on the wire."""
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        number, wire = tag >> 3, tag & 7
-        if wire == _VARINT:
-            value, at = _varint(data, at)
-            yield number, value
-            continue
-        if wire == _BYTES:
-            size, at = _varint(data, at)
-        elif wire in (_FIXED64, _FIXED32):
-            size = 8 if wire == _FIXED64 else 4
-        else:
-            raise _broken()
-        if at + size > len(data):
-            raise _broken()
-        yield number, data[at : at + size]
-        at += size
-
-
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(_LONGEST_VARINT):
-        if at >= len(data):
-            break
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << (7 * shift)
-        if byte < 0x80:
-            return value, at
-    raise _broken()
-
-
-def as_bytes(value: "int | bytes | memoryview") -> memoryview:
-    """Return the content of a length-delimited field.
-
-    Raises StatusError 400 for a field of another wire type.
-    """
-    if isinstance(value, int):
-        raise _broken()
-    return memoryview(value)
 
 
 def _broken() -> Exception:

@@ -21,45 +21,6 @@ _LARGEST = 2**63 - 1
 _NANO = Fraction(1, 10**9)
 
 
-def functions(cel: Any) -> list[Any]:
-    """Return the functions for the engine's environment.
-
-    cel: the engine's module.
-    """
-    dyn, text, whole = cel.Type.DYN, cel.Type.STRING, cel.Type.INT
-    truth, double = cel.Type.BOOL, cel.Type.DOUBLE
-
-    def made(name: str, gives: Any, takes: list[Any], impl: Callable[..., Any]) -> Any:
-        one = cel.Overload(
-            f"quantity_{name}",
-            return_type=gives,
-            parameters=takes,
-            is_member=takes[0] is dyn and name != "sign",
-            impl=impl,
-        )
-        return cel.FunctionDecl(name, [one])
-
-    def over(impl: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *stated: impl(*(_number(one) for one in stated))
-
-    def summed(impl: Callable[..., Fraction]) -> Callable[..., Any]:
-        return lambda *stated: _value(impl(*(_number(one) for one in stated)))
-
-    return [
-        made("quantity", dyn, [text], lambda stated: _value(parsed(stated))),
-        made("isQuantity", truth, [text], _is_one),
-        made("sign", whole, [dyn], over(lambda n: (n > 0) - (n < 0))),
-        made("isInteger", truth, [dyn], over(_is_whole)),
-        made("asInteger", whole, [dyn], over(_as_whole)),
-        made("asApproximateFloat", double, [dyn], over(float)),
-        made("add", dyn, [dyn, dyn], summed(lambda a, b: a + b)),
-        made("sub", dyn, [dyn, dyn], summed(lambda a, b: a - b)),
-        made("isGreaterThan", truth, [dyn, dyn], over(lambda a, b: a > b)),
-        made("isLessThan", truth, [dyn, dyn], over(lambda a, b: a < b)),
-        made("compareTo", whole, [dyn, dyn], over(lambda a, b: (a > b) - (a < b))),
-    ]
-
-
 def parsed(text: str) -> Fraction:
     """Return the number of a quantity. Raises ValueError."""
     found = _FORM.fullmatch(text)
@@ -82,24 +43,27 @@ def _padded(number: str) -> str:
     return f"{number}0" if number.endswith(".") else number
 
 
-def _value(number: Fraction) -> JsonObject:
-    return {"quantity": str(number)}
+def made(text: str) -> JsonObject:
+    """Return the value of a quantity. Raises ValueError."""
+    return _value(parsed(text))
 
 
-def _number(value: Any) -> Fraction:
+def sign(value: Any) -> int:
+    """Return -1, 0 or 1."""
+    return (exact(value) > 0) - (exact(value) < 0)
+
+
+def _value(amount: Fraction) -> JsonObject:
+    return {"quantity": str(amount)}
+
+
+def exact(value: Any) -> Fraction:
+    """Return the exact number of a quantity, or of an integer. Raises ValueError."""
     if isinstance(value, Mapping) and isinstance(value.get("quantity"), str):
         return Fraction(value["quantity"])
     if isinstance(value, int) and not isinstance(value, bool):
         return Fraction(value)
     raise ValueError("no such overload")
-
-
-def _is_one(text: str) -> bool:
-    try:
-        parsed(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_whole(number: Fraction) -> bool:
@@ -110,3 +74,15 @@ def _as_whole(number: Fraction) -> int:
     if not _is_whole(number):
         raise ValueError("cannot convert value to integer")
     return int(number)
+
+
+METHODS: Mapping[str, Callable[[Any], Any]] = {
+    "isInteger": lambda value: _is_whole(exact(value)),
+    "asInteger": lambda value: _as_whole(exact(value)),
+    "asApproximateFloat": lambda value: float(exact(value)),
+}
+GIVES = {"isInteger": "BOOL", "asInteger": "INT", "asApproximateFloat": "DOUBLE"}
+SUMS: Mapping[str, Callable[[Any, Any], JsonObject]] = {
+    "add": lambda one, two: _value(exact(one) + exact(two)),
+    "sub": lambda one, two: _value(exact(one) - exact(two)),
+}

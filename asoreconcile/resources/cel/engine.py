@@ -15,9 +15,10 @@ import attrs
 
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.extras import pip_command
+from asoreconcile.resources.cel import functions as of_values
+from asoreconcile.resources.cel import lists
+from asoreconcile.resources.cel.syntax import ExpressionNode, parsed
 from asoreconcile.resources.crds import patterns
-from asoreconcile.testing.kube.rules import lists, quantities
-from asoreconcile.testing.kube.rules.syntax import ExpressionNode, parsed
 
 _EXTENSIONS = ("optional", "strings", "sets", "two-var-comprehensions")
 _FIRST = re.compile(r"ERROR: (<input>:-?\d+:-?\d+: .*)", re.DOTALL)
@@ -110,7 +111,7 @@ def _environment(
 ) -> Any:
     names = "".join(f"- name: {name}\n" for name in _EXTENSIONS)
     of_lists = lists.typed_functions if pool is not None else lists.functions
-    own = [*of_lists(library), *quantities.functions(library)]
+    own = [*of_lists(library), *of_values.functions(library, is_typed=pool is not None)]
     return library.NewEnv(
         descriptor_pool=pool,
         config=library.NewEnvConfigFromYaml(f"extensions:\n{names}"),

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.testing.kube.rules.values import escaped
+from asoreconcile.resources.cel.identifiers import escaped
 
 REQUEST_BYTES = 3 * 1024 * 1024
 _TIMES = {"duration": (3, 32), "date": (12, 12), "date-time": (21, 32)}

@@ -12,8 +12,8 @@ from typing import Any
 import attrs
 
 from asoreconcile.base.objects import JsonObject
-from asoreconcile.testing.kube.rules import cel
-from asoreconcile.testing.kube.rules.values import escaped
+from asoreconcile.resources.cel import engine, functions
+from asoreconcile.resources.cel.identifiers import escaped
 
 _PACKAGE = "crd"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -94,7 +94,7 @@ class TypedEngine:
     def __init__(self, found: SchemaType) -> None:
         messages = _Messages()
         own = messages.type_of(found)
-        self._compile = cel.typed_compiler(
+        self._compile = engine.typed_compiler(
             lambda library: (
                 {name: own(library) for name in ("self", "oldSelf", "old__value")}
                 | {"old__is": library.Type.BOOL}
@@ -116,6 +116,12 @@ class _Messages:
         self._file = descriptor_pb2.FileDescriptorProto(
             name="crd.proto", package=_PACKAGE, syntax="proto2"
         )
+        self._values = descriptor_pb2.FileDescriptorProto(
+            name="values.proto", package=functions.PACKAGE, syntax="proto2"
+        )
+        functions.declared_messages(
+            lambda name: self._values.message_type.add(name=name)
+        )
         self._file.dependency.extend(f"google/protobuf/{one}.proto" for one in _IMPORTS)
 
     def pool(self) -> Any:
@@ -130,7 +136,8 @@ class _Messages:
         made = descriptor_pool.DescriptorPool()
         for known in (duration_pb2, struct_pb2, timestamp_pb2):
             made.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
-        made.AddSerializedFile(self._file.SerializeToString())
+        for file in (self._values, self._file):
+            made.AddSerializedFile(file.SerializeToString())
         return made
 
     def type_of(self, found: SchemaType) -> Callable[[Any], Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.testing.kube.wire.protobuf import as_bytes, fields_of
+from asoreconcile.resources.cel.wire_format import as_bytes, fields_of
 
 _KINDS = {
     3: "const",

@@ -10,13 +10,13 @@ from collections.abc import Container, Iterator
 import attrs
 
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.resources.cel.cost import cost
+from asoreconcile.resources.cel.engine import CelMissingError, RuleError
+from asoreconcile.resources.cel.rule_programs import program
+from asoreconcile.resources.cel.sizes import Sized, sized, times_in_one
+from asoreconcile.resources.cel.syntax import parsed
 from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.resources.crds.structural import RULES
-from asoreconcile.testing.kube.rules.cel import CelMissingError, RuleError
-from asoreconcile.testing.kube.rules.cost import cost
-from asoreconcile.testing.kube.rules.sizes import Sized, sized, times_in_one
-from asoreconcile.testing.kube.rules.syntax import parsed
-from asoreconcile.testing.kube.rules.validation import program
 
 _MOST_OF_ONE = 10_000_000
 _MOST_OF_ALL = 100_000_000

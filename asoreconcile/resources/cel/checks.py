@@ -9,15 +9,17 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.resources.cel import budget
+from asoreconcile.resources.cel.engine import CelMissingError, RuleError
+from asoreconcile.resources.cel.rule_programs import program, typed_text
+from asoreconcile.resources.cel.types import TypedEngine, type_of
 from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.resources.crds.structural import EMBEDDED, RULES, schemas_at
-from asoreconcile.testing.kube.rules.cel import CelMissingError, RuleError
-from asoreconcile.testing.kube.rules.types import TypedEngine, type_of
-from asoreconcile.testing.kube.rules.validation import program, typed_text
 
 
 def causes(schema: JsonObject, at: str, places: Container[str]) -> Iterator[Cause]:
-    """Yield the mistakes in the expressions of a version's schema.
+    """Yield the mistakes in the expressions of a version's schema, and those that cost
+    too much.
 
     places: paths of the schemas whose rules are compiled.
     """
@@ -31,6 +33,7 @@ def causes(schema: JsonObject, at: str, places: Container[str]) -> Iterator[Caus
             engine = None  # reported for each rule
         for index, rule in enumerate(part[RULES]):
             yield from _compiled(engine, rule, f"{here}.{RULES}[{index}]")
+    yield from budget.causes(schema, at, places)
 
 
 def _compiled(

@@ -11,8 +11,8 @@ from math import ceil
 
 import attrs
 
-from asoreconcile.testing.kube.rules.sizes import TEXT, Sized
-from asoreconcile.testing.kube.rules.syntax import ExpressionNode
+from asoreconcile.resources.cel.sizes import TEXT, Sized
+from asoreconcile.resources.cel.syntax import ExpressionNode
 
 LIST, MAP = 10, 30
 _BYTE, _REGEX = 0.1, 0.25

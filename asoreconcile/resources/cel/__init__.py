@@ -1,0 +1,1 @@
+"""CEL in CRDs: the engine, and the checks of rules that a schema states."""
