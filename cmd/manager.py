@@ -4,6 +4,7 @@ import gc
 import logging
 import os
 import signal
+import ssl
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -120,6 +121,15 @@ _GRACE_SECONDS = 8.0
     "caBundle is written into the CRDs.",
 )
 @click.option(
+    "--tls-min-version",
+    envvar="TLS_MIN_VERSION",
+    type=click.Choice(["VersionTLS12", "VersionTLS13"]),
+    default="VersionTLS12",
+    show_default=True,
+    help="The webhook port and /metrics refuse clients with an older version of TLS. "
+    "Also TLS_MIN_VERSION in the environment.",
+)
+@click.option(
     "--webhook-service",
     default="",
     metavar="NAMESPACE/NAME",
@@ -200,6 +210,7 @@ def manager(
     extension_names: tuple[str, ...],
     webhook_port: int | None,
     webhook_cert_dir: Path | None,
+    tls_min_version: str,
     webhook_service: str,
     webhook_url: str,
     all_versions: bool | None,
@@ -279,6 +290,7 @@ def manager(
             cert_dir=certificates,
             service=webhook_service or f"{read.pod_namespace}/{_WEBHOOK_SERVICE}",
             url=webhook_url,
+            least_tls=ssl.TLSVersion[f"TLSv1_{tls_min_version[-1]}"],
         )
     except (settings.SettingsError, webhooks.WebhookOptionsError) as error:
         raise click.UsageError(str(error)) from error

@@ -5,11 +5,16 @@ from collections.abc import Mapping
 import attrs
 
 from asoreconcile.azure.controllers.webhooks import WebhookOptions
-from asoreconcile.base.clock import Clock
+from asoreconcile.base.clock import Clock, SystemClock
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 from asoreconcile.runtime.manager import GRACE_SECONDS
-from asoreconcile.webhooks.serving_certificates import FileCertificates
+from asoreconcile.webhooks.server import OFF
+from asoreconcile.webhooks.serving_certificates import (
+    FileCertificates,
+    SelfSignedCertificate,
+    ServingCertificates,
+)
 
 
 class MetricsCertificateError(AsoreconcileError):
@@ -57,17 +62,24 @@ class Options:
         """
         return self.manages_crds and bool(self.crd_pattern or self.webhooks.on)
 
-    def scrape_certificates(self, clock: Clock | None) -> FileCertificates | None:
-        """Return the certificate of the metrics endpoint; None generates one, as ASO
-        does.
+    def scrape_certificates(self, clock: Clock | None) -> ServingCertificates | None:
+        """Return the certificate of the metrics endpoint; None if none is needed.
+
+        Without a folder one is generated, as ASO does.
 
         Clients cannot verify a generated certificate. Raises MetricsCertificateError.
         """
         folder = self.metrics_certificates
-        if not (self.secure_metrics and folder):
+        if not self.secure_metrics:
             return None
+        least = self.webhooks.least_tls
+        if not folder:
+            if self.metrics_address in OFF:
+                return None
+            clock = clock or SystemClock()
+            return SelfSignedCertificate("asoreconcile", clock=clock, least_tls=least)
         try:
-            return FileCertificates(folder, clock=clock)
+            return FileCertificates(folder, clock=clock, least_tls=least)
         except OSError as error:
             message = f"--metrics-cert-dir {folder}: {error}"
             raise MetricsCertificateError(message) from error

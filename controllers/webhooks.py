@@ -4,6 +4,7 @@ Conversion has one path for all kinds. Admission has one path for a configuratio
 wildcards, and for each kind the paths of Azure Service Operator's configuration.
 """
 
+import ssl
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
@@ -48,7 +49,7 @@ from asoreconcile.webhooks.ca_bundles import WebhookTarget
 from asoreconcile.webhooks.conversion import Convert
 from asoreconcile.webhooks.managed import ManagedCertificates
 from asoreconcile.webhooks.server import OFF, webhook_path
-from asoreconcile.webhooks.serving_certificates import FileCertificates
+from asoreconcile.webhooks.serving_certificates import LEAST_TLS, FileCertificates
 
 if TYPE_CHECKING:
     from asoreconcile.azure.controllers.deletion_guard import DeletionGuard
@@ -76,6 +77,7 @@ class WebhookOptions:
     service: `namespace/name` of the Service in front of the port.
     url: used instead of the Service, the address for the API server:
     `https://host:port`.
+    least_tls: clients with an older version of TLS are refused.
 
     Raises WebhookOptionsError if webhooks are served and neither of the two is valid.
     """
@@ -84,6 +86,7 @@ class WebhookOptions:
     cert_dir: Path | None = None
     service: str = ""
     url: str = ""
+    least_tls: ssl.TLSVersion = LEAST_TLS
 
     def __attrs_post_init__(self) -> None:
         if not self.on:
@@ -200,9 +203,15 @@ def certificates(
             may_write=lambda: app.leads,
             metrics=app.webhook_metrics,
             threads=app.threads,
+            least_tls=options.least_tls,
         )
     try:
-        return FileCertificates(folder, clock=app.clock, metrics=app.webhook_metrics)
+        return FileCertificates(
+            folder,
+            clock=app.clock,
+            metrics=app.webhook_metrics,
+            least_tls=options.least_tls,
+        )
     except OSError as error:
         raise WebhookOptionsError(
             f"cannot use the certificate in {folder}: {error}"

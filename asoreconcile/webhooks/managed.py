@@ -56,7 +56,7 @@ from asoreconcile.webhooks.ca_bundles import (
     inject_ca_bundle,
 )
 from asoreconcile.webhooks.metrics import WebhookMetrics
-from asoreconcile.webhooks.serving_certificates import server_context
+from asoreconcile.webhooks.serving_certificates import LEAST_TLS, server_context
 
 _log = Logger(__name__)
 
@@ -88,6 +88,7 @@ class ManagedCertificates:
         metrics: WebhookMetrics | None = None,
         round_seconds: float = _ROUND_SECONDS,
         threads: Threads | None = None,
+        least_tls: ssl.TLSVersion = LEAST_TLS,
     ) -> None:
         """secret: stores the certificate; created if missing. It contains the
         authority's key: its readers can impersonate this server.
@@ -99,7 +100,7 @@ class ManagedCertificates:
         may_write: whether this replica makes certificates and writes into targets;
         otherwise it waits for another one, and checks what that one has written.
         round_seconds: between two checks. threads: starts the thread; share one per
-        process to report threads that died.
+        process to report threads that died. least_tls: older clients are refused.
         Raises TypeError if hosts is a string, or targets is not a function.
         """
         check_list("hosts", hosts)
@@ -123,7 +124,7 @@ class ManagedCertificates:
             threads=self._threads,
         )
         self._secrets.add_handler(lambda _: self.refresh())
-        self._context = server_context()
+        self._context = server_context(least_tls)
         self._shown: CertificateBundle = {}
         self._found: dict[WebhookTarget, _Found] = {}
         self._wake = threading.Event()

@@ -14,6 +14,7 @@ from asoreconcile.base.retry import Backoff, retry
 from asoreconcile.base.tls import FileContext, load_cert_chain
 from asoreconcile.webhooks.metrics import WebhookMetrics
 
+LEAST_TLS = ssl.TLSVersion.TLSv1_2
 _log = Logger(__name__)
 
 # Longer than the process lives, as it is not renewed.
@@ -46,8 +47,9 @@ class FileCertificates:
         client_authority: str | Path | None = None,
         clock: Clock | None = None,
         metrics: WebhookMetrics | None = None,
+        least_tls: ssl.TLSVersion = LEAST_TLS,
     ) -> None:
-        """folder: contains the two PEM files.
+        """folder: contains the two PEM files. least_tls: older clients are refused.
         client_authority: a PEM file; only clients with a certificate from it are
         served.
 
@@ -57,7 +59,7 @@ class FileCertificates:
         written. Raises OSError (ssl.SSLError is one) if they stay unusable.
         """
         self._metrics = metrics
-        context = server_context()
+        context = server_context(least_tls)
         if client_authority is not None:
             context.verify_mode = ssl.CERT_REQUIRED
             client_authority = Path(client_authority)
@@ -111,15 +113,17 @@ class FileCertificates:
 class SelfSignedCertificate:
     """A self-signed certificate in memory, for scrapers that do not verify it."""
 
-    def __init__(self, name: str, *, clock: Clock) -> None:
-        """name: of the signing authority."""
+    def __init__(
+        self, name: str, *, clock: Clock, least_tls: ssl.TLSVersion = LEAST_TLS
+    ) -> None:
+        """name: of the signing authority. least_tls: older clients are refused."""
         # Here: what makes certificates takes 13 MiB to load, and most processes make
         # none.
         from asoreconcile.base.certificates import Authority
 
         now = clock.now()
         authority = Authority.make(name, now=now, days=_SELF_SIGNED_DAYS)
-        self._context = server_context()
+        self._context = server_context(least_tls)
         pair = authority.issue(["localhost"], now=now, days=_SELF_SIGNED_DAYS)
         load_cert_chain(self._context, *pair)
 
@@ -128,10 +132,10 @@ class SelfSignedCertificate:
         return self._context
 
 
-def server_context() -> ssl.SSLContext:
+def server_context(least_tls: ssl.TLSVersion = LEAST_TLS) -> ssl.SSLContext:
     """A server context without a certificate yet."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.minimum_version = least_tls
     # The API server also offers HTTP/2, which the listener does not support.
     context.set_alpn_protocols(["http/1.1"])
     return context

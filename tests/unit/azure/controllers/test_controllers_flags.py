@@ -1,5 +1,6 @@
 """The manager's flags, as Deployments of Azure Service Operator have them."""
 
+import ssl
 import tempfile
 
 import pytest
@@ -19,6 +20,7 @@ ASO = [
     "--crd-management=auto",
     "--crd-pattern=resources.azure.com/*",
     "--json-logging=false",
+    "--tls-min-version=VersionTLS12",
 ]
 
 
@@ -184,3 +186,28 @@ def test_mistakes_are_bad_usage(written, word):
     ended = CliRunner().invoke(manager, written)
     assert ended.exit_code == 2
     assert word in ended.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "least"),
+    [
+        ([], {}, ssl.TLSVersion.TLSv1_2),
+        ([], {"TLS_MIN_VERSION": ""}, ssl.TLSVersion.TLSv1_2),
+        (["--tls-min-version", "VersionTLS13"], {}, ssl.TLSVersion.TLSv1_3),
+        ([], {"TLS_MIN_VERSION": "VersionTLS13"}, ssl.TLSVersion.TLSv1_3),
+    ],
+)
+def test_older_clients_than_the_least_version_of_tls_are_refused(
+    options, arguments, environment, least
+):
+    read = options("--metrics-addr=:8443", *arguments, **environment)
+    assert read.webhooks.least_tls is least
+    shown = read.scrape_certificates(None).context()
+    assert shown.minimum_version is least
+
+
+def test_a_version_of_tls_that_is_not_served_is_named():
+    ended = CliRunner().invoke(manager, ["--tls-min-version=VersionTLS11"])
+    assert ended.exit_code == 2
+    assert "VersionTLS11" in ended.output
+    assert "VersionTLS13" in ended.output
