@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from asoreconcile.azure.cmd.aso_options import is_flagged
 from asoreconcile.azure.cmd.terminal import say
 from asoreconcile.azure.reconcile.planning.resource_import.report import (
     ImportOutcome,
@@ -30,7 +31,10 @@ def progress(clock: Clock | None = None) -> Iterator[Reporter]:
     """Report the progress while resources are read. Nothing remains on a terminal
     afterwards.
     """
-    if not sys.stderr.isatty():
+    if is_flagged("quiet") and not is_flagged("verbose"):
+        yield SilentReporter()
+        return
+    if is_flagged("simple") or not sys.stderr.isatty():
         yield LineReporter(clock or SystemClock())
         return
     # Imported where it is shown: 50 ms of start-up.
@@ -133,3 +137,16 @@ class LineReporter:
 
     def _read(self) -> str:
         return f"{self._counts.done} of {self._counts.found} read;"
+
+
+class SilentReporter:
+    """Shows no progress."""
+
+    def found(self, count: int) -> None:
+        """Do nothing."""
+
+    def outcome(self, outcome: ImportOutcome) -> None:
+        """Do nothing."""
+
+    def waiting(self, seconds: float, why: str) -> None:
+        """Do nothing."""
