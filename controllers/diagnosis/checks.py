@@ -13,8 +13,12 @@ from asoreconcile.azure.controllers.annotation_rules import (
     annotation_problems,
     misspelt_names,
 )
-from asoreconcile.azure.controllers.crd_labels import VERSION_LABEL
-from asoreconcile.azure.controllers.crd_plan import is_build, is_newer_build
+from asoreconcile.azure.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
+from asoreconcile.azure.controllers.crd_plan import (
+    OPERATORS_NAME,
+    is_build,
+    is_newer_build,
+)
 from asoreconcile.azure.controllers.crd_watcher import late_kinds
 from asoreconcile.azure.controllers.definitions import CrdState
 from asoreconcile.azure.controllers.diagnosis.finding import (
@@ -211,14 +215,15 @@ def of_crds(
     if not troubles:
         yield ok("kinds", f"{len(ours)} kinds are installed")
     yield from _builds(ours, own)
+    yield from _lacking(crds, catalogue)
 
 
 def _builds(crds: Sequence[JsonObject], own: str) -> Iterator[Finding]:
     """Yield which builds installed the CRDs. own: this program's mark."""
     builds = Counter(labels(crd).get(VERSION_LABEL, "") for crd in crds)
-    theirs = sum(n for build, n in builds.items() if build and not is_build(build))
-    if theirs:
-        yield ok("kinds", f"{theirs} are Azure Service Operator's, and run as they are")
+    for build in sorted(build for build in builds if build and not is_build(build)):
+        text = f"{builds[build]} are of Azure Service Operator {build}"
+        yield ok("kinds", f"{text}, and run as they are")
     for build in sorted(filter(is_build, builds)):
         if is_newer_build(build, own):
             yield warning(
@@ -232,6 +237,25 @@ def _builds(crds: Sequence[JsonObject], own: str) -> Iterator[Finding]:
                 f"{builds[build]} CRDs are of {build}, older than this program ({own})",
                 "upgrade the operator: it brings them up to date (--crd-pattern)",
             )
+
+
+def _lacking(crds: Sequence[JsonObject], catalogue: Catalogue) -> Iterator[Finding]:
+    """Yield the kinds of Azure Service Operator that this program does not know."""
+    known = _kinds(catalogue)
+    unknown_: dict[str, list[str]] = {}
+    for crd in crds:
+        release = labels(crd).get(VERSION_LABEL) or "of an unknown release"
+        is_theirs = labels(crd).get(NAME_LABEL) == OPERATORS_NAME
+        if is_theirs and not is_build(release) and _kind(crd) not in known:
+            unknown_.setdefault(release, []).append(str(_kind(crd)))
+    for release, kinds in sorted(unknown_.items()):
+        yield warning(
+            "kinds",
+            f"Azure Service Operator {release} has kinds that this program lacks: "
+            f"{', '.join(sorted(kinds))}",
+            "their objects stay as they are and nobody reconciles them: keep Azure "
+            "Service Operator for these kinds, or use a newer build of this program",
+        )
 
 
 def of_missing_kinds(

@@ -273,7 +273,7 @@ def test_who_installed_the_kinds_and_what_is_left_of_older_ones():
     def told(build):
         return [*of_crds(labelled(build))][1:]
 
-    assert "Azure Service Operator's" in only(told("v2.13.0")).text
+    assert "Azure Service Operator v2.13.0" in only(told("v2.13.0")).text
     assert told("asoreconcile-1.2.3") == []
     assert "older than this program" in only(told("asoreconcile-1.2.2")).text
     assert "newer than this program" in only(told("asoreconcile-1.10.0")).text
@@ -284,6 +284,23 @@ def test_who_installed_the_kinds_and_what_is_left_of_older_ones():
     stored.append("v20200601")
     left = only(of_crds(moved))
     assert (left.level, left.fix) == ("warning", "drop-stored-versions")
+
+
+def test_kinds_of_azure_service_operator_that_are_not_here_are_named():
+    """Of a later release than the catalogue's."""
+    marks = {
+        "app.kubernetes.io/name": "azure-service-operator",
+        "app.kubernetes.io/version": "v2.99.0",
+    }
+    newer = {
+        "metadata": {"name": "things.entra.azure.com", "labels": marks},
+        "spec": {"group": "entra.azure.com", "names": {"kind": "Thing"}},
+    }
+    others = {**newer, "metadata": {"name": "things.entra.azure.com"}}
+    found = [*of_crds(installed(), newer, others)][-1]
+    assert (found.level, found.check) == ("warning", "kinds")
+    assert "v2.99.0 has kinds that this program lacks" in found.text
+    assert found.text.count("Thing.entra.azure.com") == 1
 
 
 def test_kinds_that_are_asked_for_and_not_there():
