@@ -29,10 +29,10 @@ def complete() -> None:
 def _run(name: str) -> None:
     try:
         extras.require_extra("cli", f"the command {name}")
-        if name == "asoctl":
-            from asoreconcile.azure.cmd.asoctl import main
-        else:
+        if name == "asoreconcile":
             from asoreconcile.azure.cmd.asoreconcile import main
+        else:
+            from asoreconcile.azure.cmd.asoctl import main
         main()
     except extras.MissingExtraError as error:
         sys.exit(f"{name}: {error}")

@@ -93,7 +93,7 @@ class _StatedValues:
         self, schema: JsonObject, at: str, places: Container[str]
     ) -> Iterator[Cause]:
         """Yield what is wrong with the rules, and with their costs."""
-        if not places or find_spec("cel_expr_python") is None:
+        if find_spec("cel_expr_python") is None:
             return iter(())
         # Loaded with the first rule: most classes have none.
         from asoreconcile.resources.cel import checks

@@ -75,8 +75,9 @@ def _type(cel: Any, sort: str, *, is_typed: bool) -> Any:
     return getattr(kinds, sort)
 
 
-def _signatures() -> Iterator[Signature]:
-    for name, gives, takes, impl in (
+def _of_texts() -> tuple[tuple[str, str, tuple[str, ...], Callable[..., Any]], ...]:
+    """Return the functions that stand alone: name, result, arguments and function."""
+    return (
         ("quantity", "Quantity", ("STRING",), quantities.made),
         ("isQuantity", "BOOL", ("STRING",), _accepts(quantities.made)),
         ("sign", "INT", ("Quantity",), quantities.sign),
@@ -95,7 +96,11 @@ def _signatures() -> Iterator[Signature]:
         ("isSemver", "BOOL", ("STRING", "BOOL"), _accepts(versions.made)),
         ("format.named", "Named", ("STRING",), formats.named),
         *((f"format.{n}", "Format", (), _constant(n)) for n in formats.NAMES),
-    ):
+    )
+
+
+def _signatures() -> Iterator[Signature]:
+    for name, gives, takes, impl in _of_texts():
         yield Signature(name, gives, takes, impl, is_member=False)
     for name, impl in quantities.METHODS.items():
         yield Signature(name, quantities.GIVES[name], ("Quantity",), impl)

@@ -51,7 +51,7 @@ def url(text: str) -> JsonObject:
 
 def is_canonical(text: str) -> bool:
     """Return whether an address is written in its canonical form. Raises ValueError."""
-    return address(text)["ip"] == text
+    return bool(address(text)["ip"] == text)
 
 
 def text(value: Any) -> str:
