@@ -76,7 +76,7 @@ def _type(cel: Any, sort: str, *, is_typed: bool) -> Any:
 
 
 def _of_texts() -> tuple[tuple[str, str, tuple[str, ...], Callable[..., Any]], ...]:
-    """Return the functions that stand alone: name, result, arguments and function."""
+    """Return what is no method: name, result, arguments and function of each."""
     return (
         ("quantity", "Quantity", ("STRING",), quantities.made),
         ("isQuantity", "BOOL", ("STRING",), _accepts(quantities.made)),
