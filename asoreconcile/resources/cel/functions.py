@@ -20,8 +20,8 @@ _SORTS = ("Quantity", "IP", "CIDR", "URL", "Semver", "Format", "Problems", "Name
 class Signature:
     """One form of a function.
 
-    gives, takes: a sort of value, or a type of CEL. is_member: whether the first value
-    stands before the dot.
+    gives, takes: a sort of value, or a type of CEL. is_member: whether it is
+    a method of the first value.
     """
 
     name: str
@@ -76,7 +76,7 @@ def _type(cel: Any, sort: str, *, is_typed: bool) -> Any:
 
 
 def _of_texts() -> tuple[tuple[str, str, tuple[str, ...], Callable[..., Any]], ...]:
-    """Return what is no method: name, result, arguments and function of each."""
+    """Return the functions that are not methods: name, result, arguments, function."""
     return (
         ("quantity", "Quantity", ("STRING",), quantities.made),
         ("isQuantity", "BOOL", ("STRING",), _accepts(quantities.made)),
