@@ -155,6 +155,12 @@ LONG = (
     ),
     Stage("chaos", ("hack/chaos", "--count", "20"), "twenty chaos trials"),
     Stage(
+        *("rollouts", ("hack/test", "tests/acceptance/test_rollouts.py")),
+        "thirty upgrades and rollbacks beside writers, on a real kube-apiserver",
+        more={"ASORECONCILE_ROLLOUTS": "30"},
+        needs=real_server,
+    ),
+    Stage(
         "properties",
         (
             *("hack/test", "tests/unit", "tests/contract"),

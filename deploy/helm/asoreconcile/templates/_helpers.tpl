@@ -172,7 +172,7 @@ conversion: the port stays. */}}
 {{- if not .Values.webhook.enable }}
 {{- $converted := list }}
 {{- range $crd := (lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "").items }}
-{{- $service := dig "spec" "conversion" "webhook" "clientConfig" "service" dict $crd }}
+{{- $service := dig "spec" "conversion" "webhook" "clientConfig" "service" (dict) $crd }}
 {{- if and (eq (get $service "namespace") $.Release.Namespace) (eq (get $service "name") "azureserviceoperator-webhook-service") }}
 {{- $converted = append $converted $crd.metadata.name }}
 {{- end }}

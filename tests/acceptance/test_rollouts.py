@@ -1,0 +1,83 @@
+"""Clients that write do not notice upgrades, rollbacks and kills.
+
+ASORECONCILE_ROLLOUTS is the number of upgrades, each with a rollback; `hack/ci long`
+sets it.
+"""
+
+import os
+import time
+from collections import Counter
+
+import pytest
+from clusters import TARGETS
+from operation import Operation
+from rollouts import Rollout, lost, repeated_puts, writing
+from world import resource_group, virtual_network
+
+from asoreconcile.base.objects import ObjectKey
+from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS
+
+ROUNDS = int(os.environ.get("ASORECONCILE_ROLLOUTS", "1"))
+NAMES = [f"net{number}" for number in range(4)]
+FLAGS = (
+    "--crd-pattern=resources.azure.com/ResourceGroup;network.azure.com/VirtualNetwork",
+)
+CRD = ObjectKey("", "virtualnetworks.network.azure.com")
+# For so long a killed process gets connections, or what was sent to it is waited for.
+UNTIL_NOTICED_SECONDS = 2.0
+
+
+@pytest.fixture
+def operation(tmp_path, make_cluster):
+    with Operation(tmp_path, cluster=make_cluster()) as made:
+        yield made
+
+
+@pytest.fixture
+def rollout(operation):
+    made = Rollout(operation, FLAGS)
+    yield made
+    made.close()
+
+
+def served(operation):
+    found = operation.client.get(CUSTOM_RESOURCE_DEFINITIONS, CRD)["spec"]["versions"]
+    return {one["name"] for one in found if one["served"]}
+
+
+# On a real API server alone: the embedded one keeps to few connections.
+@pytest.mark.parametrize("make_cluster", TARGETS[1:], indirect=True)
+@pytest.mark.timeout(600 + 300 * ROUNDS)
+def test_rollouts_and_kills_refuse_lose_and_repeat_nothing(
+    operation, rollout, record_property
+):
+    rollout.start(2)
+    operation.apply(resource_group())
+    for name in NAMES:
+        operation.apply(virtual_network(name))
+        operation.wait_ready(virtual_network(name))
+    with writing(operation, NAMES) as idle:
+        time.sleep(5.0)
+    assert idle.refused == []
+    with writing(operation, NAMES) as notes:
+        for _ in range(ROUNDS):
+            rollout.to(newer=True)
+            assert "v20990101" in served(operation)
+            rollout.to(newer=False)
+            assert "v20990101" not in served(operation)
+    assert notes.refused == []
+    assert lost(operation, notes) == []
+    assert repeated_puts(operation) == []
+    with writing(operation, NAMES) as killed:
+        rollout.kill(1)
+    assert [one for one in killed.refused if one[0] > UNTIL_NOTICED_SECONDS] == []
+    assert lost(operation, killed) == []
+    rollout.kill(2)
+    with writing(operation, NAMES) as after:
+        time.sleep(2.0)
+    assert after.refused == []
+    assert max(Counter(repeated_puts(operation)).values(), default=0) <= 2
+    record_property("rollouts", ROUNDS)
+    record_property("writes", len(notes.seconds))
+    record_property("p99_seconds", (idle.p99(), notes.p99()))
+    record_property("refused_by_a_kill", len(killed.refused))

@@ -1,0 +1,264 @@
+"""Rollouts and kills of replicas, beside writers.
+
+Replicas of the manager stand behind a balancer of connections, as behind a Service.
+`Rollout` does what the Deployment controller and the kubelet do. `writing` writes
+objects in several versions all the time, and notes what was refused.
+"""
+
+import itertools
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import attrs
+from operation import free_port
+
+from asoreconcile.base.objects import ObjectKey, labels
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.config import load
+from asoreconcile.kube.errors import ApiError, TransportError
+from asoreconcile.kube.resources import ApiResource
+
+NEWER = str(Path(__file__).resolve().parent / "newer")
+VERSIONS = ("v1api20240301", "v20250301")
+_PROBE_SECONDS = 0.5
+_READY_SECONDS = 300.0
+# Between a change of readiness and the change of the endpoints.
+_NOTICED_SECONDS = 1.0
+
+
+class Balancer:
+    """Passes each connection on to one of the ports in turn."""
+
+    def __init__(self):
+        self.ports = []
+        self._open = set()
+        self._threads = []
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"https://localhost:{self._socket.getsockname()[1]}"
+        self._start(self._accept)
+
+    def close(self):
+        """Close all connections, and wait until their threads have ended."""
+        for one in (self._socket, *self._open):
+            _shut(one)
+        for thread in self._threads:
+            thread.join()
+
+    def _start(self, target, *args):
+        thread = threading.Thread(target=target, args=args, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self):
+        with self._socket:
+            for number in itertools.count():
+                try:
+                    client, _ = self._socket.accept()
+                except OSError:
+                    return
+                ports = list(self.ports)
+                port = ports[number % len(ports)] if ports else 0
+                self._start(self._pass_on, client, port)
+
+    def _pass_on(self, client, port):
+        with (
+            client,
+            suppress(OSError),
+            socket.create_connection(("127.0.0.1", port)) as server,
+        ):
+            self._open |= {client, server}
+            back = threading.Thread(target=_copy, args=(server, client))
+            back.start()
+            _copy(client, server)
+            back.join()
+            self._open -= {client, server}
+
+
+def _shut(one):
+    with suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+
+
+def _copy(source, target):
+    with suppress(OSError):
+        while data := source.recv(1 << 16):
+            target.sendall(data)
+    _shut(source)
+    _shut(target)
+
+
+class Replica:
+    """One manager process, with its ports."""
+
+    def __init__(self, operation, flags, balancer, *, newer):
+        self.port, self._health = free_port(), free_port()
+        self._balancer = balancer
+        self.process = operation.start_manager(
+            *flags,
+            f"--webhook-port={self.port}",
+            f"--webhook-url={balancer.url}",
+            f"--health-addr=127.0.0.1:{self._health}",
+            *("--enable-leader-election", "--all-versions"),
+            *("--drain-seconds=5", "--grace-seconds=25"),
+            **({"PYTHONPATH": NEWER} if newer else {}),
+        )
+
+    def join(self):
+        """Wait until it is ready; then it gets connections."""
+        end = time.monotonic() + _READY_SECONDS
+        while not self._is_ready():
+            assert time.monotonic() < end, "the replica did not become ready"
+            time.sleep(_PROBE_SECONDS)
+        self._balancer.ports.append(self.port)
+
+    def leave(self):
+        self._balancer.ports.remove(self.port)
+
+    def stop(self):
+        """SIGTERM; it gets new connections for a moment longer."""
+        stopped = threading.Thread(target=self.process.end)
+        stopped.start()
+        time.sleep(_NOTICED_SECONDS)
+        self.leave()
+        stopped.join()
+
+    def _is_ready(self):
+        try:
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{self._health}/readyz", timeout=3
+            ):
+                return True
+        except (urllib.error.URLError, OSError):
+            return False
+
+
+class Rollout:
+    """A Deployment with `maxUnavailable: 0`."""
+
+    def __init__(self, operation, flags):
+        self._operation, self._flags = operation, flags
+        self._balancer = Balancer()
+        self.replicas = []
+
+    def start(self, count=1, *, newer=False):
+        made = [
+            Replica(self._operation, self._flags, self._balancer, newer=newer)
+            for _ in range(count)
+        ]
+        self.replicas += made
+        for one in made:
+            one.join()
+
+    def to(self, *, newer):
+        """Replace all replicas, one by one."""
+        for old in list(self.replicas):
+            self.start(newer=newer)
+            time.sleep(_NOTICED_SECONDS)
+            old.stop()
+            self.replicas.remove(old)
+
+    def kill(self, count):
+        """Kill some replicas, and start as many."""
+        killed, self.replicas = self.replicas[:count], self.replicas[count:]
+        for one in killed:
+            one.process.kill()
+        time.sleep(_NOTICED_SECONDS)
+        for one in killed:
+            one.leave()
+            one.process.end()
+        self.start(count)
+
+    def close(self):
+        self._balancer.close()
+        for one in self.replicas:
+            one.process.kill()
+            one.process.end()
+        self._operation.manager = None
+
+
+@attrs.define
+class Writers:
+    """Notes of writes.
+
+    refused: seconds since the beginning, and the error. seconds: of each write. last:
+    the last accepted value by the object's name; nothing for an object whose last write
+    was refused, as the write may have been stored.
+    """
+
+    refused: list = attrs.field(factory=list)
+    seconds: list = attrs.field(factory=list)
+    last: dict = attrs.field(factory=dict)
+
+    def p99(self):
+        return sorted(self.seconds)[int(len(self.seconds) * 0.99)]
+
+
+def _resource(version):
+    return ApiResource(
+        "network.azure.com", version, "virtualnetworks", "VirtualNetwork"
+    )
+
+
+@contextmanager
+def writing(operation, names, *, pause_seconds=0.2):
+    """Write the named networks in several versions until the block ends."""
+    notes, stop = Writers(), threading.Event()
+    config = load(str(operation.folder / "kubeconfig"))
+    start = time.monotonic()
+
+    def write(name, version):
+        client = KubeClient(config, user_agent="writer", max_retries=0)
+        for number in itertools.count():
+            if stop.wait(pause_seconds):
+                break
+            value, began = f"{version}-{number}", time.monotonic()
+            change = {"metadata": {"labels": {"written": value}}}
+            try:
+                client.patch(_resource(version), ObjectKey("default", name), change)
+                notes.last[name] = value
+            except (ApiError, TransportError) as error:
+                notes.refused.append((began - start, str(error)))
+                notes.last.pop(name, None)
+            notes.seconds.append(time.monotonic() - began)
+        client.close()
+
+    threads = [
+        threading.Thread(target=write, args=(name, VERSIONS[n % len(VERSIONS)]))
+        for n, name in enumerate(names)
+    ]
+    for one in threads:
+        one.start()
+    try:
+        yield notes
+    finally:
+        stop.set()
+        for one in threads:
+            one.join()
+
+
+def lost(operation, notes):
+    """Return the objects whose last accepted write is not there."""
+    at = _resource(VERSIONS[-1])
+    return [
+        name
+        for name, value in notes.last.items()
+        if labels(operation.client.get(at, ObjectKey("default", name)))["written"]
+        != value
+    ]
+
+
+def repeated_puts(operation):
+    """Return the ids of resources that got the same body again, once for each time."""
+    last, repeated = {}, []
+    for entry in operation.azure.journal:
+        if entry.method == "PUT":
+            path = entry.path.partition("?")[0]
+            if last.get(path) == entry.body:
+                repeated.append(path)
+            last[path] = entry.body
+    return repeated
