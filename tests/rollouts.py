@@ -1,6 +1,6 @@
-"""Rollouts and kills of replicas, beside writers.
+"""Rollouts and kills of replicas, while clients write.
 
-Replicas of the manager stand behind a balancer of connections, as behind a Service.
+Replicas of the manager are behind a balancer of connections, as behind a Service.
 `Rollout` does what the Deployment controller and the kubelet do. `writing` writes
 objects in several versions all the time, and notes what was refused.
 """
@@ -185,9 +185,9 @@ class Rollout:
 class Writers:
     """Notes of writes.
 
-    refused: seconds since the beginning, and the error. seconds: of each write. last:
-    the last accepted value by the object's name; nothing for an object whose last write
-    was refused, as the write may have been stored.
+    refused: times since the beginning, with errors. seconds: durations of all writes.
+    last: values of the last accepted writes by object; an object whose last write was
+    refused has none, as the write may have been stored.
     """
 
     refused: list = attrs.field(factory=list)

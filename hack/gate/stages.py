@@ -156,7 +156,7 @@ LONG = (
     Stage("chaos", ("hack/chaos", "--count", "20"), "twenty chaos trials"),
     Stage(
         *("rollouts", ("hack/test", "tests/acceptance/test_rollouts.py")),
-        "thirty upgrades and rollbacks beside writers, on a real kube-apiserver",
+        "thirty upgrades and rollbacks while clients write, on a real kube-apiserver",
         more={"ASORECONCILE_ROLLOUTS": "30"},
         needs=real_server,
     ),
