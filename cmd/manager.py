@@ -21,6 +21,7 @@ from asoreconcile.base import log
 from asoreconcile.base.errors import AsoreconcileError
 
 if TYPE_CHECKING:
+    from asoreconcile.azure.controllers.settings import Settings
     from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions
 
 _SWITCH_INTERVAL_SECONDS = 0.0005
@@ -317,7 +318,7 @@ def manager(
         health_address=health_addr,
         kubeconfig=kubeconfig,
         extension_names=extension_names,
-        leader_election=_election(read.pod_namespace, leader_election_seconds)
+        leader_election=_election(read, leader_election_seconds)
         if enable_leader_election
         else None,
         webhooks=answering,
@@ -377,7 +378,7 @@ def _usual_certificates() -> Path | None:
 
 
 def _election(
-    namespace: str, seconds: tuple[float, float, float]
+    settings: "Settings", seconds: tuple[float, float, float]
 ) -> "LeaderElectionOptions":
     from asoreconcile.runtime.leaderelection.lease import (
         LeaderElectionOptions,
@@ -387,9 +388,9 @@ def _election(
     try:
         return LeaderElectionOptions(
             _LEASE,
-            namespace,
+            settings.pod_namespace,
             timing=LeaseTiming(*seconds),
-            pod_uid=os.environ.get("POD_UID", ""),
+            pod_uid=settings.pod_uid,
         )
     except ValueError as error:
         raise click.UsageError(f"--leader-election-seconds: {error}") from error

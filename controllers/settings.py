@@ -77,6 +77,7 @@ KNOWN = frozenset(
         "ENTRA_APP_ID",
         "MAX_CONCURRENT_RECONCILES",
         "POD_NAMESPACE",
+        "POD_UID",
         "RATE_LIMIT_BUCKET_SIZE",
         "RATE_LIMIT_MODE",
         "RATE_LIMIT_QPS",
@@ -132,6 +133,7 @@ class Settings:
     force_put_seconds: how often a resource of which Azure does not show every value
     gets a PUT even without drift; None is never.
     pod_namespace: the operator's own namespace, which it writes on its objects.
+    pod_uid: the uid of the process's pod, "" outside of a pod.
     rate_limit: None does not limit.
     target_namespaces: the only ones to watch; None is all. wider_credentials: if true,
     an object whose Secret with a credential is gone uses the global credential.
@@ -148,6 +150,7 @@ class Settings:
 
     pod_namespace: str
     cloud: CloudConfig
+    pod_uid: str = ""
     credential: CredentialSource | None = None
     credentials: SecretRules = attrs.field(factory=SecretRules)
     sync_period_seconds: float | None = _DEFAULT_SYNC_PERIOD_SECONDS
@@ -185,6 +188,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
             "POD_NAMESPACE", "the namespace that the operator runs in"
         ),
         cloud=cloud,
+        pod_uid=reader.text("POD_UID"),
         credential=global_credential(reader, cloud, token_file, notices),
         credentials=SecretRules(
             cloud=cloud,

@@ -121,7 +121,7 @@ def test_the_manager_takes_every_argument_and_setting(case):
 
 def test_the_settings_of_the_values_are_what_the_manager_reads():
     found = rendered("theirs")
-    given = environment(found) | {"POD_NAMESPACE": NAMESPACE}
+    given = environment(found) | {"POD_NAMESPACE": NAMESPACE, "POD_UID": "uid"}
     read = settings.from_environment({**given, "AZURE_SUBSCRIPTION_ID": ""})
     assert read.sync_period_seconds == 1800
     assert read.max_concurrent_reconciles == 8
@@ -132,7 +132,7 @@ def test_the_settings_of_the_values_are_what_the_manager_reads():
 
 def test_values_at_their_defaults_leave_the_secret_s_keys_alone():
     """A Secret that somebody else made may say them."""
-    assert set(environment(rendered("default"))) == {"POD_NAMESPACE"}
+    assert set(environment(rendered("default"))) == {"POD_NAMESPACE", "POD_UID"}
 
 
 def test_every_value_of_aso_s_chart_is_taken():
