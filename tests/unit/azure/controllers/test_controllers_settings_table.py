@@ -111,7 +111,7 @@ HONOURED = {
 SAID = {"AUTH_MODE": "credential Secrets only"}
 # What ASO does not have; the file's name is Azure's own.
 OWN = {
-    "POD_UID": ("u-i-d", {}, get("pod_uid"), "u-i-d"),
+    "POD_UID": ("u-i-d", get("pod_uid"), "u-i-d"),
     "ASORECONCILE_GRAPH_ENDPOINT": (
         "https://dod-graph.microsoft.us",
         get("graph_endpoint"),
