@@ -215,6 +215,11 @@ def _print(changes: Sequence[PlannedChange], output: str) -> None:
             say(f"{'':14}    {_shown(field)}")
         for statement in change.statements:
             say(f"{'':14}    {statement}")
+        if change.kept:
+            say(f"{'':14}    left as Azure has it: {', '.join(change.kept)}")
+        if change.replaced:
+            paths = ", ".join(change.replaced)
+            say(f"{'':14}    others wrote what is replaced at: {paths}")
         if change.write_only:
             paths = ", ".join(change.write_only)
             say(f"{'':14}    not compared, as Azure never shows it: {paths}")

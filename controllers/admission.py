@@ -84,7 +84,7 @@ class Admission:
 
         warnings = dropped_fields(self._catalogue, obj, old)
         warnings = (*warnings, *misspelt_names(obj, old))
-        problems = annotation_problems(obj, old)
+        problems = annotation_problems(version, obj, old)
         if old is None or spec(old) != spec(obj):
             problems += self._spec_problems(version, obj, old)
         if not problems:

@@ -5,11 +5,18 @@ Only a changed value is checked: an object that has a wrong one must stay manage
 
 from collections.abc import Callable, Mapping
 
+from asoreconcile.azure.catalogue.ignored_fields import (
+    IgnoredFieldError,
+    ignored_fields,
+)
+from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.problems import Problem
 from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.reconcile.model.annotations import (
     ALLOW_OWNER_CHANGE,
     DELETION_PROTECTION,
+    FOREIGN_TAGS,
+    IGNORE_FIELDS,
     MAINTENANCE_WINDOWS,
     OWN_PREFIX,
     PAUSED,
@@ -23,7 +30,7 @@ from asoreconcile.azure.reconcile.model.if_exists import (
 )
 from asoreconcile.azure.reconcile.model.pace import period_problem, windows_problem
 from asoreconcile.azure.reconcile.model.switches import Switch
-from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
+from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, ForeignTags
 from asoreconcile.azure.reconcile.state.export_cache import ROTATE
 from asoreconcile.base.objects import JsonObject, annotations
 
@@ -49,18 +56,32 @@ RULES: Mapping[str, Callable[[str], str]] = {
     RECONCILE_AT: lambda _value: "",
     IF_EXISTS: _one_of(*(one.value for one in IfExists)),
     WAIT_FOR_REFERENCES: _one_of(*(one.value for one in Switch)),
+    FOREIGN_TAGS: _one_of(*(one.value for one in ForeignTags)),
 }
 """By annotation: returns what is wrong with a value, or "". An empty value is allowed
 and counts as absent.
 """
 
-_NAMES = {*RULES, SYNC_MODE, ROTATE}
+_NAMES = {*RULES, IGNORE_FIELDS, SYNC_MODE, ROTATE}
 
 
-def annotation_problems(obj: JsonObject, old: JsonObject | None) -> list[Problem]:
-    """Return the problems of the values that differ from those of the old object."""
+def annotation_problems(
+    version: KindVersion | None, obj: JsonObject, old: JsonObject | None
+) -> list[Problem]:
+    """Return the problems of the values that differ from those of the old object.
+
+    version: the object's kind; without it, ignored fields are not looked up.
+    """
     before, after = annotations(old or {}), annotations(obj)
-    return [
+    ignored = after.get(IGNORE_FIELDS) or ""
+    problems: list[Problem] = []
+    if version is not None and ignored != before.get(IGNORE_FIELDS):
+        try:
+            ignored_fields(version, ignored)
+        except IgnoredFieldError as error:
+            where = f"metadata.annotations[{IGNORE_FIELDS}]"
+            problems.append(Problem(where, str(error)))
+    return problems + [
         Problem(f"metadata.annotations[{name}]", why)
         for name, check in RULES.items()
         if (value := after.get(name)) and value != before.get(name)

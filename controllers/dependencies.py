@@ -24,6 +24,7 @@ from asoreconcile.azure.reconcile.scope.shared_dependencies import (
 from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
 from asoreconcile.azure.reconcile.state.sync_metrics import (
     ConfirmationMetric,
+    ReplacedMetric,
     SyncMetrics,
 )
 from asoreconcile.azure.reconcile.state.waiting import Waiting
@@ -76,8 +77,11 @@ def shared_dependencies(
         default_policy=settings.default_policy,
         sync_mode=settings.sync_mode,
         undeclared=settings.undeclared,
+        foreign_tags=settings.foreign_tags,
+        ignore_fields=settings.ignore_fields,
         force_put_seconds=settings.force_put_seconds,
         count_sync=SyncMetrics(app.registry).count,
+        count_replaced=ReplacedMetric(app.registry).count,
         count_confirmation=ConfirmationMetric(app.registry).count,
         predecessor_renewed=lambda: app.predecessor_renewed,
         expressions=lambda: expressions,

@@ -17,6 +17,8 @@ from asoreconcile.azure.reconcile.model import policy
 from asoreconcile.azure.reconcile.model.annotations import (
     CLAIM,
     DELETION_PROTECTION,
+    FOREIGN_TAGS,
+    IGNORE_FIELDS,
     MAINTENANCE_WINDOWS,
     PAUSED,
     POLLER_TOKEN,
@@ -320,7 +322,10 @@ def _inherits_change(
         return True
     values = [MAINTENANCE_WINDOWS]
     if not deleting:
-        values += [SYNC_MODE, SYNC_PERIOD, IF_EXISTS, WAIT_FOR_REFERENCES]
+        values += [SYNC_MODE, SYNC_PERIOD, IF_EXISTS, WAIT_FOR_REFERENCES, FOREIGN_TAGS]
+    # The Namespace's ignored fields add to the object's.
+    if not deleting and before.get(IGNORE_FIELDS) != after.get(IGNORE_FIELDS):
+        return True
     return any(
         name not in own and before.get(name) != after.get(name) for name in values
     )

@@ -35,7 +35,12 @@ from asoreconcile.azure.controllers.environment import (
 from asoreconcile.azure.controllers.global_credential import global_credential
 from asoreconcile.azure.graph.cloud import SETTING
 from asoreconcile.azure.reconcile.model.policy import Policy
-from asoreconcile.azure.reconcile.model.sync_mode import BulkReads, SyncMode, Undeclared
+from asoreconcile.azure.reconcile.model.sync_mode import (
+    BulkReads,
+    ForeignTags,
+    SyncMode,
+    Undeclared,
+)
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import GroupKind
 
@@ -58,6 +63,8 @@ KNOWN = frozenset(
         "ASORECONCILE_SYNC_PERIODS",
         "ASORECONCILE_UNDECLARED",
         "ASORECONCILE_WAIT_FOR_REFERENCES",
+        "ASORECONCILE_FOREIGN_TAGS",
+        "ASORECONCILE_IGNORE_FIELDS",
         "ASORECONCILE_WIDER_CREDENTIALS",
         "AUTH_MODE",
         "AZURE_ADDITIONAL_TENANTS",
@@ -130,6 +137,8 @@ class Settings:
     credentials: the rules for those in Secrets.
     sync_period_seconds: how often a Ready object is reconciled again; None is never.
     sync_periods: the same for single kinds, in place of sync_period_seconds.
+    foreign_tags: the treatment of tags that an object never declared. ignore_fields:
+    paths of fields that only the first PUT of an object sets.
     force_put_seconds: how often a resource of which Azure does not show every value
     gets a PUT even without drift; None is never.
     pod_namespace: the operator's own namespace, which it writes on its objects.
@@ -160,6 +169,8 @@ class Settings:
     rate_limit: RateLimit | None = None
     sync_mode: SyncMode = SyncMode.COMPARE
     undeclared: Undeclared = Undeclared.PUT
+    foreign_tags: ForeignTags = ForeignTags.KEEP
+    ignore_fields: str = ""
     force_put_seconds: float | None = None
     bulk_reads: BulkReads = BulkReads.LIST
     wait_for_references: bool = True
@@ -218,6 +229,10 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         undeclared=reader.parsed(
             "ASORECONCILE_UNDECLARED", one_of(Undeclared), Undeclared.PUT
         ),
+        foreign_tags=reader.parsed(
+            "ASORECONCILE_FOREIGN_TAGS", one_of(ForeignTags), ForeignTags.KEEP
+        ),
+        ignore_fields=reader.parsed("ASORECONCILE_IGNORE_FIELDS", _paths, ""),
         force_put_seconds=reader.parsed(
             "ASORECONCILE_FORCE_PUT_PERIOD", _sync_period, None
         ),
@@ -248,6 +263,21 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         wants_webhooks=mode is not None and mode.answers,
         notices=tuple(notices),
     )
+
+
+def _paths(text: str) -> str:
+    """A list of paths in the words of specs. Raises ValueError for another text."""
+    # With the first such setting: it needs the catalogue.
+    from asoreconcile.azure.catalogue.ignored_fields import (
+        IgnoredFieldError,
+        check_paths,
+    )
+
+    try:
+        check_paths(text)
+    except IgnoredFieldError as error:
+        raise ValueError(str(error)) from error
+    return text
 
 
 def _cloud(reader: Environment) -> CloudConfig:

@@ -220,8 +220,8 @@ class World:
         return dict(self._kinds)
 
     def _objects_of(self, group_kind):
-        kind = self._kinds[group_kind]
-        for obj in self.client.list_all(kind.resource):
+        kind = self._kinds.get(group_kind)
+        for obj in () if kind is None else self.client.list_all(kind.resource):
             yield kind.version, obj
 
     def _read(self, resource, key):

@@ -419,7 +419,7 @@ def of_objects(objects: Sequence[JsonObject], now: datetime) -> Iterator[Finding
 
 def _warnings(obj: JsonObject, title: str) -> Iterator[Finding]:
     """Yield what is wrong with an object that is Ready."""
-    problems = [str(problem) for problem in annotation_problems(obj, None)]
+    problems = [str(problem) for problem in annotation_problems(None, obj, None)]
     for text in (*problems, *misspelt_names(obj, None)):
         mend = "mend the annotation with kubectl annotate"
         yield warning("objects", f"{title} is Ready, but {text}", mend)

@@ -11,6 +11,7 @@ from kubeapi import kube_server
 from asoreconcile.azure.catalogue.crd import crd
 from asoreconcile.azure.cmd.asoctl import main
 from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.reconcile.model.annotations import FOREIGN_TAGS
 from asoreconcile.base.objects import GroupKind
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
@@ -92,13 +93,14 @@ def test_each_change_is_shown_by_field_with_its_rule(azure):
     added = changes["properties/addressSpace/addressPrefixes"]
     assert (added["rule"], added["want"]) == ("the list lacks it", "10.1.0.0/16")
     assert changes["tags/a"]["rule"] == "Azure does not have it"
-    rules = {
-        c["path"]: c["rule"] for c in planned(group(tags={"a": "b"}))[0]["changes"]
-    }
-    assert rules == {
-        "tags/a": "Azure does not have it",
-        "tags/team": "the map has it and the manifest does not",
-    }
+    (made,) = planned(group(tags={"a": "b"}))
+    rules = {change["path"]: change["rule"] for change in made["changes"]}
+    assert rules == {"tags/a": "Azure does not have it"}
+    assert made["kept"] == ["tags/team"]  # a foreign tag: OW-1
+    replacing = group(tags={"a": "b"})
+    replacing["metadata"]["annotations"] = {FOREIGN_TAGS: "replace"}
+    (made,) = planned(replacing)
+    assert made["changes"][1]["rule"] == "the map has it and the manifest does not"
 
 
 def test_another_location_needs_another_resource(azure):

@@ -259,7 +259,10 @@ def test_a_repair_after_which_azure_goes_on_working(world):
     known = world.azure.resources()[arm_id]["properties"]
     by_hand(world, network, properties={**known, **space})
     assert [step() for _ in range(3)] == [
-        (["note", "status"], ["Drift", "BeginCreateOrUpdate"]),
+        (
+            ["note", "status"],
+            ["ForeignValuesReplaced", "Drift", "BeginCreateOrUpdate"],
+        ),
         (["status"], []),  # as the next look at it finds it
         ([], []),
     ]

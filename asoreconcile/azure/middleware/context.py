@@ -247,9 +247,18 @@ class ReconcileContext:
         (If-Match). Without an ETag, no other write of this process to the resource or
         its children happens in between.
         """
+        self.rests_on = self._etag()
+
+    def prefer_unchanged(self) -> None:
+        """Declare the same, but only if the response has an ETag: the writes of other
+        resources need not wait.
+        """
+        if self.rests_on is None:
+            self.rests_on = self._etag() or None
+
+    def _etag(self) -> str:
         etag = (self.raw_get() or {}).get("etag")
-        known = isinstance(etag, str) and _ETAG.fullmatch(etag)
-        self.rests_on = etag if known else ""
+        return etag if isinstance(etag, str) and _ETAG.fullmatch(etag) else ""
 
     def require_absence(self) -> None:
         """Declare that the payload lacks parts of the resource because `raw_get` found

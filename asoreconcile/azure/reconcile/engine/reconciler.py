@@ -16,6 +16,7 @@ from asoreconcile.azure.reconcile.identity.claim import claim, restore_id
 from asoreconcile.azure.reconcile.model.annotation_values import unknown_values
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
+    FOREIGN_TAGS,
     PAUSED,
     RECONCILE_POLICY,
     WAIT_FOR_REFERENCES,
@@ -90,6 +91,7 @@ def first_step(scope: ReconcileScope) -> Step:
         }
         if version.is_arm:
             defaults[SYNC_MODE] = operator.sync_mode
+            defaults[FOREIGN_TAGS] = operator.foreign_tags
         unknown = unknown_values(
             own,
             inherited,

@@ -11,6 +11,7 @@ from enum import Enum
 from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
+    FOREIGN_TAGS,
     PAUSED,
     RECONCILE_POLICY,
     WAIT_FOR_REFERENCES,
@@ -36,6 +37,7 @@ _EFFECTS = {
     SYNC_MODE: "syncs only report",
     DELETION_PROTECTION: "the resource is protected",
     PAUSED: "the object is paused",
+    FOREIGN_TAGS: "foreign tags are kept",
     IF_EXISTS: "a resource that is there is left alone",
     WAIT_FOR_REFERENCES: "the object waits for what it refers to",
 }

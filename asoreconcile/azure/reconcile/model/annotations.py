@@ -20,6 +20,8 @@ SYNC_PERIOD = OWN_PREFIX + "sync-period"
 WAIT_FOR_REFERENCES = OWN_PREFIX + "wait-for-references"
 RECONCILE_AT = OWN_PREFIX + "reconcile-at"
 ALLOW_OWNER_CHANGE = OWN_PREFIX + "allow-owner-change"
+FOREIGN_TAGS = OWN_PREFIX + "foreign-tags"
+IGNORE_FIELDS = OWN_PREFIX + "ignore-fields"
 
 # Annotations that the operator writes.
 OPERATOR_NAMESPACE = _PREFIX + "operator-namespace"
@@ -53,6 +55,8 @@ PERMITTING = (
     MAINTENANCE_WINDOWS,
     EXISTENCE,
     CLAIM,
+    FOREIGN_TAGS,
+    IGNORE_FIELDS,
 )
 
 # The value of RECONCILE_AT that was handled last; ASO has no such annotation.

@@ -32,7 +32,7 @@ _ENVELOPE = frozenset(
 )
 _FREE_MAPS = frozenset({"tags", "userassignedidentities"})
 # Members that identify the elements of a list, the most reliable first.
-_IDENTITIES = (
+IDENTIFYING = (
     *("id", "name", "key", "ruleId", "principalId", "objectId", "serviceName"),
     *("service", "category", "type", "port", "destinationPort", "locationName"),
     "location",
@@ -259,10 +259,23 @@ _Paired = tuple[
 
 def _identity(want: Sequence[JsonObject], have: Sequence[JsonObject]) -> str:
     """The member that distinguishes the elements of both lists, or ""."""
-    for name in _IDENTITIES:
+    for name in IDENTIFYING:
         if all(_is_unique(name, some) for some in (want, have)):
             return name
     return ""
+
+
+def partners(want: Sequence[Any], have: Sequence[Any]) -> list[int | None]:
+    """Return, for each element of a wanted list, the index of Azure's in the other list
+    by the member that identifies both, else by position if both have the same length.
+    """
+    are_objects = all(isinstance(one, dict) for one in (*want, *have))
+    if are_objects and (name := _identity(want, have)):
+        theirs = {plain(one[name]): at for at, one in enumerate(have)}
+        return [theirs.get(plain(one[name])) for one in want]
+    if len(want) != len(have):
+        return [None] * len(want)
+    return [*range(len(want))]
 
 
 def _is_unique(name: str, some: Sequence[JsonObject]) -> bool:

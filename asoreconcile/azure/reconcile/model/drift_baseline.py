@@ -25,7 +25,7 @@ OBSERVED = OWN_PREFIX + "observed"
 # Earlier versions had fingerprints of another making: such a record does not count.
 _VERSION = 3
 _SETS = ("declared", "owed")
-_TEXTS = ("at", "notes", "rest", "secrets")
+_TEXTS = ("at", "notes", "places", "rest", "secrets")
 # Shortened, as every object carries the annotation. A collision costs one missed PUT,
 # until the spec or Azure changes again.
 _PUT_DIGITS = 32
@@ -50,6 +50,7 @@ class DriftBaseline:
     the annotations that matter at a start. declared: marks of the names that the PUT
     declares in maps and lists which others write, too; owed: of names that earlier PUTs
     declared, and which Azure may still have (`middleware.declared`).
+    places: hashes of the paths that the PUT declares (`foreign_values`).
     known: marks of differences that remained; rest: the snapshot. "" is not known.
     """
 
@@ -61,6 +62,7 @@ class DriftBaseline:
     secrets: str = ""
     declared: frozenset[str] = frozenset()
     owed: frozenset[str] = frozenset()
+    places: str = ""
 
     def dumps(self) -> str:
         """The annotation's text; equal baselines have equal texts."""
@@ -75,7 +77,7 @@ class DriftBaseline:
         """The record once its PUT no longer counts: another one may have been sent.
         The names that were declared stay known.
         """
-        return DriftBaseline("", owed=self.declared | self.owed)
+        return DriftBaseline("", owed=self.declared | self.owed, places=self.places)
 
     def is_unconfirmed(self, mark: str) -> bool:
         """Return whether the difference remained after the PUT, and no PUT was sent for

@@ -16,7 +16,7 @@ from asoreconcile.base.jsontext import DeepJson
 from asoreconcile.base.objects import JsonObject, dig
 
 # Increase it when the algorithm below changes: older snapshots cannot be compared.
-_MAKING = "1"
+_MAKING = "2"
 # Compared only with the previous one of the same object.
 _DIGITS = 12
 # The first of these identifies an element of a list.
@@ -31,11 +31,13 @@ def snapshot(
     have: JsonObject,
     *,
     children: frozenset[str] = frozenset(),
+    left: str = "",
 ) -> str:
     """The fingerprint of a resource, `<making>.<fingerprint>`, at most 24 characters.
 
     want: the body of the PUT. have: the resource. children: see `differences`; only
-    their declared elements count, as other objects add some.
+    their declared elements count, as other objects add some. left: the digest of the
+    rules that left values out of `have`: snapshots of other rules cannot be compared.
     """
     written = shape.writable(have)
     inside = written.get("properties")
@@ -49,7 +51,7 @@ def snapshot(
         written = {**written, "properties": inside}
     text = jsontext.dumps(_canonical(written), sort_keys=True)
     mark = hashlib.sha256(text).hexdigest()[:_DIGITS]
-    return f"{_MAKING}{shape.digest}.{mark}"
+    return f"{_MAKING}{shape.digest}{left}.{mark}"
 
 
 def is_comparable(one: str, other: str) -> bool:

@@ -39,6 +39,17 @@ class Undeclared(Enum):
     PUT = "put"  # an event and one PUT, which may bring it back
 
 
+class ForeignTags(Enum):
+    """The treatment of tags in Azure that the object never declared.
+
+    `asoreconcile/foreign-tags`, on an object or its Namespace.
+    ASORECONCILE_FOREIGN_TAGS is the default for all others.
+    """
+
+    KEEP = "keep"  # the PUT has them as Azure has them
+    REPLACE = "replace"  # as ASO does: the PUT removes them
+
+
 def sync_mode_of(
     annotations: Mapping[str, str],
     namespace_annotations: Mapping[str, str],

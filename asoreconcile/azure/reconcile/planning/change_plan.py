@@ -17,12 +17,24 @@ from asoreconcile.azure.catalogue.payload import to_arm
 from asoreconcile.azure.catalogue.resolution import Resolution
 from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.context import ReconcileContext
+from asoreconcile.azure.middleware.declared import TAGS, names_at
 from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.azure.middleware.requests import ModifyPayload
 from asoreconcile.azure.reconcile.model.annotation_values import unreadable_policy
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.azure.reconcile.model.differences import HIDDEN
+from asoreconcile.azure.reconcile.model.drift_baseline import (
+    OBSERVED,
+    DriftBaseline,
+    loads,
+)
 from asoreconcile.azure.reconcile.model.first_creation import is_first_creation
+from asoreconcile.azure.reconcile.model.merge_rules import (
+    AUTOSCALE_SETTING,
+    autoscaled_by,
+    merge_rules,
+)
+from asoreconcile.azure.reconcile.model.merged_body import MergedBody, merged
 from asoreconcile.azure.reconcile.model.owner import owner_reference
 from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
 from asoreconcile.azure.reconcile.planning.dry_run import ManifestObjects, ReadOnlyArm
@@ -176,8 +188,43 @@ class Planner:
             sent = shown(body, secret_names(version.table))
             why = _absence(plan, absence, has_owner=view.owner_of(obj) is not None)
             return attrs.evolve(plan, action="create", why=why, sent=sent)
-        children = child_collections(version, self.catalogue)
-        return compared(plan, version, body, have, children=children)
+        result, record = self._merged(context, obj, body, have, view)
+        return compared(
+            plan,
+            version,
+            body,
+            have,
+            children=child_collections(version, self.catalogue),
+            merged=result,
+            record=record,
+        )
+
+    def _merged(
+        self,
+        context: ReconcileContext,
+        obj: JsonObject,
+        body: JsonObject,
+        have: JsonObject,
+        view: ManifestObjects,
+    ) -> tuple[MergedBody, DriftBaseline | None]:
+        """The merged body, and the record of the last PUT if the object is from a
+        cluster. Raises IgnoredFieldError.
+        """
+        record, declared = loads(annotations(obj).get(OBSERVED) or ""), context.declared
+        if record is not None:
+            declared.before = record.declared | record.owed
+        declared.declare(TAGS, names_at(body, TAGS))
+        version, key = context.version, key_of(obj)
+        settings = (
+            o for o in self.objects if gvk_of(o).group_kind == AUTOSCALE_SETTING
+        )
+        rules = merge_rules(
+            version,
+            annotations(obj),
+            _inherited(obj, view),
+            autoscaled=autoscaled_by(version, key, context.arm_id, settings),
+        )
+        return merged(body, have, rules, declared), record
 
     def _read(self, plan: PlannedChange) -> tuple[JsonObject | None, str]:
         """The resource; or None, and the error code that says so."""
@@ -212,10 +259,15 @@ def _absence(plan: PlannedChange, code: str, *, has_owner: bool) -> str:
     )
 
 
+def _inherited(obj: JsonObject, view: ManifestObjects) -> Mapping[str, str]:
+    """The annotations of the object's Namespace, if it is among the objects."""
+    namespace = view.get(_NAMESPACE, ObjectKey("", key_of(obj).namespace))
+    return annotations(namespace) if namespace else {}
+
+
 def _skipping(obj: JsonObject, view: ManifestObjects) -> str:
     """Return which policy prevents writes; "" if they are allowed."""
-    namespace = view.get(_NAMESPACE, ObjectKey("", key_of(obj).namespace))
-    inherited = annotations(namespace) if namespace else {}
+    inherited = _inherited(obj, view)
     policy = policy_of(annotations(obj), inherited, Policy.MANAGE)
     if policy is None:
         return unreadable_policy(annotations(obj), inherited)

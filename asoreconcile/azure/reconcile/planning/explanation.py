@@ -12,12 +12,14 @@ from typing import Any, Protocol
 
 import attrs
 
+from asoreconcile.azure.catalogue.ignored_fields import listed_paths
 from asoreconcile.azure.catalogue.inputs import InputReference, inputs_of
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET, STAND_IN_PREFIX
 from asoreconcile.azure.reconcile.model.annotation_values import unreadable_policy
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
+    IGNORE_FIELDS,
     OWN_CREDENTIAL,
     POLLER_ID,
     POLLER_TOKEN,
@@ -103,6 +105,7 @@ class Explanation:
     message: str
     azure: str
     policy: str
+    ignored: str
     operation: str
     credential: str
     owners: tuple[Link, ...]
@@ -125,7 +128,7 @@ class Explanation:
             yield f"{'To do:':12}{self.advice}"
         if self.next_try:
             yield f"{'Next try:':12}{self.next_try}"
-        for name in ("ready", "azure", "policy", "operation", "credential"):
+        for name in ("ready", "azure", "policy", "ignored", "operation", "credential"):
             if text := getattr(self, name):
                 yield f"{name.capitalize() + ':':12}{text}"
                 if name == "ready" and self.message:
@@ -155,6 +158,7 @@ def explain(
     severity = str(condition.get("severity") or "")
     message = str(condition.get("message") or "")
     events = cluster.events(obj)
+    inherited = cluster.namespace_annotations(key.namespace)
     is_ready = condition.get("status") == "True"
     asked = "" if is_ready else _asked_by_azure(events, now)
     advice = ""
@@ -172,7 +176,8 @@ def explain(
         ready=_ready(condition, obj, now),
         message=message,
         azure=_azure(obj),
-        policy=_policy(obj, cluster.namespace_annotations(key.namespace)),
+        policy=_policy(obj, inherited),
+        ignored=_ignored(obj, inherited),
         operation=_operation(obj, events, now),
         credential=_credential(obj, cluster),
         owners=owners,
@@ -208,6 +213,13 @@ def _policy(obj: JsonObject, of_namespace: JsonObject) -> str:
         return f"{own[RECONCILE_POLICY]} (of the object)"
     inherited = of_namespace.get(RECONCILE_POLICY)
     return f"{inherited} (of the namespace)" if inherited else ""
+
+
+def _ignored(obj: JsonObject, of_namespace: JsonObject) -> str:
+    """The fields that only the first PUT sets."""
+    lists = (annotations(obj).get(IGNORE_FIELDS), of_namespace.get(IGNORE_FIELDS))
+    paths = [path for text in lists for path in listed_paths(text or "")]
+    return ", ".join(dict.fromkeys(paths))
 
 
 def _operation(obj: JsonObject, events: Sequence[JsonObject], now: datetime) -> str:

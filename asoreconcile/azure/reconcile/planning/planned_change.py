@@ -19,7 +19,10 @@ from asoreconcile.azure.reconcile.model.differences import (
     differences,
 )
 from asoreconcile.azure.reconcile.model.distinctions import distinctions_of
+from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
 from asoreconcile.azure.reconcile.model.existence import listed
+from asoreconcile.azure.reconcile.model.foreign_values import replaced_paths
+from asoreconcile.azure.reconcile.model.merged_body import MergedBody
 from asoreconcile.azure.reconcile.model.never_shown import is_never_shown
 from asoreconcile.azure.reconcile.model.normalization import is_same
 from asoreconcile.base.objects import GroupKind, JsonObject
@@ -58,7 +61,9 @@ class PlannedChange:
     owner: the resource's owner, `Kind namespace/name` or an ARM id. write_only: paths
     that Azure never shows, so that they were not compared. sent: the body of the PUT;
     found: what Azure has; both without secrets, None if unknown. statements: the SQL
-    statements for a database server, without secrets.
+    statements for a database server, without secrets. kept: paths that the PUT leaves
+    as Azure has them. replaced: paths of others' values that the PUT replaces, if the
+    record of the last PUT is known.
     """
 
     kind: GroupKind
@@ -72,6 +77,8 @@ class PlannedChange:
     changes: tuple[FieldChange, ...] = ()
     write_only: tuple[str, ...] = ()
     statements: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
     sent: JsonObject | None = attrs.field(default=None, repr=False)
     found: JsonObject | None = attrs.field(default=None, repr=False)
 
@@ -89,6 +96,8 @@ class PlannedChange:
             "changes": [attrs.asdict(change) for change in self.changes],
             "writeOnly": [*self.write_only],
             "statements": [*self.statements],
+            "kept": [*self.kept],
+            "replaced": [*self.replaced],
             "sent": self.sent,
             "found": self.found,
         }
@@ -101,17 +110,25 @@ def compared(
     have: JsonObject,
     *,
     children: frozenset[str],
+    merged: MergedBody,
+    record: DriftBaseline | None,
 ) -> PlannedChange:
     """The plan with the changes that a PUT of the body would make.
 
-    body: with `differences.HIDDEN` for secrets. children: see `differences`.
+    body: the body of the manifest, with `differences.HIDDEN` for secrets. merged: the
+    body that is sent. children: see `differences`. record: record of the last PUT, if
+    known.
     """
     secrets = secret_names(version.table)
     plan = attrs.evolve(
-        plan, sent=shown(body, secrets), found=shown(have, secrets, theirs=True)
+        plan, sent=shown(merged.body, secrets), found=shown(have, secrets, theirs=True)
     )
     apart = distinctions_of(version)
-    found = differences(body, have, children=children, apart=apart)
+    declared, found = (
+        differences(one, have, children=children, apart=apart)
+        for one in (body, merged.wanted)
+    )
+    paths = {one.path for one in found}
     write_only = [d for d in found if is_never_shown(version, d)]
     changes = tuple(_change(d, secrets) for d in found if d not in write_only)
     location, stated = body.get("location"), have.get("location")
@@ -137,6 +154,8 @@ def compared(
         action="update" if changes else "no change",
         changes=changes,
         write_only=tuple(d.path for d in write_only),
+        kept=tuple(one.path for one in declared if one.path not in paths),
+        replaced=tuple(replaced_paths(found, record, "") if record else ()),
     )
 
 

@@ -26,6 +26,7 @@ from asoreconcile.azure.reconcile.model.owner import Objects
 from asoreconcile.azure.reconcile.model.policy import Policy
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.model.sync_mode import (
+    ForeignTags,
     SyncMode,
     Undeclared,
 )
@@ -165,7 +166,8 @@ class SharedDependencies:
     reads each resource by a GET of its own. force_put_seconds: after so long, a
     resource of which Azure does not show every value gets a PUT even without drift;
     None is never. count_sync: called at each sync that reads first, with its result and
-    whether it PUTs. count_confirmation: called at each read that a PUT or DELETE waits
+    whether it PUTs. count_replaced: called at each PUT that replaces foreign values,
+    with its kind. count_confirmation: called at each read that a PUT or DELETE waits
     for. predecessor_renewed: when the previous leader last renewed its lease, None if
     not known. expressions: the engine that evaluates export expressions. record_key:
     returns the key that authenticates the operator's records and hashes values of
@@ -186,6 +188,9 @@ class SharedDependencies:
     record_key: Callable[[], RecordKey]
     sync_mode: SyncMode = SyncMode.PUT
     undeclared: Undeclared = Undeclared.PUT
+    foreign_tags: ForeignTags = ForeignTags.KEEP
+    ignore_fields: str = ""
+    count_replaced: Callable[[GroupKind], None] = lambda _kind: None
     force_put_seconds: float | None = None
     count_sync: Callable[[SyncCause, bool], None] = lambda _cause, _is_put: None
     count_confirmation: Callable[[Confirmed], None] = lambda _of: None

@@ -154,6 +154,8 @@ class ObjectMemory:
     unknown_values: unknown values of annotations that were reported already.
     was_looked_at: whether this process has reconciled it before.
     content: a hash of that Secret's content; "" while none is used.
+    said_replaced_at: when an event last said that a PUT replaces foreign values, in
+    monotonic seconds.
     last_look: the last read of the resource, for syncs by lists; None from a PUT to the
     next read.
     export_try: the last request for values that are exported to Secrets.
@@ -183,6 +185,7 @@ class ObjectMemory:
     content: str = ""
     last_look: LastLook | None = None
     export_try: ExportTry | None = None
+    said_replaced_at: float | None = None
 
     def record_failed_operation(self, generation: int) -> None:
         """Count a failed operation; generation: of its spec. Another generation starts

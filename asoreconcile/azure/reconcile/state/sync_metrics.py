@@ -5,6 +5,7 @@ from typing import Literal
 from prometheus_client import CollectorRegistry, Counter
 
 from asoreconcile.azure.reconcile.model.decisions import SyncCause
+from asoreconcile.base.objects import GroupKind
 
 Confirmed = Literal["object", "namespace", "rivals"]
 
@@ -40,6 +41,22 @@ class SyncMetrics:
         if cause in _DRIFT:
             value = "declared" if cause == "drift" else "undeclared"
             self._drift.labels(value).inc()
+
+
+class ReplacedMetric:
+    """Counts PUTs that replace values of others. Thread-safe."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._puts = Counter(
+            "asoreconcile_foreign_values_replaced",
+            "PUTs that removed or overwrote values that others wrote, by kind",
+            ("kind",),
+            registry=registry,
+        )
+
+    def count(self, kind: GroupKind) -> None:
+        """Count a PUT of a kind."""
+        self._puts.labels(str(kind)).inc()
 
 
 class ConfirmationMetric:

@@ -44,6 +44,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     marks,
 )
 from asoreconcile.azure.reconcile.model.first_creation import was_there
+from asoreconcile.azure.reconcile.model.foreign_values import places_of
 from asoreconcile.azure.reconcile.model.normalization import is_same
 from asoreconcile.azure.reconcile.model.snapshot import snapshot
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
@@ -75,6 +76,7 @@ from asoreconcile.azure.reconcile.sync.drift import (
     failed_state,
     is_moving,
 )
+from asoreconcile.azure.reconcile.sync.merging import merge
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
 from asoreconcile.base.objects import JsonObject, status, uid_of
 
@@ -232,7 +234,7 @@ def baseline_of_adoption(
     that left it as it is. unseen: values that Azure does not show.
     """
     put = put_of(scope, SyncMode.COMPARE, made, None).record
-    return attrs.evolve(put, known=marks(unseen), rest=_snapshot(scope, made, have))
+    return attrs.evolve(put, known=marks(unseen), rest=_seen(scope, made, have)[1])
 
 
 def put_of(
@@ -262,6 +264,7 @@ def put_of(
         secrets=rendered.secrets,
         declared=frozenset(declared.now),
         owed=declared.before - declared.now,
+        places=places_of(made.own),
     )
     withdrawn = "" if observed is None or is_same else observed.withdrawn().dumps()
     return Put(rendered.identity.arm_id, made.body, record, withdrawn)
@@ -308,8 +311,7 @@ def look(
     rest = ""
     changed: tuple[str, ...] = ()
     if have is not None:
-        found = compared(scope, made, have)
-        rest = _snapshot(scope, made, have)
+        found, rest = _seen(scope, made, have)
         if observed is None:
             found += hidden_values(made.own)
         elif observed.rest != rest:
@@ -418,8 +420,7 @@ def learned(
     return after_own_put(
         scope.memory.repair_attempts,
         observed,
-        compared(scope, made, have),
-        _snapshot(scope, made, have),
+        *_seen(scope, made, have),
     )
 
 
@@ -484,14 +485,24 @@ def compared(
     scope: ReconcileScope, made: Desired, have: JsonObject
 ) -> list[Difference]:
     """Return the differences between the body and the resource, without those that are
-    known for the type.
+    known for the type, and those that are left alone.
     """
+    return _seen(scope, made, have)[0]
+
+
+def _seen(
+    scope: ReconcileScope, made: Desired, have: JsonObject
+) -> tuple[list[Difference], str]:
+    """The differences, and the snapshot of the resource."""
     version = scope.patcher.version
+    result = merge(scope, made.own, have)
+    children = child_collections(version, scope.operator.catalogue)
+    shape = body_shape(version)
     found = differences(
-        made.own,
+        result.wanted,
         have,
-        children=child_collections(version, scope.operator.catalogue),
-        free_maps=body_shape(version).free_maps,
+        children=children,
+        free_maps=shape.free_maps,
         apart=distinctions_of(version),
     )
     at = IDENTITIES.replace(".", "/")
@@ -500,14 +511,11 @@ def compared(
         for name in names_at(have, IDENTITIES)
         if name in made.revoked
     ]
-    return not_kept(version.arm_type, found)
-
-
-def _snapshot(scope: ReconcileScope, made: Desired, have: JsonObject) -> str:
-    version = scope.patcher.version
-    return snapshot(
-        body_shape(version),
+    rest = snapshot(
+        shape,
         made.body,
-        scope.references.without_secrets(have),
-        children=child_collections(version, scope.operator.catalogue),
+        scope.references.without_secrets(result.shown),
+        children=children,
+        left=result.digest,
     )
+    return not_kept(version.arm_type, found), rest

@@ -59,6 +59,7 @@ from asoreconcile.azure.reconcile.sync.look import (
 from asoreconcile.azure.reconcile.writes.adoption import meet_existing
 from asoreconcile.azure.reconcile.writes.confirmed_absence import confirm_absence
 from asoreconcile.azure.reconcile.writes.endings import carry_out
+from asoreconcile.azure.reconcile.writes.merged_put import merged_put
 from asoreconcile.azure.reconcile.writes.operations import poll
 from asoreconcile.azure.reconcile.writes.prechecks import run_prechecks
 from asoreconcile.azure.reconcile.writes.put_answers import (
@@ -153,7 +154,8 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
         patcher.set_ready(recreating(patcher.generation))
     if ready is not None:
         _brake(scope, mode, rendered, last_put, ready)
-    return _sent(scope, decided.then, decided.effects, made, reading)
+    request = merged_put(scope, decided.then, made, last_put)
+    return _sent(scope, request, decided.effects, made, reading)
 
 
 def _brake(

@@ -108,6 +108,8 @@ conversion: the port stays. */}}
   "DEFAULT_RECONCILE_POLICY" .Values.defaultReconcilePolicy
   "ASORECONCILE_SYNC_MODE" .Values.syncMode
   "ASORECONCILE_UNDECLARED" .Values.undeclared
+  "ASORECONCILE_FOREIGN_TAGS" .Values.foreignTags
+  "ASORECONCILE_IGNORE_FIELDS" (join "," .Values.ignoreFields)
   "ASORECONCILE_BULK_READS" .Values.bulkReads
   "ASORECONCILE_WAIT_FOR_REFERENCES" (ternary "" "false" .Values.waitForReferences)
   "ASORECONCILE_FORCE_PUT_PERIOD" .Values.forcePutPeriod

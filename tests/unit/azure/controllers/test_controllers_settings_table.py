@@ -15,7 +15,12 @@ from asoreconcile.azure.controllers.settings import (
     from_environment,
 )
 from asoreconcile.azure.reconcile.model.policy import Policy
-from asoreconcile.azure.reconcile.model.sync_mode import BulkReads, SyncMode, Undeclared
+from asoreconcile.azure.reconcile.model.sync_mode import (
+    BulkReads,
+    ForeignTags,
+    SyncMode,
+    Undeclared,
+)
 from asoreconcile.base.objects import GroupKind
 
 COMPLETE = {
@@ -138,6 +143,8 @@ OWN = {
     "ASORECONCILE_SYNC_MODE": ("put", get("sync_mode"), SyncMode.PUT),
     "ASORECONCILE_UNDECLARED": ("ignore", get("undeclared"), Undeclared.IGNORE),
     "ASORECONCILE_WAIT_FOR_REFERENCES": ("false", get("wait_for_references"), False),
+    "ASORECONCILE_FOREIGN_TAGS": ("replace", get("foreign_tags"), ForeignTags.REPLACE),
+    "ASORECONCILE_IGNORE_FIELDS": ("spec.tags.a", get("ignore_fields"), "spec.tags.a"),
     "AZURE_FEDERATED_TOKEN_FILE": ("/t", get("credentials.token_file"), "/t"),
 }
 

@@ -1,0 +1,99 @@
+"""The rules of an object's merged body, from annotations, settings and its type. Pure.
+
+Rules: OW-1, OW-2, OW-8.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from asoreconcile.azure.catalogue.ignored_fields import ignored_fields
+from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.catalogue.moving_values import (
+    AUTOSCALED,
+    MOVING_VALUES,
+    MovingValue,
+)
+from asoreconcile.azure.reconcile.model.annotations import FOREIGN_TAGS, IGNORE_FIELDS
+from asoreconcile.azure.reconcile.model.merged_body import MergeRules
+from asoreconcile.azure.reconcile.model.sync_mode import ForeignTags
+from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, key_of, spec
+
+AUTOSCALE_SETTING = GroupKind("insights.azure.com", "AutoscaleSetting")
+
+
+def merge_rules(
+    version: KindVersion,
+    own: Mapping[str, str],
+    inherited: Mapping[str, str],
+    *,
+    foreign_tags: ForeignTags = ForeignTags.KEEP,
+    ignore_fields: str = "",
+    autoscaled: MovingValue | None = None,
+) -> MergeRules:
+    """Return the rules of an object's PUTs.
+
+    own, inherited: the annotations of the object and of its Namespace. foreign_tags,
+    ignore_fields: the operator's settings. autoscaled: the result of `autoscaled_by`.
+    Raises IgnoredFieldError for a path of the object that its kind does not have.
+    """
+    moving = MOVING_VALUES.get(version.arm_type.lower(), ())
+    mode = _foreign_tags(own, inherited, foreign_tags)
+    has_tags = any(field.path == ("tags",) for field in version.table.fields)
+    return MergeRules(
+        keeps_tags=has_tags and mode is ForeignTags.KEEP,
+        ignored=ignored_fields(
+            version,
+            own.get(IGNORE_FIELDS) or "",
+            (inherited.get(IGNORE_FIELDS) or "", ignore_fields),
+        ),
+        moving=moving if autoscaled is None else (*moving, autoscaled),
+    )
+
+
+def _foreign_tags(
+    own: Mapping[str, str], inherited: Mapping[str, str], default: ForeignTags
+) -> ForeignTags:
+    """An unknown value keeps foreign tags: its author may have meant to."""
+    value = own.get(FOREIGN_TAGS) or inherited.get(FOREIGN_TAGS)
+    try:
+        return ForeignTags(value) if value else default
+    except ValueError:
+        return ForeignTags.KEEP
+
+
+def autoscaled_by(
+    version: KindVersion,
+    key: ObjectKey,
+    arm_id: str,
+    settings: Iterable[JsonObject],
+) -> MovingValue | None:
+    """Return the value that an autoscale setting of Azure Monitor moves; None if no
+    setting that is enabled targets the resource.
+
+    key, arm_id: the resource's object and id. settings: the objects of that kind.
+    """
+    moved = AUTOSCALED.get(version.arm_type.lower())
+    for setting in settings if moved else ():
+        stated = spec(setting)
+        target = stated.get("targetResourceUriReference") or {}
+        by_name = (target.get("kind"), target.get("name"), key_of(setting).namespace)
+        by_id = str(target.get("armId") or "").casefold()
+        is_target = by_name == (version.group_kind.kind, key.name, key.namespace)
+        if not stated.get("enabled") or not (is_target or by_id == arm_id.casefold()):
+            continue
+        profiles = stated.get("profiles") or ()
+        lows, highs = (
+            [_count(one, bound) for one in profiles] for bound in ("minimum", "maximum")
+        )
+        if moved and lows:
+            return MovingValue(moved, low=min(lows), high=max(highs))
+    return None
+
+
+def _count(profile: Any, bound: str) -> float:
+    """A bound of a profile, which Azure has as a text."""
+    value = ((profile or {}).get("capacity") or {}).get(bound)
+    try:
+        return float(str(value))
+    except ValueError:
+        return 0.0 if bound == "minimum" else float("inf")

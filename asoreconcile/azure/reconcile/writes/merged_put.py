@@ -1,0 +1,69 @@
+"""Merges a PUT with the values of others in Azure, and tells of those it replaces.
+
+Blocking: may read the resource. Rules: OW-1, OW-2, OW-8, OW-9.
+"""
+
+from collections.abc import Sequence
+
+import attrs
+
+from asoreconcile.azure.reconcile.model.decisions import Put
+from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
+from asoreconcile.azure.reconcile.model.existence import listed
+from asoreconcile.azure.reconcile.model.first_creation import is_first_creation
+from asoreconcile.azure.reconcile.model.foreign_values import REPLACED, replaced_paths
+from asoreconcile.azure.reconcile.model.merged_body import MergedBody, merged
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.sync.desired import Desired
+from asoreconcile.azure.reconcile.sync.look import compared
+from asoreconcile.azure.reconcile.sync.merging import rules_of
+
+_SAID_AGAIN_SECONDS = 3600.0
+
+
+def merged_put(
+    scope: ReconcileScope, put: Put, made: Desired, last: DriftBaseline | None
+) -> Put:
+    """Return the PUT with the values of others as Azure has them. People are told of
+    those that the PUT replaces.
+
+    A PUT of a resource that is there follows a read. last: the record of the last PUT.
+    Raises as `rules_of` and `ReconcileContext.raw_get`.
+    """
+    context, rules = scope.context, rules_of(scope)
+    is_readable = "Get" in scope.patcher.version.operations
+    if rules and is_readable and not is_first_creation(scope.patcher.obj):
+        context.raw_get()
+    have = context.read.body if context.read else None
+    if have is None:
+        return put
+    result = merged(put.body, have, rules, context.declared)
+    paths = replaced_paths(compared(scope, made, have), last, put.record.put)
+    _report(scope, result, paths, has_record=last is not None)
+    if result.body is put.body:
+        return put
+    context.prefer_unchanged()
+    return attrs.evolve(put, body=result.body)
+
+
+def _report(
+    scope: ReconcileScope, result: MergedBody, paths: Sequence[str], *, has_record: bool
+) -> None:
+    """Record events and log lines. No values are shown."""
+    memory, now = scope.memory, scope.operator.clock.monotonic()
+    if result.tags and not has_record:
+        text = f"tags that this object does not declare are kept: {listed(result.tags)}"
+        scope.event("Normal", "ForeignTagsKept", text)
+    if result.unshown:
+        text = f"Azure does not show {listed(result.unshown)}: put as the spec says"
+        scope.log.warning("Ignored field is not shown", reason=text)
+        scope.event("Warning", "IgnoredFieldNotShown", text)
+    if not paths:
+        return
+    scope.operator.count_replaced(scope.patcher.version.group_kind)
+    scope.log.warning("Replacing foreign values", reason=", ".join(paths))
+    said = memory.said_replaced_at
+    if said is None or now - said >= _SAID_AGAIN_SECONDS:
+        memory.said_replaced_at = now
+        text = f"the PUT replaces what this object did not declare, at {listed(paths)}"
+        scope.event("Warning", REPLACED, text)

@@ -1,0 +1,334 @@
+"""The merged body: each row of moving values, and ignored paths of every shape."""
+
+import pytest
+
+from asoreconcile.azure.catalogue.body_shape import body_paths
+from asoreconcile.azure.catalogue.ignored_fields import (
+    IgnoredFieldError,
+    ignored_field,
+    ignored_fields,
+)
+from asoreconcile.azure.catalogue.moving_values import AUTOSCALED, MOVING_VALUES, OWN
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.middleware.declared import TAGS, Declared, name_mark
+from asoreconcile.azure.reconcile.model.differences import HIDDEN, differences
+from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
+from asoreconcile.azure.reconcile.model.foreign_values import places_of, replaced_paths
+from asoreconcile.azure.reconcile.model.merged_body import MergeRules, merged
+from asoreconcile.base.objects import GroupKind, copy_json
+
+ROWS = {
+    f"{type_} {row.inside} {row.moved}": (type_, row)
+    for type_, rows in MOVING_VALUES.items()
+    for row in rows
+}
+
+
+def version_of_type(type_):
+    return next(
+        kind.version()
+        for kind in builtin().kinds()
+        if kind.is_arm and kind.version().arm_type.lower() == type_
+    )
+
+
+def version(group, kind):
+    return builtin().kind(GroupKind(group, kind)).version()
+
+
+def put_at(body, path, value):
+    *above, leaf = path.split("/")
+    for step in above:
+        body = body.setdefault(step, {})
+    body[leaf] = value
+
+
+def at(body, path):
+    for step in path.split("/"):
+        body = body[step]
+    return body
+
+
+def bodies(row, *, is_on, own, theirs):
+    """A body and a resource for a row; bounds are 2 and 8."""
+    body = {}
+    inner = body
+    if row.inside:
+        inner = {"name": "system"}
+        put_at(body, row.inside, [inner])
+    put_at(inner, row.moved, own)
+    for bound, value in ((row.low, 2), (row.high, 8)):
+        if isinstance(bound, str) and bound != OWN:
+            put_at(inner, bound, value)
+    on = row.on[0] if row.on else at_or(inner, row.switch) or "on"
+    outer = body if row.switch.startswith("/") else inner
+    if is_on:
+        put_at(outer, row.switch.removeprefix("/"), on)
+    elif row.on:
+        put_at(outer, row.switch.removeprefix("/"), "off")
+    else:
+        drop(outer, row.switch)
+    have = copy_json(body)
+    put_at(at(have, row.inside)[0] if row.inside else have, row.moved, theirs)
+    return body, have
+
+
+def at_or(body, path):
+    try:
+        return at(body, path)
+    except (KeyError, TypeError):
+        return None
+
+
+def drop(body, path):
+    *above, leaf = path.split("/")
+    for step in above:
+        body = body.get(step, {})
+    body.pop(leaf, None)
+
+
+def result(row, **case):
+    body, have = bodies(row, **case)
+    found = merged(body, have, MergeRules(moving=(row,)), Declared())
+    sent = at(found.body, row.inside)[0] if row.inside else found.body
+    shown = at(found.shown, row.inside)[0] if row.inside else found.shown
+    is_left = at_or(shown, row.moved) is None
+    return at(sent, row.moved), bool(differences(found.wanted, have)), is_left
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_ow8_each_row_moves_within_its_bounds_and_only_while_switched_on(name):
+    type_, row = ROWS[name]
+    paths = body_paths(version_of_type(type_))
+    prefix = f"{row.inside}/" if row.inside else ""
+    stated = [row.moved, *(b for b in (row.low, row.high) if isinstance(b, str))]
+    for path in (f"{prefix}{one}" for one in stated if one != OWN):
+        assert path.casefold() in paths
+    switch = (
+        row.switch.removeprefix("/") if "/" in row.switch[:1] else prefix + row.switch
+    )
+    assert switch.casefold() in paths
+    # Within the bounds: Azure's value is sent, and is no difference.
+    assert result(row, is_on=True, own=3, theirs=5) == (5, False, True)
+    if row.high is not None:
+        assert result(row, is_on=True, own=3, theirs=9)[:2] == (8, True)
+    if row.low is not None:
+        lowest = 3 if row.low == OWN else 2
+        assert result(row, is_on=True, own=3, theirs=1)[:2] == (lowest, True)
+    if row.moved != row.high or row.on:
+        assert result(row, is_on=False, own=3, theirs=5) == (3, True, False)
+
+
+def test_ow8_the_value_of_an_autoscale_setting_is_one_of_the_types():
+    for type_, path in AUTOSCALED.items():
+        assert path.casefold() in body_paths(version_of_type(type_))
+
+
+def test_ow8_versions_are_upgraded_and_completed_but_not_taken_back():
+    (row,) = (r for r in MOVING_VALUES["microsoft.cache/redis"] if "Version" in r.moved)
+    for own, theirs, sent in (
+        ("6", "7.2", "7.2"),
+        ("6", "6.0.14", "6"),
+        ("7", "6", "7"),
+    ):
+        assert result(row, is_on=True, own=own, theirs=theirs)[0] == sent
+
+
+CLUSTER = version("containerservice.azure.com", "ManagedCluster")
+VAULT = version("keyvault.azure.com", "Vault")
+
+
+@pytest.mark.parametrize(
+    ("path", "near"),
+    [
+        ("spec.agentPoolProfile[*].count", "spec.agentPoolProfiles"),
+        ("spec.agentPoolProfiles[nam=a].count", "spec.agentPoolProfiles[*].name"),
+        ("spec.agentPoolProfiles.count", "spec.agentPoolProfiles[*].count"),
+        ("spec.agentPoolProfiles[*].cuont", "spec.agentPoolProfiles[*].count"),
+        ("spec.networkProfile.dnsServiceIp", "spec.networkProfile.dnsServiceIP"),
+        ("tags.a", "write spec.<field>"),
+        ("spec", "write spec.<field>"),
+        ("spec.tags[", "at '['"),
+        ("spec.tags.a.b", "spec.tags.a has no members"),
+    ],
+)
+def test_ow2_an_unknown_path_is_refused_with_the_nearest_right_one(path, near):
+    with pytest.raises(IgnoredFieldError) as caught:
+        ignored_fields(CLUSTER, path)
+    assert near in str(caught.value)
+    assert ignored_fields(CLUSTER, "", (path, "spec.tags.a"))[-1].text == "spec.tags.a"
+
+
+@pytest.mark.parametrize(
+    ("kind", "paths", "body", "have", "sent"),
+    [
+        (
+            CLUSTER,
+            "spec.agentPoolProfiles[name=system].count",
+            {
+                "properties": {
+                    "agentPoolProfiles": [
+                        {"name": "system", "count": 3},
+                        {"name": "user", "count": 3},
+                    ]
+                }
+            },
+            {
+                "properties": {
+                    "agentPoolProfiles": [
+                        {"name": "user", "count": 9},
+                        {"name": "system", "count": 9},
+                    ]
+                }
+            },
+            {
+                "properties": {
+                    "agentPoolProfiles": [
+                        {"name": "system", "count": 9},
+                        {"name": "user", "count": 3},
+                    ]
+                }
+            },
+        ),
+        (
+            CLUSTER,
+            "- spec.tags[*]\n- spec.agentPoolProfiles[*].nodeLabels",
+            {"tags": {"a": "1"}, "properties": {"agentPoolProfiles": [{"name": "s"}]}},
+            {
+                "tags": {"a": "2", "b": "3"},
+                "properties": {
+                    "agentPoolProfiles": [{"name": "s", "nodeLabels": {"x": "y"}}]
+                },
+            },
+            {
+                "tags": {"a": "2", "b": "3"},
+                "properties": {
+                    "agentPoolProfiles": [{"name": "s", "nodeLabels": {"x": "y"}}]
+                },
+            },
+        ),
+        (
+            CLUSTER,
+            'spec.tags["a.b"], spec.tags.c',
+            {"tags": {"a.b": "1", "d": "1"}},
+            {"tags": {"a.b": "2", "c": "2", "d": "2"}},
+            {"tags": {"a.b": "2", "c": "2", "d": "1"}},
+        ),
+        (
+            # The whole sub-tree, without what only Azure writes, and with the secret
+            # of the spec.
+            CLUSTER,
+            "spec.windowsProfile",
+            {
+                "properties": {
+                    "windowsProfile": {"adminUsername": "a", "adminPassword": HIDDEN}
+                }
+            },
+            {
+                "properties": {
+                    "windowsProfile": {
+                        "adminUsername": "b",
+                        "madeUp": 1,
+                        "licenseType": "None",
+                    }
+                }
+            },
+            {
+                "properties": {
+                    "windowsProfile": {
+                        "adminUsername": "b",
+                        "licenseType": "None",
+                        "adminPassword": HIDDEN,
+                    }
+                }
+            },
+        ),
+        (
+            VAULT,
+            "spec.properties.accessPolicies[objectId=b]",
+            {"properties": {"accessPolicies": [{"objectId": "a", "tenantId": "1"}]}},
+            {
+                "properties": {
+                    "accessPolicies": [
+                        {"objectId": "b", "tenantId": "2"},
+                        {"objectId": "c"},
+                    ]
+                }
+            },
+            {
+                "properties": {
+                    "accessPolicies": [
+                        {"objectId": "a", "tenantId": "1"},
+                        {"objectId": "b", "tenantId": "2"},
+                    ]
+                }
+            },
+        ),
+    ],
+    ids=["element", "yaml list", "quoted key", "sub-tree", "foreign element"],
+)
+def test_ow2_an_ignored_place_is_sent_as_azure_has_it(kind, paths, body, have, sent):
+    before = copy_json(body), copy_json(have)
+    rules = MergeRules(ignored=ignored_fields(kind, paths))
+    found = merged(body, have, rules, Declared())
+    assert found.body == sent
+    assert (body, have) == before
+    # The first PUT sends the spec's values.
+    assert merged(body, None, rules, Declared()).body is body
+
+
+def test_ow2_a_secret_is_never_the_resources():
+    inside = ignored_field(CLUSTER, "spec.windowsProfile").inside
+    assert inside["adminpassword"] is None
+
+
+def test_without_a_rule_and_without_foreign_tags_the_body_is_the_same_object():
+    body = {"tags": {"a": "1"}, "properties": {"x": 1}}
+    have = {"tags": {"A": "2", "old": "3"}, "properties": {"x": 2, "y": 3}}
+    declared = Declared(before=frozenset({name_mark(TAGS, "old")}))
+    found = merged(body, have, MergeRules(keeps_tags=True), declared)
+    assert found.body is body
+    assert found.shown is have
+
+
+BEFORE = {
+    "properties": {
+        "policies": [{"objectId": "a", "rights": ["get"]}],
+        "ips": [{"value": "1.1.1.1", "action": "Allow"}],
+        "zones": ["1"],
+        "tls": "1.2",
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "paths"),
+    [
+        (
+            {"policies": [{"objectId": "a"}, {"objectId": "b"}]},
+            ["properties/policies[b]"],
+        ),
+        ({"ips": [{"value": "2.2.2.2", "action": "Allow"}]}, ["properties/ips[0]"]),
+        ({"zones": ["1", "2"]}, ["properties/zones"]),
+        ({"tls": "1.0"}, []),
+        ({"public": "on"}, ["properties/public"]),
+    ],
+    ids=["named element", "element without a name", "text", "declared", "new"],
+)
+@pytest.mark.parametrize("was_declared", [True, False])
+def test_ow9_only_what_the_last_put_did_not_declare_is_foreign(
+    change, paths, was_declared
+):
+    have = copy_json(BEFORE)
+    have["properties"].update(change)
+    now = {"properties": {"policies": [], "ips": [], "zones": [], "tls": "1.3"}}
+    now["properties"]["public"] = "off"
+    found = differences(now, have)
+    declared = places_of(have if was_declared else BEFORE)
+    record = DriftBaseline("before", places=declared)
+    assert replaced_paths(found, record, "now") == ([] if was_declared else paths)
+
+
+def test_ow9_a_long_list_is_not_recorded_by_element():
+    body = {"list": [str(number) for number in range(500)]}
+    assert len(places_of(body)) < 20
