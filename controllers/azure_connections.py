@@ -18,6 +18,7 @@ from asoreconcile.azure.controllers.credential_resolver import (
     GlobalConnection,
 )
 from asoreconcile.azure.controllers.settings import Settings
+from asoreconcile.azure.controllers.workload_tokens import WorkloadTokens
 from asoreconcile.base.lazy import Lazy
 from asoreconcile.base.objects import GroupKind, JsonObject
 from asoreconcile.kube.resources import SECRETS
@@ -59,6 +60,9 @@ class AzureConnections:
             clock=app.clock,
             namespace=settings.pod_namespace,
             widens=settings.wider_credentials,
+            tokens=WorkloadTokens(app.client, app.clock)
+            if settings.strict_workload_identity
+            else None,
         )
         """Which of them an object uses."""
 

@@ -10,11 +10,13 @@ import base64
 import hashlib
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
 from asoreconcile.azure.arm.credentials import CredentialError, CredentialSource
+from asoreconcile.azure.arm.credentials_federated import WorkloadIdentity
 from asoreconcile.azure.arm.credentials_secret import (
     SecretRules,
     credential_in,
@@ -157,11 +159,14 @@ class CredentialResolver:
         clock: Clock,
         namespace: str = "",
         widens: bool = False,
+        tokens: Callable[[str], str] | None = None,
     ) -> None:
         """connect: creates the client of a Secret's credential; sends nothing.
         settings: the widest scope, for objects without a narrower one.
         seen: see `SharedReads`. namespace: the operator's own. widens: if true, an
-        object whose Secret is gone uses the settings.
+        object whose Secret is gone uses the settings. tokens: returns the token that
+        workload identity of a namespace's Secret shows (`workload_tokens`); None shows
+        the operator's own.
         """
         self._client = client
         self._headers = headers
@@ -170,6 +175,7 @@ class CredentialResolver:
         self._settings = settings
         self._namespace = namespace
         self._widens = widens
+        self._tokens = tokens
         self._lock = threading.Lock()
         self._kept: dict[ObjectKey, _Kept] = {}
         # Otherwise an object could be created in another subscription than its
@@ -304,6 +310,10 @@ class CredentialResolver:
             register(value, namespace=key.namespace)
         try:
             source = credential_in(decoded, self._rules, origin=f"Secret {key}")
+            if self._tokens is not None and isinstance(source, WorkloadIdentity):
+                # Of the Secret's own namespace, which no key of the Secret can choose.
+                token = partial(self._tokens, key.namespace)
+                source = attrs.evolve(source, federated=token)
             app = entra_app_in(decoded)
             return self._connect(source, str(key), entra_app_id=app)
         except CredentialError as error:

@@ -80,6 +80,7 @@ KNOWN = frozenset(
         "AZURE_TENANT_ID",
         "AZURE_USER_AGENT_SUFFIX",
         "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS",
+        "AZURE_WORKLOAD_IDENTITY_AUTH_MODE",
         "DEFAULT_RECONCILE_POLICY",
         "ENTRA_APP_ID",
         "MAX_CONCURRENT_RECONCILES",
@@ -134,7 +135,8 @@ class Settings:
     """The settings that the manager reads from its environment.
 
     credential: the global one; if None, objects need one of a namespace or their own.
-    credentials: the rules for those in Secrets.
+    credentials: the rules for those in Secrets. strict_workload_identity: whether those
+    of namespaces sign in with a token of their namespace's ServiceAccount.
     sync_period_seconds: how often a Ready object is reconciled again; None is never.
     sync_periods: the same for single kinds, in place of sync_period_seconds.
     foreign_tags: the treatment of tags that an object never declared. ignore_fields:
@@ -162,6 +164,7 @@ class Settings:
     pod_uid: str = ""
     credential: CredentialSource | None = None
     credentials: SecretRules = attrs.field(factory=SecretRules)
+    strict_workload_identity: bool = False
     sync_period_seconds: float | None = _DEFAULT_SYNC_PERIOD_SECONDS
     sync_periods: Mapping[GroupKind, float | None] = attrs.field(factory=dict)
     max_concurrent_reconciles: int = _DEFAULT_WORKERS
@@ -208,6 +211,9 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
                 "ASORECONCILE_CLOUD_HOSTS", _cloud_hosts, AZURE_HOSTS
             ),
             token_file=token_file,
+        ),
+        strict_workload_identity=reader.parsed(
+            "AZURE_WORKLOAD_IDENTITY_AUTH_MODE", _is_strict, False
         ),
         sync_period_seconds=reader.parsed(
             "AZURE_SYNC_PERIOD", _sync_period, _DEFAULT_SYNC_PERIOD_SECONDS
@@ -316,6 +322,12 @@ def _names(text: str) -> tuple[str, ...]:
     """Parse names separated by commas: each once, in order."""
     names = dict.fromkeys(name.strip() for name in text.split(","))
     return tuple(name for name in names if name)
+
+
+def _is_strict(text: str) -> bool:
+    if text.lower() not in ("strict", "relaxed"):
+        raise ValueError(f"{text!r} is not one of strict, relaxed")
+    return text.lower() == "strict"
 
 
 def _cloud_hosts(text: str) -> frozenset[str]:

@@ -23,6 +23,7 @@ from asoreconcile.azure.controllers.diagnosis.finding import (
     warning,
 )
 from asoreconcile.azure.controllers.settings import SettingsError, from_environment
+from asoreconcile.azure.controllers.workload_tokens import SERVICE_ACCOUNT
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import JsonObject, key_of
 from asoreconcile.redaction import redact, register
@@ -56,6 +57,45 @@ def of_secret(
         yield error("credentials", f"{name}: {wrong}", "mend the keys of the Secret")
         return
     yield from _tried(name, source, try_, namespace=key_of(secret).namespace)
+
+
+def is_workload_identity(secret: JsonObject, rules: SecretRules) -> bool:
+    """Return whether a Secret signs in with a token of a service account."""
+    data = {
+        key: base64.b64decode(value)
+        for key, value in (secret.get("data") or {}).items()
+    }
+    try:
+        return isinstance(credential_in(data, rules, origin=""), WorkloadIdentity)
+    except CredentialError:
+        return False  # a finding of `of_secret`
+
+
+def of_strict_identities(
+    lacks: Mapping[str, str], *, is_strict: bool
+) -> Iterator[Finding]:
+    """Check the namespaces whose credential is a workload identity.
+
+    lacks: texts by namespace, each the reason why the strict mode would fail, or "".
+    is_strict: true if that mode is in force.
+    """
+    failing = [f"{name} ({why})" for name, why in sorted(lacks.items()) if why]
+    names = ", ".join(failing)
+    remedy = (
+        f"create the ServiceAccount {SERVICE_ACCOUNT} there, and a federated "
+        "credential with the subject "
+        f"system:serviceaccount:NAMESPACE:{SERVICE_ACCOUNT}; the chart's "
+        "workloadIdentityAuthMode: strict grants the right to its token"
+    )
+    if failing and is_strict:
+        text = f"no workload identity signs in from {names}"
+        yield error("credentials", text, remedy)
+    elif failing:
+        text = f"strict workload identity would not work yet in {names}"
+        yield ok("credentials", f"{text}: before the switch, {remedy}")
+    elif lacks:
+        count = len(lacks)
+        yield ok("credentials", f"{count} namespaces are ready for strict identities")
 
 
 def of_settings_credential(secret: JsonObject, try_: Try | None) -> Iterator[Finding]:

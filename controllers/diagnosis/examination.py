@@ -2,6 +2,7 @@
 finding, too.
 """
 
+import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -41,6 +42,7 @@ from asoreconcile.azure.controllers.discovery import (
     read_names,
 )
 from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.azure.controllers.workload_tokens import SERVICE_ACCOUNT
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.base.clock import Clock
@@ -62,6 +64,7 @@ from asoreconcile.kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     LEASES,
     SECRETS,
+    SERVICE_ACCOUNTS,
     ApiResource,
 )
 from asoreconcile.kube.selection import Selection
@@ -84,6 +87,7 @@ _CONFIGURATIONS = (
         VALIDATING_NAME,
     ),
 )
+_IDENTITY_MODE = "AZURE_WORKLOAD_IDENTITY_AUTH_MODE"
 _OWN_BUILD = f"asoreconcile-{__version__}"
 _ASKED_AT_ONCE = 8
 
@@ -260,21 +264,18 @@ class Examination:
     def _rights(self) -> Iterator[Finding]:
         if self._runs_outside:
             return
-        account = self._at.service_account
-        words: list[str] = []
-        if self._deployment is not None:
-            template = spec(self._deployment).get("template") or {}
-            account = spec(template).get("serviceAccountName") or account
-            for container in spec(template).get("containers") or ():
-                words += [str(word) for word in container.get("args") or ()]
-        who = f"system:serviceaccount:{self._at.namespace}:{account}"
+        words = [
+            str(word)
+            for container in self._pod.get("containers") or ()
+            for word in container.get("args") or ()
+        ]
         asked = operator_rights(
             self._served,
             namespace=self._at.namespace,
             lease=self._at.lease if _has(words, "--enable-leader-election") else "",
             writes_crds=_has(words, "--crd-pattern"),
         )
-        yield from of_rights(self._allowed(who, [*asked]), who)
+        yield from of_rights(self._allowed(self._who, [*asked]), self._who)
 
     def _credentials(self) -> Iterator[Finding]:
         if self._settings is not None:
@@ -289,15 +290,46 @@ class Examination:
             if annotations(obj).get(CREDENTIAL_FROM)
         }
         spaces = {key_of(obj).namespace for obj in self._objects}
+        workloads = set()
         for name in sorted({*named, *(f"{s}/{NAMESPACE_SECRET}" for s in spaces)}):
             namespace, _, secret = name.partition("/")
             found = self._read(SECRETS, ObjectKey(namespace, secret))
             if found is not None:
+                if credential_checks.is_workload_identity(found, SecretRules()):
+                    workloads.add(namespace)
                 yield from credential_checks.of_secret(
                     found, SecretRules(), self._sign_in
                 )
             elif name in named:
                 yield credential_checks.of_missing(name, named)
+        yield from self._workloads(workloads)
+
+    def _workloads(self, namespaces: Iterable[str]) -> Iterator[Finding]:
+        if self._runs_outside:
+            return
+        rights = {
+            name: Right(
+                *("create", "", "serviceaccounts", "token"), name, SERVICE_ACCOUNT
+            )
+            for name in namespaces
+        }
+        allowed = self._allowed(self._who, rights.values())
+        lacks = {}
+        for name, right in rights.items():
+            lacks[name] = "" if allowed[right] else f"the operator may not {right}"
+            if self._read(SERVICE_ACCOUNTS, ObjectKey(name, SERVICE_ACCOUNT)) is None:
+                lacks[name] = f"no ServiceAccount {SERVICE_ACCOUNT}"
+        variables = {
+            str(one.get("name")): str(one.get("value"))
+            for container in self._pod.get("containers") or ()
+            for one in container.get("env") or ()
+        }
+        data = (self._settings or {}).get("data") or {}
+        set_ = base64.b64decode(data.get(_IDENTITY_MODE) or "").decode(errors="replace")
+        mode = variables.get(_IDENTITY_MODE) or set_
+        yield from credential_checks.of_strict_identities(
+            lacks, is_strict=mode.strip().lower() == "strict"
+        )
 
     def _azure(self) -> Iterator[Finding]:
         if self._own_sign_in is not None:
@@ -325,6 +357,17 @@ class Examination:
         if self._deployment is not None or self._elsewhere:
             return False
         return any(find_ready(status(obj).get("conditions")) for obj in self._objects)
+
+    @cached_property
+    def _pod(self) -> JsonObject:
+        """The spec of the operator's pods, as its Deployment has it."""
+        return dig(self._deployment or {}, "spec.template.spec") or {}
+
+    @cached_property
+    def _who(self) -> str:
+        """The operator's user."""
+        account = self._pod.get("serviceAccountName") or self._at.service_account
+        return f"system:serviceaccount:{self._at.namespace}:{account}"
 
     @cached_property
     def _settings(self) -> JsonObject | None:

@@ -9,10 +9,20 @@ import sys
 import pytest
 from world import World, postgres_server, resource_group, virtual_network
 
-from asoreconcile.azure.arm.credentials import CredentialError
-from asoreconcile.azure.arm.credentials_secret import SecretRules, credential_in
+from asoreconcile.azure.arm.credentials import CloudConfig, CredentialError
+from asoreconcile.azure.arm.credentials_secret import (
+    REQUIRED,
+    SecretRules,
+    credential_in,
+)
 from asoreconcile.azure.controllers.admission import Admission
+from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.credential_resolver import (
+    CredentialResolver,
+    GlobalConnection,
+)
+from asoreconcile.azure.controllers.workload_tokens import WorkloadTokens
 from asoreconcile.azure.expressions.confinement import confine
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
@@ -23,7 +33,9 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
 )
 from asoreconcile.base.objects import ObjectKey, annotations, gvk_of
-from asoreconcile.kube.resources import NAMESPACES, SECRETS
+from asoreconcile.kube.resources import NAMESPACES, SECRETS, SERVICE_ACCOUNTS
+from asoreconcile.testing.arm.applications import EntraApplication
+from asoreconcile.testing.arm.assertions import Federated
 from asoreconcile.webhooks.admission import AdmissionRequest, Allowed, Denied
 
 SERVERS = "dbforpostgresql.azure.com/FlexibleServer"
@@ -178,6 +190,50 @@ def test_wants_another_team_s_resource_read_by_a_forged_token(
     assert bool(world.requests("GET", "/o/1")) is is_read
     assert world.requests("GET", "theirs") == []
     assert "S3cret-Value" not in json.dumps([world.read(network), world.events])
+
+
+def test_with_a_credential_of_its_own_wants_another_namespace_s_identity(world):
+    """With strict workload identity, by naming the client that trusts the other."""
+    subject = "system:serviceaccount:theirs:aso-workload"
+    trusted = Federated("https://kubernetes.default.svc", subject)
+    client_id = "00000000-0000-0000-0000-0000000000cc"
+    world.azure.entra.register(EntraApplication(client_id, federated=(trusted,)))
+    azure, cluster = world.azure, world.client
+    cluster.create(NAMESPACES, {"metadata": {"name": "theirs"}})
+    settings = {**azure.settings(), "AZURE_CLIENT_ID": client_id}
+    values = {key: settings[key] for key in REQUIRED}
+    for namespace in ("theirs", "default"):
+        made = secret("aso-credential", **values)
+        made["metadata"]["namespace"] = namespace
+        cluster.create(SECRETS, made)
+    factory = ArmClientFactory(clock=world.clock)
+    resolver = CredentialResolver(
+        cluster,
+        None,
+        connect=factory,
+        rules=SecretRules(
+            cloud=CloudConfig(authority_host=azure.authority, endpoint=azure.url)
+        ),
+        settings=GlobalConnection(None),
+        seen=lambda _group_kind: "",
+        clock=world.clock,
+        tokens=WorkloadTokens(cluster, world.clock),
+    )
+
+    def signed_in(namespace):
+        obj = virtual_network()
+        obj["metadata"]["namespace"] = namespace
+        return resolver.for_object(obj).client.token(CloudConfig().scope)
+
+    with pytest.raises(CredentialError, match="create the ServiceAccount"):
+        signed_in("default")
+    for namespace in ("theirs", "default"):
+        account = {"metadata": {"name": "aso-workload", "namespace": namespace}}
+        cluster.create(SERVICE_ACCOUNTS, account)
+    assert signed_in("theirs")
+    with pytest.raises(CredentialError, match="AADSTS70021"):
+        signed_in("default")
+    factory.close()
 
 
 def test_wants_an_object_that_no_person_can_delete():

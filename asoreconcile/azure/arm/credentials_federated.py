@@ -4,6 +4,7 @@ Workload identity (mode 5) shows Entra the token that Kubernetes projects into t
 managed identity (mode 4) asks the machine. Rules: R8.1-R8.6.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ class WorkloadIdentity:
     """An identity that trusts the cluster's service account tokens.
 
     token_file: read again for each token from Entra, because Kubernetes replaces it.
+    federated: returns the token to show instead of the file's; raises CredentialError.
     """
 
     tenant_id: str
@@ -46,6 +48,7 @@ class WorkloadIdentity:
     additional_tenants: tuple[str, ...] = ()
     token_file: str = TOKEN_FILE
     origin: str = ""
+    federated: "Callable[[], str] | None" = attrs.field(default=None, eq=False)
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":
         """Return the token source; the file is not read before the first token."""
@@ -99,7 +102,7 @@ def workload_identity(
         return ClientAssertionCredential(
             source.tenant_id,
             source.client_id,
-            lambda: _projected(path),
+            source.federated or (lambda: _projected(path)),
             additionally_allowed_tenants=list(source.additional_tenants),
             **identity_options(source.cloud, transport),
         )

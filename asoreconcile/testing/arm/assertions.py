@@ -21,6 +21,8 @@ from asoreconcile.base import jsontext
 
 JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 EXCHANGE_AUDIENCE = "api://AzureADTokenExchange"
+# Clocks may differ by five minutes before a token begins.
+_SKEW_SECONDS = 300.0
 
 
 @attrs.frozen
@@ -66,7 +68,12 @@ def problem_of(
         _part(assertion, 0)
     except ValueError:
         return AssertionProblem(50027, "Invalid JWT token. Token format not valid.")
-    if not isinstance(expires := claims.get("exp"), (int, float)) or expires <= now():
+    begins, expires = claims.get("nbf", 0), claims.get("exp")
+    if (
+        not isinstance(begins, (int, float))
+        or not isinstance(expires, (int, float))
+        or not begins - _SKEW_SECONDS <= now() < expires
+    ):
         return AssertionProblem(
             700024, "Client assertion is not within its valid time range."
         )

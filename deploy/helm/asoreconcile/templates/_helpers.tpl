@@ -115,6 +115,7 @@ conversion: the port stays. */}}
   "ASORECONCILE_FORCE_PUT_PERIOD" .Values.forcePutPeriod
   "ASORECONCILE_HOLD_CREDENTIALS" (ternary "true" "" .Values.holdCredentials)
   "ASORECONCILE_WIDER_CREDENTIALS" (ternary "true" "" .Values.widerCredentials)
+  "AZURE_WORKLOAD_IDENTITY_AUTH_MODE" .Values.workloadIdentityAuthMode
   "ASORECONCILE_SYNC_PERIODS" (include "asoreconcile.syncPeriods" .)
   "ASORECONCILE_GRAPH_ENDPOINT" .Values.graphEndpoint
   "ENTRA_APP_ID" .Values.entraAppID

@@ -413,6 +413,19 @@ def test_credentials_are_read_and_tried():
     assert none.level == "warning"
 
 
+@pytest.mark.parametrize(
+    ("is_strict", "level"), [(True, "error"), (False, "ok")], ids=["strict", "relaxed"]
+)
+def test_namespaces_that_strict_identities_would_lock_out(is_strict, level):
+    lacking = {"b": "no ServiceAccount aso-workload", "a": ""}
+    look = credential_checks.of_strict_identities
+    found = only(look(lacking, is_strict=is_strict))
+    assert found.level == level
+    assert "b (no ServiceAccount aso-workload)" in found.text
+    assert only(look({"a": ""}, is_strict=is_strict)).level == "ok"
+    assert not [*look({}, is_strict=is_strict)]
+
+
 def test_the_rights_are_those_of_the_shipped_roles():
     """Every right of deploy/rbac.yaml, for every kind, and no other."""
     kinds = [kind.version() for kind in builtin().kinds()]

@@ -114,7 +114,8 @@ HONOURED = {
 }
 # What does nothing in ASO's controller either: the start says so, and goes on.
 SAID = {"AUTH_MODE": "credential Secrets only"}
-# What ASO does not have; the file's name is Azure's own.
+# What ASO does not have; the file's name is Azure's own, and ASO has decided on the mode
+# and not built it yet.
 OWN = {
     "POD_UID": ("u-i-d", get("pod_uid"), "u-i-d"),
     "ASORECONCILE_GRAPH_ENDPOINT": (
@@ -123,6 +124,11 @@ OWN = {
         "https://dod-graph.microsoft.us",
     ),
     "ASORECONCILE_EXTENSIONS": ("a, b", get("extensions"), ("a", "b")),
+    "AZURE_WORKLOAD_IDENTITY_AUTH_MODE": (
+        "Strict",
+        get("strict_workload_identity"),
+        True,
+    ),
     "ASORECONCILE_BULK_READS": ("Off", get("bulk_reads"), BulkReads.OFF),
     "ASORECONCILE_CLOUD_HOSTS": (
         "Login.Example.com, arm.example:8443",
@@ -176,4 +182,5 @@ def test_a_key_without_effect_is_told(key):
 def test_a_key_that_aso_does_not_have(key):
     value, read, expected = OWN[key]
     assert read(from_environment({**COMPLETE, key: value})) == expected
-    assert key.startswith("ASORECONCILE_") or key == "AZURE_FEDERATED_TOKEN_FILE"
+    of_azure = ("AZURE_FEDERATED_TOKEN_FILE", "AZURE_WORKLOAD_IDENTITY_AUTH_MODE")
+    assert key.startswith("ASORECONCILE_") or key in of_azure
