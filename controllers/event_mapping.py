@@ -33,6 +33,7 @@ from asoreconcile.azure.reconcile.model.if_exists import (
     IF_EXISTS,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.reach import REACH
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.state.dependency_index import (
@@ -320,7 +321,7 @@ def _inherits_change(
     switches = (PAUSED, DELETION_PROTECTION) if deleting else (PAUSED,)
     if any(is_on(before, name) != is_on(after, name) for name in switches):
         return True
-    values = [MAINTENANCE_WINDOWS]
+    values = [MAINTENANCE_WINDOWS, *REACH]
     if not deleting:
         values += [SYNC_MODE, SYNC_PERIOD, IF_EXISTS, WAIT_FOR_REFERENCES, FOREIGN_TAGS]
     # The Namespace's ignored fields add to the object's.

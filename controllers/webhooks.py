@@ -32,6 +32,7 @@ from asoreconcile.azure.catalogue.webhook_manifests import (
 )
 from asoreconcile.azure.controllers.admission import Admission
 from asoreconcile.azure.controllers.crd_plan import called
+from asoreconcile.azure.controllers.reach_check import ReachCheck
 from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.expressions.fair_share import EngineBusyError
 from asoreconcile.azure.expressions.process import EngineMissingError
@@ -248,6 +249,7 @@ class Webhooks:
         self._admission = Admission(
             catalogue,
             partial(expression_problems, expressions),
+            ReachCheck(guard.reader),
             refuse_deletion=guard.why_refused,
             owner_id=partial(owner_id_of, owners),
         )

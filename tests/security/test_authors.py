@@ -22,6 +22,7 @@ from asoreconcile.azure.controllers.credential_resolver import (
     CredentialResolver,
     GlobalConnection,
 )
+from asoreconcile.azure.controllers.reach_check import ReachCheck
 from asoreconcile.azure.controllers.workload_tokens import WorkloadTokens
 from asoreconcile.azure.expressions.confinement import confine
 from asoreconcile.azure.reconcile.model.annotations import (
@@ -32,6 +33,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
+from asoreconcile.azure.reconcile.model.reach import ALLOWED_SCOPES, ALLOWED_TYPES
 from asoreconcile.base.objects import ObjectKey, annotations, gvk_of
 from asoreconcile.kube.resources import NAMESPACES, SECRETS, SERVICE_ACCOUNTS
 from asoreconcile.testing.arm.applications import EntraApplication
@@ -56,7 +58,7 @@ def secret(name, **data):
     return {"metadata": {"name": name, "namespace": "default"}, "data": encoded}
 
 
-def admitted(obj, old=None):
+def admitted(obj, old=None, *, check=None):
     request = AdmissionRequest(
         operation="CREATE" if old is None else "UPDATE",
         gvk=gvk_of(obj),
@@ -68,7 +70,8 @@ def admitted(obj, old=None):
         user={},
         options={},
     )
-    return Admission(builtin()).validate(request)
+    checks = [] if check is None else [check]
+    return Admission(builtin(), *checks).validate(request)
 
 
 @pytest.mark.parametrize(
@@ -234,6 +237,43 @@ def test_with_a_credential_of_its_own_wants_another_namespace_s_identity(world):
     with pytest.raises(CredentialError, match="AADSTS70021"):
         signed_in("default")
     factory.close()
+
+
+@pytest.mark.parametrize(
+    "reach",
+    [
+        {ALLOWED_SCOPES: "/subscriptions/other"},
+        {ALLOWED_SCOPES: ""},
+        {ALLOWED_TYPES: "Microsoft.Storage, Microsoft.Resources"},
+        {ALLOWED_SCOPES: "subscriptions"},
+    ],
+    ids=["scope", "nothing", "type", "unreadable"],
+)
+@pytest.mark.parametrize("when", ["create", "update", "delete"])
+def test_outside_its_namespace_s_reach_wants_a_resource(world, reach, when):
+    network = virtual_network()
+    # An annotation of the object widens nothing.
+    network["metadata"]["annotations"] = dict.fromkeys(reach, "/, Microsoft.Network")
+    if when != "create":
+        network = world.settled(network)
+    body = {"metadata": {"annotations": reach}}
+    world.client.patch(NAMESPACES, ObjectKey("", "default"), body)
+    before = len(world.requests("PUT", "virtualNetworks"))
+    if when == "create":
+        network["metadata"]["namespace"] = "default"
+        denied = admitted(network, check=ReachCheck(world.client))
+        assert isinstance(denied, Denied) is ("scope" not in str(reach))
+        world.apply(network)
+    elif when == "update":
+        network["spec"]["addressSpace"]["addressPrefixes"] = ["10.7.0.0/16"]
+        world.apply(network)
+    else:
+        world.delete(network)
+    world.run(network)
+    world.run(network)
+    assert world.ready(network)["reason"] == "NotAllowedInNamespace"
+    assert len(world.requests("PUT", "virtualNetworks")) == before
+    assert world.requests("DELETE", "virtualNetworks") == []
 
 
 def test_wants_an_object_that_no_person_can_delete():

@@ -52,6 +52,7 @@ from asoreconcile.azure.reconcile.model.owner import (
     waiting,
     with_owner_reference,
 )
+from asoreconcile.azure.reconcile.model.reach import require_in_reach
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.base.objects import (
     JsonObject,
@@ -222,6 +223,7 @@ def _facts(scope: ReconcileScope, claiming: ExitStack) -> ClaimFacts:
     identity = identify(scope, owner)
     connection = scope.connection
     connection.require_subscription_of(identity.arm_id)
+    require_in_reach(identity.arm_id, version.arm_type, scope.namespace_annotations)
     # Resolve every input now: an object that cannot be PUT is not claimed yet.
     to_arm(version, spec(obj), name=identity.name, inputs=scope.references)
     arm_id = identity.arm_id

@@ -37,6 +37,8 @@ ADVICE = {
     "Invalid": "Mend the fields that the message names.",
     "NamespaceUnreadable": "Let the operator's role get, list and watch namespaces, "
     "and see whether the API server answers. The write is sent once it does.",
+    "NotAllowedInNamespace": "Ask an administrator to allow the scope or the type on "
+    "the Namespace, or create the resource in a namespace that may have it.",
     "OutsideMaintenanceWindow": "The change is sent when the next maintenance window "
     "opens. To send it now, set asoreconcile/reconcile-at to a new value.",
     "Paused": "Nothing is done while the object or its Namespace has "
@@ -81,6 +83,7 @@ CAUSES = {
     "written to the cluster.",
     "Invalid": "Fields of the object are wrong.",
     "NamespaceUnreadable": "The operator cannot read the object's Namespace.",
+    "NotAllowedInNamespace": "The Namespace does not allow this resource.",
     "OutsideMaintenanceWindow": "The change waits for the maintenance window.",
     "Paused": "The object is paused.",
     "PostReconciliationFailure": "The resource was written and is not usable yet.",

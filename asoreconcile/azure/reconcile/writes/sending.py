@@ -18,6 +18,7 @@ from asoreconcile.azure.reconcile.identity.recorded_claim import (
 from asoreconcile.azure.reconcile.model.decisions import Put
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
 from asoreconcile.azure.reconcile.model.policy import policy_of
+from asoreconcile.azure.reconcile.model.reach import require_in_reach
 from asoreconcile.azure.reconcile.scope.patch_helper import StaleError
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
@@ -43,7 +44,8 @@ def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
     As late as possible, and from the API server: a cache that lags must not let a
     resource be created for an object that is gone (D2), nor be changed or deleted
     against a policy. Raises GoneError, StaleError: the reconcile starts again from
-    the newer object; ConditionError `NamespaceUnreadable`; as `require_free`.
+    the newer object; ConditionError `NamespaceUnreadable`; as `require_in_reach` and
+    `require_free`.
     """
     patcher, operator = scope.patcher, scope.operator
     confirm_object(scope)
@@ -57,6 +59,7 @@ def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
             f"{patcher.key} may not be written: its policy has changed",
             after_seconds=_BEHIND_SECONDS,
         )
+    require_in_reach(patcher.arm_id, patcher.version.arm_type, inherited)
     require_free(scope, inherited, is_delete=is_delete)
 
 

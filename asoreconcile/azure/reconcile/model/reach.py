@@ -1,0 +1,64 @@
+"""The part of Azure that a Namespace's objects may write: scopes and resource types.
+
+An administrator writes both lists on the Namespace. No annotation of an object widens
+them. Pure.
+"""
+
+from collections.abc import Mapping
+
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
+
+ALLOWED_SCOPES = OWN_PREFIX + "allowed-scopes"
+ALLOWED_TYPES = OWN_PREFIX + "allowed-types"
+REACH = (ALLOWED_SCOPES, ALLOWED_TYPES)
+
+
+def require_in_reach(arm_id: str, arm_type: str, inherited: Mapping[str, str]) -> None:
+    """Make sure that a Namespace may write a resource. inherited: the Namespace's
+    annotations. Raises ConditionError `NotAllowedInNamespace`.
+    """
+    if why := why_out_of_reach(arm_id, arm_type, inherited):
+        raise ConditionError(
+            f"nothing is written or deleted in Azure: {why}. An administrator may "
+            "change the annotation of the Namespace",
+            reason="NotAllowedInNamespace",
+            retry=RetryClass.VERY_SLOW,
+        )
+
+
+def why_out_of_reach(arm_id: str, arm_type: str, inherited: Mapping[str, str]) -> str:
+    """Return why a Namespace may not write a resource, or "".
+
+    arm_id: "" checks the type alone.
+
+    A scope allows the resources below it, and a type or provider those of its types. A
+    list that is empty, or names something else than a scope, allows nothing: it
+    was meant to restrict the Namespace.
+    """
+    types = _listed(inherited, ALLOWED_TYPES)
+    scopes = _listed(inherited, ALLOWED_SCOPES)
+    if types is not None and not _is_within(arm_type, types):
+        return f"{ALLOWED_TYPES} of the Namespace does not allow type {arm_type}"
+    if scopes is None or not arm_id:
+        return ""
+    if wrong := [one for one in scopes if not one.startswith("/")]:
+        return f"{ALLOWED_SCOPES} of the Namespace: {wrong[0]!r} is not a scope"
+    if not _is_within(arm_id, scopes):
+        return f"{ALLOWED_SCOPES} of the Namespace does not allow {arm_id}"
+    return ""
+
+
+def _listed(inherited: Mapping[str, str], name: str) -> list[str] | None:
+    text = inherited.get(name)
+    if text is None:
+        return None
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _is_within(name: str, allowed: list[str]) -> bool:
+    """Return whether a path of segments is one of those allowed, or below one."""
+    inner = ids.key(name)
+    outer = [ids.key(one) for one in allowed]
+    return any(inner == one or inner.startswith(f"{one}/") for one in outer)
