@@ -17,6 +17,8 @@ from asoreconcile.azure.controllers.credential_resolver import (
     CredentialResolver,
     GlobalConnection,
 )
+from asoreconcile.azure.controllers.own_exports import OwnExports
+from asoreconcile.azure.controllers.record_key_secret import RecordKeySecret
 from asoreconcile.azure.controllers.settings import Settings
 from asoreconcile.azure.controllers.workload_tokens import WorkloadTokens
 from asoreconcile.base.lazy import Lazy
@@ -60,6 +62,10 @@ class AzureConnections:
             clock=app.clock,
             namespace=settings.pod_namespace,
             widens=settings.wider_credentials,
+            may_use_export=OwnExports(
+                app.client,
+                RecordKeySecret(app.client, settings.pod_namespace, app.clock),
+            ),
             tokens=WorkloadTokens(app.client, app.clock)
             if settings.strict_workload_identity
             else None,

@@ -23,7 +23,12 @@ from asoreconcile.azure.arm.credentials_secret import (
     entra_app_in,
     secret_values,
 )
-from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET, STAND_IN_PREFIX
+from asoreconcile.azure.catalogue.reserved import (
+    NAMESPACE_SECRET,
+    STAND_IN_PREFIX,
+    is_export,
+)
+from asoreconcile.azure.controllers.own_exports import EXPORTS_AS_CREDENTIALS
 from asoreconcile.azure.controllers.shared_reads import SharedReads
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
@@ -39,7 +44,6 @@ from asoreconcile.base.objects import (
     annotations,
     is_deleting,
     key_of,
-    owner_references,
     resource_version,
     uid_of,
 )
@@ -55,8 +59,6 @@ if TYPE_CHECKING:
         Connection,
         ConnectionResolver,
     )
-
-_AZURE_GROUPS = ".azure.com"
 
 
 class Connect(Protocol):
@@ -136,12 +138,16 @@ class GlobalConnection:
 
 @attrs.frozen
 class _Kept:
-    """The connection made from a version of a Secret."""
+    """The connection made from a version of a Secret.
+
+    is_export: true if each use depends on an annotation of the Namespace.
+    """
 
     uid: str
     resource_version: str
     digest: str
     connection: "Connection"
+    is_export: bool
 
 
 class CredentialResolver:
@@ -160,13 +166,15 @@ class CredentialResolver:
         namespace: str = "",
         widens: bool = False,
         tokens: Callable[[str], str] | None = None,
+        may_use_export: Callable[[JsonObject], bool] = lambda _secret: False,
     ) -> None:
         """connect: creates the client of a Secret's credential; sends nothing.
         settings: the widest scope, for objects without a narrower one.
         seen: see `SharedReads`. namespace: the operator's own. widens: if true, an
         object whose Secret is gone uses the settings. tokens: returns the token that
         workload identity of a namespace's Secret shows (`workload_tokens`); None shows
-        the operator's own.
+        the operator's own. may_use_export: returns whether an administrator lets an
+        exported Secret be a credential of its namespace (`own_exports`).
         """
         self._client = client
         self._headers = headers
@@ -176,6 +184,7 @@ class CredentialResolver:
         self._namespace = namespace
         self._widens = widens
         self._tokens = tokens
+        self._may_use_export = may_use_export
         self._lock = threading.Lock()
         self._kept: dict[ObjectKey, _Kept] = {}
         # Otherwise an object could be created in another subscription than its
@@ -228,8 +237,11 @@ class CredentialResolver:
             else "was used for the resource"
         )
         what = f"Secret {key.name!r}, which {origin}, does not exist in namespace "
-        how = f"{key.namespace}, or is exported by an Azure resource, and then it is no"
-        text = f"{what}{how} credential: create it"
+        how = (
+            f"{key.namespace}, or was exported by an Azure resource, and then it is a "
+            f'credential only if the Namespace has {EXPORTS_AS_CREDENTIALS}: "true"'
+        )
+        text = f"{what}{how}: create it"
         if named:
             text += ", or correct the annotation"
         if is_deleting(obj):
@@ -254,7 +266,7 @@ class CredentialResolver:
         """
         self._reads.forget()
         secret = self._read(key)
-        if secret is None or is_export(secret):
+        if secret is None or self._is_refused(secret):
             return ""
         return content_digest(secret.get("data") or {})
 
@@ -275,10 +287,14 @@ class CredentialResolver:
 
     def _read_now(self, key: ObjectKey) -> "Connection | None":
         secret = self._read(key)
-        if secret is None or is_export(secret):
+        if secret is None or self._is_refused(secret):
             self.forget(key)
             return None
         return self._made(key, secret)
+
+    def _is_refused(self, secret: JsonObject) -> bool:
+        """Return whether the author of an exported Secret would choose the identity."""
+        return is_export(secret) and not self._may_use_export(secret)
 
     def _made(self, key: ObjectKey, secret: JsonObject) -> "Connection":
         """Return the connection for a Secret's content, created again only if that
@@ -300,7 +316,11 @@ class CredentialResolver:
             else:
                 connection = kept.connection
             self._kept[key] = _Kept(
-                uid_of(secret), resource_version(secret), digest, connection
+                uid_of(secret),
+                resource_version(secret),
+                digest,
+                connection,
+                is_export(secret),
             )
         return connection
 
@@ -348,17 +368,6 @@ def credential_secret(obj: JsonObject) -> ObjectKey:
     return ObjectKey(namespace, name)
 
 
-def is_export(secret: JsonObject) -> bool:
-    """Return whether an object of an Azure kind owns a Secret, as it owns all its
-    exports.
-    """
-    groups = (
-        str(reference.get("apiVersion") or "").rpartition("/")[0]
-        for reference in owner_references(secret)
-    )
-    return any(group.endswith(_AZURE_GROUPS) for group in groups)
-
-
 def content_digest(data: Mapping[str, str]) -> str:
     """Return a hash of keys and values, from which they cannot be recovered."""
     content = repr(sorted(data.items())).encode()
@@ -366,4 +375,5 @@ def content_digest(data: Mapping[str, str]) -> str:
 
 
 def _is_of(kept: _Kept, header: Entry) -> bool:
-    return (kept.uid, kept.resource_version) == (header.uid, header.resource_version)
+    known = (kept.uid, kept.resource_version)
+    return not kept.is_export and known == (header.uid, header.resource_version)

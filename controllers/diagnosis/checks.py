@@ -2,7 +2,7 @@
 
 import base64
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -31,11 +31,13 @@ from asoreconcile.azure.controllers.diagnosis.finding import (
 )
 from asoreconcile.azure.controllers.discovery import Names
 from asoreconcile.azure.controllers.settings import SettingsError, from_environment
+from asoreconcile.azure.reconcile.model.annotation_values import unreadable_policy
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
+    annotations,
     dig,
     finalizers,
     generation,
@@ -343,6 +345,21 @@ def _crd_troubles(
                 fix=DROP_STORED_VERSIONS,
                 target=name,
             )
+
+
+def of_policies(
+    objects: Iterable[JsonObject], inherited: Mapping[str, Mapping[str, str]]
+) -> Iterator[Finding]:
+    """Yield the objects whose reconcile policy is unreadable. inherited: annotations of
+    the Namespaces, by name.
+    """
+    causes: dict[str, list[str]] = {}
+    for obj in objects:
+        of_namespace = inherited.get(key_of(obj).namespace, {})
+        if why := unreadable_policy(annotations(obj), of_namespace):
+            causes.setdefault(why, []).append(f"{obj.get('kind')} {key_of(obj)}")
+    for why, titles in sorted(causes.items()):
+        yield error("objects", f"{why}: {_some(titles)}", "correct the annotation")
 
 
 def of_objects(objects: Sequence[JsonObject], now: datetime) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ from asoreconcile.azure.controllers.diagnosis.finding import (
     unknown,
     warning,
 )
+from asoreconcile.azure.controllers.own_exports import EXPORTS_AS_CREDENTIALS
 from asoreconcile.azure.controllers.settings import SettingsError, from_environment
 from asoreconcile.azure.controllers.workload_tokens import SERVICE_ACCOUNT
 from asoreconcile.base.errors import AsoreconcileError
@@ -96,6 +97,20 @@ def of_strict_identities(
     elif lacks:
         count = len(lacks)
         yield ok("credentials", f"{count} namespaces are ready for strict identities")
+
+
+def of_export(name: str, *, is_allowed: bool) -> Iterator[Finding]:
+    """Check a credential that an Azure object exports. is_allowed: true if its
+    Namespace has the annotation.
+    """
+    if not is_allowed:
+        yield error(
+            "credentials",
+            f"Secret {name} is exported by an Azure object, which ASO accepts as a "
+            "credential and this operator does not",
+            f'annotate its Namespace with {EXPORTS_AS_CREDENTIALS}: "true" if whoever '
+            "may create objects there may choose the identity",
+        )
 
 
 def of_settings_credential(secret: JsonObject, try_: Try | None) -> Iterator[Finding]:

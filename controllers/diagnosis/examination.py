@@ -13,7 +13,11 @@ import attrs
 from asoreconcile.azure.arm.credentials import CredentialSource
 from asoreconcile.azure.arm.credentials_secret import SecretRules
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
-from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET, SERVING_SECRET
+from asoreconcile.azure.catalogue.reserved import (
+    NAMESPACE_SECRET,
+    SERVING_SECRET,
+    is_export,
+)
 from asoreconcile.azure.catalogue.webhook_manifests import (
     MUTATING_NAME,
     VALIDATING_NAME,
@@ -42,6 +46,7 @@ from asoreconcile.azure.controllers.discovery import (
     read_names,
 )
 from asoreconcile.azure.controllers.kind_registry import resource_of
+from asoreconcile.azure.controllers.own_exports import EXPORTS_AS_CREDENTIALS
 from asoreconcile.azure.controllers.workload_tokens import SERVICE_ACCOUNT
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
 from asoreconcile.azure.reconcile.model.conditions import find_ready
@@ -63,6 +68,7 @@ from asoreconcile.kube.resources import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
     LEASES,
+    NAMESPACES,
     SECRETS,
     SERVICE_ACCOUNTS,
     ApiResource,
@@ -254,6 +260,7 @@ class Examination:
 
     def _not_ready(self) -> Iterator[Finding]:
         yield from checks.of_objects(self._objects, self._now)
+        yield from checks.of_policies(self._objects, self._namespaces)
         for kind, why in self._unlisted.items():
             yield error(
                 "objects",
@@ -295,6 +302,11 @@ class Examination:
             namespace, _, secret = name.partition("/")
             found = self._read(SECRETS, ObjectKey(namespace, secret))
             if found is not None:
+                if is_export(found):
+                    notes = self._namespaces.get(namespace, {})
+                    yield from credential_checks.of_export(
+                        name, is_allowed=notes.get(EXPORTS_AS_CREDENTIALS) == "true"
+                    )
                 if credential_checks.is_workload_identity(found, SecretRules()):
                     workloads.add(namespace)
                 yield from credential_checks.of_secret(
@@ -357,6 +369,12 @@ class Examination:
         if self._deployment is not None or self._elsewhere:
             return False
         return any(find_ready(status(obj).get("conditions")) for obj in self._objects)
+
+    @cached_property
+    def _namespaces(self) -> Mapping[str, Mapping[str, str]]:
+        """The annotations of the Namespaces, by name."""
+        found = self._client.list_all(Selection(NAMESPACES, metadata_only=True))
+        return {key_of(one).name: annotations(one) for one in found}
 
     @cached_property
     def _pod(self) -> JsonObject:

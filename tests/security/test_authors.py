@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 from world import World, postgres_server, resource_group, virtual_network
@@ -15,6 +16,7 @@ from asoreconcile.azure.arm.credentials_secret import (
     SecretRules,
     credential_in,
 )
+from asoreconcile.azure.catalogue.reserved import EXPORT_MARK
 from asoreconcile.azure.controllers.admission import Admission
 from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.azure.controllers.catalogue import builtin
@@ -22,10 +24,15 @@ from asoreconcile.azure.controllers.credential_resolver import (
     CredentialResolver,
     GlobalConnection,
 )
+from asoreconcile.azure.controllers.own_exports import (
+    EXPORTS_AS_CREDENTIALS,
+    OwnExports,
+)
 from asoreconcile.azure.controllers.reach_check import ReachCheck
 from asoreconcile.azure.controllers.workload_tokens import WorkloadTokens
 from asoreconcile.azure.expressions.confinement import confine
 from asoreconcile.azure.reconcile.model.annotations import (
+    CREDENTIAL_FROM,
     DELETE_POLLER,
     POLLER_ID,
     POLLER_TOKEN,
@@ -56,6 +63,23 @@ def world(tmp_path):
 def secret(name, **data):
     encoded = {key: base64.b64encode(v.encode()).decode() for key, v in data.items()}
     return {"metadata": {"name": name, "namespace": "default"}, "data": encoded}
+
+
+def resolver_of(world, factory):
+    azure = world.azure
+    return CredentialResolver(
+        world.client,
+        None,
+        connect=factory,
+        rules=SecretRules(
+            cloud=CloudConfig(authority_host=azure.authority, endpoint=azure.url)
+        ),
+        settings=GlobalConnection(None),
+        seen=lambda _group_kind: "",
+        clock=world.clock,
+        tokens=WorkloadTokens(world.client, world.clock),
+        may_use_export=OwnExports(world.client, world.operator.record_key),
+    )
 
 
 def admitted(obj, old=None, *, check=None):
@@ -210,18 +234,7 @@ def test_with_a_credential_of_its_own_wants_another_namespace_s_identity(world):
         made["metadata"]["namespace"] = namespace
         cluster.create(SECRETS, made)
     factory = ArmClientFactory(clock=world.clock)
-    resolver = CredentialResolver(
-        cluster,
-        None,
-        connect=factory,
-        rules=SecretRules(
-            cloud=CloudConfig(authority_host=azure.authority, endpoint=azure.url)
-        ),
-        settings=GlobalConnection(None),
-        seen=lambda _group_kind: "",
-        clock=world.clock,
-        tokens=WorkloadTokens(cluster, world.clock),
-    )
+    resolver = resolver_of(world, factory)
 
     def signed_in(namespace):
         obj = virtual_network()
@@ -274,6 +287,45 @@ def test_outside_its_namespace_s_reach_wants_a_resource(world, reach, when):
     assert world.ready(network)["reason"] == "NotAllowedInNamespace"
     assert len(world.requests("PUT", "virtualNetworks")) == before
     assert world.requests("DELETE", "virtualNetworks") == []
+
+
+@pytest.mark.parametrize("notes", [{}, {EXPORT_MARK: "mine"}], ids=["", "forged"])
+@pytest.mark.parametrize("is_allowed", [False, True], ids=["refused", "allowed"])
+def test_wants_an_export_that_lost_its_owner_to_be_a_credential(
+    world, notes, is_allowed
+):
+    """The collector takes the owner off after `kubectl delete --cascade=orphan`."""
+    world.install("cache.azure.com/Redis")
+    key = ObjectKey("default", "login")
+    target = {"name": key.name, "key": "AZURE_CLIENT_SECRET", "annotations": notes}
+    spec = {
+        "owner": {"name": "rg"},
+        "location": "westeurope",
+        "sku": {"family": "C", "name": "Standard", "capacity": 1},
+        "operatorSpec": {"secrets": {"primaryKey": target}},
+    }
+    world.settled(
+        {
+            "apiVersion": "cache.azure.com/v20241101",
+            "kind": "Redis",
+            "metadata": {"name": "mine"},
+            "spec": spec,
+        }
+    )
+    world.client.patch(SECRETS, key, {"metadata": {"ownerReferences": None}})
+    if is_allowed:
+        body = {"metadata": {"annotations": {EXPORTS_AS_CREDENTIALS: "true"}}}
+        world.client.patch(NAMESPACES, ObjectKey("", "default"), body)
+    victim = virtual_network()
+    victim["metadata"]["namespace"] = "default"
+    victim["metadata"]["annotations"] = {CREDENTIAL_FROM: key.name}
+    # If an administrator allows it, the content decides.
+    why = "add AZURE_SUBSCRIPTION_ID" if is_allowed else "was exported by"
+    with (
+        closing(ArmClientFactory(clock=world.clock)) as factory,
+        pytest.raises(CredentialError, match=why),
+    ):
+        resolver_of(world, factory).for_object(victim)
 
 
 def test_wants_an_object_that_no_person_can_delete():

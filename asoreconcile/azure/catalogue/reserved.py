@@ -6,7 +6,12 @@ either: an author without the right to read Secrets could have a resource in Azu
 the login.
 """
 
-from asoreconcile.base.objects import JsonObject, owner_references
+from asoreconcile.base.objects import (
+    JsonObject,
+    ObjectKey,
+    annotations,
+    owner_references,
+)
 
 NAMESPACE_SECRET = "aso-credential"  # noqa: S105 - a Secret's name
 SETTINGS_SECRET = "aso-controller-settings"  # noqa: S105 - a Secret's name
@@ -17,6 +22,12 @@ STAND_IN_PREFIX = "aso-credential."
 """Begins the name of a Secret of the operator's namespace whose credential deletes the
 objects of a Namespace that is deleted together with its own; the Namespace's name
 follows.
+"""
+
+EXPORT_MARK = "asoreconcile/export-mark"
+"""The annotation of the operator on each Secret that it exports: a mark of its record
+key. Kubernetes takes the owner reference off a Secret that outlives its owner, and
+leaves this.
 """
 
 _LOGIN_KEYS = "AZURE_"
@@ -37,10 +48,25 @@ def is_login(secret: JsonObject) -> bool:
     """Return whether a Secret that is named as a credential can be one: it has keys of
     a credential, and no Azure object exports it, as exports are never used as one.
     """
-    if not any(key.startswith(_LOGIN_KEYS) for key in secret.get("data") or {}):
-        return False
+    has_keys = any(key.startswith(_LOGIN_KEYS) for key in secret.get("data") or {})
+    return has_keys and not is_export(secret)
+
+
+def is_export(secret: JsonObject) -> bool:
+    """Return whether an object of an Azure kind exports a Secret, or did.
+
+    Any mark counts, also one of another operator or of a former key: the author of an
+    exported Secret must not choose the identity of others.
+    """
     groups = (
         str(reference.get("apiVersion") or "").rpartition("/")[0]
         for reference in owner_references(secret)
     )
-    return not any(group.endswith(_AZURE_GROUPS) for group in groups)
+    return EXPORT_MARK in annotations(secret) or any(
+        group.endswith(_AZURE_GROUPS) for group in groups
+    )
+
+
+def export_parts(secret: ObjectKey) -> tuple[str, ...]:
+    """Return the facts that the mark of an exported Secret is made from."""
+    return "export", secret.namespace, secret.name

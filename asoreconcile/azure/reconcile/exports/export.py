@@ -20,7 +20,12 @@ import attrs
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.catalogue.kinds import KindVersion
-from asoreconcile.azure.catalogue.reserved import is_login, is_reserved
+from asoreconcile.azure.catalogue.reserved import (
+    EXPORT_MARK,
+    export_parts,
+    is_login,
+    is_reserved,
+)
 from asoreconcile.azure.expressions.process import EngineMissingError
 from asoreconcile.azure.middleware.chain import ExtensionFailedError
 from asoreconcile.azure.middleware.context import ReconcileContext
@@ -40,6 +45,7 @@ from asoreconcile.azure.reconcile.exports.export_expressions import (
     ExportExpressions,
 )
 from asoreconcile.azure.reconcile.exports.export_plan import (
+    ExportTarget,
     catalogued_config_maps,
     is_current,
     is_owned,
@@ -154,7 +160,8 @@ class Exporter:
         # Extensions name Secrets of their own.
         self._require_no_credential({one.name for one in secrets})
         for resource, exports in ((SECRETS, secrets), (CONFIG_MAPS, config_maps)):
-            for target in merged(resource, exports):
+            for found in merged(resource, exports):
+                target = self._marked(found) if resource is SECRETS else found
                 try:
                     version = write(
                         self.operator.client, self.patcher, resource, target
@@ -167,6 +174,15 @@ class Exporter:
         if failures:
             raise refused("; ".join(str(error) for error in failures))
         return written
+
+    def _marked(self, target: ExportTarget) -> ExportTarget:
+        """Return the target with the mark by which it is never used as a credential;
+        the spec cannot give it another one.
+        """
+        key = ObjectKey(self.patcher.key.namespace, target.name)
+        mark = self.operator.record_key().sign(export_parts(key))
+        notes = {**target.annotations, EXPORT_MARK: mark}
+        return attrs.evolve(target, annotations=notes)
 
     def _record(
         self, current: JsonObject, found: SecretExport, written: Mapping[str, str]

@@ -22,6 +22,7 @@ from asoreconcile.azure.controllers.diagnosis.rights import (
     of_rights,
     operator_rights,
 )
+from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
 from asoreconcile.base.certificates import Authority
 from asoreconcile.base.objects import GroupKind, copy_json
 
@@ -411,6 +412,23 @@ def test_credentials_are_read_and_tried():
     assert (workload.level, workload.check) == ("unknown", "credentials")
     none = only(credential_checks.of_settings_credential(secret(), None))
     assert none.level == "warning"
+
+
+def test_unreadable_policies_are_named_with_their_objects():
+    policy = {RECONCILE_POLICY: "skipp"}
+    objects = [obj("a"), obj("b", annotations=policy), obj("c")]
+    found = [*checks.of_policies(objects, {"n": policy})]
+    assert {one.level for one in found} == {"error"}
+    text = " ".join(one.text for one in found)
+    assert "skipp" in text
+    assert all(f"n/{name}" in text for name in ("a", "b", "c"))
+    assert not [*checks.of_policies([obj("a")], {})]
+
+
+def test_an_exported_credential_is_named_before_objects_move_here():
+    look = credential_checks.of_export
+    assert only(look("n/x", is_allowed=False)).level == "error"
+    assert not [*look("n/x", is_allowed=True)]
 
 
 @pytest.mark.parametrize(
