@@ -17,10 +17,7 @@ from asoreconcile.azure.controllers.credential_resolver import (
     CredentialResolver,
     GlobalConnection,
 )
-from asoreconcile.azure.controllers.own_exports import OwnExports
-from asoreconcile.azure.controllers.record_key_secret import RecordKeySecret
 from asoreconcile.azure.controllers.settings import Settings
-from asoreconcile.azure.controllers.workload_tokens import WorkloadTokens
 from asoreconcile.base.lazy import Lazy
 from asoreconcile.base.objects import GroupKind, JsonObject
 from asoreconcile.kube.resources import SECRETS
@@ -28,6 +25,7 @@ from asoreconcile.runtime.application import Application
 
 if TYPE_CHECKING:
     from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
+    from asoreconcile.azure.controllers.own_exports import OwnExports
     from asoreconcile.azure.reconcile.scope.shared_dependencies import (
         Connection,
         ConnectionResolver,
@@ -52,6 +50,7 @@ class AzureConnections:
         # missing until the first request.
         self._metrics = ArmMetrics(app.registry)
         self._factory = Lazy(self._make_factory)
+        self._own_exports = Lazy(self._made_own_exports)
         self.resolver = CredentialResolver(
             app.client,
             app.informer(SECRETS, metadata_only=True),
@@ -62,13 +61,8 @@ class AzureConnections:
             clock=app.clock,
             namespace=settings.pod_namespace,
             widens=settings.wider_credentials,
-            may_use_export=OwnExports(
-                app.client,
-                RecordKeySecret(app.client, settings.pod_namespace, app.clock),
-            ),
-            tokens=WorkloadTokens(app.client, app.clock)
-            if settings.strict_workload_identity
-            else None,
+            may_use_export=self._may_use_export,
+            tokens=self._tokens() if settings.strict_workload_identity else None,
         )
         """Which of them an object uses."""
 
@@ -76,6 +70,21 @@ class AzureConnections:
         self, source: CredentialSource, name: str, *, entra_app_id: str = ""
     ) -> "Connection":
         return self._factory()(source, name, entra_app_id=entra_app_id)
+
+    def _may_use_export(self, secret: JsonObject) -> bool:
+        return self._own_exports()(secret)
+
+    def _made_own_exports(self) -> "OwnExports":
+        from asoreconcile.azure.controllers.own_exports import OwnExports
+        from asoreconcile.azure.controllers.record_key_secret import RecordKeySecret
+
+        app, namespace = self._app, self._settings.pod_namespace
+        return OwnExports(app.client, RecordKeySecret(app.client, namespace, app.clock))
+
+    def _tokens(self) -> Callable[[str], str]:
+        from asoreconcile.azure.controllers.workload_tokens import WorkloadTokens
+
+        return WorkloadTokens(self._app.client, self._app.clock)
 
     def _make_factory(self) -> "ArmClientFactory":
         from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory

@@ -28,10 +28,10 @@ from asoreconcile.azure.catalogue.reserved import (
     STAND_IN_PREFIX,
     is_export,
 )
-from asoreconcile.azure.controllers.own_exports import EXPORTS_AS_CREDENTIALS
 from asoreconcile.azure.controllers.shared_reads import SharedReads
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
+    EXPORTS_AS_CREDENTIALS,
     OWN_CREDENTIAL,
     RECONCILE_POLICY,
     RESOURCE_ID,

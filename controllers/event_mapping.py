@@ -15,6 +15,8 @@ from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec
 from asoreconcile.azure.reconcile.model import policy
 from asoreconcile.azure.reconcile.model.annotations import (
+    ALLOWED_SCOPES,
+    ALLOWED_TYPES,
     CLAIM,
     DELETION_PROTECTION,
     FOREIGN_TAGS,
@@ -33,7 +35,6 @@ from asoreconcile.azure.reconcile.model.if_exists import (
     IF_EXISTS,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
-from asoreconcile.azure.reconcile.model.reach import REACH
 from asoreconcile.azure.reconcile.model.switches import is_on
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.state.dependency_index import (
@@ -321,7 +322,7 @@ def _inherits_change(
     switches = (PAUSED, DELETION_PROTECTION) if deleting else (PAUSED,)
     if any(is_on(before, name) != is_on(after, name) for name in switches):
         return True
-    values = [MAINTENANCE_WINDOWS, *REACH]
+    values = [MAINTENANCE_WINDOWS, ALLOWED_SCOPES, ALLOWED_TYPES]
     if not deleting:
         values += [SYNC_MODE, SYNC_PERIOD, IF_EXISTS, WAIT_FOR_REFERENCES, FOREIGN_TAGS]
     # The Namespace's ignored fields add to the object's.

@@ -10,15 +10,13 @@ from typing import Protocol
 import attrs
 
 from asoreconcile.azure.catalogue.reserved import EXPORT_MARK, export_parts
-from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
+from asoreconcile.azure.reconcile.model.annotations import EXPORTS_AS_CREDENTIALS
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.base.objects import JsonObject, ObjectKey, annotations, key_of
 from asoreconcile.kube.resources import NAMESPACES, ApiResource
 
-EXPORTS_AS_CREDENTIALS = OWN_PREFIX + "exports-as-credentials"
 
-
-class NamespaceReader(Protocol):
+class NamespaceSource(Protocol):
     """Reads one object from the API server (`kube.client.KubeClient`)."""
 
     def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
@@ -32,7 +30,7 @@ class OwnExports:
     reader: reads the Namespace. record_key: the key that marked the exports.
     """
 
-    reader: NamespaceReader
+    reader: NamespaceSource
     record_key: Callable[[], RecordKey]
 
     def __call__(self, secret: JsonObject) -> bool:

@@ -32,7 +32,6 @@ from asoreconcile.azure.catalogue.webhook_manifests import (
 )
 from asoreconcile.azure.controllers.admission import Admission
 from asoreconcile.azure.controllers.crd_plan import called
-from asoreconcile.azure.controllers.reach_check import ReachCheck
 from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.expressions.fair_share import EngineBusyError
 from asoreconcile.azure.expressions.process import EngineMissingError
@@ -246,6 +245,9 @@ class Webhooks:
         )
         self.server = app.webhooks(options.address, certificates=self.certificates)
         self._catalogue = catalogue
+        # Only a replica that serves reviews needs it.
+        from asoreconcile.azure.controllers.reach_check import ReachCheck
+
         self._admission = Admission(
             catalogue,
             partial(expression_problems, expressions),

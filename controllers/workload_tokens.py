@@ -38,7 +38,7 @@ _AGAIN_SECONDS = 60.0
 _MARGIN_SECONDS = 30.0
 
 
-class TokenRequests(Protocol):
+class TokenRequester(Protocol):
     """Creates subresources (`kube.client.KubeClient`)."""
 
     def create(
@@ -61,7 +61,7 @@ class WorkloadTokens:
     thread.
     """
 
-    def __init__(self, client: TokenRequests, clock: Clock) -> None:
+    def __init__(self, client: TokenRequester, clock: Clock) -> None:
         self._client = client
         self._clock = clock
         self._requests: SingleFlight[str, _Token] = SingleFlight()

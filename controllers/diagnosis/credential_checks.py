@@ -22,9 +22,9 @@ from asoreconcile.azure.controllers.diagnosis.finding import (
     unknown,
     warning,
 )
-from asoreconcile.azure.controllers.own_exports import EXPORTS_AS_CREDENTIALS
 from asoreconcile.azure.controllers.settings import SettingsError, from_environment
 from asoreconcile.azure.controllers.workload_tokens import SERVICE_ACCOUNT
+from asoreconcile.azure.reconcile.model.annotations import EXPORTS_AS_CREDENTIALS
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import JsonObject, key_of
 from asoreconcile.redaction import redact, register

@@ -46,9 +46,11 @@ from asoreconcile.azure.controllers.discovery import (
     read_names,
 )
 from asoreconcile.azure.controllers.kind_registry import resource_of
-from asoreconcile.azure.controllers.own_exports import EXPORTS_AS_CREDENTIALS
 from asoreconcile.azure.controllers.workload_tokens import SERVICE_ACCOUNT
-from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
+from asoreconcile.azure.reconcile.model.annotations import (
+    CREDENTIAL_FROM,
+    EXPORTS_AS_CREDENTIALS,
+)
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import (

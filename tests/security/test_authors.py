@@ -24,23 +24,22 @@ from asoreconcile.azure.controllers.credential_resolver import (
     CredentialResolver,
     GlobalConnection,
 )
-from asoreconcile.azure.controllers.own_exports import (
-    EXPORTS_AS_CREDENTIALS,
-    OwnExports,
-)
+from asoreconcile.azure.controllers.own_exports import OwnExports
 from asoreconcile.azure.controllers.reach_check import ReachCheck
 from asoreconcile.azure.controllers.workload_tokens import WorkloadTokens
 from asoreconcile.azure.expressions.confinement import confine
 from asoreconcile.azure.reconcile.model.annotations import (
+    ALLOWED_SCOPES,
+    ALLOWED_TYPES,
     CREDENTIAL_FROM,
     DELETE_POLLER,
+    EXPORTS_AS_CREDENTIALS,
     POLLER_ID,
     POLLER_TOKEN,
     PUT_POLLER,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.reach import ALLOWED_SCOPES, ALLOWED_TYPES
 from asoreconcile.base.objects import ObjectKey, annotations, gvk_of
 from asoreconcile.kube.resources import NAMESPACES, SECRETS, SERVICE_ACCOUNTS
 from asoreconcile.testing.arm.applications import EntraApplication

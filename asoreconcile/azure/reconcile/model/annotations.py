@@ -23,6 +23,11 @@ ALLOW_OWNER_CHANGE = OWN_PREFIX + "allow-owner-change"
 FOREIGN_TAGS = OWN_PREFIX + "foreign-tags"
 IGNORE_FIELDS = OWN_PREFIX + "ignore-fields"
 
+# Annotations of a Namespace that its administrator writes.
+ALLOWED_SCOPES = OWN_PREFIX + "allowed-scopes"
+ALLOWED_TYPES = OWN_PREFIX + "allowed-types"
+EXPORTS_AS_CREDENTIALS = OWN_PREFIX + "exports-as-credentials"
+
 # Annotations that the operator writes.
 OPERATOR_NAMESPACE = _PREFIX + "operator-namespace"
 RESOURCE_ID = _PREFIX + "resource-id"

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
-from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
-
-ALLOWED_SCOPES = OWN_PREFIX + "allowed-scopes"
-ALLOWED_TYPES = OWN_PREFIX + "allowed-types"
-REACH = (ALLOWED_SCOPES, ALLOWED_TYPES)
+from asoreconcile.azure.reconcile.model.annotations import (
+    ALLOWED_SCOPES,
+    ALLOWED_TYPES,
+)
 
 
 def require_in_reach(arm_id: str, arm_type: str, inherited: Mapping[str, str]) -> None:

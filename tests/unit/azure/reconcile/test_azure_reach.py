@@ -2,11 +2,11 @@
 
 import pytest
 
-from asoreconcile.azure.reconcile.model.reach import (
+from asoreconcile.azure.reconcile.model.annotations import (
     ALLOWED_SCOPES,
     ALLOWED_TYPES,
-    why_out_of_reach,
 )
+from asoreconcile.azure.reconcile.model.reach import why_out_of_reach
 
 GROUP = "/subscriptions/S/resourceGroups/red"
 VNET = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/v"
