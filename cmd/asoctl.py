@@ -19,6 +19,7 @@ _COMMANDS = {
         "extensions:extensions",
         "List the extensions of a kind as they run.",
     ),
+    "graph": ("graph:graph", "Draw owners and references of objects."),
     "help": ("aso_options:help_command", "Show the help of a command."),
     "import": ("import_azure:import_group", "Print manifests for resources in Azure."),
     "plan": ("plan:plan", "Show what manifests would change in Azure."),
