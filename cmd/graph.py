@@ -29,9 +29,9 @@ from asoreconcile.base.errors import AsoreconcileError
 def graph(
     *, paths: Sequence[str], cluster: bool, choice: ClusterChoice, output: str
 ) -> None:
-    """Draw who owns whom, and who refers to whom.
+    """Draw the owners and references of objects.
 
-    Arrows lead from an object to its owner and to what it refers to. With --cluster the
+    Arrows lead from an object to its owner and its references. With --cluster the
     colour says whether an object is Ready.
 
     \b
@@ -51,6 +51,5 @@ def graph(
     except AsoreconcileError as error:
         say(str(error), err=True)
         sys.exit(1)
-    write(
-        {"svg": drawn.svg, "mermaid": drawn.mermaid, "dot": drawn.dot}[output]() + "\n"
-    )
+    shown = {"svg": drawn.svg, "mermaid": drawn.mermaid, "dot": drawn.dot}[output]
+    say_table(shown())

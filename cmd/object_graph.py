@@ -30,7 +30,7 @@ _ROW, _BOX_HEIGHT, _GAP, _LETTER = 110, 44, 24, 7.5
 
 @attrs.frozen
 class GraphNode:
-    """An object, or something that objects refer to and that is not among them.
+    """An object, or a missing one that is only referred to.
 
     ready: status of the Ready condition; "" if there is none.
     """
@@ -126,7 +126,7 @@ class ObjectGraph:
         return places, width, _GAP + len(rows) * _ROW
 
     def _rows(self) -> list[list[GraphNode]]:
-        """Return the nodes by level: each is below what it refers to."""
+        """Return the nodes by level: each is below its owner and references."""
         above = defaultdict(list)
         for a, b, _ in self.edges:
             above[a].append(b)
@@ -150,7 +150,7 @@ class ObjectGraph:
         row: list[GraphNode],
         places: Mapping[GraphNode, tuple[float, float, float]],
     ) -> list[GraphNode]:
-        """Return a row's nodes, each near the middle of what it refers to."""
+        """Return a row's nodes, each near the middle of its owner and references."""
 
         def middle(node: GraphNode) -> float:
             xs = [places[b][0] for a, b, _ in self.edges if a == node and b in places]

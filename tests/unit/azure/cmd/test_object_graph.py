@@ -11,7 +11,8 @@ SUBNET = {
     "addressPrefix": "10.0.0.0/24",
     "networkSecurityGroup": {
         "reference": {
-            **{"group": "network.azure.com", "kind": "NetworkSecurityGroup"},
+            "group": "network.azure.com",
+            "kind": "NetworkSecurityGroup",
             "name": "<b>&web",
         }
     },
