@@ -77,6 +77,7 @@ class LocalCluster:
             *("--latency", str(options.latency), "--lro", str(options.lro)),
             *_given("--retry-after", options.retry_after),
             *(("--throttle",) if options.throttle else ()),
+            *("--remove", str(self.folder)),
             environment=control,
         )
 
@@ -132,6 +133,11 @@ class LocalCluster:
         """
         return self._asked(self._azure_url, what)
 
+    def disturb_azure(self, fault: str) -> None:
+        """End the simulator's faults, and begin one that is described by a line."""
+        self._asked(self._azure_url, "clear", {})
+        self._asked(self._azure_url, "fault", {"script": fault})
+
     def kube(self, what: str) -> JsonObject:
         """Return a control answer of the API server: `counts`, `journal`, `objects`."""
         return self._asked(self._kube_url, what)
@@ -184,12 +190,14 @@ class LocalCluster:
         }
         self._azure_url, self._kube_url = self._pools
 
-    def _asked(self, url: str, what: str) -> JsonObject:
+    def _asked(self, url: str, what: str, wish: JsonObject | None = None) -> JsonObject:
+        """Return a control answer; a wish is sent by POST."""
         from asoreconcile.base import jsontext
 
         answer = self._pools[url].request(
-            "GET",
+            "GET" if wish is None else "POST",
             f"{url}/_control/{what}",
+            body=None if wish is None else jsontext.dumps(wish),
             headers={"x-control-token": self._control_token},
         )
         found: JsonObject = jsontext.loads(answer.data)

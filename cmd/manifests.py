@@ -234,7 +234,7 @@ class AppliedManifests:
         if known.gvk != version.gvk and not self._all_versions:
             yield (
                 f"{where}: {gvk.kind} is here at {gvk.version} and elsewhere at "
-                f"{known.gvk.version}: use one version of a kind, or --all-versions"
+                f"{known.gvk.version}: use one version of a kind, or not --one-version"
             )
         title = f"{gvk.kind} {metadata(obj).get('name', '')}"
         for problem in (*problems(version, obj), *name_problems(version, obj)):

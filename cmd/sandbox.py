@@ -44,10 +44,16 @@ _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     help="How long Azure's long-running operations take.",
 )
 @click.option(
-    "--all-versions",
+    "--all-versions/--one-version",
+    default=True,
+    show_default=True,
+    help="Serve every version of each kind, so that manifests may mix them, or only "
+    "the one that the manifests are in.",
+)
+@click.option(
+    "--chaos",
     is_flag=True,
-    help="Serve every version of each kind, so that manifests may mix them. "
-    "Default: the version that the manifests are in.",
+    help="Play faults of Azure one after the other, ten seconds each.",
 )
 def sandbox(
     *,
@@ -56,6 +62,7 @@ def sandbox(
     timeout: float,
     lro: float,
     all_versions: bool,
+    chaos: bool,
 ) -> None:
     """Run a Kubernetes API, a simulated Azure and the operator, and apply manifests.
 
@@ -84,7 +91,7 @@ def sandbox(
         cluster.launch()
         from asoreconcile.azure.cmd.sandbox_run import SandboxRun
 
-        run = SandboxRun(cluster, stop, files, all_versions=all_versions)
+        run = SandboxRun(cluster, stop, files, all_versions=all_versions, chaos=chaos)
         unready = run.until_done(timeout if exit_when_ready else None)
     except AsoreconcileError as error:
         raise click.ClickException(str(error)) from error

@@ -119,7 +119,7 @@ class MoreKinds:
         """
         if self._error is not None:
             raise self._error
-        if self._thread is None:
+        if self._thread is None or self._stop.is_set():
             return ""
         if self._thread.is_alive():
             return "installing the other kinds"
@@ -136,6 +136,40 @@ class MoreKinds:
                 self._installed += 1
         except AsoreconcileError as error:
             self._error = error
+
+
+# Each for a while: together they touch every way in which Azure fails.
+_CHAOS = (
+    "lag=*,seconds=5",
+    "absent=*,seconds=5",
+    "tag=*",
+    "failed=*,seconds=3",
+    "no-headers=*",
+    "throttled=*,after=20",
+    "unregistered=Microsoft.Network/virtualNetworks",
+    "outage=*,region=westus2",
+    "slow-delete=*,seconds=30",
+    "bad-name=Microsoft.Storage/storageAccounts",
+)
+_CHAOS_SECONDS = 10.0
+
+
+class FaultLoop:
+    """Plays faults of the simulator one after the other, for ever."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self._cluster = cluster
+        self._began = time.monotonic()
+        self._fault = ""
+
+    def step(self) -> str:
+        """Begin the next fault if it is time; return the present one."""
+        turn = int((time.monotonic() - self._began) / _CHAOS_SECONDS)
+        fault = _CHAOS[turn % len(_CHAOS)]
+        if fault != self._fault:
+            self._cluster.disturb_azure(fault)
+            self._fault = fault
+        return f"fault: {fault}"
 
 
 _SAMPLES = Path(asoreconcile.__file__).parent / "azure" / "samples"
@@ -158,9 +192,11 @@ class SandboxRun:
         files: Sequence[str],
         *,
         all_versions: bool,
+        chaos: bool = False,
     ) -> None:
         """files: if empty, the samples.
         stop: ends the run, once it is set.
+        chaos: plays faults of the simulator.
 
         Raises UsageError for manifests that cannot be applied.
         """
@@ -168,6 +204,7 @@ class SandboxRun:
         self._stop = stop
         self._manifests = _manifests(files, all_versions=all_versions)
         self._converts = all_versions
+        self._faults = FaultLoop(cluster) if chaos else None
 
     def until_done(self, limit_seconds: float | None) -> list[Row]:
         """Apply and show until stopped, or with a limit until all is Ready.
@@ -227,8 +264,11 @@ class SandboxRun:
                     requests=counts["byResource"],
                     now=datetime.now(UTC),
                 )
+                notes = [more.progress(), self._faults.step() if self._faults else ""]
                 shown.show(
-                    rows, total_requests=counts["requests"], note=more.progress()
+                    rows,
+                    total_requests=counts["requests"],
+                    note="; ".join(filter(None, notes)),
                 )
                 unready = [row for row in rows if not row.is_ready]
                 waited = time.monotonic() - began

@@ -19,7 +19,7 @@ _COLOURS = {"True": "green", "False": "yellow", "Unknown": "yellow", "": "white"
 _HEADINGS = ("KIND", "NAME", "READY", "REASON", "AGE", "REQUESTS")
 _RIGHT = (4, 5)  # numbers
 _READY = 2
-_GIVING_WAY = ((0, 12), (1, 12), (3, 10))  # columns that may shrink, and to what
+_GIVING_WAY = ((0, 4), (1, 4), (3, 4))  # columns that may shrink, and to what
 _GAP = 2
 _TROUBLES = ("Warning", "Error")
 
@@ -41,17 +41,16 @@ def drawn(
 ) -> list[str]:
     """Return the lines of the table, at most `height` of at most `width` columns.
 
-    Names are shortened in favour of conditions. If not all objects fit, those that are
-    not Ready come first, with their messages.
+    Names are shortened in favour of conditions. Objects that are not Ready come first,
+    and if not all objects fit with their messages.
     """
     ready = sum(row.is_ready for row in rows)
     summary = f"{ready} of {len(rows)} Ready, {total_requests} ARM requests"
     lines = [_cut(f"{summary}; {note}" if note else summary, width)]
     space = height - 2
-    ordered = sorted(rows, key=lambda row: (row.kind, row.group, row.key))
+    ordered = sorted(rows, key=lambda r: (r.is_ready, r.kind, r.group, r.key))
     is_short = len(rows) > space
     if is_short:
-        ordered.sort(key=lambda row: row.is_ready)
         space -= 1  # for the line that says what is left out
     messages = sum(_has_trouble(row) for row in rows)
     with_messages = is_short or len(rows) + messages <= space

@@ -2,6 +2,7 @@
 language.
 """
 
+import shutil
 import signal
 import threading
 from collections.abc import Callable
@@ -258,6 +259,12 @@ def _seconds(name: str, help_: str) -> Callable[[_Function], _Function]:
     is_flag=True,
     help="Time stands still until it is moved on by /_control/clock.",
 )
+@click.option(
+    "--remove",
+    hidden=True,
+    metavar="FOLDER",
+    help="A folder to remove if the parent process dies.",
+)
 @sharedoptions.control_token
 @sharedoptions.until_stdin_closes
 def arm(
@@ -272,6 +279,7 @@ def arm(
     managed_identity: bool,
     virtual_clock: bool,
     until_stdin_closes: bool,
+    remove: str | None,
     **options: Any,
 ) -> None:
     """Run a simulator of Azure Resource Manager and of the Entra token endpoint.
@@ -328,18 +336,29 @@ def arm(
         else:
             write(lines)
         say(f"ARM at {server.url}, tokens at {server.authority}", err=True)
-        _serve(server, until_stdin_closes=until_stdin_closes)
+        is_orphan = _serve(server, until_stdin_closes=until_stdin_closes)
+    if remove and is_orphan:
+        shutil.rmtree(remove, ignore_errors=True)
 
 
-def _serve(server: AbstractContextManager[Any], *, until_stdin_closes: bool) -> None:
-    """Block until SIGINT or SIGTERM, then close the server. Main thread only."""
-    stopped = threading.Event()
+def _serve(server: AbstractContextManager[Any], *, until_stdin_closes: bool) -> bool:
+    """Block until SIGINT or SIGTERM, then close the server. Main thread only.
+
+    Returns whether the parent process ended without a signal to this one.
+    """
+    stopped, asked = threading.Event(), threading.Event()
+
+    def stop(*_: object) -> None:
+        asked.set()
+        stopped.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
+        signal.signal(number, stop)
     if until_stdin_closes:
         on_stdin_end(stopped.set)
     with server:
         stopped.wait()
+    return not asked.is_set()
 
 
 def _write_private(path: str, text: str) -> None:

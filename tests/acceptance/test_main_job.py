@@ -193,13 +193,13 @@ spec:
 """
 
 
-def test_sandbox_takes_manifests_of_several_versions_if_told_to(tmp_path):
+def test_sandbox_takes_manifests_of_several_versions_unless_told_not_to(tmp_path):
     mixed = tmp_path / "mixed.yaml"
     mixed.write_text(MIXED)
-    refused = _sandbox(tmp_path, "-f", str(mixed))
+    refused = _sandbox(tmp_path, "-f", str(mixed), "--one-version")
     assert refused.returncode == 2
-    assert "use one version of a kind, or --all-versions" in refused.stderr
-    done = _sandbox(tmp_path, "-f", str(mixed), "--all-versions")
+    assert "use one version of a kind, or not --one-version" in refused.stderr
+    done = _sandbox(tmp_path, "-f", str(mixed))
     assert done.returncode == 0, done.stderr
     for name in ("old", "new"):
         assert f"VirtualNetwork default/{name}: Ready=True Succeeded" in done.stdout

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from contextlib import closing
 
 import pytest
@@ -54,7 +55,7 @@ def client_of(sandbox):
     pytest.fail("the sandbox never said where its API is")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ctrl_c_and_a_closed_terminal_end_all_of_it(sandbox, tmp_path, number):
     with closing(client_of(sandbox)) as client:
         assert client.list_page(NAMESPACES).items
@@ -72,12 +73,16 @@ def test_it_ends_once_nobody_reads_its_output(sandbox, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_its_servers_end_even_if_it_is_killed(sandbox):
+def test_nothing_is_left_even_if_it_is_killed(sandbox, tmp_path):
     with closing(client_of(sandbox)) as client:
         watch = client.watch(NAMESPACES, timeout_seconds=60)
         sandbox.kill()
         with pytest.raises(TransportError):
             watch_on(client, watch)
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while list(tmp_path.iterdir()) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert list(tmp_path.iterdir()) == []
 
 
 def watch_on(client, watch):

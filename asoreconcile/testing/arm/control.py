@@ -4,6 +4,7 @@
     GET  /_control/journal?after=N&method=PUT&path=TEXT&status=409
     GET  /_control/resources
     POST /_control/fault   {"script": "PUT Microsoft.Network/virtualNetworks 503 x2"}
+    POST /_control/clear   {}
     POST /_control/style   {"type": "Microsoft.Network/virtualNetworks", "style": "W5"}
     POST /_control/policy  {"deny": "publicIPAddresses", "name": "No public addresses"}
     POST /_control/clock   {"advanceSeconds": 60}
@@ -45,6 +46,9 @@ class Controlled(Protocol):
 
         Raises ValueError for a wrong line.
         """
+
+    def clear_faults(self) -> None:
+        """End all faults."""
 
     def style(self, type_: str, name: str) -> None:
         """Make a resource type answer in one of the named styles (W1-W26)."""
@@ -99,6 +103,7 @@ class ArmControl:
         azure = self._azure
         wishes: dict[str, Callable[[], None]] = {
             "fault": lambda: azure.script(wish["script"]),
+            "clear": azure.clear_faults,
             "style": lambda: azure.style(wish["type"], wish["style"]),
             "policy": lambda: azure.deny(wish["deny"], wish.get("name", "No")),
             "clock": lambda: azure.advance(float(wish["advanceSeconds"])),

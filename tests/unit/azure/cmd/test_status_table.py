@@ -46,13 +46,19 @@ def test_kind_and_name_give_way_to_the_conditions(width):
     assert ("…" in lines[2]) == (width < 115)
 
 
-def test_what_fits_is_in_the_order_of_kinds():
+def test_what_is_not_ready_comes_first_then_the_order_of_kinds_counts():
     lines = plain([row("B", "y", ready="False"), row("A", "z"), row("B", "x")])
     assert [line.split()[:2] for line in lines[2:]] == [
+        ["B", "y"],
         ["A", "z"],
         ["B", "x"],
-        ["B", "y"],
     ]
+
+
+def test_readiness_is_never_cut():
+    rows = [broken("a-rather-long-name-of-a-container", "no way")] * 30
+    lines = plain(rows, width=42)
+    assert all(len(line) <= 42 and "False" in line for line in lines[2:-1:2])
 
 
 def test_what_is_not_ready_comes_first_where_not_all_fits():
