@@ -36,12 +36,14 @@ class AzureOptions:
 
     latency, lro: seconds.
     throttle: whether to apply Azure's published token buckets.
+    record: archive to write the exchanges with Azure to; "" writes nothing.
     """
 
     latency: float = 0.0
     lro: float = 0.0
     retry_after: int | None = None
     throttle: bool = False
+    record: str = ""
 
 
 class LocalCluster:
@@ -77,6 +79,7 @@ class LocalCluster:
             *("--latency", str(options.latency), "--lro", str(options.lro)),
             *_given("--retry-after", options.retry_after),
             *(("--throttle",) if options.throttle else ()),
+            *(("--record", options.record) if options.record else ()),
             *("--remove", str(self.folder)),
             environment=control,
         )

@@ -55,6 +55,14 @@ _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     is_flag=True,
     help="Play faults of Azure one after the other, ten seconds each.",
 )
+@click.option(
+    "--record",
+    default="",
+    metavar="FILE.tar.xz",
+    type=click.Path(dir_okay=False, writable=True),
+    help="Write all exchanges with Azure there at the end, without secrets. "
+    "`asoreconcile.testing.replay` plays them.",
+)
 def sandbox(
     *,
     files: tuple[str, ...],
@@ -63,6 +71,7 @@ def sandbox(
     lro: float,
     all_versions: bool,
     chaos: bool,
+    record: str,
 ) -> None:
     """Run a Kubernetes API, a simulated Azure and the operator, and apply manifests.
 
@@ -85,7 +94,7 @@ def sandbox(
         # Who runs us under nohup wants us to outlive the terminal.
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda *_: stop.set())
-    cluster = LocalCluster(AzureOptions(lro=lro, retry_after=1))
+    cluster = LocalCluster(AzureOptions(lro=lro, retry_after=1, record=record))
     try:
         # Most of a start is imports: the servers' go on beside our own.
         cluster.launch()

@@ -250,6 +250,14 @@ def _seconds(name: str, help_: str) -> Callable[[_Function], _Function]:
     "published types exclude.",
 )
 @click.option(
+    "--record",
+    default="",
+    metavar="FILE.tar.xz",
+    type=click.Path(dir_okay=False, writable=True),
+    help="Write all exchanges with Azure there at the end, without secrets. "
+    "`asoreconcile.testing.replay` plays them.",
+)
+@click.option(
     "--managed-identity",
     is_flag=True,
     help="Serve a machine's identity too; the settings say where.",

@@ -27,13 +27,18 @@ def made_up(address: ArmAddress, what: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{address.key}#{what}"))
 
 
+def is_secret(name: str) -> bool:
+    """Return whether a field of this name holds a secret that Azure never returns."""
+    return _SECRET.search(name) is not None
+
+
 def without_secrets(value: Any) -> Any:
     """Return a copy without the fields that Azure never returns."""
     if isinstance(value, dict):
         return {
             name: without_secrets(inner)
             for name, inner in value.items()
-            if not _SECRET.search(name) or isinstance(inner, (dict, list))
+            if not is_secret(name) or isinstance(inner, (dict, list))
         }
     if isinstance(value, list):
         return [without_secrets(item) for item in value]

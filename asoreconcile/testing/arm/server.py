@@ -11,6 +11,7 @@ The simulator accepts all resource types and answers in each provider's way (`st
 import re
 import threading
 import uuid
+from pathlib import Path
 
 import attrs
 
@@ -30,6 +31,7 @@ from asoreconcile.testing.arm.named_faults import NamedFault
 from asoreconcile.testing.arm.named_styles import style_type
 from asoreconcile.testing.arm.operations import Operations
 from asoreconcile.testing.arm.providers import Providers
+from asoreconcile.testing.arm.recorder import ExchangeRecorder
 from asoreconcile.testing.arm.resources import Resources
 from asoreconcile.testing.arm.scopes import Scopes
 from asoreconcile.testing.arm.scripted import plan
@@ -69,6 +71,7 @@ class ArmServer(Cloud):
         public_url: str = "",
         graph_port: int = 0,
         strict: bool = False,
+        record: str | Path = "",
     ) -> None:
         """Make the servers.
 
@@ -84,6 +87,7 @@ class ArmServer(Cloud):
         before it.
         strict: if true, refuse names, locations, api-versions, bodies and references
         that Azure's published types exclude.
+        record: archive to write the exchanges to at the end; "" writes nothing.
         """
         clock = clock or SystemClock()
         self.faults = ArmFaults(clock)
@@ -140,6 +144,7 @@ class ArmServer(Cloud):
         self.graph.faults.latency_seconds = latency
         self.entra.audiences = self.graph.audiences
         self._control = ArmControl(control_token, self)
+        self._recorder = ExchangeRecorder(record) if record else None
 
     def start(self) -> None:
         """Start ARM, the token endpoint and Microsoft Graph. Returns at once."""
@@ -150,6 +155,9 @@ class ArmServer(Cloud):
         """Stop all three. Blocks until their sockets are closed."""
         self.graph.close()
         super().close()
+        if self._recorder is not None:
+            self._recorder.write()
+            self._recorder = None
 
     def settings(self) -> dict[str, str]:
         """Return an operator's environment, which also names the simulated Microsoft
@@ -274,6 +282,9 @@ class ArmServer(Cloud):
         try:
             response = super().serve(request)
             status = response.status
+            with self._lock:
+                if self._recorder is not None:
+                    self._recorder.note(self.url, request, response)
         finally:
             self._note(request, status)
         return response
