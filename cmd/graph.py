@@ -36,8 +36,8 @@ def graph(
 
     \b
     Examples:
-      asoctl graph -f manifests/ -o svg > estate.svg
-      asoctl graph --cluster -o dot | dot -Tpng > estate.png
+      asoctl graph -f shop.yaml -o svg > shop.svg
+      asoctl graph --cluster -o dot | dot -Tpng > shop.png
 
     Exit code 1 for manifests or a cluster that cannot be read; 2 for a wrong call.
     """  # noqa: D301 -- click wants the character

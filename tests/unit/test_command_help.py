@@ -149,6 +149,7 @@ RUN = {
     "export objects": (0, "kind: VirtualNetwork"),
     "export template": (0, "network.azure.com"),
     "plan": (2, "VirtualNetwork"),
+    "graph": (0, "VirtualNetwork"),
     "import": (0, "kind: ResourceGroup"),
 }
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
