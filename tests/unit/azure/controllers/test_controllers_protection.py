@@ -11,6 +11,8 @@ from asoreconcile.azure.controllers.deletion_guard import DeletionGuard
 from asoreconcile.azure.controllers.protected_objects import ProtectedObjects
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
+    FOREIGN_TAGS,
+    IGNORE_FIELDS,
     MAINTENANCE_WINDOWS,
     PAUSED,
     RECONCILE_POLICY,
@@ -58,6 +60,8 @@ def written(old=None, **notes):
         (PAUSED, "ture", "did you mean true?"),
         (MAINTENANCE_WINDOWS, "0 2 * * st 4h", "did you mean sat?"),
         (SYNC_PERIOD, "often", "15m or 6h"),
+        (FOREIGN_TAGS, "replcae", "did you mean replace?"),
+        (IGNORE_FIELDS, "spec.tagz.a", "did you mean spec.tags?"),
     ],
 )
 @pytest.mark.parametrize("old", [None, {}], ids=["create", "update"])
