@@ -10,6 +10,7 @@ from functools import wraps
 import click
 
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
+from asoreconcile.azure.cmd.terminal import say
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import key_of
 
@@ -84,5 +85,5 @@ def complete_for_kubectl(main: click.Command) -> None:
     *words, incomplete = sys.argv[1:] or [""]
     found = ShellComplete(main, {}, "asoctl", "").get_completions(words, incomplete)
     for one in found:
-        click.echo(f"{one.value}\t{one.help}" if one.help else one.value)
-    click.echo(_NO_FILES)
+        say(str(one.value))
+    say(_NO_FILES)

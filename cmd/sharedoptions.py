@@ -115,9 +115,9 @@ def watchable(command: Callable[..., Any]) -> Callable[..., Any]:
         before = None
         try:
             while True:
-                with redirect_stdout(io.StringIO()) as told, suppress(SystemExit):
+                with redirect_stdout(io.StringIO()) as printed, suppress(SystemExit):
                     command(**rest)
-                if (text := told.getvalue()) != before:
+                if (text := printed.getvalue()) != before:
                     write(text)
                 before = text
                 time.sleep(_WATCH_SECONDS)
