@@ -182,5 +182,9 @@ def test_a_key_without_effect_is_told(key):
 def test_a_key_that_aso_does_not_have(key):
     value, read, expected = OWN[key]
     assert read(from_environment({**COMPLETE, key: value})) == expected
-    of_azure = ("AZURE_FEDERATED_TOKEN_FILE", "AZURE_WORKLOAD_IDENTITY_AUTH_MODE")
-    assert key.startswith("ASORECONCILE_") or key in of_azure
+    others = {
+        "AZURE_FEDERATED_TOKEN_FILE",
+        "AZURE_WORKLOAD_IDENTITY_AUTH_MODE",
+        "POD_UID",
+    }
+    assert key.startswith("ASORECONCILE_") or key in others
