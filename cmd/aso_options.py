@@ -10,7 +10,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from asoreconcile.azure.cmd.lazy_group import LazyGroup
-from asoreconcile.azure.cmd.terminal import write
+from asoreconcile.azure.cmd.terminal import waiting_shown, write
 from asoreconcile.base import log
 
 _FLAGS = {
@@ -35,6 +35,13 @@ class AsoctlGroup(LazyGroup):
         if "verbose" in found:
             log.configure(json=False, level=logging.DEBUG)
         return super().parse_args(ctx, rest)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a terminal shows that it waits, unless it is to be quiet."""
+        if "quiet" in ctx.obj:
+            return super().invoke(ctx)
+        with waiting_shown(ctx.info_name or "asoctl"):
+            return super().invoke(ctx)
 
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter

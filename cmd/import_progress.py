@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from asoreconcile.azure.cmd.aso_options import is_flagged
-from asoreconcile.azure.cmd.terminal import say
+from asoreconcile.azure.cmd.terminal import end_waiting, say
 from asoreconcile.azure.reconcile.planning.resource_import.report import (
     ImportOutcome,
     Reporter,
@@ -47,6 +47,7 @@ def progress(clock: Clock | None = None) -> Iterator[Reporter]:
         TimeElapsedColumn,
     )
 
+    end_waiting()  # the bar has the line from here on
     console = Console(stderr=True)
     columns = (
         TextColumn("Reading"),

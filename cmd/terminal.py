@@ -8,6 +8,9 @@ import os
 import shutil
 import sys
 import textwrap
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -18,7 +21,7 @@ from asoreconcile.base.printable import printable, printable_json
 
 def say(text: str = "", *, err: bool = False) -> None:
     """Write one line, to standard output or, with `err`, to standard error."""
-    click.echo(printable(text), err=err)
+    _echo(printable(text), err=err)
 
 
 def say_wrapped(text: str, *, hang: int, colour: str = "") -> None:
@@ -38,17 +41,17 @@ def say_wrapped(text: str, *, hang: int, colour: str = "") -> None:
         if colour and not os.environ.get("NO_COLOR"):
             first, space, rest = line.partition(" ")
             line = click.style(first, fg=colour) + space + rest
-    click.echo(line)
+    _echo(line)
 
 
 def say_table(text: str) -> None:
     """Write a table of our own: its line breaks are kept."""
-    click.echo(printable(text, keep="\n"))
+    _echo(printable(text, keep="\n"))
 
 
 def say_json(value: Any) -> None:
     """Write a document as one line of JSON."""
-    click.echo(json_text(value))
+    _echo(json_text(value))
 
 
 def json_text(value: Any) -> str:
@@ -60,4 +63,65 @@ def write(text: str) -> None:
     """Write YAML or JSON as `yaml_text` and `json_text` make it, or escape codes of our
     own: text without others' characters that act on a terminal.
     """
-    click.echo(text, nl=False)
+    _echo(text, nl=False)
+
+
+def _echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    _waiting.end()
+    click.echo(text, err=err, nl=nl)
+
+
+class _Waiting:
+    """A line on the terminal while a command has not written anything yet."""
+
+    def __init__(self) -> None:
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, command: str) -> None:
+        """Show the line once the command is silent for two seconds."""
+        self._ended.clear()
+        arguments = (command,)
+        self._thread = threading.Thread(
+            target=self._report, args=arguments, daemon=True
+        )
+        self._thread.start()
+
+    def end(self) -> None:
+        """Take the line away. Idempotent."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._ended.set()
+            thread.join()
+
+    def _report(self, command: str) -> None:
+        seconds = 0.0
+        while not self._ended.wait(_SILENT_SECONDS):
+            seconds += _SILENT_SECONDS
+            sys.stderr.write(f"\r{command}: waiting for an answer, {seconds:.0f} s")
+            sys.stderr.flush()
+        if seconds:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+_SILENT_SECONDS = 2.0
+_waiting = _Waiting()
+
+
+def end_waiting() -> None:
+    """Take away the line of `waiting_shown`, for output that is not written here."""
+    _waiting.end()
+
+
+@contextmanager
+def waiting_shown(command: str) -> Iterator[None]:
+    """Within the block, show on a terminal how long the command waits before it writes
+    anything.
+    """
+    if sys.stderr.isatty():
+        _waiting.begin(command)
+    try:
+        yield
+    finally:
+        _waiting.end()

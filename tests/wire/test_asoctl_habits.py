@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 
 import click
 import pytest
@@ -116,7 +117,21 @@ def test_a_terminal_gets_colour_and_hanging_indents(monkeypatch, capsys, is_plai
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "20")
     monkeypatch.setenv("NO_COLOR", "1" if is_plain else "")
-    monkeypatch.setattr(click, "echo", lambda text: sys.stdout.write(text + "\n"))
+    monkeypatch.setattr(click, "echo", lambda text, **_: sys.stdout.write(f"{text}\n"))
     terminal.say_wrapped("error  one two three four", hang=7, colour="red")
     error = "error" if is_plain else click.style("error", fg="red")
     assert capsys.readouterr().out == f"{error}  one two three\n       four\n"
+
+
+def test_a_command_that_waits_says_so_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(terminal, "_SILENT_SECONDS", 0.001)
+    with terminal.waiting_shown("asoctl"):
+        while "waiting for an answer" not in sys.stderr.getvalue():
+            threading.Event().wait(0.001)
+        terminal.say("done")
+        written = sys.stderr.getvalue()
+        terminal.say("more")
+    assert written.startswith("\rasoctl: waiting for an answer, 0 s")
+    assert written.endswith("\r\x1b[K")
+    assert capsys.readouterr().out == "done\nmore\n"
