@@ -66,6 +66,7 @@ def test_roles_are_those_that_the_catalogue_makes(case):
     own = {
         "azureserviceoperator-metrics-reader",
         "azureserviceoperator-webhook-certificate-role",
+        "azureserviceoperator-workload-identity-role",
     }
     for role in roles:
         if role["metadata"]["name"] not in own:
