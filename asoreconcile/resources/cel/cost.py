@@ -18,6 +18,11 @@ LIST, MAP = 10, 30
 _BYTE, _REGEX = 0.1, 0.25
 _COMPARED = ("_<_", "_<=_", "_>_", "_>=_")
 _READ = ("lowerAscii", "upperAscii", "substring", "trim", "url", "charAt")
+_PARSED = (
+    *("quantity", "isQuantity", "ip", "isIP", "ip.isCanonical", "cidr", "isCIDR"),
+    *("semver", "isSemver", "containsIP", "containsCIDR"),
+)
+_FORMAT = 32  # of the longest pattern of a named format
 _EACH = ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf")
 _TEXTS = ("string", "bytes")
 _COUNTED = ("list", "map", *_TEXTS)
@@ -176,8 +181,10 @@ def _function(name: str, values: list[Sized], spent: int) -> Cost:
             return Cost(spent + _read(size + 1) * ceil(other * _REGEX), value)
         case _ if name in _READ:
             return Cost(spent + _read(size), Sized("string", size))
-        case "quantity" | "isQuantity":
+        case _ if name in _PARSED:
             return Cost(spent + _read(size), _UNKNOWN)
+        case "validate":
+            return Cost(spent + _read(other + 1) * _FORMAT, _UNKNOWN)
         case "split":
             return Cost(spent + ceil(size * 2 * _BYTE), Sized("list", size, 2, first))
         case "join":
@@ -194,6 +201,8 @@ def _function(name: str, values: list[Sized], spent: int) -> Cost:
                 each += _read(_size(first.inner))
             read = _read(size) if first.kind in _TEXTS else size * each
             return Cost(spent + read, first.inner or _ONE)
+        case "string" if first.kind == "dyn" and size:
+            return Cost(spent + _read(size), Sized(name, size))
         case "bytes" | "string" if first.kind in _TEXTS and first.kind != name:
             return Cost(spent + _read(size), Sized(name, size * 4))
         case "dyn" | "string":

@@ -215,7 +215,11 @@ def _check_number(schema: JsonObject, value: float, at: str) -> Iterator[Cause]:
         elif value > high:
             yield _invalid(at, value, f"should be less than or equal to {high}")
     step = schema.get("multipleOf")
-    if step and (value / step) % 1:
+    if step is not None and step <= 0:
+        yield _invalid(
+            at, value, f"factor MultipleOf declared for {at} must be positive: {step}"
+        )
+    elif step and (value / step) % 1:
         yield _invalid(at, value, f"should be a multiple of {step}")
 
 
