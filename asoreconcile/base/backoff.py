@@ -23,7 +23,7 @@ class RateLimiter(Protocol):
     """Decides how long a key waits after a failure."""
 
     def delay(self, key: Hashable, error: BaseException | None = None) -> float:
-        """Seconds to wait, counting this call as one more failure of the key.
+        """Return seconds to wait, counting this call as one more failure of the key.
 
         Never less than the error itself asks for (`asked_delay`). Rules: RL-1, RL-3.
         """
@@ -38,7 +38,7 @@ class RateLimiter(Protocol):
 
 
 def asked_delay(error: BaseException | None) -> float:
-    """The seconds that a failure asks to wait, 0.0 if it does not say.
+    """Return the seconds that a failure asks to wait, 0.0 if it does not say.
 
     Reads `after_seconds` (RetryError) or `retry_after_seconds` (the `Retry-After` of an
     API) along the chain of causes; the longest wins. Rule: RL-3.
@@ -112,7 +112,7 @@ class ItemExponential:
         self._failures = _Failures(clock, ttl_seconds)
 
     def delay(self, key: Hashable, error: BaseException | None = None) -> float:
-        """Seconds until this key's next try, and count one more failure for it.
+        """Return seconds until this key's next try, and count one more failure for it.
 
         The delay that the error asks for is a lower bound, even above `max_seconds`.
         Never blocks. Rules: RL-1, RL-3.
@@ -136,7 +136,7 @@ class ItemExponential:
         return self._failures.of(key)
 
     def __len__(self) -> int:
-        """The number of keys kept now."""
+        """Return the number of keys kept now."""
         return len(self._failures)
 
 

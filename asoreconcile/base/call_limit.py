@@ -96,7 +96,7 @@ class Call:
         return self.until is not None and self.until - now <= _GRAIN_SECONDS
 
     def within(self, seconds: float | None) -> float | None:
-        """A socket timeout of at most the time left."""
+        """Return a socket timeout of at most the time left."""
         left = self.left
         if left is None or seconds is None:
             return seconds if left is None else max(left, _GRAIN_SECONDS)
@@ -171,7 +171,7 @@ class Call:
                 self._timer = clock.call_at(min(ends), self.cut_off)
 
     def explain(self) -> str:
-        """The reason, if the call failed because of its limit; otherwise "".
+        """Return the reason, if the call failed because of its limit; otherwise "".
 
         Raises StoppedError if it was cancelled: the server is not the cause.
         """
@@ -216,7 +216,7 @@ def limited(
 
 
 def current() -> Call | None:
-    """The current call of this thread; None outside `limited`."""
+    """Return the current call of this thread; None outside `limited`."""
     return _CALL.get()
 
 
@@ -273,7 +273,7 @@ def open_socket(
 
 
 def _share(connecting: Call, addresses: int) -> float | None:
-    """Seconds for the next address, with this many left to try."""
+    """Return seconds for the next address, with this many left to try."""
     left = connecting.left
     if left is None:
         return None

@@ -93,7 +93,7 @@ class Authority:
 
 
 def load_all(pem: bytes) -> list[x509.Certificate]:
-    """The certificates of a bundle, at least one. Raises CertificateError."""
+    """Return the certificates of a bundle, at least one. Raises CertificateError."""
     try:
         return x509.load_pem_x509_certificates(pem)
     except ValueError as error:
@@ -103,7 +103,7 @@ def load_all(pem: bytes) -> list[x509.Certificate]:
 def load_pair(
     pem: bytes, key_pem: bytes
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-    """The first certificate and its key. Raises CertificateError."""
+    """Return the first certificate and its key. Raises CertificateError."""
     certificate = load_all(pem)[0]
     try:
         key = serialization.load_pem_private_key(key_pem, None)
@@ -118,7 +118,7 @@ def load_pair(
 
 
 def bundle(certificates: Sequence[x509.Certificate]) -> bytes:
-    """The PEM bundle of several certificates, in order."""
+    """Return the PEM bundle of several certificates, in order."""
     return b"".join(_pem(certificate) for certificate in certificates)
 
 

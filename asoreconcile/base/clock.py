@@ -33,10 +33,10 @@ class Clock(Protocol):
     """Reads time, waits, and calls back later."""
 
     def monotonic(self) -> float:
-        """Seconds that never decrease; the zero point is arbitrary."""
+        """Return seconds that never decrease; the zero point is arbitrary."""
 
     def now(self) -> datetime:
-        """The wall clock in UTC, for timestamps that people and servers read."""
+        """Return the wall clock in UTC, for timestamps that people and servers read."""
 
     def wait(self, event: threading.Event, timeout_seconds: float) -> bool:
         """Block until the event is set (True) or the timeout has passed (False)."""
@@ -64,7 +64,7 @@ class SystemClock:
     monotonic = staticmethod(time.monotonic)
 
     def now(self) -> datetime:
-        """The wall clock's time in UTC.
+        """Return the wall clock's time in UTC.
 
         It may jump: measure durations with `monotonic`.
         """

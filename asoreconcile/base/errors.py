@@ -113,7 +113,9 @@ def check_list(name: str, value: object) -> None:
 
 
 def in_chain(error: BaseException, wanted: type[E] | tuple[type[E], ...]) -> E | None:
-    """The first error of a class among an error and its causes (`raise ... from`)."""
+    """Return the first error of a class among an error and its causes (`raise ...
+    from`).
+    """
     link: BaseException | None = error
     seen = set()  # `raise error from error` makes a cycle
     while link is not None and id(link) not in seen:

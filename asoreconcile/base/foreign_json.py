@@ -29,8 +29,8 @@ class NoNumber(float):
 
 
 def mended(text: bytes) -> bytes:
-    """The text with U+FFFD for each unpaired surrogate and each invalid UTF-8 byte, as
-    Go reads it; unchanged text if there are none.
+    """Return the text with U+FFFD for each unpaired surrogate and each invalid UTF-8
+    byte, as Go reads it; unchanged text if there are none.
     """
     if rb"\ud" in text or rb"\uD" in text:
         text = re.sub(_HALVES, _half, text)

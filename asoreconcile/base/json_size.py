@@ -190,7 +190,7 @@ class ListItems:
             yield
 
     def texts(self) -> Iterator[bytes]:
-        """The text of each object, in order."""
+        """Yield the text of each object, in order."""
         places = self._places
         for at in range(0, len(places), 2):
             yield self._text[places[at] : places[at + 1]]

@@ -119,8 +119,8 @@ def loads_foreign(text: bytes) -> Any:
 
 
 def settled(value: Any) -> Any:
-    """The value with its deep parts sealed as by `loads`; the value itself if none is
-    deep.
+    """Return the value with its deep parts sealed as by `loads`; the value itself if
+    none is deep.
     """
     return value if shallow_text(value) is not None else loads(dumps(value))
 
@@ -191,8 +191,8 @@ def shallow_text(value: Any) -> bytes | None:
 
 
 def _brackets(text: bytes) -> int:
-    """The number of opening brackets, including those in strings. `count` would visit
-    each byte.
+    """Return the number of opening brackets, including those in strings. `count` would
+    visit each byte.
     """
     return 2 * len(text) - len(text.replace(b"{", b"")) - len(text.replace(b"[", b""))
 

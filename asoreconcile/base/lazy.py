@@ -21,7 +21,9 @@ class Lazy(Generic[T]):
         self._made: list[T] = []
 
     def __call__(self) -> T:
-        """The value. Blocks while it is computed; raises what computing it raises."""
+        """Return the value. Blocks while it is computed; raises what computing it
+        raises.
+        """
         if not self._made:
             with self._lock:
                 if not self._made:

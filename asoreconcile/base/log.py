@@ -79,7 +79,7 @@ class Logger:
         self._fields = fields or {}
 
     def bind(self, **fields: Any) -> "Logger":
-        """The same logger with more fields on each of its records."""
+        """Return the same logger with more fields on each of its records."""
         return Logger(self._logger.name, {**self._fields, **fields})
 
     def debug(self, message: str, **fields: Any) -> None:
@@ -157,7 +157,7 @@ class JsonFormatter(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as one line of JSON.
+        """Return the record as one line of JSON.
 
         Values that JSON cannot represent raise no error.
         """
@@ -187,7 +187,7 @@ class TextFormatter(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as one line, and its stack trace below. Times are UTC."""
+        """Return the record as one line, and its stack trace below. Times are UTC."""
         stamp = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")
         text = f"{stamp[:-3]} {record.levelname:<7} {printable(_message(record))}"
         text += _as_text(_fields_of(record))
@@ -223,8 +223,8 @@ def configure(
 
 
 def _message(record: logging.LogRecord) -> str:
-    """The message without the fields, redacted if it comes from another library: ours
-    are constants.
+    """Return the message without the fields, redacted if it comes from another library:
+    ours are constants.
     """
     if isinstance(record.msg, _Message):
         return str.__str__(record.msg)
@@ -232,7 +232,8 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
-    """The fields of a record; of another library's those of the reconcile, and `extra`.
+    """Return the fields of a record; of another library's those of the reconcile, and
+    `extra`.
 
     Formatters run on the thread that logs, so that the reconcile is the current one.
     """
@@ -253,7 +254,9 @@ def _stack(record: logging.LogRecord) -> str:
 
 
 def _shown(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields without secrets. Few have any, so one check covers them all first."""
+    """Return the fields without secrets. Few have any, so one check covers them
+    all first.
+    """
     namespace = _namespace(fields)
     texts = [str(v) for v in fields.values() if not isinstance(v, _HARMLESS)]
     joined = "\n".join(texts)

@@ -16,7 +16,7 @@ _VERSION_AND_VARIANT = 0x4000_8000_0000_0000_0000
 
 
 def random_id() -> str:
-    """A random UUID as text. Safe from any thread; does not block."""
+    """Return a random UUID as text. Safe from any thread; does not block."""
     bits = _DRAWN.getrandbits(128) & ~_STATED | _VERSION_AND_VARIANT
     digits = f"{bits:032x}"
     return "-".join(

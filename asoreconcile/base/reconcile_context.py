@@ -55,7 +55,7 @@ class Context:
         stop: StopSignal | None = None,
         heeds_stop: bool = True,
     ) -> "Context":
-        """A copy with another deadline, signal or heeds_stop."""
+        """Return a copy with another deadline, signal or heeds_stop."""
         # Positional, without `evolve`, which takes twice as long: each write makes two.
         return Context(
             self.clock,
@@ -114,12 +114,12 @@ _CURRENT: ContextVar[Context | None] = ContextVar("asoreconcile_context", defaul
 
 
 def current() -> Context | None:
-    """The context of the reconcile on this thread; None outside one."""
+    """Return the context of the reconcile on this thread; None outside one."""
     return _CURRENT.get()
 
 
 def deadline() -> float | None:
-    """The time (`Clock.monotonic` seconds) by which this reconcile should end.
+    """Return the time (`Clock.monotonic` seconds) by which this reconcile should end.
 
     None without a limit, and outside a reconcile. Rules: CT-6, TH-9.
     """
@@ -137,7 +137,8 @@ def seconds_left() -> float | None:
 
 
 def reconcile_id() -> str:
-    """The UUID of this reconcile, also in each of its log records; "" outside one.
+    """Return the UUID of this reconcile, also in each of its log records; "" outside
+    one.
 
     Rule: CT-9.
     """
@@ -146,16 +147,16 @@ def reconcile_id() -> str:
 
 
 def trace() -> ReconcileTrace | None:
-    """The span of this reconcile, for its requests; None without tracing and outside a
-    reconcile.
+    """Return the span of this reconcile, for its requests; None without tracing and
+    outside a reconcile.
     """
     context = _CURRENT.get()
     return context.trace if context else None
 
 
 def priority() -> int:
-    """The queue priority of this reconcile (PQ-7): below 0 for resyncs and initial
-    lists, which are not urgent; 0 outside a reconcile.
+    """Return the queue priority of this reconcile (PQ-7): below 0 for resyncs and
+    initial lists, which are not urgent; 0 outside a reconcile.
     """
     context = _CURRENT.get()
     return context.priority if context else 0

@@ -41,7 +41,7 @@ class Backoff:
     def pause_seconds(
         self, failures: int, uniform: Callable[[float, float], float]
     ) -> float:
-        """The pause after this many failures, from 1."""
+        """Return the pause after this many failures, from 1."""
         ramp = self.first_seconds * self.factor ** (failures - 1)
         return min(ramp, self.max_seconds) * uniform(1 - self.jitter, 1 + self.jitter)
 

@@ -39,8 +39,8 @@ def check_takes(function: Any, *arguments: str, what: str, lazy: bool = False) -
 
 
 def hints_of(function: Any) -> tuple[Any, Any]:
-    """The annotations of the first parameter and the return value; Any if missing.
-    Pure.
+    """Return the annotations of the first parameter and the return value; Any if
+    missing. Pure.
     """
     if not isinstance(function, types.FunctionType | types.MethodType):
         function = getattr(function, "__call__", function)  # noqa: B004 - its method
@@ -79,7 +79,7 @@ def _is_async(function: Callable[..., Any]) -> bool:
 
 
 def _shown(signature: inspect.Signature) -> str:
-    """The parameters by name, without annotations."""
+    """Return the parameters by name, without annotations."""
     parameters = (
         one.replace(annotation=inspect.Parameter.empty)
         for one in signature.parameters.values()

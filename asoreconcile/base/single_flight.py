@@ -60,7 +60,7 @@ class SingleFlight(Generic[K, T]):
         *,
         at_most_seconds: float | None = None,
     ) -> T:
-        """The result of the key's call in progress, or else of this call.
+        """Return the result of the key's call in progress, or else of this call.
 
         Raises what the call raised, to all its callers. Raises DeadlineError or
         StoppedError if this reconcile's own time ends first, and PatienceError after

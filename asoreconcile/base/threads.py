@@ -135,7 +135,7 @@ class Threads:
         return revived
 
     def crashes(self) -> Mapping[str, ThreadCrash]:
-        """The crashes so far, by thread name."""
+        """Return the crashes so far, by thread name."""
         with self._lock:
             return dict(self._crashes)
 

@@ -31,7 +31,7 @@ def client_context(
     capath: str | None = None,
     cadata: str | None = None,
 ) -> ssl.SSLContext:
-    """A client context that verifies the server. Raises OSError.
+    """Return a client context that verifies the server. Raises OSError.
 
     cafile: PEM of the authorities to trust. capath: a folder of them. cadata: the PEM
     itself. With none of them, the system's authorities, or those of SSL_CERT_FILE.
@@ -94,7 +94,7 @@ class FileContext:
                 self.context.load_verify_locations(file)
 
     def _stamp(self) -> tuple[Stamp, ...]:
-        """A value that changes when the content of the files does."""
+        """Return a value that changes when the content of the files does."""
         given = (self._authority, *(self._pair or ()))
         return tuple(file_stamp(file) for file in given if isinstance(file, Path))
 
@@ -136,7 +136,7 @@ def as_file(content: Pem) -> Iterator[Path]:
 
 
 def file_stamp(path: Path) -> Stamp:
-    """A value that changes when the file's content does. Raises OSError."""
+    """Return a value that changes when the file's content does. Raises OSError."""
     state = os.stat(path)  # noqa: PTH116 - follows the links that mounts rotate by
     return state.st_ino, state.st_mtime_ns, state.st_size
 

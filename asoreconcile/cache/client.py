@@ -42,7 +42,7 @@ class CachedClient(Writes):
     def get(
         self, resource: ApiResource, key: ObjectKey, *, metadata_only: bool = False
     ) -> JsonObject:
-        """A private copy of an object. Raises NotFoundError, NotCachedError."""
+        """Return a private copy of an object. Raises NotFoundError, NotCachedError."""
         found = self._informer(resource, metadata_only=metadata_only).get(key)
         if found is None:
             raise NotFoundError(
@@ -152,6 +152,6 @@ def _is_live(write: Write, answer: JsonObject) -> bool:
 
 
 def _deleted_uid(write: Write, answer: JsonObject) -> str:
-    """The uid of the deleted object in a Status response."""
+    """Return the uid of the deleted object in a Status response."""
     stated = (write.body.get("preconditions") or {}).get("uid")
     return str(stated or (answer.get("details") or {}).get("uid") or "")

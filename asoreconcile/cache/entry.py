@@ -104,7 +104,7 @@ class Entry:
 
     @classmethod
     def of(cls, row: EntryRow) -> Self:
-        """A view of a row, without copying it."""
+        """Return a view of a row, without copying it."""
         entry = cls.__new__(cls)
         entry.row = row
         return entry
@@ -176,7 +176,7 @@ class Entry:
         )
 
     def deep_copy(self) -> JsonObject:
-        """A private copy of the object: the caller may change it."""
+        """Return a private copy of the object: the caller may change it."""
         text = self.row[10]
         # orjson fails at 1024 levels; the prefix spares all other objects the slower
         # way.
@@ -185,7 +185,7 @@ class Entry:
         return obj
 
     def shared_view(self) -> JsonObject:
-        """The object, shared by all readers of this view: do not change it."""
+        """Return the object, shared by all readers of this view: do not change it."""
         try:
             return self._seen
         except AttributeError:

@@ -30,20 +30,20 @@ class Indexer:
         self.processor = Processor(clock, synced=synced)
 
     def entry(self, key: ObjectKey) -> Entry | None:
-        """The newest known entry of a key, own writes included; None if there is
+        """Return the newest known entry of a key, own writes included; None if there is
         none.
         """
         return self._mutations.newest(key)
 
     def keys(self, namespace: str | None = None) -> list[ObjectKey]:
-        """All keys, or those of a namespace, sorted; own writes included."""
+        """Return all keys, or those of a namespace, sorted; own writes included."""
         return self._with_writes(
             lambda: self._store.keys(namespace),
             lambda entry: namespace in (None, entry.namespace),
         )
 
     def by_index(self, name: str, value: str) -> list[ObjectKey]:
-        """The keys with this index value, sorted."""
+        """Return the keys with this index value, sorted."""
         return self._with_writes(
             lambda: self._store.by_index(name, value),
             lambda entry: value in self._store.values_of(name, entry),
@@ -146,7 +146,7 @@ class Indexer:
     def _with_writes(
         self, stored: Callable[[], list[ObjectKey]], belongs: Callable[[Entry], bool]
     ) -> list[ObjectKey]:
-        """The keys of the cache, corrected by our own recent writes."""
+        """Return the keys of the cache, corrected by our own recent writes."""
         # In this order: a key no longer pending here is already in the cache.
         pending_keys = self._mutations.pending_keys()
         found = stored()

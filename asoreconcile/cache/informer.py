@@ -176,20 +176,22 @@ class Informer:
         return [] if all(ended) else [f"watch of {self.resource.gvk}"]
 
     def get(self, key: ObjectKey) -> JsonObject | None:
-        """A private copy of an object, never older than our own last write to it."""
+        """Return a private copy of an object, never older than our own last write
+        to it.
+        """
         entry = self.entry(key)
         return None if entry is None else entry.deep_copy()
 
     def entry(self, key: ObjectKey) -> Entry | None:
-        """The cache entry of an object; as new as `get`. Raises NotCachedError. Rule:
-        CA-3.
+        """Return the cache entry of an object; as new as `get`. Raises NotCachedError.
+        Rule: CA-3.
         """
         self._check_watched(key.namespace)
         return self._indexer.entry(key)
 
     def keys(self, namespace: str | None = None) -> list[ObjectKey]:
-        """The keys, sorted; including objects we wrote that the watch has not delivered
-        yet.
+        """Return the keys, sorted; including objects we wrote that the watch has not
+        delivered yet.
         """
         if namespace:
             self._check_watched(namespace)
@@ -226,7 +228,7 @@ class Informer:
         self._indexer.add_index(name, function)
 
     def by_index(self, name: str, value: str) -> Sequence[ObjectKey]:
-        """The keys with this index value, sorted, including our own writes."""
+        """Return the keys with this index value, sorted, including our own writes."""
         return self._indexer.by_index(name, value)
 
     def record_write(self, obj: JsonObject) -> None:
@@ -299,7 +301,9 @@ class Informer:
         return next((error for error in errors if error), "")
 
     def seconds_since_activity(self) -> float:
-        """Seconds since the quietest watch last received an event or bookmark."""
+        """Return seconds since the quietest watch last received an event or
+        bookmark.
+        """
         now = self._clock.monotonic()
         return max(now - feed.reflector.last_activity for feed in self._feeds)
 

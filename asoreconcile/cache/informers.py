@@ -68,7 +68,8 @@ class Informers:
         label_selector: str | None = None,
         field_selector: str | None = None,
     ) -> Informer:
-        """The informer of a kind, created on first use; started if this set is running.
+        """Return the informer of a kind, created on first use; started if this set is
+        running.
 
         Each selection has its own cache. None takes the selector of the kind's scope,
         or the default. Raises RuntimeError if no thread can be started.
@@ -88,7 +89,7 @@ class Informers:
     def find(
         self, resource: ApiResource, *, metadata_only: bool = False
     ) -> Informer | None:
-        """The existing informer of a kind without extra selectors, or None.
+        """Return the existing informer of a kind without extra selectors, or None.
 
         Never creates one: a read must not start a watch. Rule: CA-1.
         """

@@ -94,7 +94,7 @@ class MutationCache:
             self._observed_deletions.append(uid)
 
     def newest(self, key: ObjectKey) -> Entry | None:
-        """The newest entry of a key, for readers. Takes no lock."""
+        """Return the newest entry of a key, for readers. Takes no lock."""
         # In this order: `_forget` drops an answer before the deletion that hides it,
         # and both after the cache has changed.
         # Usually both are empty, and hashing a key twice costs more than the rest.
@@ -165,7 +165,7 @@ class MutationCache:
         return stored is not None and stored.uid == uid
 
     def _last_version(self, key: ObjectKey, uid: str) -> int:
-        """The newest version known of an object. Caller holds the lock."""
+        """Return the newest version known of an object. Caller holds the lock."""
         stored, answer = self._stored(key), self._answers.get(key)
         known = (stored, None if answer is None else answer[1])
         ours = (entry for entry in known if entry is not None and entry.uid == uid)
@@ -177,5 +177,5 @@ class MutationCache:
 
 
 def version(entry: Entry) -> int:
-    """An entry's resource version as a number; 0 if it is not a number."""
+    """Return an entry's resource version as a number; 0 if it is not a number."""
     return version_number(entry.resource_version)

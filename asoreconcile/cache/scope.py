@@ -111,7 +111,7 @@ class CacheOptions:
     streaming: bool = True
 
     def default(self) -> Scope:
-        """The scope of kinds without a scope of their own."""
+        """Return the scope of kinds without a scope of their own."""
         return Scope(
             self.namespaces, self.label_selector, self.field_selector, self.transform
         )
@@ -147,7 +147,7 @@ def watch_scopes(
     default: Scope = EVERYTHING,
     metadata_only: bool = False,
 ) -> tuple[WatchScope, ...]:
-    """The watches that together cover the scope.
+    """Return the watches that together cover the scope.
 
     Precedence: the kind's selector for the namespace, the kind's selector, the
     default's selector for the namespace, the default's selector.
@@ -205,7 +205,7 @@ def _part(
 
 
 def _as_path(requirements: list[str]) -> tuple[str, list[str]]:
-    """The namespace that a field selector requires, and the remaining terms.
+    """Return the namespace that a field selector requires, and the remaining terms.
 
     A request to `/namespaces/x/` costs the server less, and needs permissions only for
     one namespace.

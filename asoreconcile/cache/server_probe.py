@@ -141,7 +141,7 @@ def server_probe(
     clock: Clock,
     threads: Threads,
 ) -> ServerProbe:
-    """The probe for the server of `client`. Sends nothing yet.
+    """Return the probe for the server of `client`. Sends nothing yet.
 
     It has its own client with one connection, which is as old as the process.
     """

@@ -71,7 +71,7 @@ class SteppedPage(Protocol):
         """See `ListPage`."""
 
     def polled(self) -> Iterator[JsonObject | None]:
-        """The objects, and None to wait for more."""
+        """Return the objects, and None to wait for more."""
 
     def close(self) -> None:
         """See `ListPage`."""
@@ -81,7 +81,7 @@ class SteppedWatch(Protocol):
     """A watch, in steps."""
 
     def polled(self) -> Iterator[tuple[str, JsonObject] | None]:
-        """The events, and None to wait for more."""
+        """Return the events, and None to wait for more."""
 
     def close(self) -> None:
         """Close it, from any thread; this wakes its waiters."""
@@ -123,7 +123,7 @@ class StreamingClient(Protocol):
     """A client that can receive all its watches on one thread."""
 
     def in_steps(self, threads: Threads) -> ClosableSource:
-        """A source in steps for this client."""
+        """Return a source in steps for this client."""
 
 
 @attrs.frozen

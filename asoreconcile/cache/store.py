@@ -42,24 +42,26 @@ class Store:
         return len(self._rows)
 
     def get(self, key: ObjectKey) -> Entry | None:
-        """The entry, or None. Takes no lock. Rule: TH-4."""
+        """Return the entry, or None. Takes no lock. Rule: TH-4."""
         row = self._rows.get((key.namespace, key.name))
         return None if row is None else Entry.of(row)
 
     def keys(self, namespace: str | None = None) -> list[ObjectKey]:
-        """All keys, or those of one namespace, sorted."""
+        """Return all keys, or those of one namespace, sorted."""
         with self._lock:
             if namespace is None:
                 return _keys(self._rows)
             return _keys(self._namespaces.get(namespace, ()))
 
     def entries(self) -> list[Entry]:
-        """All entries, sorted by key; a snapshot."""
+        """Return all entries, sorted by key; a snapshot."""
         with self._lock:
             return [Entry.of(self._rows[key]) for key in sorted(self._rows)]
 
     def by_index(self, name: str, value: str) -> list[ObjectKey]:
-        """The keys with this index value, sorted; KeyError for an unknown index."""
+        """Return the keys with this index value, sorted; KeyError for an unknown
+        index.
+        """
         with self._lock:
             index = self._namespaces if name == "namespace" else self._indexes[name]
             return _keys(index.get(value, ()))
@@ -78,7 +80,7 @@ class Store:
             self._recent.clear()
 
     def values_of(self, name: str, entry: Entry) -> Collection[str]:
-        """The index values of an entry; KeyError for an unknown index."""
+        """Return the index values of an entry; KeyError for an unknown index."""
         if name == "namespace":
             return (entry.namespace,)
         return _values(name, self._functions[name], entry)
@@ -170,8 +172,8 @@ class Store:
 
 
 def _values(name: str, function: IndexFunction, entry: Entry) -> Collection[str]:
-    """An index function that raises gives the entry no values: one bad object must not
-    end the watch of its kind.
+    """An index function that raises gives the entry no values: one bad object
+    must not end the watch of its kind.
     """
     try:
         values = function(entry)

@@ -62,7 +62,7 @@ class Unreadable:
 
 
 def known_of(obj: JsonObject, resource: ApiResource) -> JsonObject:
-    """The readable parts common to all objects."""
+    """Return the readable parts common to all objects."""
     # No spec: it may be the broken part, and its values do not belong in events.
     conditions, key = status(obj).get("conditions"), key_of(obj)
     known: JsonObject = {
@@ -101,7 +101,7 @@ must not block or raise.
 
 
 def unreadable_events(recorder: EventRecorder) -> ReportUnreadable:
-    """A report function that records a Warning event on each object."""
+    """Return a report function that records a Warning event on each object."""
 
     def report(found: Unreadable) -> None:
         recorder.event(found.known, "Warning", REASON, found.message)
@@ -138,7 +138,7 @@ class EntryReader:
         """The currently unreadable objects; a new mapping with each change."""
 
     def entry(self, obj: JsonObject) -> Entry | None:
-        """The entry of a listed object; None if it cannot be read."""
+        """Return the entry of a listed object; None if it cannot be read."""
         try:
             return self._make(obj)
         except BadObjectError as error:
@@ -155,7 +155,7 @@ class EntryReader:
         self._take(found)
 
     def event(self, type_: str, obj: JsonObject) -> Entry | None:
-        """The entry of a watch event's object; None if it cannot be read."""
+        """Return the entry of a watch event's object; None if it cannot be read."""
         try:
             made = self._make_of_event(obj)
         except BadObjectError as error:

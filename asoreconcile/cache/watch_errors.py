@@ -51,7 +51,7 @@ class WatchRecovery(Enum):
 
 
 def recovery_of(error: Exception) -> WatchRecovery:
-    """The recovery after an error of a watch or its initial list."""
+    """Return the recovery after an error of a watch or its initial list."""
     # An event could not be decoded: only a list shows what it changed.
     if isinstance(error, DecodeError):
         return WatchRecovery.RELIST
@@ -119,7 +119,7 @@ class WatchBackoff:
         self._last = now
 
     def seconds(self, error: Exception, *, now: float) -> float:
-        """Seconds to wait; not less than the server asked for."""
+        """Return seconds to wait; not less than the server asked for."""
         asked = error.retry_after_seconds if isinstance(error, ApiError) else None
         if now - self._last > _RESET_AFTER_SECONDS:
             self._pauses.reset()

@@ -171,7 +171,7 @@ class WatchWorkers:
             task = self._next()
 
     def _next(self) -> "WatchTask | None":
-        """The next task for this thread, after the one it ran; None: the thread
+        """Return the next task for this thread, after the one it ran; None: the thread
         ends.
         """
         this = threading.get_ident()

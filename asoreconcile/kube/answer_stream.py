@@ -66,7 +66,7 @@ class Stream:
         return is_answered
 
     def lines(self) -> Iterator[bytes | None]:
-        """The response's lines. Ends with the response, or when closed.
+        """Yield the response's lines. Ends with the response, or when closed.
 
         Raises TransportError when the connection breaks, falls silent or stops inside
         a line.
@@ -100,7 +100,8 @@ class Stream:
             raise TransportError("the stream ended inside a line")
 
     def chunks(self) -> Iterator[bytes | None]:
-        """The response's bytes as they arrive. Ends with the response, or when closed.
+        """Yield the response's bytes as they arrive. Ends with the response, or when
+        closed.
 
         Raises TransportError when the connection breaks or falls silent.
         """
@@ -121,7 +122,7 @@ class Stream:
             self.close()
 
     def rest(self) -> Coroutine[bytes]:
-        """The rest of an error response, up to the limit of a line."""
+        """Return the rest of an error response, up to the limit of a line."""
         read, length = [], 0
         for chunk in self.chunks():
             if chunk is None:
@@ -150,7 +151,7 @@ def check_plain(what: str, headers: Mapping[str, str]) -> None:
 
 
 def wire_failure(what: str, error: WireError) -> TransportError:
-    """The error that a caller of the client gets.
+    """Return the error that a caller of the client gets.
 
     lost: the connection was reset or closed, and no deadline had passed.
     """

@@ -39,7 +39,7 @@ class ApiWarnings:
 
 
 def warnings_in(header: str) -> list[str]:
-    """The texts of a `Warning` header, unquoted; only those with Kubernetes' code.
-    Pure.
+    """Return the texts of a `Warning` header, unquoted; only those with Kubernetes'
+    code. Pure.
     """
     return [_ESCAPED.sub(r"\1", said) for said in _WARNING.findall(header)]

@@ -119,7 +119,8 @@ class KubeClient(Writes):
         field_validation: FieldValidation = "",
         namespace: str = "",
     ) -> Self:
-        """The same client, over the same connections, with these defaults for writes.
+        """Return the same client, over the same connections, with these defaults for
+        writes.
 
         dry_run: its writes change nothing. field_validation: how the server treats
         unknown fields. namespace: refuse every other namespace (ValueError);

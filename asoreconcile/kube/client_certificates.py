@@ -43,7 +43,9 @@ class ClientCertificates:
         self._trust = self._load()
 
     def trust(self) -> TlsTrust:
-        """The current content of the files, or the last usable one. Never raises."""
+        """Return the current content of the files, or the last usable one. Never
+        raises.
+        """
         with self._lock:  # the second caller sees the first one's generation
             try:
                 self._refresh()
@@ -81,6 +83,6 @@ class ClientCertificates:
         return TlsTrust(trusted, shown, self._verify)
 
     def _stamp(self) -> tuple[Stamp, ...]:
-        """A value that differs when the content of the files does."""
+        """Return a value that differs when the content of the files does."""
         given = (self._authority, *(self._pair or ()))
         return tuple(file_stamp(file) for file in given if isinstance(file, Path))

@@ -15,7 +15,7 @@ class KubeConfigError(AsoreconcileError):
 
 
 def _always_the_first() -> int:
-    """The default of `generation`: connections never become outdated."""
+    """Return the default of `generation`: connections never become outdated."""
     return 0
 
 

@@ -18,7 +18,7 @@ ConditionStatus = Literal["True", "False", "Unknown"]
 
 
 def condition_of(obj: AnyObject, type: str) -> JsonObject | None:  # noqa: A002 - the field's name
-    """The condition of that type in `status.conditions`, or None."""
+    """Return the condition of that type in `status.conditions`, or None."""
     conditions = status_of(obj).get("conditions") or []
     return next((one for one in conditions if one.get("type") == type), None)
 

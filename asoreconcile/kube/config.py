@@ -44,7 +44,7 @@ def load(
 def in_cluster(
     service_account: Path = SERVICE_ACCOUNT, *, clock: Clock
 ) -> ClusterConfig:
-    """The configuration from the service account. Raises KubeConfigError."""
+    """Return the configuration from the service account. Raises KubeConfigError."""
     host = os.environ.get("KUBERNETES_SERVICE_HOST", "")
     port = os.environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:

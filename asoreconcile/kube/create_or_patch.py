@@ -76,7 +76,7 @@ class Writer(Patcher, Protocol):
     """A client that reads, creates and patches."""
 
     def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
-        """The object; raises NotFoundError if there is none."""
+        """Return the object; raises NotFoundError if there is none."""
 
     def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
         """Create the object; raises AlreadyExistsError if it exists by now."""
@@ -238,7 +238,7 @@ def _ends(before: JsonObject, after: JsonObject) -> bool:
 
 
 def _on(before: JsonObject, patch: JsonObject) -> JsonObject:
-    """The patch for that version only, as it replaces whole lists."""
+    """Return the patch for that version only, as it replaces whole lists."""
     meta = {**patch.get("metadata", {}), "resourceVersion": resource_version(before)}
     return {**patch, "metadata": meta}
 

@@ -20,7 +20,7 @@ class DocumentReader(Protocol):
     """Reads documents (`kube.client.KubeClient`)."""
 
     def read(self, path: str) -> JsonObject:
-        """A document of the server by its path.
+        """Return a document of the server by its path.
 
         Blocking; raises ApiError, TransportError.
         """
@@ -40,7 +40,7 @@ class Discovery:
         self._kinds: dict[tuple[str, str], dict[str, ApiResource]] = {}
 
     def resource(self, kind: GroupKind | GroupVersionKind) -> ApiResource:
-        """The resource of a kind, at its version or the server's preferred one.
+        """Return the resource of a kind, at its version or the server's preferred one.
 
         Blocks for up to two requests. Raises UnknownKindError, and what the client
         raises.

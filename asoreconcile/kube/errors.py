@@ -135,7 +135,7 @@ _BY_STATUS: Mapping[int, type[ApiError]] = {
 def api_error(
     status: int, headers: Mapping[str, str], body: bytes, *, namespace: str = ""
 ) -> ApiError:
-    """The error of an error response; accepts any body, never raises.
+    """Return the error of an error response; accepts any body, never raises.
 
     namespace: namespace of the request; known values of its Secrets are redacted.
     """
@@ -191,7 +191,7 @@ def is_resource_version_too_large(error: ApiError) -> bool:
 
 
 def event_error(status_object: JsonObject) -> ApiError:
-    """The error inside a watch's ERROR event."""
+    """Return the error inside a watch's ERROR event."""
     code = status_object.get("code")
     # The watch's HTTP status was 200; the error is in the event.
     status = code if isinstance(code, int) else 500

@@ -28,10 +28,10 @@ class EventEncoding(Protocol):
     resource: ApiResource
 
     def document(self, record: EventRecord, series: Series) -> JsonObject:
-        """A new event with its name."""
+        """Return a new event with its name."""
 
     def change(self, series: Series) -> JsonObject:
-        """A merge patch for a repeated event."""
+        """Return a merge patch for a repeated event."""
 
 
 class CoreEventEncoding:
@@ -40,7 +40,7 @@ class CoreEventEncoding:
     resource = EVENTS
 
     def document(self, record: EventRecord, series: Series) -> JsonObject:
-        """The Event to create; first and last time, in whole seconds."""
+        """Return the Event to create; first and last time, in whole seconds."""
         last = _stamp(series.last)
         is_first = series.first is series.last
         return {
@@ -60,7 +60,7 @@ class CoreEventEncoding:
         }
 
     def change(self, series: Series) -> JsonObject:
-        """The merge patch for a repetition: the count and the last time."""
+        """Return the merge patch for a repetition: the count and the last time."""
         return {
             "count": series.count,
             "lastTimestamp": _stamp(series.last),
@@ -77,7 +77,7 @@ class EventsV1Encoding:
         self._instance = instance
 
     def document(self, record: EventRecord, series: Series) -> JsonObject:
-        """The Event to create; it has no series before its first repetition."""
+        """Return the Event to create; it has no series before its first repetition."""
         document: JsonObject = {
             "apiVersion": EVENT_SERIES.api_version,
             "kind": "Event",
@@ -97,7 +97,7 @@ class EventsV1Encoding:
         return {**document, **self.change(series)} if series.count > 1 else document
 
     def change(self, series: Series) -> JsonObject:
-        """The merge patch for a repetition; the first note stays."""
+        """Return the merge patch for a repetition; the first note stays."""
         return {
             # All other fields of an event are immutable in this API.
             "series": {
@@ -108,7 +108,9 @@ class EventsV1Encoding:
 
 
 def namespace_of(record: EventRecord) -> str:
-    """The namespace of an object's events; `default` for cluster-scoped objects."""
+    """Return the namespace of an object's events; `default` for cluster-scoped
+    objects.
+    """
     return record.key.namespace or "default"
 
 

@@ -153,7 +153,7 @@ class EventRecorder:
             _log.warning("Dropping event", reason=reason, object=str(key))
 
     def named(self, source: str) -> "NamedRecorder":
-        """The same recorder for another component, such as one controller."""
+        """Return the same recorder for another component, such as one controller."""
         return NamedRecorder(self, source)
 
     def start(self) -> None:

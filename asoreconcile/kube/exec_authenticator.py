@@ -62,7 +62,7 @@ class ExecAuthenticator:
         self._take(run())
 
     def authorization(self) -> str:
-        """The header's value. Blocks only while there is no valid credential.
+        """Return the header's value. Blocks only while there is no valid credential.
 
         Raises KubeCredentialError.
         """

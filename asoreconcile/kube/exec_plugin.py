@@ -103,7 +103,7 @@ class ExecPlugin:
         return output
 
     def _stderr_tail(self, stderr: bytes | None) -> str:
-        """The end of its stderr, with the values of its environment hidden."""
+        """Return the end of its stderr, with the values of its environment hidden."""
         text = (stderr or b"").decode("utf-8", "replace").strip()
         # Complete values of any length: the secret registry ignores short ones.
         for value in self.environment.values():
@@ -132,8 +132,8 @@ def check_entry(entry: JsonObject) -> None:
 def exec_plugin(
     entry: JsonObject, cluster: JsonObject, *, folder: Path, cluster_folder: Path
 ) -> ExecPlugin:
-    """The program of a user's `exec`, which `check_entry` took. Raises OSError for the
-    cluster's authority, ValueError without a terminal that it needs.
+    """Return the program of a user's `exec`, which `check_entry` took. Raises OSError
+    for the cluster's authority, ValueError without a terminal that it needs.
 
     cluster: the context's, for programs that request it. folder, cluster_folder: the
     folders of the files that define user and cluster.

@@ -16,7 +16,7 @@ def impersonation_headers(
     uid: str = "",
     extra: Mapping[str, Sequence[str]],
 ) -> tuple[tuple[str, str], ...]:
-    """The headers of each impersonating request. Pure."""
+    """Return the headers of each impersonating request. Pure."""
     headers = [("Impersonate-User", user)]
     headers += [("Impersonate-Uid", uid)] if uid else []
     headers += [("Impersonate-Group", str(group)) for group in groups]
@@ -34,8 +34,8 @@ def impersonating(
     uid: str = "",
     extra: Mapping[str, Sequence[str]],
 ) -> ClusterConfig:
-    """The configuration with impersonation of another user. Raises ValueError without a
-    user, TypeError if groups is a single string.
+    """Return the configuration with impersonation of another user. Raises ValueError
+    without a user, TypeError if groups is a single string.
 
     It replaces the configuration's own impersonation.
     """

@@ -6,7 +6,7 @@ from asoreconcile.base.objects import JsonObject
 
 
 def changes(before: JsonObject, after: JsonObject) -> list[JsonObject]:
-    """The operations that turn `before` into `after`; empty if they are equal.
+    """Return the operations that turn `before` into `after`; empty if they are equal.
 
     Lists are compared by index: items are added and removed only at the end.
     """

@@ -182,7 +182,7 @@ def _chosen(paths: str, name: str) -> tuple[NamedEntry, NamedEntry, NamedEntry]:
 
 
 def _server(cluster: NamedEntry) -> str:
-    """The API server's URL, without a query. Raises KubeConfigError."""
+    """Return the API server's URL, without a query. Raises KubeConfigError."""
     url = str(cluster.members["server"])
     if not url:
         cluster.refuse("server: the cluster names no server: set it to https://...")
@@ -289,7 +289,7 @@ def _about(entry: NamedEntry, member: str) -> Iterator[None]:
 
 
 def _header(user: NamedEntry) -> str:
-    """The `Authorization` header that the file itself has, or ""."""
+    """Return the `Authorization` header that the file itself has, or ""."""
     members = user.members
     if token := members["token"]:
         return f"Bearer {token}"

@@ -34,8 +34,8 @@ class Listing:
         self.continue_token = ""
 
     def __iter__(self) -> Iterator[JsonObject]:
-        """The objects. Raises TransportError if the connection breaks, DecodeError for
-        a response that is not a list or that `close` has cut short.
+        """Return the objects. Raises TransportError if the connection breaks,
+        DecodeError for a response that is not a list or that `close` has cut short.
         """
         return (obj for obj in self.polled() if obj is not None)
 
@@ -147,7 +147,9 @@ class _Splitter:
 
 
 def items_of(document: JsonObject) -> list[JsonObject]:
-    """The objects of a list. Raises DecodeError if it is not a list of objects."""
+    """Return the objects of a list. Raises DecodeError if it is not a list of
+    objects.
+    """
     # Without `items` it is something else, such as a Status or a proxy's `{}`: reading
     # it as an empty list would delete all objects from the cache.
     items = document.get("items", "")
@@ -159,7 +161,7 @@ def items_of(document: JsonObject) -> list[JsonObject]:
 
 
 def place_of(document: JsonObject) -> tuple[str, str]:
-    """A list's resource version and continue token; each "" if missing."""
+    """Return a list's resource version and continue token; each "" if missing."""
     meta = metadata(document)
     version, token = meta.get("resourceVersion"), meta.get("continue")
     return (

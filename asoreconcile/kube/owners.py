@@ -19,7 +19,8 @@ class AlreadyOwnedError(ValueError):
 def owner_reference(
     owner: AnyObject, *, controller: bool = True, block_deletion: bool = False
 ) -> JsonObject:
-    """An owner reference to an object read from the server, with kind, name and uid.
+    """Return an owner reference to an object read from the server, with kind, name and
+    uid.
 
     controller: True for the
     one managing owner, which `owns()` enqueues; an object has at most one.
@@ -102,7 +103,7 @@ def remove_owner(obj: AnyObject, owner: AnyObject) -> bool:
 
 
 def controller_of(obj: AnyObject) -> JsonObject | None:
-    """The controller reference of an object, or None."""
+    """Return the controller reference of an object, or None."""
     return next((one for one in owner_references(obj) if one.get("controller")), None)
 
 

@@ -10,7 +10,7 @@ from asoreconcile.base.objects import JsonObject
 
 
 def merge_patch(before: JsonObject, after: JsonObject) -> JsonObject | None:
-    """The patch from `before` to `after`, or None if they are equal.
+    """Return the patch from `before` to `after`, or None if they are equal.
 
     A null in `after` counts as absent, as the API server stores it. Nested objects are
     patched at any depth; all other values are replaced as a whole.
@@ -66,7 +66,7 @@ def _opened(value: Any) -> Any:
 
 
 def apply_merge_patch(document: Any, patch: Any) -> Any:
-    """The document after a merge patch; neither argument is changed."""
+    """Return the document after a merge patch; neither argument is changed."""
     holder: JsonObject = {}
     todo: list[tuple[JsonObject, str, Any, Any]] = [(holder, "", document, patch)]
     is_deep = False

@@ -38,7 +38,7 @@ class ApiResource:
     def path(
         self, namespace: str | None = None, name: str = "", subresource: str = ""
     ) -> str:
-        """The URL path; without a namespace, for all namespaces."""
+        """Return the URL path; without a namespace, for all namespaces."""
         path = f"/apis/{self.group}" if self.group else "/api"
         path += f"/{self.version}"
         if self.namespaced and namespace:

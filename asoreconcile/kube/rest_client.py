@@ -176,7 +176,7 @@ class RestClient:
         accept: str,
         read_seconds: float,
     ) -> Stream:
-        """An answer to be read line by line, once the server has accepted.
+        """Return an answer to be read line by line, once the server has accepted.
 
         read_seconds: the longest silence. Raises as `document`.
         """

@@ -41,7 +41,7 @@ def pause_seconds(
     retries: int,
     waited_seconds: float,
 ) -> float | None:
-    """Seconds until the next try, or None to give up.
+    """Return seconds until the next try, or None to give up.
 
     retries: the number made so far; waited_seconds: their total pause.
     """

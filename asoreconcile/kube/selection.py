@@ -59,7 +59,7 @@ class Selection:
         }
 
     def accepts(self, *, listed: bool = False) -> str:
-        """The `Accept` header for one object of it, or for a list."""
+        """Return the `Accept` header for one object of it, or for a list."""
         if not self.metadata_only:
             return JSON
         form = "PartialObjectMetadataList" if listed else "PartialObjectMetadata"
@@ -69,7 +69,7 @@ class Selection:
 
 
 def selection_of(what: ApiResource | Selection) -> Selection:
-    """All objects of a kind, unless it is already a selection."""
+    """Return all objects of a kind, unless it is already a selection."""
     return what if isinstance(what, Selection) else Selection(what)
 
 

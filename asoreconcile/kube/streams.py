@@ -89,7 +89,7 @@ def watch_query(
     allow_bookmarks: bool,
     initial_events: bool,
 ) -> Mapping[str, str]:
-    """The query parameters of a watch. See `KubeClient.watch`."""
+    """Return the query parameters of a watch. See `KubeClient.watch`."""
     return {
         "watch": "true",
         **selection.selectors,

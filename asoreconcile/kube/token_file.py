@@ -29,7 +29,9 @@ class TokenFile:
         self._read_at = clock.monotonic()
 
     def authorization(self) -> str:
-        """The header's value; the last valid one while the file cannot be read."""
+        """Return the header's value; the last valid one while the file cannot be
+        read.
+        """
         with self._lock:
             if self._clock.monotonic() - self._read_at >= _FRESH_SECONDS:
                 self._reread()

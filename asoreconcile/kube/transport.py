@@ -167,8 +167,8 @@ class Transport:
         return Stream(opened, asked_as)
 
     def loop(self, threads: Threads) -> StreamLoop:
-        """The thread that receives streams; started with the first stream, ended by
-        `close`.
+        """Return the thread that receives streams; started with the first stream, ended
+        by `close`.
 
         Raises StoppedError once closed.
         """
@@ -250,13 +250,13 @@ class Transport:
         return min(read_seconds, self._read_seconds, head_seconds)
 
     def _credential(self) -> tuple[str, int]:
-        """The Authorization header, and the certificate's generation."""
+        """Return the Authorization header, and the certificate's generation."""
         return self._authorization(), self._generation()
 
     def _request(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | None
     ) -> tuple[WireRequest, object]:
-        """The request and its credential. Raises TransportError for an invalid
+        """Return the request and its credential. Raises TransportError for an invalid
         request.
         """
         credential = authorization, _ = self._credential()

@@ -229,7 +229,7 @@ class Writes(ABC):
 
 
 def _of_kind(resource: ApiResource, obj: JsonObject) -> JsonObject:
-    """The object, with the resource's kind if it has none. Does not change the
+    """Return the object, with the resource's kind if it has none. Does not change the
     argument.
     """
     # The server omits both from list items, and refuses objects without them.
@@ -243,7 +243,7 @@ def _of_kind(resource: ApiResource, obj: JsonObject) -> JsonObject:
 
 
 def delete_options(propagation: str) -> JsonObject:
-    """The body of a delete request. propagation: "" leaves it to the server."""
+    """Return the body of a delete request. propagation: "" leaves it to the server."""
     options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
     if propagation:
         options["propagationPolicy"] = propagation

@@ -67,7 +67,7 @@ class HistogramFamily(Collector):
         registry.register(self)
 
     def of(self, *values: str) -> Histogram:
-        """The series of these label values; the same one each time."""
+        """Return the series of these label values; the same one each time."""
         series = self._series.get(values)
         if series is None:
             # Another thread may have been first.
@@ -87,7 +87,9 @@ class HistogramFamily(Collector):
         yield family
 
     def describe(self) -> list[Metric]:
-        """The family without series, for the registry's check of duplicate names."""
+        """Return the family without series, for the registry's check of duplicate
+        names.
+        """
         return [self._family()]
 
     def _family(self) -> HistogramMetricFamily:

@@ -104,7 +104,7 @@ class RuntimeMetrics:
         registry.register(self._informers)
 
     def queue(self, name: str) -> QueueMetrics:
-        """The series of the queue of the controller `name`."""
+        """Return the series of the queue of the controller `name`."""
         return QueueMetrics(
             queue_seconds=self._queue_seconds.of(name, name),
             work_seconds=self._work_seconds.of(name, name),
@@ -112,11 +112,11 @@ class RuntimeMetrics:
         )
 
     def controller(self, name: str) -> ControllerMetrics:
-        """The series of one controller, zero-initialised."""
+        """Return the series of one controller, zero-initialised."""
         return ControllerMetrics(self._controllers, name)
 
     def leader(self, name: str) -> Gauge:
-        """The series of one lease. Rule: LE-9."""
+        """Return the series of one lease. Rule: LE-9."""
         return self._leader.labels(name)
 
     def kube_request(self, code: str, method: str, host: str, seconds: float) -> None:

@@ -182,7 +182,7 @@ class _Level(Generic[Key]):
         return entry
 
     def next_order(self) -> int:
-        """The order of the entry that `pop` would return."""
+        """Return the order of the entry that `pop` would return."""
         if self.stale:
             self.skip_stale()
         group, queue = self.round_robin[0]
@@ -222,7 +222,7 @@ class _Level(Generic[Key]):
     def _first_early(
         self, group: Hashable, queue: deque[QueueItem[Key]]
     ) -> QueueItem[Key] | None:
-        """The early entry that precedes its group's line, if any."""
+        """Return the early entry that precedes its group's line, if any."""
         heap = self.early.get(group)
         while heap and heap[0][2].state is not _READY:
             heapq.heappop(heap)

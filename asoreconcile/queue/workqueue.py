@@ -149,7 +149,7 @@ class WorkQueue(Generic[Key]):
         self._limiter.forget(key)
 
     def retries(self, key: Key) -> int:
-        """The key's failures since the last `forget`."""
+        """Return the key's failures since the last `forget`."""
         return self._limiter.retries(key)
 
     def get(self) -> Item[Key] | None:
@@ -207,14 +207,14 @@ class WorkQueue(Generic[Key]):
         self._timer.cancel()
 
     def __len__(self) -> int:
-        """The number of ready keys, including those a worker still holds, without
-        delayed keys. Rule: PQ-6.
+        """Return the number of ready keys, including those a worker still holds,
+        without delayed keys. Rule: PQ-6.
         """
         with self._lock:
             return len(self._ready) + self._state.locked
 
     def unclaimed(self) -> int:
-        """The number of ready keys that no worker waiting in `get` will take."""
+        """Return the number of ready keys that no worker waiting in `get` will take."""
         with self._lock:
             return max(0, len(self._ready) - self._waiting)
 
@@ -232,7 +232,7 @@ class WorkQueue(Generic[Key]):
             return count
 
     def snapshot(self) -> QueueSnapshot:
-        """The queue's current numbers, for each scrape."""
+        """Return the queue's current numbers, for each scrape."""
         now = self._monotonic()
         with self._lock:
             return snapshot_of(self._state, now=now, retries=self._retries)

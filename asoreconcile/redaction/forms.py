@@ -74,7 +74,7 @@ class Pattern:
 
 
 def spelled(text: str) -> str:
-    """A text in the canonical spelling, character for character."""
+    """Return a text in the canonical spelling, character for character."""
     return lowered(text).translate(_SPELLING)
 
 

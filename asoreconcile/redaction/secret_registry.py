@@ -298,8 +298,8 @@ def _pieces(pattern: Pattern) -> Iterable[tuple[str, int]]:
 
 
 def _short_pattern(values: Iterable[str]) -> re.Pattern[str] | None:
-    """Values of GRAM characters and more anywhere, shorter ones by themselves, and the
-    shortest, and those that are words, in quotes.
+    """Return values of GRAM characters and more anywhere, shorter ones by themselves,
+    and the shortest, and those that are words, in quotes.
     """
     forms: dict[str, str] = {}
     for value in values:

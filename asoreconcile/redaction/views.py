@@ -33,14 +33,14 @@ class View:
     starts: list[int] | None = None
 
     def span(self, begin: int, end: int) -> tuple[int, int]:
-        """The part of the original that text[begin:end] stands for."""
+        """Return the part of the original that text[begin:end] stands for."""
         if self.starts is None:
             return begin, end
         return self.starts[begin], self.starts[end]
 
 
 def views(text: str) -> Iterator[View]:
-    """The text itself, then with its escapes undone, round by round."""
+    """Yield the text itself, then with its escapes undone, round by round."""
     view = View(text)
     yield view
     for _ in range(_ROUNDS):
@@ -54,7 +54,7 @@ def views(text: str) -> Iterator[View]:
 
 
 def plain(text: str) -> str:
-    """The text with all its escapes undone."""
+    """Return the text with all its escapes undone."""
     *_, last = views(text)
     return last.text
 

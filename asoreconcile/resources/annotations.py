@@ -29,7 +29,7 @@ class Rule:
     optional_old_self: bool = attrs.field(default=False, kw_only=True)
 
     def document(self) -> dict[str, Any]:
-        """The entry of `x-kubernetes-validations`."""
+        """Return the entry of `x-kubernetes-validations`."""
         made: dict[str, Any] = {
             "rule": self.expression,
             "message": self.message,

@@ -58,7 +58,7 @@ class ClassField:
         return type(None) in get_args(self.type)
 
     def schema(self) -> Schema | None:
-        """The field's `Schema`, if any."""
+        """Return the field's `Schema`, if any."""
         return next((one for one in self.notes if isinstance(one, Schema)), None)
 
 
@@ -89,7 +89,7 @@ def fields_of(kind: type) -> tuple[ClassField, ...]:
 
 
 def unwrapped(hint: Any) -> tuple[Any, list[Any]]:
-    """A type without `Annotated`, `NewType` and aliases, and their notes.
+    """Return a type without `Annotated`, `NewType` and aliases, and their notes.
 
     Raises ResourceError for a constraint that no schema can express.
     """

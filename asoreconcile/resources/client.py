@@ -221,7 +221,7 @@ class TypedWrites(Writes):
 
     @abstractmethod
     def get(self, resource: Any, key: ObjectKey) -> Any:
-        """The object; raises NotFoundError if there is none."""
+        """Return the object; raises NotFoundError if there is none."""
 
 
 class TypedClient(TypedWrites, KubeClient):
@@ -273,7 +273,7 @@ class TypedClient(TypedWrites, KubeClient):
         page_size: int = 500,
         strict: bool = False,
     ) -> Iterator[Any]:
-        """The objects of a list, read page by page. As `KubeClient.list_all`.
+        """Return the objects of a list, read page by page. As `KubeClient.list_all`.
 
         namespace, selectors, strict: only with a class; for a kind use a `Selection`.
         An object that does not fit the class is left out, and is in `unreadable` of the

@@ -49,8 +49,8 @@ class Codec(Generic[T]):
     write: Encode
 
     def decode(self, document: JsonObject) -> T:
-        """A new instance. document: do not use it afterwards, as untyped lists and maps
-        are not copied.
+        """Return a new instance. document: do not use it afterwards, as untyped lists
+        and maps are not copied.
 
         Raises ObjectDecodeError, which names the field.
         """
@@ -61,8 +61,8 @@ class Codec(Generic[T]):
         return made
 
     def encode(self, instance: T) -> JsonObject:
-        """A new dict. Raises TypeError or AttributeError for values that the class does
-        not allow.
+        """Return a new dict. Raises TypeError or AttributeError for values that the
+        class does not allow.
         """
         made: JsonObject = self.write(instance)
         return made
@@ -84,7 +84,8 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def codec_of(kind: type[T]) -> Codec[T]:
-    """The codec of a class of attrs, dataclasses or pydantic; compiled on first use.
+    """Return the codec of a class of attrs, dataclasses or pydantic; compiled on first
+    use.
 
     Raises ResourceError for a field type without a JSON form, NameError for a type that
     is not defined yet.
@@ -289,7 +290,7 @@ def _writer(plans: list[_Plan]) -> Encode:
 
 
 def _refusal(error: Exception) -> str:
-    """A validation error in one line, without the values."""
+    """Return a validation error in one line, without the values."""
     errors = getattr(error, "errors", None)  # pydantic's
     if not callable(errors):
         return str(error.args[0] if error.args else type(error).__name__)

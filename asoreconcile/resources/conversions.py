@@ -77,7 +77,7 @@ class Conversions:
         return function
 
     def missing(self) -> list[str]:
-        """The pairs of versions without a conversion path."""
+        """Return the pairs of versions without a conversion path."""
         versions = list(self._kinds)
         return [
             f"{source} to {target}"
@@ -132,8 +132,8 @@ class Conversions:
         return kind.resource.api_version
 
     def _path(self, source: str, target: str) -> list[str] | None:
-        """The versions on the shortest path, without the first; None if there is no
-        path.
+        """Return the versions on the shortest path, without the first; None if there is
+        no path.
         """
         ways: dict[str, list[str]] = {source: []}
         todo = [source]

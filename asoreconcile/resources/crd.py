@@ -20,7 +20,7 @@ _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 
 
 def crd_of(*classes: type, conversion: JsonObject | None = None) -> JsonObject:
-    """The CRD of a kind.
+    """Return the CRD of a kind.
 
     classes: its versions, in any order. conversion: the `clientConfig` of the
     conversion webhook; versions with different schemas need one.
@@ -110,7 +110,9 @@ def by_kind(classes: Iterable[type]) -> list[list[type]]:
 
 
 def declared_in(module: Any) -> list[type]:
-    """The resources that a module defines or imports, each once, in their order."""
+    """Return the resources that a module defines or imports, each once, in their
+    order.
+    """
     found: dict[type, None] = {}
     for value in vars(module).values():
         if isinstance(value, type) and isinstance(
@@ -214,7 +216,7 @@ def _age(version: str) -> tuple[int, int, int, str]:
 
 
 def _lost_without_conversion(versions: Sequence[JsonObject]) -> str:
-    """The first field that another version lacks or defines differently."""
+    """Return the first field that another version lacks or defines differently."""
     schemas = [one["schema"]["openAPIV3Schema"] for one in versions]
     for one in schemas:
         for other in schemas:

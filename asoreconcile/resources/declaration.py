@@ -108,7 +108,8 @@ def resource(
 
 
 def evolve(instance: C, /, **changes: Any) -> C:
-    """A copy with changed values, like `attrs.evolve`, for all supported classes.
+    """Return a copy with changed values, like `attrs.evolve`, for all supported
+    classes.
 
     Keeps fields that the class does not define, as `copy`, `deepcopy` and `pickle` do;
     other ways to copy lose them, and `replace` refuses such a copy.

@@ -43,7 +43,8 @@ _WITHOUT_EFFECT = frozenset(
 
 
 def understood(note: Any) -> Iterator[Any]:
-    """A note of `Annotated` in our words; a note that is of no concern is unchanged.
+    """Yield a note of `Annotated` in our words; a note that is of no concern is
+    unchanged.
 
     Raises InexpressibleError for a constraint that no schema can express.
     """
@@ -61,7 +62,7 @@ def understood(note: Any) -> Iterator[Any]:
 
 
 def understood_all(notes: Iterable[Any]) -> Iterator[Any]:
-    """All notes in our words, in their order."""
+    """Yield all notes in our words, in their order."""
     for note in notes:
         yield from understood(note)
 

@@ -58,14 +58,14 @@ class TypedInformer(Generic[T]):
         return DecodedList(self._kind, found, strict=strict)
 
     def entry(self, key: ObjectKey) -> Entry | None:
-        """The cache entry of an object, with labels and other header fields, without
-        decoding.
+        """Return the cache entry of an object, with labels and other header fields,
+        without decoding.
         """
         return self.untyped.entry(key)
 
     def keys(self, namespace: str | None = None) -> Sequence[ObjectKey]:
-        """The keys, sorted; including objects we wrote that the watch has not delivered
-        yet.
+        """Return the keys, sorted; including objects we wrote that the watch has not
+        delivered yet.
         """
         return self.untyped.keys(namespace)
 
@@ -79,7 +79,7 @@ class TypedInformer(Generic[T]):
         self.untyped.add_index(name, lambda entry: function(decode(entry.deep_copy())))
 
     def by_index(self, name: str, value: str) -> Sequence[ObjectKey]:
-        """The keys with this index value, sorted, including our own writes."""
+        """Return the keys with this index value, sorted, including our own writes."""
         return self.untyped.by_index(name, value)
 
     def has_synced(self) -> bool:

@@ -52,7 +52,7 @@ def keep(instance: object, kept: KeptFields) -> None:
 
 
 def kept_of(instance: object) -> KeptFields:
-    """The kept fields of an instance."""
+    """Return the kept fields of an instance."""
     found = _KEPT.get(id(instance))
     if found is None or found[0]() is not instance:
         return NOTHING_KEPT

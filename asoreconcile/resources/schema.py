@@ -79,7 +79,7 @@ _CEL_WORDS = frozenset(
 
 
 def object_schema(cls: type, rules: Sequence[Rule] = ()) -> JsonObject:
-    """The schema of a kind's class, without metadata, which the server defines.
+    """Return the schema of a kind's class, without metadata, which the server defines.
 
     Raises ResourceError for a class without a valid schema.
     """
@@ -171,7 +171,7 @@ def _require_one_default(field: ClassField, place: _Place) -> None:
 
 
 def _described(hint: Any, notes: Sequence[Any], place: _Place) -> JsonObject:
-    """The schema of a type with its `Annotated` keywords."""
+    """Return the schema of a type with its `Annotated` keywords."""
     try:
         hint, more = unwrapped(hint)
     except ResourceError as error:
@@ -186,8 +186,8 @@ def _described(hint: Any, notes: Sequence[Any], place: _Place) -> JsonObject:
 
 
 def _constrained(made: JsonObject, said: Schema, place: _Place) -> JsonObject:
-    """The schema with a note's keywords. A constraint that meets another value of its
-    keyword goes to `allOf`, as both must hold.
+    """Return the schema with a note's keywords. A constraint that meets another value
+    of its keyword goes to `allOf`, as both must hold.
     """
     found = apply_keywords(made, said, place.path)
     if not isinstance(said, Constraint):
@@ -260,7 +260,9 @@ def _union_schema(choices: Sequence[Any], place: _Place) -> JsonObject:
 
 
 def _own_keywords(hint: Any, place: _Place) -> JsonObject:
-    """The keywords of one type of a union that leave values of the other type alone."""
+    """Return the keywords of one type of a union that leave values of the other
+    type alone.
+    """
     plain = _type_schema(unwrapped(hint)[0], place)
     made = _described(hint, (), place)
     found = {name: value for name, value in made.items() if plain.get(name) != value}
@@ -287,7 +289,7 @@ def _stays(name: str) -> Rule:
 
 
 def _embedded_metadata() -> JsonObject:
-    """The metadata schema of an embedded object: the server does not know it as
+    """Return the metadata schema of an embedded object: the server does not know it as
     metadata, and would prune it.
     """
     texts = {"type": "object", "additionalProperties": {"type": "string"}}
@@ -304,14 +306,14 @@ def _embedded_metadata() -> JsonObject:
 
 
 def _own(schema: JsonObject) -> JsonObject:
-    """A copy: a document must not share parts."""
+    """Return a copy: a document must not share parts."""
     made: JsonObject = copy_json(schema)
     return made
 
 
 def leaf(schema: JsonObject, path: str) -> JsonObject | None:
-    """The schema at a path such as `.spec.host` or `.status.ports[0].name`; None where
-    there is none.
+    """Return the schema at a path such as `.spec.host` or `.status.ports[0].name`; None
+    where there is none.
     """
     found: JsonObject = schema
     for step in path.replace("[", ".[").split("."):

@@ -23,7 +23,7 @@ OF_ONE_TYPE = (
 
 
 def apply_keywords(made: JsonObject, said: Schema, path: str) -> JsonObject:
-    """The schema with these keywords. path: path of the field, for messages.
+    """Return the schema with these keywords. path: path of the field, for messages.
 
     Raises ResourceError for a keyword that does not apply to the type.
     """

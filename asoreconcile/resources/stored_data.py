@@ -13,8 +13,8 @@ _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 
 
 def dropped_data(before: JsonObject, after: JsonObject) -> list[str]:
-    """The reasons why a CRD change would lose data, one clause each; empty if it would
-    not.
+    """Return the reasons why a CRD change would lose data, one clause each; empty if it
+    would not.
 
     before: the CRD on the server, with its status. after: the CRD to install.
     """

@@ -126,7 +126,7 @@ class TypedKind(Generic[C]):
 
 
 def kind_of(cls: type[C]) -> TypedKind[C]:
-    """The kind of a class. Raises ResourceError if it was not declared with
+    """Return the kind of a class. Raises ResourceError if it was not declared with
     `@resource`.
     """
     given: object = cls
@@ -146,7 +146,7 @@ def kind_of(cls: type[C]) -> TypedKind[C]:
 
 
 def resource_of(cls: type) -> ApiResource:
-    """The REST resource of a class's kind."""
+    """Return the REST resource of a class's kind."""
     return kind_of(cls).resource
 
 

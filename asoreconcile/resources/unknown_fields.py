@@ -78,7 +78,7 @@ def _has_unknown(cls: type, document: Any) -> bool:
 
 
 def _pairs(inner: NestedClass, old: Any, new: Any) -> Iterator[tuple[Any, Any]]:
-    """The pairs of matching objects before and after."""
+    """Yield the pairs of matching objects before and after."""
     if inner.form == "one":
         yield old, new
     elif inner.form == "map" and isinstance(old, dict) and isinstance(new, dict):

@@ -44,7 +44,7 @@ class MismatchError(Exception):
         self.rule, self.value, self.path = rule, value, ""
 
     def within(self, name: str | int) -> "MismatchError":
-        """The same error with the path extended by one level."""
+        """Return the same error with the path extended by one level."""
         step = f"[{name}]" if isinstance(name, int) else f".{name}"
         self.path = step + self.path
         return self
@@ -71,7 +71,9 @@ Nested = Callable[[type], ValueCodec]
 
 
 def value_codec(hint: Any, nested: Nested) -> ValueCodec:
-    """The codec of a type. Raises ResourceError for a type without a JSON form."""
+    """Return the codec of a type. Raises ResourceError for a type without a JSON
+    form.
+    """
     hint, _ = unwrapped(hint)
     if (choices := union_of(hint)) is not None:
         return _union_codec(choices, nested)
@@ -114,7 +116,7 @@ def _item_codec(hint: Any, nested: Nested) -> ValueCodec:
 
 
 def union_of(hint: Any) -> tuple[Any, ...] | None:
-    """The types of a union, without None; None if it is not a union."""
+    """Return the types of a union, without None; None if it is not a union."""
     if get_origin(hint) not in (Union, types.UnionType):
         return None
     return tuple(one for one in get_args(hint) if one is not type(None))

@@ -193,7 +193,8 @@ def _check(
 def _objects(
     kind: TypedKind[Any], function: Any, request: AdmissionRequest
 ) -> list[Any] | Allowed | Denied:
-    """The arguments for a function; a decision if the new object does not fit the
+    """Return the arguments for a function; a decision if the new object does not fit
+    the
     class: it is denied unless the write makes nothing worse.
     """
     from asoreconcile.resources.codec import ObjectDecodeError

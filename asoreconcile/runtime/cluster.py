@@ -54,8 +54,9 @@ class ClusterOptions:
 
 
 def config_of(cluster: ClusterConfig | str | os.PathLike[str] | None) -> ClusterConfig:
-    """A configuration, or the one at a kubeconfig's path; None looks where kubectl
-    does, then for the pod's service account. Raises KubeConfigError if there is none.
+    """Return a configuration, or the one at a kubeconfig's path; None looks where
+    kubectl does, then for the pod's service account. Raises KubeConfigError if there is
+    none.
     """
     if isinstance(cluster, ClusterConfig):
         return cluster
@@ -166,7 +167,7 @@ class Cluster:
         label_selector: str | None = None,
         field_selector: str | None = None,
     ) -> Any:
-        """The informer of a kind; equal requests share one.
+        """Return the informer of a kind; equal requests share one.
 
         metadata_only: leave out spec, status and data. label_selector, field_selector:
         override the kind's selectors; the informer then has its own cache.
@@ -278,7 +279,7 @@ class Cluster:
         uid: str = "",
         extra: Mapping[str, Sequence[str]] | None = None,
     ) -> TypedClient:
-        """A client that impersonates another user, over separate connections.
+        """Return a client that impersonates another user, over separate connections.
 
         The process needs the `impersonate` permission. Each call makes a new client,
         which is closed with the application: keep it, or close it yourself.

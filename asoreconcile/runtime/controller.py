@@ -197,7 +197,7 @@ class Controller:
         return self._pool.workers
 
     def in_flight(self) -> list[dict[str, Any]]:
-        """The reconciles in flight, as JSON values, the longest first."""
+        """Return the reconciles in flight, as JSON values, the longest first."""
         return self._in_flight.states()
 
     def queue_state(self) -> dict[str, Any]:
@@ -216,8 +216,9 @@ class Controller:
         }
 
     def liveness(self) -> CheckResult:
-        """A liveness check. It fails when every worker has been busy with one object
-        for 15 minutes while others wait, or when there was no worker and none could be
+        """Return a liveness check. It fails when every worker has been busy with one
+        object for 15 minutes while others wait, or when there was no worker and none
+        could be
         started for a minute: a new process may get threads again.
         """
         waiting = self._queue.unclaimed()

@@ -175,7 +175,8 @@ class ControllerRegistrar(Cluster):
         *,
         kind: str = "",
     ) -> Controller:
-        """A controller that you start and stop, with the application's clock, metrics
+        """Return a controller that you start and stop, with the application's clock,
+        metrics
         and threads: for kinds that come and go while the process runs. The arguments
         are those of `Controller`.
         """

@@ -66,14 +66,16 @@ class DebugPages:
     def answer(
         self, path: str, query: Mapping[str, list[str]]
     ) -> ServerResponse | None:
-        """The page at a path, or None. A profile blocks for the requested time."""
+        """Return the page at a path, or None. A profile blocks for the requested
+        time.
+        """
         if path == PREFIX:
             return _response(_Page("\n".join(sorted(_PAGES)) + "\n"))
         show = _PAGES.get(path)
         return None if show is None else _response(show(self, query))
 
     def threads(self, _query: Mapping[str, list[str]]) -> _Page:
-        """The stack of each thread, by name."""
+        """Return the stack of each thread, by name."""
         names = {one.ident: one.name for one in threading.enumerate()}
         found = [
             f"{names.get(ident, '?')} ({ident})\n"
@@ -83,11 +85,11 @@ class DebugPages:
         return _Page("\n".join(sorted(found)))
 
     def reconciles(self, _query: Mapping[str, list[str]]) -> _Page:
-        """The reconciles in flight, the longest first in each controller."""
+        """Return the reconciles in flight, the longest first in each controller."""
         return _json({one.name: one.in_flight() for one in self.controllers()})
 
     def queues(self, _query: Mapping[str, list[str]]) -> _Page:
-        """The numbers of each controller's queue."""
+        """Return the numbers of each controller's queue."""
         return _json({one.name: one.queue_state() for one in self.controllers()})
 
     def caches(self, _query: Mapping[str, list[str]]) -> _Page:
@@ -127,7 +129,7 @@ class DebugPages:
                 return
 
     def controllers(self) -> list[Controller]:
-        """The live controllers, by name."""
+        """Return the live controllers, by name."""
         return sorted(self._controllers, key=lambda one: one.name)
 
 
@@ -165,7 +167,7 @@ def _frames() -> Mapping[int, FrameType]:
 
 
 def _places(frame: FrameType) -> Iterable[tuple[FrameType, int]]:
-    """The frames of a stack, the outermost first."""
+    """Return the frames of a stack, the outermost first."""
     return reversed(list(traceback.walk_stack(frame)))
 
 

@@ -37,7 +37,7 @@ class DebugAnswers(Protocol):
     def answer(
         self, path: str, query: Mapping[str, list[str]]
     ) -> ServerResponse | None:
-        """The page at a path, or None. May block."""
+        """Return the page at a path, or None. May block."""
 
     def stop(self) -> None:
         """End blocking calls."""
@@ -99,7 +99,7 @@ class Endpoints:
         return [f"{self.name} ({left} answers)"] if left else []
 
     def answer(self, request: ServerRequest) -> ServerResponse:
-        """The response to a request, such as `/readyz?verbose`."""
+        """Return the response to a request, such as `/readyz?verbose`."""
         if self._guard is not None and (refusal := self._guard(request)) is not None:
             return refusal
         url = urllib.parse.urlsplit(request.target)
@@ -167,7 +167,7 @@ def endpoints_at(
     access: Access | None = None,
     debug: DebugAnswers | None = None,
 ) -> dict[str, Endpoints]:
-    """The endpoints of a process by address; metrics and probes may share one.
+    """Return the endpoints of a process by address; metrics and probes may share one.
 
     access: authorization of requests for metrics and for the pages of `debug`. Raises
     ListenError for an invalid address, and if probes, which cannot authenticate, would

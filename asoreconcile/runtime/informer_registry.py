@@ -37,7 +37,7 @@ class InformerRegistry:
         return True
 
     def by_label(self) -> dict[str, Informer]:
-        """The shown informers, by label."""
+        """Return the shown informers, by label."""
         with self._lock:
             return {label: informer for informer, label in self._labels.items()}
 
@@ -50,7 +50,7 @@ class InformerRegistry:
                 self._metrics.forget(label)
 
     def _label(self, informer: Informer, cluster: str) -> str:
-        """The kind, with a number from its second informer on."""
+        """Return the kind, with a number from its second informer on."""
         kind = str(informer.resource.group_kind)
         kind = f"{cluster}/{kind}" if cluster else kind
         taken = set(self._labels.values())

@@ -432,7 +432,9 @@ class Manager:
         return [line for lines in left for line in lines]
 
     def _remaining(self) -> float:
-        """Seconds left of the stop time; 0 once the lease is lost. Rule: MG-5."""
+        """Return seconds left of the stop time; 0 once the lease is lost. Rule:
+        MG-5.
+        """
         if self._lost_lease.is_set():
             return 0.0
         return max(0.0, self._deadline - self._clock.monotonic())

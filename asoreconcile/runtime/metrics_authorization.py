@@ -55,7 +55,7 @@ class ReviewClient(Protocol):
     """The client that creates reviews (`kube.client.KubeClient`)."""
 
     def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
-        """The review with its status. Raises AsoreconcileError."""
+        """Return the review with its status. Raises AsoreconcileError."""
 
 
 class MetricsAuthorizationFilter:
@@ -72,9 +72,9 @@ class MetricsAuthorizationFilter:
         self._permissions: _Answers[bool] = _Answers(clock)
 
     def refusal(self, request: ServerRequest) -> ServerResponse | None:
-        """The response that refuses a request: 401, 403, or 500 if the API server
-        cannot be asked; None allows it. Blocking: may send two requests to the API
-        server.
+        """Return the response that refuses a request: 401, 403, or 500 if the API
+        server cannot be asked; None allows it. Blocking: may send two requests to the
+        API server.
         """
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         token = token.strip()
@@ -93,7 +93,7 @@ class MetricsAuthorizationFilter:
         return ServerResponse(403, b"the token's user may not get " + path + b"\n")
 
     def _user(self, token: str) -> JsonObject | None:
-        """The token's user. Only the token's digest is kept."""
+        """Return the token's user. Only the token's digest is kept."""
 
         def ask() -> tuple[JsonObject | None, float]:
             status = self._review(TOKEN_REVIEWS, {"token": token})
@@ -143,8 +143,8 @@ def metrics_access(
 def review_client(
     cluster: ClusterConfig, user_agent: str, *, clock: Clock, metrics: RequestMetrics
 ) -> KubeClient:
-    """A separate client for reviews: replicas that may not write serve scrapers too,
-    and scrapes must not wait behind reconcilers' requests.
+    """Return a separate client for reviews: replicas that may not write serve scrapers
+    too, and scrapes must not wait behind reconcilers' requests.
     """
     return KubeClient(
         cluster,

@@ -64,7 +64,7 @@ class ClientOptions:
         return None if self.qps == -1 else self.qps
 
     def user_agent_of(self, name: str) -> str:
-        """The user agent of an application of that name."""
+        """Return the user agent of an application of that name."""
         return self.user_agent or f"{name} asoreconcile/{__version__}"
 
     def client(

@@ -23,9 +23,9 @@ def generation_changed(event: Event) -> bool:
 
 
 def concerns(test: Callable[[Entry], bool]) -> Predicate:
-    """The object passes a test before or after the change, so an object that stops
-    passing is reconciled once more. Raises TypeError unless test is a function of one
-    entry.
+    """Whether the object passes a test before or after the change, so an object that
+    stops passing is reconciled once more. Raises TypeError unless test is a function of
+    one entry.
     """
     check_takes(test, "entry", what="test of an Entry")
     return lambda event: any(test(entry) for entry in states_of(event))
@@ -39,7 +39,7 @@ def labelled(name: str, value: str | None = None) -> Predicate:
 
 
 def states_of(event: Event) -> tuple[Entry, ...]:
-    """The object's states in an event: two for an update, otherwise one."""
+    """Return the object's states in an event: two for an update, otherwise one."""
     match event:
         case Added(entry=entry) | Deleted(entry=entry):
             return (entry,)

@@ -90,7 +90,7 @@ class ProcessEndpoints:
         self.readyz.add("caches", self.synced.readiness)
 
     def services(self) -> tuple[Runnable, ...]:
-        """The services for the manager to run."""
+        """Return the services for the manager to run."""
         return (*self.by_address.values(), self._timers)
 
     def close(self) -> None:

@@ -77,7 +77,7 @@ Reconcile = Callable[[Request], Result]
 
 
 def reconcile_of(reconciler: Reconciler | Reconcile) -> Reconcile:
-    """The function to call for each object.
+    """Return the function to call for each object.
 
     Raises TypeError, before anything runs, for what cannot return a Result: a class
     instead of an instance, a coroutine function or generator, an object that is neither
@@ -144,7 +144,7 @@ def classify(error: BaseException, *stopping: threading.Event) -> Outcome:
 
 
 def label_of(outcome: Outcome) -> ReconcileResult | None:
-    """The `result` label of the reconcile metric."""
+    """Return the `result` label of the reconcile metric."""
     match outcome:
         case Retry() | Terminal():
             return "error"

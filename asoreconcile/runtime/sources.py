@@ -95,7 +95,7 @@ class Watch:
             check_takes(self.when, "event", what="predicate")
 
     def requests(self, event: Event) -> Iterable[Request]:
-        """The requests of an event that passes the predicate."""
+        """Return the requests of an event that passes the predicate."""
         if self.when is None or self.when(event):
             return self.handler(event)
         return ()

@@ -52,7 +52,8 @@ def reconcile_of_class(
     reconciler: "TypedReconciler[T] | TypedReconcile[T] | Reconciler | Reconcile",
     unreadable: ReconcileUnreadable | None = None,
 ) -> Reconciler | Reconcile:
-    """The function to call for each request: it reads the object and reconciles it.
+    """Return the function to call for each request: it reads the object and reconciles
+    it.
 
     An object that does not fit the class is reported as one that the cache cannot read:
     by a Warning event, unless the application says otherwise. unreadable: called with

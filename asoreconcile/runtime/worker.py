@@ -108,7 +108,7 @@ class InFlightReconciles:
         ]
 
     def states(self) -> list[dict[str, Any]]:
-        """Each as a JSON value, the longest first."""
+        """Return each as a JSON value, the longest first."""
         now = self._clock.monotonic()
         return [
             {

@@ -123,8 +123,9 @@ class ConnectionHandler:
             return False
 
     def _head(self) -> bytes:
-        """The bytes of the head with the empty line at its end; none if the client has
-        gone. Raises BadHeadError if a line is too long, or if there are too many.
+        """Return the bytes of the head with the empty line at its end; none if the
+        client has gone. Raises BadHeadError if a line is too long, or if there are too
+        many.
         """
         lines: list[bytes] = []
         # An empty line of older clients, the request line, the headers, the empty line.
@@ -142,7 +143,7 @@ class ConnectionHandler:
         raise BadHeadError(431, f"there are more than {MOST_HEADERS} headers")
 
     def _request(self, head: RequestHead) -> ServerRequest | None:
-        """The request; None if the request was refused or has not come whole."""
+        """Return the request; None if the request was refused or has not come whole."""
         if head.method not in self._limits.methods:
             self._refuse(405)
             return None

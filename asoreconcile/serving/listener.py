@@ -231,7 +231,7 @@ class _Server(socketserver.ThreadingTCPServer):
             self._limiter.remove(request)
 
     def _handshaken(self, connection: socket.socket) -> socket.socket:
-        """The connection itself, or TLS on a duplicate of it."""
+        """Return the connection itself, or TLS on a duplicate of it."""
         if self._tls is None:
             return connection.dup()
         # On its own thread: a silent client delays no other.

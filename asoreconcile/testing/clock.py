@@ -30,7 +30,7 @@ class FakeClock:
         return self._elapsed
 
     def now(self) -> datetime:
-        """The given start time plus the advanced seconds, in UTC."""
+        """Return the given start time plus the advanced seconds, in UTC."""
         return self._start + timedelta(seconds=self._elapsed)
 
     def wait(self, event: threading.Event, timeout_seconds: float) -> bool:

@@ -129,7 +129,7 @@ def _wanted(default: object) -> tuple[type, ...]:
 
 
 def shown(injected: InjectedFault) -> JsonObject:
-    """An injected fault as JSON, without default values."""
+    """Return an injected fault as JSON, without default values."""
     return attrs.asdict(injected, filter=lambda field, value: value != field.default)
 
 

@@ -113,7 +113,7 @@ class Faults:
             return self._planned
 
     def planned(self) -> dict[int, tuple[InjectedFault, int]]:
-        """All injected faults by number, each with its number of hits."""
+        """Return all injected faults by number, each with its number of hits."""
         with self._lock:
             return {n: (plan.injected, plan.hit) for n, plan in self._plans.items()}
 

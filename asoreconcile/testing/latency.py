@@ -20,7 +20,7 @@ def dripped(
 
 
 def broken_off(body: BodyBytes, after_bytes: int) -> Iterator[bytes]:
-    """The start of a body, then a reset; a shorter body is unchanged."""
+    """Yield the start of a body, then a reset; a shorter body is unchanged."""
     left = after_bytes
     for chunk in _chunks(body):
         if len(chunk) > left:

@@ -80,7 +80,7 @@ Decide = Callable[[AdmissionRequest], tuple[Verdict, list[JsonObject]]]
 def respond(
     review: Review, decide: Decide, *, on_broken: Callable[[], None]
 ) -> JsonObject:
-    """The response to a review.
+    """Return the response to a review.
 
     decide: made by `validating` or `mutating`. An ApiError it raises becomes the
     response's status. on_broken: called after an unexpected exception.
@@ -115,7 +115,7 @@ def _decided(review: Review, decide: Decide) -> JsonObject:
 
 
 def refused(uid: str, result: JsonObject) -> JsonObject:
-    """The response that denies the request. result: a metav1 Status."""
+    """Return the response that denies the request. result: a metav1 Status."""
     return {"uid": uid, "allowed": False, "status": result}
 
 

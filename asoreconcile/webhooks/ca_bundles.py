@@ -61,17 +61,17 @@ class WebhookTarget:
 
     @classmethod
     def crd(cls, name: str, *, version: str = "") -> Self:
-        """The conversion webhook of a CRD, `widgets.demo.example.com`."""
+        """Return the conversion webhook of a CRD, `widgets.demo.example.com`."""
         return cls(CUSTOM_RESOURCE_DEFINITIONS, name, version)
 
     @classmethod
     def mutating(cls, name: str, *, required: bool = True) -> Self:
-        """All webhooks of a MutatingWebhookConfiguration."""
+        """Return all webhooks of a MutatingWebhookConfiguration."""
         return cls(MUTATING_WEBHOOKS, name, required=required)
 
     @classmethod
     def validating(cls, name: str, *, required: bool = True) -> Self:
-        """All webhooks of a ValidatingWebhookConfiguration."""
+        """Return all webhooks of a ValidatingWebhookConfiguration."""
         return cls(VALIDATING_WEBHOOKS, name, required=required)
 
 

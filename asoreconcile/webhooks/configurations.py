@@ -96,7 +96,8 @@ def configurations(
     url: str = "",
     authorities: bytes = b"",
 ) -> list[JsonObject]:
-    """The mutating and the validating configuration, each only if it has webhooks.
+    """Return the mutating and the validating configuration, each only if it has
+    webhooks.
 
     name: of both. service, port: the server's Service; or url, `https://host:port`.
     authorities: PEM; b"" leaves out the `caBundle`, for later injection

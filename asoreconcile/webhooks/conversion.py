@@ -39,8 +39,9 @@ def respond(
     check: Callable[[], None],
     on_broken: Callable[[], None],
 ) -> tuple[JsonObject, list[bytes] | None]:
-    """The response without its objects, and pieces of JSON with all converted objects,
-    in the order of the request, separated by commas; the error and None if it failed.
+    """Return the response without its objects, and pieces of JSON with all converted
+    objects, in the order of the request, separated by commas; the error and None if it
+    failed.
 
     check: called before each object; raises ReviewError after the deadline.
     on_broken: called after an unexpected exception of the conversion.
@@ -65,7 +66,7 @@ def respond(
 
 
 def rejected(uid: str, result: JsonObject) -> JsonObject:
-    """The response for a failed batch."""
+    """Return the response for a failed batch."""
     return {"uid": uid, "convertedObjects": [], "result": result}
 
 

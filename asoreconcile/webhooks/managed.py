@@ -133,7 +133,7 @@ class ManagedCertificates:
         self._ended.set()
 
     def context(self) -> ssl.SSLContext:
-        """The TLS context. Raises OSError before `start` has created or found a
+        """Return the TLS context. Raises OSError before `start` has created or found a
         certificate.
         """
         if not self._shown:

@@ -89,6 +89,8 @@ class WebhookMetrics:
         self._certificate_end.set(end.timestamp())
 
     def path(self, path: str, *, converts: bool) -> PathMetrics:
-        """The series of one path; all but the duration are present from the start."""
+        """Return the series of one path; all but the duration are present from
+        the start.
+        """
         broken = self._conversion_panics if converts else self._panics
         return PathMetrics(self, path, broken)

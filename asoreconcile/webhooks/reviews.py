@@ -43,7 +43,7 @@ def check_content_type(content_type: str) -> None:
 
 
 def parse(body: bytes, *, kind: str, api_versions: frozenset[str]) -> Review:
-    """The review in a request's body. Raises ReviewError."""
+    """Return the review in a request's body. Raises ReviewError."""
     try:
         document = jsontext.loads(body)
     except jsontext.JSONDecodeError as error:
@@ -65,7 +65,7 @@ def parse(body: bytes, *, kind: str, api_versions: frozenset[str]) -> Review:
 
 
 def answered(api_version: str, kind: str, response: JsonObject) -> bytes:
-    """The review with its response, ready to send."""
+    """Return the review with its response, ready to send."""
     document = {"apiVersion": api_version, "kind": kind, "response": response}
     return jsontext.dumps(document)
 
@@ -73,7 +73,7 @@ def answered(api_version: str, kind: str, response: JsonObject) -> bytes:
 def answered_in_pieces(
     api_version: str, kind: str, response: JsonObject, name: str, items: Sequence[bytes]
 ) -> list[bytes]:
-    """The same as pieces, with a list as the response's last member.
+    """Return the same as pieces, with a list as the response's last member.
 
     name: of the list. items: pieces of the list's text, each of whole items.
     """
@@ -85,7 +85,7 @@ def answered_in_pieces(
 
 
 def failure(error: ReviewError | ApiError) -> JsonObject:
-    """The metav1 Status of an error whose message is meant for the user."""
+    """Return the metav1 Status of an error whose message is meant for the user."""
     if isinstance(error, ReviewError):
         return status(error.code, _REASONS.get(error.code, ""), str(error))
     return status(error.status, error.reason, str(error), details=error.details)
@@ -94,7 +94,7 @@ def failure(error: ReviewError | ApiError) -> JsonObject:
 def status(
     code: int, reason: str, message: str, *, details: Mapping[str, Any] | None = None
 ) -> JsonObject:
-    """A metav1 Status that refuses."""
+    """Return a metav1 Status that refuses."""
     document: JsonObject = {
         "metadata": {},
         "status": "Failure",

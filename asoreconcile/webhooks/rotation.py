@@ -44,7 +44,7 @@ def renewed(
     now: datetime,
     propagation_delay: timedelta,
 ) -> CertificateBundle | None:
-    """The bundle to store from now on; None if the stored one stays.
+    """Return the bundle to store from now on; None if the stored one stays.
 
     hosts: names that clients use. propagation_delay: from the publication of a new
     authority until it signs. An unreadable bundle is replaced.

@@ -62,7 +62,7 @@ def admission_route(
     max_bytes: int,
     metrics: PathMetrics | None,
 ) -> Route:
-    """A route that calls `decide` for each write."""
+    """Return a route that calls `decide` for each write."""
 
     def answer(review: Review) -> Sequence[bytes]:
         response = admission.respond(review, decide, on_broken=_broken(metrics))
@@ -95,7 +95,7 @@ def conversion_route(
     max_bytes: int,
     metrics: PathMetrics | None,
 ) -> Route:
-    """A route that converts each batch. Rule: TH-7."""
+    """Return a route that converts each batch. Rule: TH-7."""
 
     def answer(review: Review, batch: Batch, deadline: float) -> Sequence[bytes]:
         if not batch.has_objects or review.request.get("objects") != []:
@@ -138,7 +138,9 @@ def conversion_route(
 def reviewed(
     route: Route, request: ServerRequest, *, deadline: float
 ) -> Sequence[bytes]:
-    """The response body for a request. deadline: in `Clock.monotonic` seconds."""
+    """Return the response body for a request. deadline: in `Clock.monotonic`
+    seconds.
+    """
     api_version, uid = _newest(route.api_versions), ""
     try:
         # Sent as a review: the API server shows nothing of other responses.
@@ -155,7 +157,7 @@ def reviewed(
 
 
 def _newest(api_versions: frozenset[str]) -> str:
-    """The stable version: `v1` is shorter than `v1beta1`."""
+    """Return the stable version: `v1` is shorter than `v1beta1`."""
     return min(api_versions, key=len)
 
 

@@ -175,8 +175,8 @@ class WebhookServer:
         url: str = "",
         authorities: bytes = b"",
     ) -> list[JsonObject]:
-        """The webhook configurations of the registered webhooks, ready to apply. Rule:
-        WH-9.
+        """Return the webhook configurations of the registered webhooks, ready to apply.
+        Rule: WH-9.
 
         The arguments are those of `webhooks.configurations`. Raises WebhookError for
         registrations without `on`, or without registrations; ValueError unless exactly
@@ -232,8 +232,8 @@ class WebhookServer:
         return ""
 
     def answer(self, request: ServerRequest) -> ServerResponse:
-        """The response to a request: a review, even for a malformed request. Rule:
-        WH-3.
+        """Return the response to a request: a review, even for a malformed request.
+        Rule: WH-3.
         """
         path, _, query = request.target.partition("?")
         route = self._routes.get(path)
@@ -310,7 +310,7 @@ def _check_chain(chain: Sequence[Callable[..., object]], what: str) -> None:
 
 
 def webhook_path(verb: str, gvk: GroupVersionKind) -> str:
-    """The webhook path of a kind, as in kubebuilder. Rule: WH-2.
+    """Return the webhook path of a kind, as in kubebuilder. Rule: WH-2.
 
     verb: `mutate` or `validate`.
     """
@@ -320,7 +320,7 @@ def webhook_path(verb: str, gvk: GroupVersionKind) -> str:
 
 @lru_cache(maxsize=16)
 def _timeout_seconds(query: str) -> float:
-    """The API server's timeout from the query: `timeout=10s`."""
+    """Return the API server's timeout from the query: `timeout=10s`."""
     stated = urllib.parse.parse_qs(query).get("timeout", [""])[0]
     match = re.fullmatch(r"(\d{1,3})s", stated)
     seconds = float(match[1]) if match else _TIMEOUT_SECONDS

@@ -76,7 +76,7 @@ class FileCertificates:
         self._expose_expiry()
 
     def context(self) -> ssl.SSLContext:
-        """The TLS context with the current pair, or the last usable one. Never
+        """Return the TLS context with the current pair, or the last usable one. Never
         raises.
         """
         try:
@@ -128,12 +128,12 @@ class SelfSignedCertificate:
         load_cert_chain(self._context, *pair)
 
     def context(self) -> ssl.SSLContext:
-        """The TLS context; its certificate never changes."""
+        """Return the TLS context; its certificate never changes."""
         return self._context
 
 
 def server_context(least_tls: ssl.TLSVersion = LEAST_TLS) -> ssl.SSLContext:
-    """A server context without a certificate yet."""
+    """Return a server context without a certificate yet."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = least_tls
     # The API server also offers HTTP/2, which the listener does not support.

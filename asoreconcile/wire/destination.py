@@ -100,8 +100,8 @@ class Destination:
         return self.host, self.port
 
     def target(self, path: str) -> str:
-        """The target in the request line: a proxy without a tunnel needs the whole
-        URL.
+        """Return the target in the request line: a proxy without a tunnel needs the
+        whole URL.
         """
         if self.proxy is not None and self.proxy.forwards and not self.is_secure:
             return f"{self.scheme}://{self.authority}{path}"

@@ -56,7 +56,7 @@ def not_sent(error: Exception) -> WireError:
 
 
 def wire_error(code: int, text: str, *, is_sent: bool) -> WireError:
-    """The error with libcurl's message. code: a `CURLcode`."""
+    """Return the error with libcurl's message. code: a `CURLcode`."""
     is_untrusted = code == pycurl.E_PEER_FAILED_VERIFICATION
     if is_untrusted:
         text = f"certificate verify failed: {_PREFIX.sub('', text)}"

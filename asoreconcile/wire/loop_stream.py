@@ -95,8 +95,8 @@ class LoopStream(Transfer):
         return False
 
     def pieces(self) -> Iterator[list[bytes] | None]:
-        """The body's bytes as they arrive, and None to wait for `on_news`. Ends with
-        the response, or when closed. Raises as `is_answered`.
+        """Yield the body's bytes as they arrive, and None to wait for `on_news`. Ends
+        with the response, or when closed. Raises as `is_answered`.
         """
         while not self.is_closed:
             # Read before the pieces are taken: once it has ended no piece follows, so

@@ -39,12 +39,12 @@ class WireStream:
         """Somebody has closed it: what was read may be a part of the answer."""
 
     def headers(self) -> Mapping[str, str]:
-        """The answer's; names in lower case."""
+        """Return the answer's; names in lower case."""
         return self._transfer.headers()
 
     def pieces(self) -> Iterator[list[bytes]]:
-        """The body's bytes as they arrive. Ends with the response, or when closed.
-        Blocks, within the call's limit and `Patience`.
+        """Yield the body's bytes as they arrive. Ends with the response, or when
+        closed. Blocks, within the call's limit and `Patience`.
 
         Raises WireError.
         """

@@ -91,7 +91,7 @@ class Transfer:
             self._head, self.has_head = rest, self.status >= 200
 
     def headers(self) -> dict[str, str]:
-        """The answer's, once `has_head`."""
+        """Return the answer's, once `has_head`."""
         headers: dict[str, str] = {}
         for line in self._head:
             # Any byte is a character of Latin-1: a server's slip is no reason to fail.

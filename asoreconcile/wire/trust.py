@@ -57,8 +57,8 @@ class TlsTrust:
 
 
 def checked_authorities(given: Pem) -> bytes:
-    """The PEM of the trusted CAs. Raises OSError (ssl.SSLError is one) if it has none:
-    libcurl would fail only at the first request.
+    """Return the PEM of the trusted CAs. Raises OSError (ssl.SSLError is one) if it has
+    none: libcurl would fail only at the first request.
     """
     content = _read(given)
     with as_file(content) as file:
@@ -67,7 +67,7 @@ def checked_authorities(given: Pem) -> bytes:
 
 
 def checked_pair(certificate: Pem, key: Pem | None) -> tuple[bytes, bytes]:
-    """The PEM of a certificate and its key. Raises OSError if they do not match.
+    """Return the PEM of a certificate and its key. Raises OSError if they do not match.
 
     key: None if it is in the certificate's file.
     """
@@ -81,7 +81,7 @@ def _read(given: Pem) -> bytes:
 
 
 def system_authorities() -> Authorities:
-    """The system's CA bundle, or that of SSL_CERT_FILE and SSL_CERT_DIR.
+    """Return the system's CA bundle, or that of SSL_CERT_FILE and SSL_CERT_DIR.
 
     Not libcurl's: its wheel uses the path of its build machine.
     """

@@ -112,7 +112,7 @@ class CollectionReads:
         credential: str,
         seen_at: float,
     ) -> ListedBody | None:
-        """A resource from its list; None if only a GET can tell, 404 included.
+        """Return a resource from its list; None if only a GET can tell, 404 included.
 
         credential: lists are shared only between users of the same one. seen_at: when
         the caller last read the resource, in monotonic seconds: nothing older is

@@ -111,7 +111,7 @@ def ignored_field(version: KindVersion, text: str) -> IgnoredField:
 
 
 def _parsed(text: str) -> list[Any]:
-    """The steps below `spec` as written: a name, ANY, or (member, value)."""
+    """Return the steps below `spec` as written: a name, ANY, or (member, value)."""
     steps: list[Any] = []
     at = 0
     while at < len(text):
@@ -176,7 +176,7 @@ class _Walk:
             yield from self.value(schema, rest, at)
 
     def element(self, table: Table | None, step: tuple[str, str], at: str) -> Element:
-        """The step to the elements with a member's value."""
+        """Return the step to the elements with a member's value."""
         name, value = step
         known = {f.source: f for f in table.fields} if table is not None else {}
         if table is not None and name not in known:
@@ -208,7 +208,7 @@ class _Walk:
     def unknown(
         self, name: Any, at: str, known: Mapping[str, Any]
     ) -> IgnoredFieldError:
-        """The error about a step that the kind does not have."""
+        """Return the error about a step that the kind does not have."""
         if not known:
             return self.problem(f"{at} has no members")
         near = closest(str(name), known) or sorted(known)[:1]

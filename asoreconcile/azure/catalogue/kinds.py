@@ -295,7 +295,7 @@ class Catalogue:
         )
 
     def groups(self) -> tuple[str, ...]:
-        """All API groups, sorted."""
+        """Return all API groups, sorted."""
         return tuple(sorted(self._kinds))
 
     def kinds(self) -> tuple[Kind, ...]:

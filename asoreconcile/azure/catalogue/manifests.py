@@ -94,7 +94,7 @@ def read_manifests(paths: Iterable[str | Path]) -> list[Manifest]:
 
 
 def parse_manifests(text: str, *, path: str = _STDIN) -> list[Manifest]:
-    """The objects of one text; as `read_manifests`, without reading a file."""
+    """Return the objects of one text; as `read_manifests`, without reading a file."""
     return _parse(path, text)
 
 

@@ -77,7 +77,9 @@ def _sized(content: bytes) -> tuple[bytes, int]:
 
 
 def _readable() -> Iterable[Path]:
-    """The folders of the interpreter and its libraries. Modules may be loaded late."""
+    """Return the folders of the interpreter and its libraries. Modules may be
+    loaded late.
+    """
     return [Path(one) for one in (sys.prefix, sys.base_prefix, *sys.path, *_SYSTEM)]
 
 

@@ -189,7 +189,7 @@ class GraphClient:
         self._pipeline.close()
 
     def _one(self, path: str, member: str, value: str) -> JsonObject | None:
-        """The group at a path. member, value: identify the group."""
+        """Return the group at a path. member, value: identify the group."""
         url = self.endpoint.address(path, query={"$select": _SELECTED})
         answer = self._unless_absent("GET", url)
         if answer is None:
@@ -204,7 +204,7 @@ class GraphClient:
     def _list(
         self, path: str, query: Mapping[str, str]
     ) -> Iterator[tuple[ArmResponse, str, JsonObject]]:
-        """Each entry, with its answer and that answer's URL."""
+        """Yield each entry, with its answer and that answer's URL."""
         url = self.endpoint.address(path, query=query)
         paging = Paging(self.endpoint, url, link=_NEXT_LINK, needs_value=True)
         while url := paging.url:
@@ -287,8 +287,8 @@ def _check_id(answer: ArmResponse, entry: JsonObject, *, method: str, url: str) 
 
 
 def _folded(name: str | None) -> str:
-    """A display name in the form in which Graph may compare it: letters without case
-    and accents.
+    """Return a display name in the form in which Graph may compare it: letters without
+    case and accents.
     """
     plain = unicodedata.normalize("NFKD", name or "").casefold()
     return "".join(c for c in plain if not unicodedata.combining(c)).strip()

@@ -20,13 +20,17 @@ _DIGITS = 8
 
 
 def name_mark(path: str, name: str) -> str:
-    """A short hash of a name, ignoring letter case, at a path of the ARM body."""
+    """Return a short hash of a name, ignoring letter case, at a path of the ARM
+    body.
+    """
     text = f"{path}/{name}".lower()
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
 def names_at(body: JsonObject, path: str) -> Iterator[str]:
-    """The keys of the map at a path, or the names of the elements of the list there."""
+    """Yield the keys of the map at a path, or the names of the elements of the
+    list there.
+    """
     found: Any = body
     for step in path.split("."):
         found = found.get(step) if isinstance(found, dict) else None

@@ -185,8 +185,8 @@ class LeaseElector:
         return {} if self._observed.is_ours else self._observed.annotations
 
     def readiness(self) -> CheckResult:
-        """A readiness check that never fails: it reports leader, or the leader it
-        stands by for, and whether that one still renews the lease.
+        """Return a readiness check that never fails: it reports leader, or the leader
+        it stands by for, and whether that one still renews the lease.
         """
         if self.leads:
             return CheckResult(ok=True, details=(f"leader: {self.identity}",))
@@ -199,8 +199,8 @@ class LeaseElector:
         return CheckResult(ok=True, details=(f"standby: {leader}",))
 
     def liveness(self) -> CheckResult:
-        """A liveness check: fails if the process still runs after losing the lease.
-        LE-8.
+        """Return a liveness check: fails if the process still runs after losing the
+        lease. LE-8.
         """
         timing = self._timing
         spare = timing.lease_seconds - timing.renew_deadline_seconds
@@ -263,8 +263,8 @@ class LeaseElector:
             answer = following
 
     def _seconds_until(self, moment: float) -> float:
-        """The time until the next look. Without a watch, which shows a release, look
-        more often.
+        """Return the time until the next look. Without a watch, which shows a release,
+        look more often.
         """
         left = moment - self._clock.monotonic()
         if self._informer.has_synced() and not self._informer.last_error:
@@ -371,7 +371,7 @@ def lease_elector(
     metrics: RuntimeMetrics | None = None,
     threads: Threads | None = None,
 ) -> LeaseElector:
-    """An elector with its own client.
+    """Return an elector with its own client.
 
     options: or only the lease's name. The default namespace is the configuration's. For
     the other arguments see `LeaseElector`.

@@ -58,7 +58,7 @@ class LeaseTiming:
         return max(_MIN_REQUEST_SECONDS, self.renew_deadline_seconds / 2)
 
     def retry_delay_seconds(self, jitter: float) -> float:
-        """Seconds until the next attempt to acquire. chance: 0-1, random. Rule:
+        """Return seconds until the next attempt to acquire. chance: 0-1, random. Rule:
         LE-2.
         """
         return self.retry_seconds * (1 + _JITTER * jitter)
@@ -123,7 +123,7 @@ class Follow:
 def seen(
     before: LeaseObservation | None, lease: JsonObject | None, *, now: float
 ) -> LeaseObservation:
-    """The observation after a read of the lease. Rules: LE-4, LE-10."""
+    """Return the observation after a read of the lease. Rules: LE-4, LE-10."""
     if lease is None and before is not None:
         if before.lease is None:
             return before
@@ -140,7 +140,7 @@ def seen(
 
 
 def holder_of(lease: JsonObject | None) -> str:
-    """The identity of the lease's holder, or ""."""
+    """Return the identity of the lease's holder, or ""."""
     return str(spec(lease or {}).get("holderIdentity") or "")
 
 
@@ -203,8 +203,8 @@ def renewal(
     wall: datetime,
     timing: LeaseTiming,
 ) -> WriteLease:
-    """The holder's next write: it renews the lease, or makes a deleted one again with
-    its history. Rule: LE-3.
+    """Return the holder's next write: it renews the lease, or makes a deleted one again
+    with its history. Rule: LE-3.
     """
     if known.lease is not None:
         return WriteLease(renewed(known.lease, identity, wall=wall, timing=timing))
@@ -218,7 +218,7 @@ def renewal(
 def renewed(
     lease: JsonObject, identity: str, *, wall: datetime, timing: LeaseTiming
 ) -> JsonObject:
-    """The lease with a new renewTime."""
+    """Return the lease with a new renewTime."""
     record = _record(identity, wall, timing, 0)
     kept = ("acquireTime", "leaseTransitions")
     return _with(lease, {name: record[name] for name in record if name not in kept})
@@ -227,7 +227,9 @@ def renewed(
 def released(
     lease: JsonObject | None, identity: str, *, wall: datetime
 ) -> JsonObject | None:
-    """The released lease, or None if this process does not hold it. Rule: LE-6."""
+    """Return the released lease, or None if this process does not hold it. Rule:
+    LE-6.
+    """
     if lease is None or holder_of(lease) != identity:
         return None
     stamp = _micro_time(wall)
@@ -242,8 +244,8 @@ def released(
 
 
 def _duration_seconds(lease: JsonObject, timing: LeaseTiming) -> float:
-    """The lease's duration, ten times our own at most; a lease without one gets our
-    own.
+    """Return the lease's duration, ten times our own at most; a lease without one gets
+    our own.
     """
     stated = spec(lease).get("leaseDurationSeconds")
     if not isinstance(stated, int):
@@ -279,7 +281,7 @@ def _new(
 
 
 def _with(lease: JsonObject, record: JsonObject) -> JsonObject:
-    """The same lease with these fields, keeping what others added."""
+    """Return the same lease with these fields, keeping what others added."""
     changed: JsonObject = copy_json(lease)
     changed["spec"] = {**spec(changed), **record}
     return changed

@@ -78,7 +78,7 @@ class ObservedLease:
         )
 
     def renewal(self) -> WriteLease:
-        """The next renewal."""
+        """Return the next renewal."""
         return renewal(
             self._known,
             self.key,
@@ -88,7 +88,7 @@ class ObservedLease:
         )
 
     def release(self) -> JsonObject | None:
-        """The write that releases the lease; None if it is not ours."""
+        """Return the write that releases the lease; None if it is not ours."""
         return released(self._known.lease, self._identity, wall=self._clock.now())
 
 

@@ -69,7 +69,7 @@ _NO_THREAD = "can't start new thread"
 
 
 def failure_of(scope: ReconcileScope, error: Exception) -> ConditionError | None:
-    """The condition that an exception becomes.
+    """Return the condition that an exception becomes.
 
     None: no condition can be written, or none is needed; the queue backs off.
     """
@@ -139,7 +139,7 @@ def leaves_ready(scope: ReconcileScope, error: ConditionError) -> bool:
 
 
 def _shortage(error: Exception) -> str:
-    """The operating system's message about a shortage; "" for other errors."""
+    """Return the operating system's message about a shortage; "" for other errors."""
     refused = in_chain(error, OSError)
     if isinstance(refused, OSError) and refused.errno in _SHORT_OF:
         return f"[Errno {refused.errno}] {refused.strerror}"
@@ -151,7 +151,7 @@ def _shortage(error: Exception) -> str:
 def facts_of_failure(
     scope: ReconcileScope, error: ConditionError, *, is_repeated: bool
 ) -> FailureFacts:
-    """The facts about a failure; counts it for the back-off.
+    """Return the facts about a failure; counts it for the back-off.
 
     is_repeated: the condition was the same before.
     """

@@ -68,8 +68,8 @@ class ObjectReader(Protocol):
     """The kind's cache (`cache.informer.Informer`)."""
 
     def get(self, key: ObjectKey) -> JsonObject | None:
-        """A copy of the cached object, never older than our own writes; None if it is
-        gone.
+        """Return a copy of the cached object, never older than our own writes; None if
+        it is gone.
         """
 
 

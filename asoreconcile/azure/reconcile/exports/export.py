@@ -280,7 +280,7 @@ class Exporter:
     def _secrets(
         self, current: JsonObject, computed: ExportExpressions
     ) -> SecretExport:
-        """The exports to Secrets. Rule: R9.6."""
+        """Return the exports to Secrets. Rule: R9.6."""
         group_kind = self.patcher.version.group_kind
         chain = self.operator.extensions.chain(EXPORT_SECRETS, group_kind)
         found = chain(
@@ -309,7 +309,7 @@ class Exporter:
     def _config_maps(
         self, current: JsonObject, computed: ExportExpressions
     ) -> list[Export]:
-        """The exports to ConfigMaps. Rule: R9.6."""
+        """Return the exports to ConfigMaps. Rule: R9.6."""
         version = self.patcher.version
         chain = self.operator.extensions.chain(EXPORT_CONFIG_MAPS, version.group_kind)
         return [
@@ -322,7 +322,7 @@ class Exporter:
 def checked_expressions(
     operator: SharedDependencies, version: KindVersion, obj: JsonObject
 ) -> ExportExpressions:
-    """The expressions of an object, after each was checked for mistakes.
+    """Return the expressions of an object, after each was checked for mistakes.
 
     Costs nothing if there are none. Raises ConditionError as `Exporter.export` does,
     naming every mistake; nothing is evaluated, and Azure is not asked.

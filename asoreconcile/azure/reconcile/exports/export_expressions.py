@@ -101,8 +101,8 @@ class ExportExpressions:
         self._config_maps = _destinations(obj, CONFIG_MAP_EXPRESSIONS)
 
     def problems(self) -> list[Problem]:
-        """The mistakes in the expressions, without evaluating any: all, or the first
-        that exceeds a limit. Raises EngineMissingError, EngineBusyError.
+        """Return the mistakes in the expressions, without evaluating any: all, or the
+        first that exceeds a limit. Raises EngineMissingError, EngineBusyError.
         """
         try:
             return self._problems()
@@ -122,16 +122,20 @@ class ExportExpressions:
         return found
 
     def secret_names(self) -> frozenset[str]:
-        """The secrets that the expressions need; call it only without `problems`."""
+        """Return the secrets that the expressions need; call it only without
+        `problems`.
+        """
         texts = (text for one in self._secrets for text in one.texts())
         return frozenset().union(*(self._check(text).secrets for text in texts))
 
     def config_maps(self) -> list[Export]:
-        """The exports to ConfigMaps. Raises ExportExpressionError."""
+        """Return the exports to ConfigMaps. Raises ExportExpressionError."""
         return self._exports(self._config_maps, None)
 
     def secrets(self, raw: Mapping[str, str]) -> list[Export]:
-        """The exports to Secrets; raw: values by name. Raises ExportExpressionError."""
+        """Return the exports to Secrets; raw: values by name. Raises
+        ExportExpressionError.
+        """
         return self._exports(self._secrets, raw)
 
     def _check(self, text: _Text) -> Checked:
@@ -224,7 +228,7 @@ class ExportExpressions:
             raise _failed(text, f"{error}{missing}") from error
 
     def _missing(self, names: frozenset[str], raw: _Values) -> str:
-        """The message about secrets without a value."""
+        """Return the message about secrets without a value."""
         if names and raw is None:
             return "; a ConfigMap is given no secrets: use secretExpressions"
         message = []
@@ -260,7 +264,8 @@ def _texts(at: str, values: Any) -> dict[str, _Text]:
 
 
 def _completed(version: KindVersion, obj: JsonObject) -> JsonObject:
-    """What expressions see as `self`: the object in the form of Azure Service Operator.
+    """Return what expressions see as `self`: the object in the form of Azure Service
+    Operator.
 
     Its webhooks fill in defaults before evaluation, and an item of
     `userAssignedIdentities` always has a reference, if only an empty one. Here webhooks

@@ -88,7 +88,7 @@ def manifest(
     resource: ApiResource,
     target: ExportTarget,
 ) -> JsonObject:
-    """The target as an object. owner: of it; gvk: the owner's."""
+    """Return the target as an object. owner: of it; gvk: the owner's."""
     data = dict(target.data)
     # Not `stringData`: the server returns `data`, which `holds` compares.
     if resource is SECRETS:
@@ -129,7 +129,7 @@ def holds(present: JsonObject, wanted: JsonObject) -> bool:
 
 
 def refused(message: str) -> ConditionError:
-    """The condition of an export that fails until a person changes something."""
+    """Return the condition of an export that fails until a person changes something."""
     return ConditionError(
         message,
         reason="FailedWritingAdditionalKubernetesObjects",
@@ -140,8 +140,8 @@ def refused(message: str) -> ConditionError:
 def invalid(
     resource: ApiResource, target: ExportTarget, error: InvalidError
 ) -> ConditionError:
-    """The condition if the API server refuses a target; without the server's message,
-    which quotes values.
+    """Return the condition if the API server refuses a target; without the server's
+    message, which quotes values.
     """
     fields = {str(cause.get("field")) for cause in error.causes}
     where = f" at {', '.join(sorted(fields))}" if fields else ""
@@ -156,7 +156,7 @@ def is_current(present: JsonObject, owner: JsonObject, version: str) -> bool:
 
 
 def catalogued_config_maps(obj: JsonObject, paths: Mapping[str, str]) -> list[Export]:
-    """The ConfigMap keys that `operatorSpec.configMaps` asks for. Pure.
+    """Return the ConfigMap keys that `operatorSpec.configMaps` asks for. Pure.
 
     paths: export name -> dotted path in the status. A value that Azure does not report
     is left out. Raises ConditionError for an empty one.

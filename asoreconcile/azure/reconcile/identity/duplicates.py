@@ -72,7 +72,7 @@ class Rival:
 
 
 def age_of(obj: JsonObject) -> Age:
-    """A sort key by creation time; no two objects have the same age."""
+    """Return a sort key by creation time; no two objects have the same age."""
     # The server gives whole seconds: between two objects of the same second the uid
     # decides, and both decide alike.
     return str(metadata(obj).get("creationTimestamp") or ""), uid_of(obj)
@@ -129,8 +129,8 @@ def heir_among(namespace: str, rivals: Iterable[Rival]) -> Rival | None:
 
 
 def id_outside_arm(obj: JsonObject) -> str:
-    """The id that an object of a kind without ARM has claimed: the annotation must
-    equal the status, as anybody may write the annotation.
+    """Return the id that an object of a kind without ARM has claimed: the annotation
+    must equal the status, as anybody may write the annotation.
     """
     claimed = annotations(obj).get(RESOURCE_ID, "")
     return claimed if claimed == status(obj).get("entraID") else ""
@@ -139,7 +139,7 @@ def id_outside_arm(obj: JsonObject) -> str:
 def already_managed(
     arm_id: str, manager: ObjectReference, *, namespace: str
 ) -> ConditionError:
-    """The condition of an object whose id another object manages.
+    """Return the condition of an object whose id another object manages.
 
     namespace: namespace of the object.
     """

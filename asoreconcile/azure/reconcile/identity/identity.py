@@ -50,8 +50,8 @@ class IdentityFacts:
 
 
 def stated_name(facts: IdentityFacts) -> str | None:
-    """The Azure name; None if the ConfigMap of `spec.azureNameFromConfig` must be read
-    for it (`configured_name`).
+    """Return the Azure name; None if the ConfigMap of `spec.azureNameFromConfig` must
+    be read for it (`configured_name`).
 
     Names that were generated or read at the claim do not change: a UUID may be random,
     or generated differently by another version of the kind. Raises ConditionError
@@ -75,7 +75,7 @@ def stated_name(facts: IdentityFacts) -> str | None:
 
 
 def configured_name(reference: JsonObject, value: str) -> str:
-    """The Azure name from a ConfigMap. Raises ConditionError `Failed`."""
+    """Return the Azure name from a ConfigMap. Raises ConditionError `Failed`."""
     if not value:
         raise _failed(
             f"ConfigMap {reference.get('name')!r} gives an empty Azure name: fill key "
@@ -105,7 +105,8 @@ def resource_identity(
 
 
 def names_another(made: str, managed: str) -> ConditionError:
-    """The condition of an object whose spec names another resource than it manages.
+    """Return the condition of an object whose spec names another resource than it
+    manages.
 
     made: the id that the spec makes now.
     """
@@ -116,8 +117,8 @@ def names_another(made: str, managed: str) -> ConditionError:
 
 
 def name_of_other(version: KindVersion, obj: JsonObject, claimed: str) -> str:
-    """The Azure name of another object, as far as known without a read: for a name that
-    was generated or read at a claim, the claimed one; "" if unknown.
+    """Return the Azure name of another object, as far as known without a read: for a
+    name that was generated or read at a claim, the claimed one; "" if unknown.
     """
     keeps_name = claimed and (_is_made_up(version, obj) or is_from_config(obj))
     return claimed_name(claimed) if keeps_name else azure_name(version, obj)
@@ -130,12 +131,12 @@ def is_from_config(obj: JsonObject) -> bool:
 
 
 def claimed_name(claimed: str) -> str:
-    """The last segment of a claimed id."""
+    """Return the last segment of a claimed id."""
     return claimed.rpartition("/")[2]
 
 
 def claimed_id(obj: JsonObject) -> str:
-    """The ARM id in the annotation; "" before the claim."""
+    """Return the ARM id in the annotation; "" before the claim."""
     return annotations(obj).get(RESOURCE_ID) or ""
 
 
@@ -221,7 +222,8 @@ def id_of(
     objects: Objects,
     connections: ConnectionResolver,
 ) -> str:
-    """The ARM id of another object, claimed or not; "" if it is unknown or differs from
+    """Return the ARM id of another object, claimed or not; "" if it is unknown or
+    differs from
     the annotation: such an object sends nothing.
 
     claim: the object's recorded claim, which counts unless Azure accepted nothing.

@@ -81,8 +81,8 @@ def unknown_values(
 def not_understood(
     name: str, default: Enum, own: Mapping[str, str], inherited: Mapping[str, str]
 ) -> str:
-    """The sentence about an annotation, or "" when its value is one of the default's
-    kind. Pure.
+    """Return the sentence about an annotation, or "" when its value is one of the
+    default's kind. Pure.
 
     own, inherited: the annotations of the object and of its Namespace.
     """
@@ -100,7 +100,7 @@ def not_understood(
 
 
 def unreadable_policy(own: Mapping[str, str], inherited: Mapping[str, str]) -> str:
-    """The sentence about an unknown reconcile policy, or "". Pure.
+    """Return the sentence about an unknown reconcile policy, or "". Pure.
 
     own, inherited: the annotations of the object and of its Namespace.
     """

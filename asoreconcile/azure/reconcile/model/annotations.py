@@ -86,14 +86,14 @@ _MAX_LABEL_LENGTH = 63
 
 
 def label_value(text: str) -> str:
-    """A name as a valid label value: cut to length and to an allowed last character,
-    and with `-` for the plus of a build number.
+    """Return a name as a valid label value: cut to length and to an allowed last
+    character, and with `-` for the plus of a build number.
     """
     return text.replace("+", "-")[:_MAX_LABEL_LENGTH].rstrip("-._")
 
 
 def build_label(build: str) -> dict[str, str]:
-    """The label that records the build of the operator."""
+    """Return the label that records the build of the operator."""
     return {LAST_RECONCILED_VERSION: label_value(build)}
 
 

@@ -125,7 +125,7 @@ def deleting(generation: int) -> ReadyCondition:
 
 
 def find_ready(conditions: Sequence[JsonObject] | None) -> JsonObject | None:
-    """The Ready condition among `status.conditions`, or None."""
+    """Return the Ready condition among `status.conditions`, or None."""
     for condition in conditions or ():
         if condition.get("type") == READY:
             return condition

@@ -61,7 +61,7 @@ def differences(
     free_maps: frozenset[str] = frozenset(),
     apart: Distinctions = NOTHING,
 ) -> list[Difference]:
-    """The differences that a PUT of `want` might repair. Changes neither.
+    """Return the differences that a PUT of `want` might repair. Changes neither.
 
     children: names in `properties` of collections whose elements are resources of their
     own, in lower case. free_maps: paths of maps of which an entry without a value says
@@ -74,7 +74,9 @@ def differences(
 
 
 def hidden_values(body: Any, path: str = "") -> Iterator[Difference]:
-    """Each hidden value of a body as a difference: Azure does not show what it has."""
+    """Yield each hidden value of a body as a difference: Azure does not show what
+    it has.
+    """
     if isinstance(body, dict):
         for name, inner in body.items():
             yield from hidden_values(inner, f"{path}/{name}" if path else name)
@@ -258,7 +260,7 @@ _Paired = tuple[
 
 
 def _identity(want: Sequence[JsonObject], have: Sequence[JsonObject]) -> str:
-    """The member that distinguishes the elements of both lists, or ""."""
+    """Return the member that distinguishes the elements of both lists, or ""."""
     for name in IDENTIFYING:
         if all(_is_unique(name, some) for some in (want, have)):
             return name

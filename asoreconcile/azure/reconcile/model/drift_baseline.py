@@ -65,7 +65,7 @@ class DriftBaseline:
     places: str = ""
 
     def dumps(self) -> str:
-        """The annotation's text; equal baselines have equal texts."""
+        """Return the annotation's text; equal baselines have equal texts."""
         texts = {name: getattr(self, name) for name in _TEXTS}
         content: dict[str, Any] = {name: text for name, text in texts.items() if text}
         marked = {name: sorted(getattr(self, name)) for name in _SETS}
@@ -74,8 +74,8 @@ class DriftBaseline:
         return jsontext.dumps(content, sort_keys=True).decode()
 
     def withdrawn(self) -> "DriftBaseline":
-        """The record once its PUT no longer counts: another one may have been sent.
-        The names that were declared stay known.
+        """Return the record once its PUT no longer counts: another one may have been
+        sent. The names that were declared stay known.
         """
         return DriftBaseline("", owed=self.declared | self.owed, places=self.places)
 
@@ -110,7 +110,7 @@ def unconfirmed(found: Iterable[str]) -> frozenset[str]:
 
 
 def extras(known: Iterable[str]) -> frozenset[str]:
-    """The marks of undeclared additions in Azure."""
+    """Return the marks of undeclared additions in Azure."""
     return frozenset(mark for mark in known if mark.startswith(_EXTRA))
 
 
@@ -152,7 +152,7 @@ def fingerprint(*parts: Any) -> str:
 
 
 def marks(found: Iterable[Difference]) -> frozenset[str]:
-    """Each difference as a short hash of where it is, and of both values."""
+    """Return each difference as a short hash of where it is, and of both values."""
     return frozenset(difference_mark(one) for one in found)
 
 
@@ -187,16 +187,19 @@ class RepairAttempts:
     calm: int = 0
 
     def started(self, found: frozenset[str], *, at: float) -> "RepairAttempts":
-        """The attempts with one more for each of these, before a PUT for them."""
+        """Return the attempts with one more for each of these, before a PUT for
+        them.
+        """
         more = {difference: self.repairs.get(difference, 0) + 1 for difference in found}
         return RepairAttempts(found, {**self.repairs, **more}, at)
 
     def most_for(self, found: Iterable[str]) -> int:
-        """The highest number of PUTs for one of these differences."""
+        """Return the highest number of PUTs for one of these differences."""
         return max((self.repairs.get(difference, 0) for difference in found), default=0)
 
     def in_order(self) -> "RepairAttempts":
-        """The attempts after a sync that found nothing. Those for undeclared values
+        """Return the attempts after a sync that found nothing. Those for undeclared
+        values
         count until a day of hourly syncs was calm: such a value may move by itself at
         every second sync.
         """
@@ -206,7 +209,7 @@ class RepairAttempts:
         return RepairAttempts(frozenset(), {UNDECLARED: times}, self.at, calm)
 
     def max_attempts(self) -> int:
-        """The highest number of PUTs for one pending difference."""
+        """Return the highest number of PUTs for one pending difference."""
         return max((self.repairs[difference] for difference in self.pending), default=0)
 
     def finished(self, given_up: Iterable[str]) -> "RepairAttempts":

@@ -96,7 +96,7 @@ def _places(path: str, value: Any) -> Iterator[str]:
 
 
 def _stated(element: JsonObject) -> dict[str, str]:
-    """The members of a list's element, without objects and lists."""
+    """Return the members of a list's element, without objects and lists."""
     return {
         name: plain(value)
         for name, value in element.items()

@@ -91,7 +91,7 @@ def autoscaled_by(
 
 
 def _count(profile: Any, bound: str) -> float:
-    """A bound of a profile, which Azure has as a text."""
+    """Return a bound of a profile, which Azure has as a text."""
     value = ((profile or {}).get("capacity") or {}).get(bound)
     try:
         return float(str(value))

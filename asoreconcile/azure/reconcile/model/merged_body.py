@@ -121,7 +121,7 @@ def _with_foreign_tags(
 def _moved(
     row: MovingValue, body: JsonObject, have: JsonObject, shown: JsonObject
 ) -> tuple[JsonObject, JsonObject]:
-    """The body and the rest of the resource under one row."""
+    """Return the body and the rest of the resource under one row."""
     if not row.inside:
         return _moved_in(row, body, have, shown, root=body, root_have=have)
     *above, leaf = row.inside.split("/")
@@ -194,7 +194,7 @@ def _bound(
 
 
 def _rank(value: Any) -> tuple[float, ...]:
-    """The order of numbers, and of versions such as `1.31.4`."""
+    """Return the order of numbers, and of versions such as `1.31.4`."""
     if isinstance(value, int | float):
         return (float(value),)
     return tuple(float(digits) for digits in _NUMBERS.findall(str(value)))
@@ -282,14 +282,16 @@ def _keys(ours: JsonObject, theirs: JsonObject, step: PathStep) -> list[str]:
 
 
 def _key(found: JsonObject, name: str) -> str:
-    """The name as an object spells it."""
+    """Return the name as an object spells it."""
     if name in found:
         return name
     return next((key for key in found if key.casefold() == name.casefold()), name)
 
 
 def _writable(inside: Inside, want: Any, have: Any) -> Any:
-    """The part of Azure's value that a PUT may contain; secrets are the spec's."""
+    """Return the part of Azure's value that a PUT may contain; secrets are the
+    spec's.
+    """
     if isinstance(have, list):
         mine = _list(want)
         by_index = {at: one for one, at in zip(mine, partners(mine, have), strict=True)}
@@ -324,7 +326,7 @@ def _set(body: JsonObject, steps: tuple[str, ...], value: Any) -> JsonObject:
 
 
 def _without(value: Any, steps: Sequence[PathStep]) -> Any:
-    """A copy of a resource without the place."""
+    """Return a copy of a resource without the place."""
     if not isinstance(value, dict | list) or not steps:
         return value
     step, *rest = steps

@@ -40,7 +40,9 @@ def is_same(want: Any, have: Any) -> bool:
 
 
 def plain(value: Any) -> str:
-    """A scalar's normal form: equal for values of equal meaning, except for formats."""
+    """Return a scalar's normal form: equal for values of equal meaning, except
+    for formats.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer():

@@ -38,7 +38,7 @@ class Objects(Protocol):
     """A read-only view of the Azure objects in the cluster."""
 
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
-        """A private copy of an object, or None."""
+        """Return a private copy of an object, or None."""
 
     def is_installed(self, group_kind: GroupKind) -> bool:
         """Return whether the kind's CRD is installed, so that its objects
@@ -77,7 +77,7 @@ def owner_reference(version: KindVersion, obj: JsonObject) -> JsonObject | None:
 
 
 def owner_target(version: KindVersion, obj: JsonObject) -> GroupKind | None:
-    """The kind of the owner named by Kubernetes name, or None."""
+    """Return the kind of the owner named by Kubernetes name, or None."""
     reference = owner_reference(version, obj)
     if reference is None or reference.get("armId") or not reference.get("name"):
         return None
@@ -87,7 +87,7 @@ def owner_target(version: KindVersion, obj: JsonObject) -> GroupKind | None:
 def resolve_owner(
     version: KindVersion, obj: JsonObject, objects: Objects
 ) -> Owner | None:
-    """The owner of an object; None for kinds that have none.
+    """Return the owner of an object; None for kinds that have none.
 
     Raises ConditionError `ReferenceNotFound` (Fast) when the owner does not exist or
     has no ARM id yet, `Failed` (Error) when `spec.owner` is unusable.
@@ -149,7 +149,9 @@ def _why_unready(owner: JsonObject) -> str:
 
 
 def waiting(message: str, *, retry: RetryClass = RetryClass.FAST) -> ConditionError:
-    """The condition WaitingForOwner. FAST: an owner may be Ready at any moment."""
+    """Return the condition WaitingForOwner. FAST: an owner may be Ready at any
+    moment.
+    """
     return ConditionError(message, reason="WaitingForOwner", retry=retry)
 
 
@@ -167,7 +169,7 @@ def owner_labels(owner: Owner | None) -> dict[str, str]:
 def with_owner_reference(
     references: list[JsonObject], owner: Owner | None
 ) -> list[JsonObject]:
-    """The ownerReferences with the owner in them once, with its present uid."""
+    """Return the ownerReferences with the owner in them once, with its present uid."""
     if owner is None or owner.obj is None or owner.group_kind is None:
         return references
     kept_as = owner.kept_as

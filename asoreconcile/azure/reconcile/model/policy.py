@@ -35,8 +35,8 @@ def policy_of(
     namespace_annotations: Mapping[str, str],
     default: Policy,
 ) -> Policy | None:
-    """The policy in force; None if its value is unknown: it may have been meant to
-    protect the resource, so nothing may be written or deleted (`annotation_values`
+    """Return the policy in force; None if its value is unknown: it may have been meant
+    to protect the resource, so nothing may be written or deleted (`annotation_values`
     reports it).
 
     The object's annotation wins over its namespace's, which wins over the default; an

@@ -33,7 +33,8 @@ def snapshot(
     children: frozenset[str] = frozenset(),
     left: str = "",
 ) -> str:
-    """The fingerprint of a resource, `<making>.<fingerprint>`, at most 24 characters.
+    """Return the fingerprint of a resource, `<making>.<fingerprint>`, at most 24
+    characters.
 
     want: the body of the PUT. have: the resource. children: see `differences`; only
     their declared elements count, as other objects add some. left: the digest of the
@@ -81,8 +82,8 @@ def _name_of(value: Any) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """A normal form, independent of the order of lists, letter case, and null or empty
-    values.
+    """Return a normal form, independent of the order of lists, letter case, and null or
+    empty values.
     """
     if isinstance(value, dict):
         inner = {

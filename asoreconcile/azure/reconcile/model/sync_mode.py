@@ -55,7 +55,8 @@ def sync_mode_of(
     namespace_annotations: Mapping[str, str],
     default: SyncMode,
 ) -> SyncMode:
-    """The mode in force: the object's, else its namespace's, else the default. Pure.
+    """Return the mode in force: the object's, else its namespace's, else the default.
+    Pure.
 
     An unknown value counts as `report`: it may have been meant to protect what others
     wrote in Azure.

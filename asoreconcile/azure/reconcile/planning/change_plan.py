@@ -207,8 +207,8 @@ class Planner:
         have: JsonObject,
         view: ManifestObjects,
     ) -> tuple[MergedBody, DriftBaseline | None]:
-        """The merged body, and the record of the last PUT if the object is from a
-        cluster. Raises IgnoredFieldError.
+        """Return the merged body, and the record of the last PUT if the object is from
+        a cluster. Raises IgnoredFieldError.
         """
         record, declared = loads(annotations(obj).get(OBSERVED) or ""), context.declared
         if record is not None:
@@ -227,7 +227,7 @@ class Planner:
         return merged(body, have, rules, declared), record
 
     def _read(self, plan: PlannedChange) -> tuple[JsonObject | None, str]:
-        """The resource; or None, and the error code that says so."""
+        """Return the resource; or None, and the error code that says so."""
         try:
             body = self.reads.get(plan.arm_id, plan.api_version)
             # An empty answer would look like a resource without any value.
@@ -260,7 +260,7 @@ def _absence(plan: PlannedChange, code: str, *, has_owner: bool) -> str:
 
 
 def _inherited(obj: JsonObject, view: ManifestObjects) -> Mapping[str, str]:
-    """The annotations of the object's Namespace, if it is among the objects."""
+    """Return the annotations of the object's Namespace, if it is among the objects."""
     namespace = view.get(_NAMESPACE, ObjectKey("", key_of(obj).namespace))
     return annotations(namespace) if namespace else {}
 

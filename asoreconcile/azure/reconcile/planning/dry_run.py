@@ -36,7 +36,7 @@ class ReadOnlyArm:
     reads: PatientReads
 
     def get(self, arm_id: str, api_version: str, /) -> JsonObject:
-        """The resource's body; waits while throttled, and retries where that may
+        """Return the resource's body; waits while throttled, and retries where that may
         help.
         """
         return self.reads.get(arm_id, api_version)
@@ -48,7 +48,7 @@ class ReadOnlyArm:
     def list(
         self, path: str, api_version: str, /, *, query: Mapping[str, str] | None = None
     ) -> Iterator[JsonObject]:
-        """All items of a collection, read before this returns."""
+        """Return all items of a collection, read before this returns."""
         return iter(self.reads.entries(path, api_version, query=query))
 
     def put(self, arm_id: str, api_version: str, body: JsonObject, /) -> Never:  # noqa: ARG002

@@ -64,19 +64,21 @@ class ClusterView(Protocol):
     """The reads of an explanation. All may raise the client's errors."""
 
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
-        """An Azure object, or None."""
+        """Return an Azure object, or None."""
 
     def namespaces_with(self, group_kind: GroupKind, name: str) -> Collection[str]:
-        """The namespaces with Azure objects of a name, as far as the user may read."""
+        """Return the namespaces with Azure objects of a name, as far as the user
+        may read.
+        """
 
     def keys_of(self, kind: str, key: ObjectKey) -> Collection[str] | None:
-        """The keys in a Secret or ConfigMap; None where there is none."""
+        """Return the keys in a Secret or ConfigMap; None where there is none."""
 
     def events(self, obj: JsonObject) -> Sequence[JsonObject]:
         """Those about an object, the oldest first."""
 
     def namespace_annotations(self, namespace: str) -> JsonObject:
-        """The annotations of a Namespace; empty if there is none."""
+        """Return the annotations of a Namespace; empty if there is none."""
 
 
 @attrs.frozen
@@ -115,7 +117,7 @@ class Explanation:
     advice: str
 
     def to_json(self) -> JsonObject:
-        """The explanation as `asoctl explain --output json` prints it."""
+        """Return the explanation as `asoctl explain --output json` prints it."""
         made: JsonObject = attrs.asdict(self)
         return made
 
@@ -216,7 +218,7 @@ def _policy(obj: JsonObject, of_namespace: JsonObject) -> str:
 
 
 def _ignored(obj: JsonObject, of_namespace: JsonObject) -> str:
-    """The fields that only the first PUT sets."""
+    """Return the fields that only the first PUT sets."""
     lists = (annotations(obj).get(IGNORE_FIELDS), of_namespace.get(IGNORE_FIELDS))
     paths = [path for text in lists for path in listed_paths(text or "")]
     return ", ".join(dict.fromkeys(paths))

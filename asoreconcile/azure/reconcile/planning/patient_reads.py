@@ -28,7 +28,7 @@ class ReadClient(Protocol):
     """The part of `arm.client.ArmClient` that is used here."""
 
     def get(self, arm_id: str, api_version: str) -> JsonObject:
-        """The resource's body. Blocking; raises ArmError, ArmTransportError."""
+        """Return the resource's body. Blocking; raises ArmError, ArmTransportError."""
 
     def head(self, arm_id: str, api_version: str) -> bool:
         """Return whether there is such a resource. As `get`."""
@@ -68,7 +68,7 @@ class PatientReads:
     def entries(
         self, path: str, api_version: str, *, query: Mapping[str, str] | None = None
     ) -> list[JsonObject]:
-        """All entries of a list, of all its pages. Raises as `get`."""
+        """Return all entries of a list, of all its pages. Raises as `get`."""
         return self._patiently(
             lambda: [*self._client.list(path, api_version, query=query)]
         )

@@ -83,7 +83,7 @@ class PlannedChange:
     found: JsonObject | None = attrs.field(default=None, repr=False)
 
     def to_json(self) -> JsonObject:
-        """The change as `asoctl plan --output json` prints it."""
+        """Return the change as `asoctl plan --output json` prints it."""
         return {
             "kind": str(self.kind),
             "namespace": self.namespace,
@@ -113,7 +113,7 @@ def compared(
     merged: MergedBody,
     record: DriftBaseline | None,
 ) -> PlannedChange:
-    """The plan with the changes that a PUT of the body would make.
+    """Return the plan with the changes that a PUT of the body would make.
 
     body: the body of the manifest, with `differences.HIDDEN` for secrets. merged: the
     body that is sent. children: see `differences`. record: record of the last PUT, if
@@ -160,13 +160,13 @@ def compared(
 
 
 def secret_names(table: Table) -> frozenset[str]:
-    """Names of the body's fields that come from Secrets, in lower case."""
+    """Return names of the body's fields that come from Secrets, in lower case."""
     return frozenset(_secret_names(table, set()))
 
 
 def shown(value: Any, secrets: frozenset[str], *, theirs: bool = False) -> Any:
-    """A copy of a JSON value that may be printed. theirs: from Azure, in which every
-    member with a secret's name is hidden.
+    """Return a copy of a JSON value that may be printed. theirs: from Azure, in which
+    every member with a secret's name is hidden.
     """
     if value == HIDDEN:
         return STARS

@@ -34,7 +34,7 @@ class UnreadyCause:
     advice: str
 
     def to_json(self) -> JsonObject:
-        """The cause as `asoctl explain --output json` prints it."""
+        """Return the cause as `asoctl explain --output json` prints it."""
         made: JsonObject = attrs.asdict(self)
         return made
 

@@ -39,12 +39,15 @@ _MESSAGES: dict[_Action, str] = {
 
 
 def put_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
-    """A refused PUT, or an operation that failed: may be severity Error."""
+    """Return the error of a refused PUT, or of an operation that failed. Its severity
+    may be Error.
+    """
     return _classified(scope, error, action="CreateOrUpdate", worst="Error")
 
 
 def delete_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
-    """A refused DELETE: never worse than Warning, nobody can edit it away (R4.5).
+    """Return the error of a refused DELETE. It is never worse than a Warning, because
+    no edit of the spec would help (R4.5).
 
     Never as slow as a refused PUT: most wait for the deletion of something else (DE2).
     """
@@ -59,8 +62,8 @@ def monitor_refused(
     error: ArmError,
     unread: ArmError | ArmTransportError | RetryError | None = None,
 ) -> ConditionError:
-    """A monitor that refuses polls (L16). That says nothing about the spec, so it is a
-    Warning, and is retried soon.
+    """Return the error of a monitor that refuses polls (L16). That says nothing about
+    the spec, so the error is a Warning, and is retried soon.
 
     unread: why the resource could not be read either; its retry may be slower.
     """
@@ -108,7 +111,7 @@ def _after(error: Exception | None) -> float:
 
 
 def read_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
-    """A refused read or action: never worse than Warning."""
+    """Return the error of a refused read or action: never worse than Warning."""
     return _classified(scope, error, action="Read", worst="Warning")
 
 
@@ -173,8 +176,8 @@ def _classified(
 
 
 def _locked(scope: ReconcileScope, error: ArmError) -> ConditionError:
-    """A refusal by a management lock. The spec is not wrong, and only a person can
-    remove the lock, so the next try is some minutes away.
+    """Return the error of a refusal by a management lock. The spec is not wrong, and
+    only a person can remove the lock, so the next try is some minutes away.
     """
     names = lock_names(error, scope.connection.client)
     failed = ConditionError(
@@ -211,7 +214,7 @@ def _message_of(message: str, error: ArmError) -> str:
 
 
 def describe(error: ArmError) -> str:
-    """The complete error, over several lines, for the log."""
+    """Return the complete error, over several lines, for the log."""
     return "\n".join(
         (
             f"{error.method} {error.url}",

@@ -35,8 +35,8 @@ class AnnotationLroStore:
     _key: Callable[[], RecordKey]
 
     def load(self, name: str) -> str | None:
-        """The token in the working copy's annotation; None if there is none, or if it
-        is not marked as ours.
+        """Return the token in the working copy's annotation; None if there is none, or
+        if it is not marked as ours.
         """
         text = self._patcher.annotations.get(_annotation(name)) or None
         if text is None or _is_asos(name):

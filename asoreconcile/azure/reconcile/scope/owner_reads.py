@@ -46,8 +46,8 @@ class OwnerReads:
     def get(
         self, client: ArmClient, arm_id: str, api_version: str, *, credential: str
     ) -> JsonObject:
-        """The resource's body; the caller must not change it. One request at most,
-        unless the owner is written meanwhile.
+        """Return the resource's body; the caller must not change it. One request at
+        most, unless the owner is written meanwhile.
 
         credential: answers are shared only between users of the same credential.
         Callers during a read wait for its answer, at most until their own deadline.

@@ -76,12 +76,12 @@ _KEPT = frozenset({"conditions", "id", "name", "type", "provisioningState"})
 
 
 def json_size(value: JsonObject) -> int:
-    """The length of an object's JSON in bytes, as a request would carry it."""
+    """Return the length of an object's JSON in bytes, as a request would carry it."""
     return len(dumps(value))
 
 
 def fitted(status: JsonObject, room: int) -> tuple[JsonObject, list[str]]:
-    """The status in at most `room` bytes, and the names of the members left out.
+    """Return the status in at most `room` bytes, and the names of the members left out.
 
     Members are left out whole, the largest first: half of a list would look complete.
     The conditions and the id always stay.

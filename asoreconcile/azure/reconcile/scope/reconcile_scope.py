@@ -194,8 +194,8 @@ class ReconcileScope:
             self._found()
 
     def _found(self) -> Connection:
-        """The connection of the object's credential. For a deleted object whose Secret
-        is gone, as with a deleted Namespace, the one that was used last.
+        """Return the connection of the object's credential. For a deleted object whose
+        Secret is gone, as with a deleted Namespace, the one that was used last.
         """
         obj, memory = self.patcher.obj, self.memory
         try:
@@ -209,7 +209,9 @@ class ReconcileScope:
         return found
 
     def _own_secret(self, connection: Connection) -> str | None:
-        """The name of a connection's Secret in the object's namespace, else None."""
+        """Return the name of a connection's Secret in the object's namespace,
+        else None.
+        """
         namespace, _, name = connection.source.partition("/")
         is_own = namespace == self.patcher.key.namespace and name != SETTINGS_SECRET
         return name if is_own else None

@@ -35,8 +35,8 @@ _NOT_FOUND = {SECRETS: "SecretNotFound", CONFIG_MAPS: "ConfigMapNotFound"}
 
 
 def target_of(ref: JsonObject) -> tuple[GroupKind, str]:
-    """The kind and the name in `{group, kind, name}`. Raises ConditionError `Failed`
-    where one of them is missing.
+    """Return the kind and the name in `{group, kind, name}`. Raises ConditionError
+    `Failed` where one of them is missing.
     """
     group_kind = GroupKind(str(ref.get("group", "")), str(ref.get("kind", "")))
     name = str(ref.get("name", ""))
@@ -53,7 +53,7 @@ def target_of(ref: JsonObject) -> tuple[GroupKind, str]:
 def arm_id_in(
     target: JsonObject | None, group_kind: GroupKind, name: str, *, is_installed: bool
 ) -> str:
-    """The ARM id of a target; its readiness does not matter.
+    """Return the ARM id of a target; its readiness does not matter.
 
     target: None if there is no such object. is_installed: whether there can be one.
     Raises ConditionError `ReferenceNotFound`.
@@ -94,7 +94,7 @@ def entry_of(
 
 
 def not_found(resource: ApiResource, name: str) -> ConditionError:
-    """The condition for a missing Secret or ConfigMap."""
+    """Return the condition for a missing Secret or ConfigMap."""
     return _missing(
         _NOT_FOUND[resource],
         f"{resource.kind} {name!r} does not exist in this namespace: create it",
@@ -102,7 +102,9 @@ def not_found(resource: ApiResource, name: str) -> ConditionError:
 
 
 def decoded_text(name: str, key: str, value: str) -> str:
-    """A Secret's entry as text. Raises ConditionError `Failed` if it is no text."""
+    """Return a Secret's entry as text. Raises ConditionError `Failed` if it is no
+    text.
+    """
     try:
         return base64.b64decode(value, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
@@ -116,7 +118,7 @@ def decoded_text(name: str, key: str, value: str) -> str:
 
 
 def hidden(value: Any, secrets: Collection[str]) -> Any:
-    """A copy of a body in which HIDDEN replaces the secrets."""
+    """Return a copy of a body in which HIDDEN replaces the secrets."""
     if isinstance(value, dict):
         return {name: hidden(inner, secrets) for name, inner in value.items()}
     if isinstance(value, list):
@@ -133,7 +135,9 @@ def _missing(reason: str, message: str) -> ConditionError:
 
 
 def _no_input(name: str) -> ConditionError:
-    """The condition for a Secret that an author could read through a resource."""
+    """Return the condition for a Secret that an author could read through a
+    resource.
+    """
     return ConditionError(
         f"Secret {name!r} is a credential of the operator or of objects in this "
         "namespace, and no resource may read it: name another Secret",
@@ -176,25 +180,25 @@ class ReferenceResolver:
         self._secrets: set[str] = set()  # values, to keep them out of comparisons
 
     def reference(self, ref: JsonObject) -> str:
-        """The ARM id of `{group, kind, name}`; the object need not be Ready."""
+        """Return the ARM id of `{group, kind, name}`; the object need not be Ready."""
         group_kind, name = target_of(ref)
         target = self._objects.get(group_kind, ObjectKey(self._namespace, name))
         installed = target is not None or self._objects.is_installed(group_kind)
         return arm_id_in(target, group_kind, name, is_installed=installed)
 
     def secret(self, ref: JsonObject) -> str:
-        """The decoded value of one key of a Secret."""
+        """Return the decoded value of one key of a Secret."""
         name, key = str(ref.get("name", "")), str(ref.get("key", ""))
         return self._decoded(name, key, entry_of(SECRETS, name, self._data(name), key))
 
     def secret_map(self, ref: JsonObject) -> dict[str, str]:
-        """All decoded values of a Secret."""
+        """Return all decoded values of a Secret."""
         name = str(ref.get("name", ""))
         data = self._data(name)
         return {key: self._decoded(name, key, value) for key, value in data.items()}
 
     def config_map(self, ref: JsonObject) -> str:
-        """The value of one key of a ConfigMap's `data`."""
+        """Return the value of one key of a ConfigMap's `data`."""
         name, key = str(ref.get("name", "")), str(ref.get("key", ""))
         return entry_of(CONFIG_MAPS, name, self._data(name, CONFIG_MAPS), key)
 
@@ -233,7 +237,7 @@ class ReferenceResolver:
                             register(decoded, namespace=self._namespace)
 
     def without_secrets(self, body: JsonObject) -> JsonObject:
-        """A copy of a body in which HIDDEN replaces the Secrets' values."""
+        """Return a copy of a body in which HIDDEN replaces the Secrets' values."""
         found: JsonObject = hidden(body, self._secrets)
         return found
 

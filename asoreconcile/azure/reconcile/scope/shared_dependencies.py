@@ -50,7 +50,7 @@ from asoreconcile.kube.selection import Selection
 
 
 def no_graph() -> GraphClient:
-    """The `graph` of a connection that reaches ARM only."""
+    """Return the `graph` of a connection that reaches ARM only."""
     raise CredentialError("this connection has no way to Microsoft Graph")
 
 
@@ -76,7 +76,7 @@ class Connection:
     )
 
     def principal(self) -> tuple[str, str, str]:
-        """The principal that writes: a PUT by another one is another PUT."""
+        """Return the principal that writes: a PUT by another one is another PUT."""
         parts = (self.tenant_id, self.client_id, self.subscription_id)
         tenant, client, subscription = (part.lower() for part in parts)
         return tenant, client, subscription
@@ -123,7 +123,7 @@ class NamingRecorder(Recorder, Protocol):
     """A recorder from which others are derived (`kube.events.EventRecorder`)."""
 
     def named(self, source: str) -> Recorder:
-        """The same recorder, for the events of one controller."""
+        """Return the same recorder, for the events of one controller."""
 
 
 class ServedKinds(Objects, Protocol):

@@ -70,21 +70,21 @@ class DependencyIndex:
                 self._drop(node)
 
     def of(self, target: ObjectReference) -> list[tuple[ObjectReference, Relation]]:
-        """The objects that depend on a target, and how."""
+        """Return the objects that depend on a target, and how."""
         with self._lock:
             found = self._dependents.get(target)
             return [] if found is None else list(found.relations.items())
 
     def targets(self, dependent: ObjectReference) -> list[ObjectReference]:
-        """The targets of an object: owner, references, Secrets, ConfigMaps, its
+        """Return the targets of an object: owner, references, Secrets, ConfigMaps, its
         exports.
         """
         with self._lock:
             return list(self._targets.get(dependent, ()))
 
     def export_loop(self, start: ObjectReference) -> list[ObjectReference]:
-        """The shortest way from an object over its exports, and over the objects that
-        read them, back to itself; empty if there is none.
+        """Return the shortest way from an object over its exports, and over the objects
+        that read them, back to itself; empty if there is none.
         """
         ways, seen = deque([[start]]), {start}
         with self._lock:
@@ -128,8 +128,8 @@ class DependencyIndex:
     def _readers(
         self, writer: ObjectReference
     ) -> Iterator[tuple[ObjectReference, ObjectReference]]:
-        """Each export of an object, with each object that reads the export. The caller
-        holds the lock.
+        """Yield each export of an object, with each object that reads the export. The
+        caller holds the lock.
         """
         for target in self._targets.get(writer, ()):
             relations = self._dependents[target].relations
@@ -160,7 +160,7 @@ class DependencyIndex:
 def targets_of(
     version: KindVersion, obj: JsonObject
 ) -> dict[ObjectReference, Relation]:
-    """The targets named in an object's spec; all in its own namespace. Pure."""
+    """Return the targets named in an object's spec; all in its own namespace. Pure."""
     namespace = key_of(obj).namespace
     found: dict[ObjectReference, Relation] = {}
     for kind, name in destinations(obj):

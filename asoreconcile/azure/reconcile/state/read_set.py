@@ -68,8 +68,8 @@ class TrackingReader:
     _read_set: ReadSet
 
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
-        """The cached object or None, recorded either way: a missing one may be created
-        (D13).
+        """Return the cached object or None, recorded either way: a missing one may be
+        created (D13).
         """
         found = self._objects.get(group_kind, key)
         self._read_set.note(ObjectReference(group_kind, key), found)

@@ -35,7 +35,9 @@ class RequeueBackoff:
         self._uniform = uniform
 
     def failed(self, memory: ObjectMemory, error: ConditionError) -> float:
-        """Seconds until the next try after one more failure. Rules: R4.1, D19."""
+        """Return seconds until the next try after one more failure. Rules: R4.1,
+        D19.
+        """
         # It waits for a person, so the delay does not grow.
         if error.severity == "Error":
             memory.failures = 0
@@ -58,8 +60,8 @@ class RequeueBackoff:
         return max(self._jittered(period_seconds), 1.0)
 
     def very_slow(self) -> float:
-        """Seconds until the retry of an error that only a change can fix: the sync
-        period, or an hour.
+        """Return seconds until the retry of an error that only a change can fix: the
+        sync period, or an hour.
         """
         return self._jittered(self.sync_period_seconds or _VERY_SLOW_SECONDS)
 

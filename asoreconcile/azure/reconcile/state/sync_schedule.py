@@ -17,7 +17,7 @@ _CATCHING_UP = 2.0
 
 
 def place_in_period(uid: str) -> float:
-    """An object's time within a period, as a fraction: [0, 1)."""
+    """Return an object's time within a period, as a fraction: [0, 1)."""
     digest = hashlib.sha256(uid.encode()).digest()[:_DIGEST_BYTES]
     return int.from_bytes(digest) / 2.0 ** (8 * _DIGEST_BYTES)
 
@@ -25,7 +25,7 @@ def place_in_period(uid: str) -> float:
 def seconds_until_sync(
     uid: str, *, period_seconds: float, now: float, was_synced: bool
 ) -> float:
-    """Seconds until an object's next sync.
+    """Return seconds until an object's next sync.
 
     now: seconds of the wall clock, since the epoch. was_synced: it was synced now: then
     the next sync moves towards its place by at most a quarter of a period, so that two
@@ -44,8 +44,8 @@ def seconds_until_sync(
 def seconds_until_missed_sync(
     uid: str, *, period_seconds: float, now: float, last_alive: float
 ) -> float | None:
-    """Seconds until the sync of an object whose place passed while no process ran; None
-    if it did not pass.
+    """Return seconds until the sync of an object whose place passed while no process
+    ran; None if it did not pass.
 
     now, last_alive: seconds of the wall clock, since the epoch; the latter is when the
     last process was known to run, by a clock that may differ. The longest overdue

@@ -40,12 +40,12 @@ class Waiting:
                 self._drop(younger)
 
     def behind(self, older: ObjectReference) -> list[ObjectReference]:
-        """The objects that wait for an object."""
+        """Return the objects that wait for an object."""
         with self._lock:
             return [*self._younger.get(older, ())]
 
     def awaited_in(self, namespace: str) -> list[ObjectReference]:
-        """The objects of a namespace that others wait for."""
+        """Return the objects of a namespace that others wait for."""
         with self._lock:
             return [node for node in self._younger if node.key.namespace == namespace]
 

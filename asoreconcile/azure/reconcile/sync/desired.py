@@ -86,7 +86,9 @@ def render(scope: ReconcileScope, identity: ResourceIdentity) -> RenderedSpec:
 
 
 def stated_values(value: Any) -> Any:
-    """A spec without nulls and empty values, which say nothing to Azure. Pure."""
+    """Return a spec without nulls and empty values, which say nothing to Azure.
+    Pure.
+    """
     if isinstance(value, dict):
         inner = {name: stated_values(one) for name, one in value.items()}
         return {n: one for n, one in inner.items() if one not in (None, {}, [])}
@@ -96,8 +98,8 @@ def stated_values(value: Any) -> Any:
 
 
 def _hash_of_secrets(scope: ReconcileScope, body: JsonObject) -> str:
-    """A hash of a body with its Secrets' values: the recorded one if it is of this
-    body, also by the key before a rotation.
+    """Return a hash of a body with its Secrets' values: the recorded one if it is of
+    this body, also by the key before a rotation.
     """
     text, key = (
         jsontext.dumps(body, sort_keys=True).decode(),
@@ -150,7 +152,8 @@ def without_identities(identity: Any, revoked: Iterable[str]) -> JsonObject:
 
 @lru_cache(maxsize=1024)
 def child_collections(version: KindVersion, catalogue: Catalogue) -> frozenset[str]:
-    """Names of collections in `properties` whose elements are kinds of their own.
+    """Return names of collections in `properties` whose elements are kinds of their
+    own.
 
     Computed once: it visits every kind.
     """

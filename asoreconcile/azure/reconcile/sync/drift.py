@@ -327,7 +327,7 @@ def after_own_put(
 
 
 def _open_access(kept: Sequence[Difference]) -> tuple[Effect, ...]:
-    """A lasting condition for values that Azure keeps and that may leave access
+    """Return a lasting condition for values that Azure keeps and that may leave access
     open.
     """
     found = opens_access(kept)

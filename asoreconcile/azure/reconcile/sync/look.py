@@ -87,8 +87,8 @@ _OF_THE_PERIOD = 0.7
 
 
 def ready_of_last_put(patcher: PatchHelper) -> JsonObject | None:
-    """The Ready condition if a PUT of this generation of the spec was recorded and the
-    condition is about it, else None.
+    """Return the Ready condition if a PUT of this generation of the spec was recorded
+    and the condition is about it, else None.
     """
     put = patcher.annotations.get(LATEST_RECONCILED_GENERATION)
     ready = find_ready(status(patcher.obj).get("conditions")) or {}
@@ -141,8 +141,8 @@ def _was_seen(patcher: PatchHelper) -> bool:
 def seconds_until_next_sync(
     scope: ReconcileScope, mode: SyncMode, *, was_synced: bool
 ) -> float | Keep | None:
-    """Seconds until this object's time in the sync period, or until a credential that
-    it exports must be renewed; None without either. KEEP if each sync PUTs.
+    """Return seconds until this object's time in the sync period, or until a credential
+    that it exports must be renewed; None without either. KEEP if each sync PUTs.
 
     was_synced: this reconcile has synced it.
     """
@@ -166,7 +166,9 @@ def seconds_until_next_sync(
 
 
 def _seconds_until_repair(scope: ReconcileScope) -> float:
-    """Seconds until the next maintenance window if a difference waits for it: OW-7."""
+    """Return seconds until the next maintenance window if a difference waits for
+    it: OW-7.
+    """
     closed = scope.closed
     conditions = scope.patcher.status.get("conditions") or ()
     if closed is None or closed.until is None:
@@ -179,9 +181,9 @@ def _seconds_until_repair(scope: ReconcileScope) -> float:
 def resumable(
     scope: ReconcileScope, mode: SyncMode, ready: JsonObject | None
 ) -> DriftBaseline | None:
-    """The record of a resource that another process may have left in order; None after
-    this process has reconciled the object once, if a person asks for a reconcile, and
-    if there is more to do.
+    """Return the record of a resource that another process may have left in order; None
+    after this process has reconciled the object once, if a person asks for a reconcile,
+    and if there is more to do.
 
     ready: the result of `ready_of_last_put`.
     """
@@ -209,8 +211,8 @@ def resumed_period(scope: ReconcileScope, mode: SyncMode) -> Succeeded:
 
 
 def _seconds_until_missed_sync(scope: ReconcileScope) -> float | None:
-    """Seconds until the sync of an object whose time passed while no process ran; None
-    if it did not pass, or that is unknown.
+    """Return seconds until the sync of an object whose time passed while no process
+    ran; None if it did not pass, or that is unknown.
     """
     period = scope.sync_period_seconds
     before = scope.operator.predecessor_renewed()
@@ -386,7 +388,7 @@ def learned(
     rendered: RenderedSpec | None,
     sent: Desired | None,
 ) -> tuple[Effect, ...]:
-    """The record of the resource after a PUT.
+    """Return the record of the resource after a PUT.
 
     rendered: the body of the PUT before extensions. sent: the PUT, if this reconcile
     sent it. Raises StoppedError.
@@ -435,7 +437,7 @@ def has_kept_identity(scope: ReconcileScope) -> bool:
 
 
 def _changed(scope: ReconcileScope, have: JsonObject) -> tuple[str, ...]:
-    """The paths at which the stored status differs from what was read."""
+    """Return the paths at which the stored status differs from what was read."""
     before = {**status(scope.patcher.obj), "conditions": None}
     after = {**status_of(scope.patcher.version, have), "conditions": None}
     return changed_paths(before, after)
@@ -473,7 +475,9 @@ def is_put_too_old(scope: ReconcileScope, observed: DriftBaseline | None) -> boo
 
 
 def _time_of(observed: DriftBaseline | None) -> float | None:
-    """The time of the last PUT, in seconds since the epoch; None if not known."""
+    """Return the time of the last PUT, in seconds since the epoch; None if not
+    known.
+    """
     try:
         text = "" if observed is None else observed.at
         return datetime.strptime(text, _TIME).replace(tzinfo=UTC).timestamp()
@@ -493,7 +497,7 @@ def compared(
 def _seen(
     scope: ReconcileScope, made: Desired, have: JsonObject
 ) -> tuple[list[Difference], str]:
-    """The differences, and the snapshot of the resource."""
+    """Return the differences, and the snapshot of the resource."""
     version = scope.patcher.version
     result = merge(scope, made.own, have)
     children = child_collections(version, scope.operator.catalogue)

@@ -14,7 +14,7 @@ from asoreconcile.base.objects import JsonObject
 def observed_status(
     scope: ReconcileScope, body: JsonObject | None
 ) -> JsonObject | None:
-    """The status that Azure reports; None if the resource does not exist.
+    """Return the status that Azure reports; None if the resource does not exist.
 
     body: the resource, if it has just been read. Raises ConditionError if the id is not
     the object's own; RetryError while the owner's kind is not listed yet; ArmError,

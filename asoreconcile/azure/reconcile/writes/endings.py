@@ -335,7 +335,7 @@ def _show_failed_export(scope: ReconcileScope, failure: FetchFailure) -> None:
 
 
 def absent(arm_id: str, after: ReadAfter) -> ConditionError:
-    """The condition of a resource that Azure does not show. Pure."""
+    """Return the condition of a resource that Azure does not show. Pure."""
     if after is ReadAfter.NOTHING:
         return ConditionError(
             f"the resource {arm_id} does not exist in Azure, and the policy skip "

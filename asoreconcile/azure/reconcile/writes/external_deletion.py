@@ -76,7 +76,7 @@ def is_another(before: JsonObject, after: JsonObject) -> bool:
 
 
 def what_to_do(arm_id: str) -> str:
-    """The message of the event `AzureResourceRecreated`: what happened, and
+    """Return the message of the event `AzureResourceRecreated`: what happened, and
     what to do.
     """
     return (

@@ -64,7 +64,7 @@ from asoreconcile.base.objects import JsonObject
 
 
 def token_annotations(token: Token, poller: str) -> dict[str, str | None]:
-    """The annotations that record a running operation.
+    """Return the annotations that record a running operation.
 
     poller: `PUT_POLLER` or `DELETE_POLLER`, which tells ASO the kind of the operation.
     """
@@ -74,8 +74,8 @@ def token_annotations(token: Token, poller: str) -> dict[str, str | None]:
 def recorded_token(
     stored: Mapping[str, str], *, arm_id: str, deleting: bool, is_marked: bool
 ) -> Token:
-    """The recorded operation. stored: the object's annotations. is_marked: whether the
-    token has the operator's mark.
+    """Return the recorded operation. stored: the object's annotations. is_marked:
+    whether the token has the operator's mark.
 
     Raises TokenError when it cannot be read (R1.14), or is of another resource than
     this object's: an annotation can be copied from elsewhere. Without the mark an
@@ -90,7 +90,8 @@ def recorded_token(
 
 
 def clear_token(stored: Mapping[str, str]) -> tuple[Effect, ...]:
-    """The effects that drop the recorded operation from memory and annotations (R2.2).
+    """Return the effects that drop the recorded operation from memory and annotations
+    (R2.2).
 
     stored: the object's annotations; only those that are set are removed, as a patch
     without a change would still cost a request.
@@ -104,8 +105,8 @@ def clear_token(stored: Mapping[str, str]) -> tuple[Effect, ...]:
 
 
 def forget_put(stored: Mapping[str, str]) -> tuple[Effect, ...]:
-    """The effects that drop the record of an accepted PUT whose operation failed or
-    left no trace. stored: the object's annotations.
+    """Return the effects that drop the record of an accepted PUT whose operation failed
+    or left no trace. stored: the object's annotations.
     """
     forgotten = UpdateMemory(accepted=None)
     record = baseline(stored.get(OBSERVED) or "")
@@ -139,7 +140,7 @@ class PolledOperation:
     now: float
 
     def token(self) -> Token:
-        """The recorded operation, with the newest signature that is known (L19).
+        """Return the recorded operation, with the newest signature that is known (L19).
 
         Raises TokenError for a token that is unreadable or of another operation.
         """
@@ -189,8 +190,8 @@ def _unreadable(facts: PolledOperation, error: TokenError) -> Decision:
 
 
 def after_poll(facts: PolledOperation, outcome: ArmOutcome) -> Decision:
-    """The decision after a poll. If the monitor is gone or cannot be polled, the same
-    reconcile reads the resource instead (L16).
+    """Return the decision after a poll. If the monitor is gone or cannot be polled, the
+    same reconcile reads the resource instead (L16).
     """
     if not (facts.is_marked or facts.recorded().shape is TokenShape.BODY):
         outcome = _withheld(outcome, deleting=facts.deleting)
@@ -208,7 +209,7 @@ def after_poll(facts: PolledOperation, outcome: ArmOutcome) -> Decision:
 
 
 def _withheld(outcome: ArmOutcome, *, deleting: bool) -> ArmOutcome:
-    """The outcome without the texts of the monitor, which may be about another
+    """Return the outcome without the texts of the monitor, which may be about another
     resource: the operator reads them as itself, and the author reads the status.
     """
     match outcome:
@@ -222,8 +223,8 @@ def _withheld(outcome: ArmOutcome, *, deleting: bool) -> ArmOutcome:
 def after_judging(
     facts: PolledOperation, undecided: ReadResource, outcome: ArmOutcome
 ) -> Decision:
-    """The decision after a read of the resource, when the monitor gave no result. A
-    refusal by the monitor is always shown, never only logged (L16).
+    """Return the decision after a read of the resource, when the monitor gave no
+    result. A refusal by the monitor is always shown, never only logged (L16).
     """
     refusal = undecided.error
     if refusal is None:
@@ -309,7 +310,7 @@ def _followed(facts: PolledOperation, running: Pending | None) -> list[Effect]:
 
 
 def _came_to_nothing(facts: PolledOperation) -> tuple[Effect, ...]:
-    """The effects of an operation that failed.
+    """Return the effects of an operation that failed.
 
     A PUT's failure is about the generation that it was started with, not about later
     edits.

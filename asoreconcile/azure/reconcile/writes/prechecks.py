@@ -45,7 +45,7 @@ from asoreconcile.base.objects import JsonObject, ObjectKey, annotations, spec
 
 
 def after_precheck(result: PreResult) -> Requeue | None:
-    """The end of the reconcile without a PUT; None: the PUT may be sent.
+    """Return the end of the reconcile without a PUT; None: the PUT may be sent.
 
     Raises ConditionError `ReconciliationBlocked` if a check blocks the PUT (R1.10).
     """
@@ -59,7 +59,7 @@ def after_precheck(result: PreResult) -> Requeue | None:
 
 
 def fresh_owner(owner: Owner, version: KindVersion, body: JsonObject) -> JsonObject:
-    """The owner with the status that Azure reports now. body: Azure's."""
+    """Return the owner with the status that Azure reports now. body: Azure's."""
     base = owner.obj or {
         "apiVersion": version.gvk.api_version,
         "kind": version.gvk.kind,
@@ -71,7 +71,8 @@ def fresh_owner(owner: Owner, version: KindVersion, body: JsonObject) -> JsonObj
 def fresh_object(
     obj: JsonObject, version: KindVersion, body: JsonObject | None
 ) -> JsonObject:
-    """The object with the status that Azure reports now; without a status if Azure has
+    """Return the object with the status that Azure reports now; without a status if
+    Azure has
     no resource: the old status of a deleted resource must not block the next one.
     """
     return {**obj, "status": {} if body is None else status_of(version, body)}
@@ -88,7 +89,7 @@ def owner_absent(owner: Owner) -> ConditionError:
 
 
 def run_prechecks(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
-    """The checks' decision (`prechecks`); None: the PUT may be sent.
+    """Return the checks' decision (`prechecks`); None: the PUT may be sent.
 
     Blocking: a GET for each check. Raises ConditionError `WaitingForOwner` if the owner
     does not exist in Azure, and the exceptions of the checks; `WaitingForReference`.
@@ -141,7 +142,7 @@ def require_references(scope: ReconcileScope) -> None:
 
 
 def _referred(scope: ReconcileScope) -> Sequence[ObjectReference]:
-    """The Azure objects that the spec refers to by name, each once."""
+    """Return the Azure objects that the spec refers to by name, each once."""
     patcher = scope.patcher
     found = (
         ObjectReference(group_kind, ObjectKey(patcher.key.namespace, name))
@@ -171,7 +172,7 @@ def _is_missing(scope: ReconcileScope, node: ObjectReference) -> bool:
 def _fresh_owner(
     scope: ReconcileScope, owner: Owner, version: KindVersion
 ) -> JsonObject:
-    """The owner with the status Azure reports now; kept in memory only.
+    """Return the owner with the status Azure reports now; kept in memory only.
 
     Raises ConditionError `WaitingForOwner` if Azure has none, as the check would have
     nothing to judge.
@@ -191,7 +192,8 @@ def _fresh_owner(
 
 
 def _owner_version(scope: ReconcileScope, owner: Owner) -> KindVersion | None:
-    """The version to read the owner at: the one served, else the newest catalogued.
+    """Return the version to read the owner at: the one served, else the newest
+    catalogued.
 
     None for an owner given by id whose kind is unknown: its body cannot be mapped.
     """

@@ -152,7 +152,7 @@ def after_accepted(
 def operation_record(
     accepted: AcceptedPut, running: Pending, *, now: float, build: str
 ) -> tuple[Effect, ...]:
-    """The record of an accepted PUT's operation, for the next process too."""
+    """Return the record of an accepted PUT's operation, for the next process too."""
     # A crash between Azure's answer and this write costs one identical PUT, no more.
     notes, label = _notes(accepted), build_label(build)
     notes |= token_annotations(running.token, PUT_POLLER)

@@ -68,7 +68,9 @@ class ChildTypes:
             self._nested[type_.rpartition("/")[0]].append(version)
 
     def of(self, type_: str) -> KindVersion | None:
-        """The version to import a type as; None for one that no kind stands for."""
+        """Return the version to import a type as; None for one that no kind
+        stands for.
+        """
         return self._by_type.get(type_.lower())
 
     def in_group(self, type_: str) -> KindVersion | None:

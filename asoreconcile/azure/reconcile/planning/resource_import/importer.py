@@ -222,7 +222,9 @@ class ResourceImporter:
         )
 
     def _fill(self, request: Import) -> ImportResult:
-        """The end of a chain: the object as it would be, with spec and status."""
+        """Return the end of a chain: the object as it would be, with spec and
+        status.
+        """
         arm_id = annotations(request.obj)[RESOURCE_ID]
         version = request.version
         body = self._reads.get(arm_id, version.api_version)
@@ -282,7 +284,9 @@ class ResourceImporter:
 def _without(
     outcomes: Iterable[ImportOutcome], inside: Collection[str]
 ) -> list[ImportOutcome]:
-    """The outcomes, in which a resource inside its parent's spec counts as left out."""
+    """Return the outcomes, in which a resource inside its parent's spec counts as
+    left out.
+    """
     return [
         attrs.evolve(one, status="skipped", reason="is in its parent's spec")
         if one.status == "imported" and ids.key(one.arm_id) in inside
@@ -307,7 +311,7 @@ def _signed_out(task: Task, error: CredentialError) -> ImportOutcome:
 
 
 def _id_of(stated: object) -> ArmId | None:
-    """The id of an entry in a list; None where it has none that can be read."""
+    """Return the id of an entry in a list; None where it has none that can be read."""
     try:
         return ids.parse_stated(stated if isinstance(stated, str) else "")
     except ids.ArmIdError:

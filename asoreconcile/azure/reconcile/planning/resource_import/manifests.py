@@ -52,8 +52,8 @@ def manifests_of(
 
 
 def inside_parents(read: Sequence[tuple[ResourceTask, JsonObject]]) -> set[str]:
-    """The keys of resources that the spec of an imported parent contains already: an
-    object of its own would declare them twice.
+    """Return the keys of resources that the spec of an imported parent contains
+    already: an object of its own would declare them twice.
     """
     return {
         f"{ids.key(parent.id.text)}/{collection}/{str(element.get('name')).lower()}"
@@ -89,7 +89,7 @@ def _elements(body: JsonObject, path: Sequence[str]) -> list[JsonObject]:
 
 
 def _name_of(resource: ResourceTask, body: JsonObject) -> str:
-    """The name in Azure's own letter case, whatever case the id was given in."""
+    """Return the name in Azure's own letter case, whatever case the id was given in."""
     stated = str(body.get("name") or "").rpartition("/")[2]
     name = resource.id.name
     return stated if stated.casefold() == name.casefold() else name
@@ -134,7 +134,7 @@ def _metadata(name: str, options: ImportOptions) -> JsonObject:
 def _owned(
     resource: ResourceTask, spec: JsonObject, reference: References
 ) -> JsonObject:
-    """The spec with its owner behind its name, as people write them."""
+    """Return the spec with its owner behind its name, as people write them."""
     if not resource.owner_id:
         return spec
     owner = reference(resource.owner_id)

@@ -22,7 +22,7 @@ def object_name(azure_name: str) -> str:
 
 
 def object_names(resources: Iterable[tuple[GroupKind, str]]) -> dict[str, str]:
-    """The object's name of each ARM id, under the id's key (`ids.key`).
+    """Return the object's name of each ARM id, under the id's key (`ids.key`).
 
     Resources of one kind that would share a name all get a suffix made of their ids, so
     that a name does not depend on what else is imported before it.
