@@ -23,12 +23,17 @@ from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
 from asoreconcile.azure.controllers.record_key_secret import RecordKeySecret
 from asoreconcile.azure.reconcile.model.annotations import (
+    ALLOWED_SCOPES,
+    ALLOWED_TYPES,
     FINALIZER,
+    FOREIGN_TAGS,
+    IGNORE_FIELDS,
     OPERATOR_NAMESPACE,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
 from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.base.objects import ObjectKey, annotations, finalizers, key_of
 from asoreconcile.kube.errors import ApiError, ForbiddenError, NotFoundError
 from asoreconcile.kube.resources import (
@@ -118,6 +123,27 @@ def waiting_for_owner(make_world):
     return {reason_of(make_world(), virtual_network())}
 
 
+def waiting_for_reference(world):
+    world.install("network.azure.com/PublicIPAddress", "network.azure.com/NatGateway")
+    owner = {"owner": {"name": "rg"}, "location": "westeurope"}
+    named = {"group": "network.azure.com", "kind": "PublicIPAddress", "name": "pip"}
+    address, gateway = (
+        {
+            "apiVersion": "network.azure.com/v20250301",
+            "kind": kind,
+            "metadata": {"name": name},
+            "spec": {**owner, "sku": {"name": "Standard"}, **spec},
+        }
+        for kind, name, spec in (
+            ("PublicIPAddress", "pip", {"publicIPAllocationMethod": "Static"}),
+            ("NatGateway", "nat", {"publicIpAddresses": [{"reference": named}]}),
+        )
+    )
+    world.apply(address)
+    world.run_once(address)  # claimed: it has an id, and no PUT
+    return {reason_of(world, gateway)}
+
+
 def missing_inputs(world):
     world.settled(virtual_network())
     nowhere = {
@@ -174,6 +200,22 @@ def unreadable_namespace(world):
     operator = attrs.evolve(world.operator, namespace_annotations=namespaces)
     edited = virtual_network(tags={"a": "b"})
     return {reason_of(world, edited, operator=operator)}
+
+
+def out_of_reach(world):
+    """Each annotation alone forbids a network of its own."""
+    seen = set()
+    for name, allowed in (
+        (ALLOWED_SCOPES, "/subscriptions/other"),
+        (ALLOWED_TYPES, "Microsoft.Storage"),
+    ):
+        notes = {ALLOWED_SCOPES: None, name: allowed}
+        body = {"metadata": {"annotations": notes}}
+        world.client.patch(NAMESPACES, ObjectKey("", "default"), body)
+        network = virtual_network(name.rpartition("-")[2])
+        seen |= {name, reason_of(world, network)}
+    assert world.requests("PUT", "virtualNetworks") == []
+    return seen
 
 
 def other_subscription(world):
@@ -239,6 +281,22 @@ def hanging_deletion(world):
     assert world.read(network) is None
     assert len(world.requests("DELETE", "virtualNetworks")) == 1
     return set()
+
+
+def foreign_values(world):
+    """A PUT of a sync that looks first takes off a tag of others, as the object asks."""
+    world.operator = attrs.evolve(world.operator, sync_mode=SyncMode.COMPARE)
+    group = world.settled(resource_group(tags={"team": "red"}))
+    world.annotate(group, **{FOREIGN_TAGS: "replace"})
+    world.settle(group)
+    arm_id = annotations(world.read(group))[RESOURCE_ID]
+    body = world.azure.resources()[arm_id]
+    world.azure.seed(arm_id, {**body, "tags": {**body["tags"], "cost": "42"}})
+    world.clock.advance(3600.0)
+    world.settle(group)
+    (told,) = (said for said in world.events if said[2] == "ForeignValuesReplaced")
+    assert "tags/cost" in told[3]
+    return {told[2], IGNORE_FIELDS}
 
 
 def claimed_by_another(world):
@@ -332,11 +390,13 @@ def version_not_served(operation):
 PROVOKED = {
     "no condition at all": not_watched,
     "`WaitingForOwner`": waiting_for_owner,
+    "`WaitingForReference`": waiting_for_reference,
     "`ReferenceNotFound`, `SecretNotFound`, `ConfigMapNotFound`": missing_inputs,
     "`AzureResourceNotFound` with policy `skip`": skipped_and_gone,
     "`AuthorizationFailed`": not_allowed,
     "`NamespaceUnreadable`": unreadable_namespace,
     "`ReconcilePolicyUnreadable`": unreadable_policy,
+    "`NotAllowedInNamespace`": out_of_reach,
     "`SubscriptionMismatch`": other_subscription,
     "`AlreadyManaged`": managed_by_another,
     "a deletion with `DeclaredByAnother`": declared_by_another,
@@ -344,6 +404,7 @@ PROVOKED = {
     "event `NotDeletedInAzure` after a PUT that Azure refused": never_accepted,
     "`Reconciling` for long": slow,
     "a deletion that hangs": hanging_deletion,
+    "event `ForeignValuesReplaced`": foreign_values,
     "event `Overlap`": claimed_by_another,
     "writes refused: `failed calling webhook`": nobody_answers,
     "a pod that is not ready": waits_to_be_ready,
