@@ -168,7 +168,9 @@ def test_ct1_a_gate_that_opens_as_all_ends_hires_nobody_after_the_end():
                 idle_seconds=30,
                 start_thread=lambda name, _, hired=hired: hired.append(name),
             )
-            gate = CacheSync(clock, pool.open, timeout_seconds=60)
+            gate = CacheSync(
+                clock, lambda _, pool=pool: pool.open(), timeout_seconds=60
+            )
         queue.add("a")
 
         def stop(gate=gate, pool=pool):

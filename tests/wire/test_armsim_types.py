@@ -70,7 +70,7 @@ def test_a_wrong_name_of_an_account_is_refused_at_every_verb(session, group):
 
 
 def test_what_a_read_showed_can_be_put_back(azure, session, group):
-    path = f"{group}/providers/Microsoft.Storage/storageAccounts/account"
+    path = f"{group}/providers/Microsoft.Storage/storageAccounts/shown"
     azure.seed(path, ACCOUNT)
     shown = session.request("GET", path, api_version=STORAGE).json()
     answer = session.request("PUT", path, json=shown, api_version=STORAGE)

@@ -417,19 +417,6 @@ def test_an_owner_reference_that_a_user_removed_stays_away(world, group, labels_
     assert owner_references(world.read(child)) == []
 
 
-def test_an_owner_given_by_its_arm_id_from_now_on_is_no_other_owner(world, group):
-    child = virtual_network()
-    world.apply(child)
-    world.settle(child)
-    before = world.read(child)["metadata"]
-    arm_id = annotations(world.read(group))[RESOURCE_ID]
-    edit(world, child, {"spec": {"owner": {"name": None, "armId": arm_id}}})
-    world.settle(child)
-    present = world.read(child)["metadata"]
-    assert present["ownerReferences"] == before["ownerReferences"]
-    assert present["labels"] == before["labels"]
-
-
 def test_an_operation_is_polled_though_its_owner_went(world, group):
     child = virtual_network()
     world.apply(child)

@@ -112,16 +112,17 @@ def test_an_object_without_a_recorded_owner_is_not_given_one(world):
     assert owner_references(present) == []
 
 
-def test_an_owner_given_by_id_since_the_claim_leaves_the_record(world):
-    """The same owner, said otherwise: there is no object to name anew."""
+def test_an_owner_given_by_id_since_the_claim_is_no_object_any_more(world):
+    """The collector must not delete the child with an object that the spec left."""
     child = world.settled(virtual_network())
-    recorded = labels(world.read(child))[OWNER_UID]
     group = f"/subscriptions/{world.azure.subscription_id}/resourceGroups/rg"
     by_id = virtual_network()
     by_id["spec"]["owner"] = {"armId": group}
     world.apply(by_id)
     world.settle(child)
-    assert labels(world.read(child))[OWNER_UID] == recorded
+    present = world.read(child)
+    assert OWNER_UID not in labels(present)
+    assert owner_references(present) == []
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT"])

@@ -206,5 +206,7 @@ def test_nothing_of_opentelemetry_is_imported_without_it():
 
 def test_what_is_missing_is_named(monkeypatch):
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    with pytest.raises(extras.MissingExtraError, match=r"asoreconcile\[tracing\]"):
+    with pytest.raises(
+        extras.MissingExtraError, match=r"pip install '[^']*\[tracing\]'"
+    ):
         Tracing()

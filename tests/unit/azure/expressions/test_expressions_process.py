@@ -241,7 +241,7 @@ def test_without_the_library_the_message_says_what_to_install(engine, monkeypatc
     monkeypatch.setattr(subprocess, "Popen", without_site_packages)
     path = [p for p in sys.path if "site-packages" not in p]
     monkeypatch.setattr(sys, "path", path)
-    with pytest.raises(EngineMissingError, match=r"install asoreconcile\[cel\]"):
+    with pytest.raises(EngineMissingError, match=r"pip install '[^']*\[cel\]'"):
         evaluate(over(engine), "self.spec.location")
 
 

@@ -22,6 +22,7 @@ from asoreconcile.azure.middleware.requests import (
     PreReconcileOwner,
 )
 from asoreconcile.azure.reconcile.exports.export import Exporter
+from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.azure.reconcile.state.export_cache import ROTATE
 from asoreconcile.azure.reconcile.state.memory import ObjectMemory
 from asoreconcile.azure.testing.extensions import FakeArm, arm_fault, fake_ctx
@@ -133,6 +134,7 @@ def id_of(link):
 # Exporters over histories.
 
 HOUR = 3600.0
+RECORD_KEY = RecordKey(b"k" * 32)
 OUT = ObjectKey("default", "out")
 
 
@@ -289,6 +291,7 @@ class History:
                 extensions=default(),
                 expressions=lambda: None,
                 is_credential=lambda key: False,
+                record_key=lambda: RECORD_KEY,
             ),
             patcher,
             fake_ctx(version(self.kind), arm=self._arm(), clock=self.clock),
