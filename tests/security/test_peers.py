@@ -14,6 +14,7 @@ import pytest
 from leasetimes import election_flags, short_timing
 from operation import Operation, free_port
 from webhookpeers import (
+    API_SERVER,
     ATTACKER,
     GROUP,
     LEASE,
@@ -32,8 +33,7 @@ from webhookpeers import (
 )
 
 from asoreconcile.base.objects import ObjectKey
-from asoreconcile.kube.errors import NotFoundError
-from asoreconcile.kube.resources import LEASES, NAMESPACES
+from asoreconcile.kube.resources import NAMESPACES
 from asoreconcile.runtime.leaderelection.lease import LeaseTiming
 
 VALIDATE, CONVERT = "/validate", "/convert?timeout=30s"
@@ -41,6 +41,7 @@ POD_LIMIT_MIB = 512
 # An API server waits so long for a review by default, and by default a leader loses its
 # lease after as long without a renewal. A slow machine gets as many times more.
 MOST_SECONDS = 10.0
+POLL_SECONDS = 0.05
 # So long that the manager goes on where the machine is too slow for the default.
 TIMING = LeaseTiming(120.0, 90.0, 2.0)
 # The shortest lease of a machine without other work: see leasetimes.
@@ -91,17 +92,21 @@ def target(tmp_path_factory):
             MALLOC_ARENA_MAX="2",
         )
         deadline = time.monotonic() + 60
-        while not leads(operation.client):
+        # A lease is not enough: the leader serves its certificate only after it has
+        # written its authority into the CRDs. Until then, handshakes end.
+        while not serves(port):
             operation.manager.check()
             assert time.monotonic() < deadline
+            time.sleep(POLL_SECONDS)
         yield Target(operation, port, MOST_SECONDS * max(1.0, slower))
 
 
-def leads(client):
+def serves(port):
     try:
-        return bool(client.get(LEASES, LEASE)["spec"].get("holderIdentity"))
-    except NotFoundError:
+        connect(port, API_SERVER).close()
+    except OSError:
         return False
+    return True
 
 
 def posts(path, made):
