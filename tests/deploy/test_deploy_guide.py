@@ -104,7 +104,10 @@ def test_the_commands_of_the_time_afterwards(shell):
     shell(newest)
     (restart,) = commands("Change a setting", OPERATIONS)
     assert "restarted" in shell(restart)
-    (credential,) = commands("Credentials", OPERATIONS)
+    credential, account, role = commands("Credentials", OPERATIONS)
     shell(credential)
+    account, _az, _ = account.partition("\naz ")
+    assert "serviceaccount/aso-workload created" in shell(account)
+    assert "rolebinding" in shell(role)
     found = shell("kubectl get secret aso-credential -n red -o 'jsonpath={.data}'")
     assert "AZURE_CLIENT_SECRET" in found
