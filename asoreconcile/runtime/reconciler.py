@@ -22,6 +22,7 @@ from asoreconcile.base.errors import (
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.base.signatures import check_takes
 from asoreconcile.observability.reconcile_metrics import ReconcileResult
+from asoreconcile.runtime.leaderelection.fence import NotLeadingError
 
 
 @attrs.frozen
@@ -134,12 +135,14 @@ def classify(error: BaseException, *stopping: threading.Event) -> Outcome:
     verdict = in_chain(error, (TerminalError, RetryError))
     if isinstance(verdict, TerminalError):
         return Terminal(error)
+    stopped = in_chain(error, StoppedError)
     return Retry(
         error,
         hold_seconds=verdict.after_seconds if isinstance(verdict, RetryError) else 0.0,
-        # Nothing here has stopped: its origin is to be found.
+        # Nothing here has stopped: its origin is to be found. A lease may be over a
+        # moment before its end reaches the controller.
         unexpected=not isinstance(error, AsoreconcileError)
-        or in_chain(error, StoppedError) is not None,
+        or (stopped is not None and not isinstance(stopped, NotLeadingError)),
     )
 
 

@@ -25,6 +25,7 @@ from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.observability.metrics import RuntimeMetrics
 from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.leaderelection.fence import NotLeadingError
 from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.predicates import generation_changed
 from asoreconcile.runtime.reconciler import Request, Result
@@ -535,6 +536,19 @@ def test_a_stop_of_another_application_is_an_error_with_a_stack(
     assert value("reconcile_errors_total") == 1
     (record,) = [one for one in caplog.records if one.exc_info]
     assert record.exc_info[1] is error
+    clock.advance(1)
+    assert script.seen() == "a"
+
+
+def test_a_lease_that_is_over_before_its_end_is_known_has_no_stack(
+    make, script, clock, value, caplog
+):
+    """A process that was suspended may write before its timer tells the controller."""
+    controller = make()
+    run_once(controller, script, NotLeadingError("this process leads no more"))
+    settled(controller)
+    assert value("reconcile_errors_total") == 1
+    assert not [one for one in caplog.records if one.exc_info]
     clock.advance(1)
     assert script.seen() == "a"
 
