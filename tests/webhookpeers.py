@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from asoreconcile.azure.cmd.subprocesses import ChildProcess
 from asoreconcile.base.objects import JsonObject, ObjectKey
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import LEASES
@@ -35,6 +36,25 @@ def connect(port: int, address: str) -> ssl.SSLSocket:
         ("127.0.0.1", port), timeout=60, source_address=(address, 0)
     )
     return context.wrap_socket(plain)
+
+
+def wait_served(port: int, manager: ChildProcess) -> None:
+    """Block until a manager shows its webhook certificate: the leader does so after it
+    has written its authority into the CRDs, and ends handshakes until then.
+    """
+    poll, deadline = threading.Event(), time.monotonic() + 60
+    while not _serves(port):
+        manager.check()
+        assert time.monotonic() < deadline
+        poll.wait(0.05)
+
+
+def _serves(port: int) -> bool:
+    try:
+        connect(port, API_SERVER).close()
+    except OSError:
+        return False
+    return True
 
 
 def head(path: str, length: int) -> bytes:

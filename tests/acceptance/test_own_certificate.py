@@ -4,6 +4,7 @@ from contextlib import closing
 
 import pytest
 from operation import WAIT_SECONDS, Operation, free_port
+from webhookpeers import wait_served
 from world import resource_group, virtual_network
 
 from asoreconcile.base.objects import dig, key_of
@@ -48,6 +49,7 @@ def test_wh7_from_nothing_to_an_object_in_an_old_version(operation):
         *("--all-versions", f"--webhook-port={port}", f"--webhook-url={url}"),
     )
     wait_told(client, 2)
+    wait_served(port, operation.manager)
     (secret,) = client.list_page(Selection(SECRETS, NAMESPACE)).items
     assert set(secret["data"]) == FILES
     network = virtual_network() | {"apiVersion": OLD}

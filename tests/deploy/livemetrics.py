@@ -8,6 +8,7 @@ import urllib.request
 from contextlib import closing
 
 from operation import NAMESPACE, WAIT_SECONDS, Operation, free_port
+from webhookpeers import wait_served
 from world import resource_group, virtual_network
 
 from asoreconcile.base.objects import dig, key_of
@@ -29,6 +30,7 @@ def scrapes(folder):
             "--crd-pattern=resources.azure.com/*;network.azure.com/VirtualNetwork",
         )
         _wait_told(operation.client, 2)
+        wait_served(hooks, operation.manager)
         operation.apply(group)
         operation.wait_ready(group)
         _work(operation, "vnet")

@@ -14,7 +14,6 @@ import pytest
 from leasetimes import election_flags, short_timing
 from operation import Operation, free_port
 from webhookpeers import (
-    API_SERVER,
     ATTACKER,
     GROUP,
     LEASE,
@@ -30,6 +29,7 @@ from webhookpeers import (
     most_memory_mib,
     posted,
     reset,
+    wait_served,
 )
 
 from asoreconcile.base.objects import ObjectKey
@@ -41,7 +41,6 @@ POD_LIMIT_MIB = 512
 # An API server waits so long for a review by default, and by default a leader loses its
 # lease after as long without a renewal. A slow machine gets as many times more.
 MOST_SECONDS = 10.0
-POLL_SECONDS = 0.05
 # So long that the manager goes on where the machine is too slow for the default.
 TIMING = LeaseTiming(120.0, 90.0, 2.0)
 # The shortest lease of a machine without other work: see leasetimes.
@@ -91,22 +90,8 @@ def target(tmp_path_factory):
             # As in the image.
             MALLOC_ARENA_MAX="2",
         )
-        deadline = time.monotonic() + 60
-        # A lease is not enough: the leader serves its certificate only after it has
-        # written its authority into the CRDs. Until then, handshakes end.
-        while not serves(port):
-            operation.manager.check()
-            assert time.monotonic() < deadline
-            time.sleep(POLL_SECONDS)
+        wait_served(port, operation.manager)
         yield Target(operation, port, MOST_SECONDS * max(1.0, slower))
-
-
-def serves(port):
-    try:
-        connect(port, API_SERVER).close()
-    except OSError:
-        return False
-    return True
 
 
 def posts(path, made):
