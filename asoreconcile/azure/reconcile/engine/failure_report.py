@@ -30,7 +30,7 @@ _PATIENCE_SECONDS = 60.0
 
 
 def shown(error: ConditionError, generation: int) -> SetReady:
-    """Return the condition of a failure. generation: of the spec that it is about."""
+    """Return the condition of a failure. generation: the spec's generation."""
     text = str(error)
     return SetReady(
         ReadyCondition("False", error.reason, error.severity, text, generation)

@@ -72,13 +72,13 @@ class ClusterView(Protocol):
         """
 
     def keys_of(self, kind: str, key: ObjectKey) -> Collection[str] | None:
-        """Return the keys in a Secret or ConfigMap; None where there is none."""
+        """Return the keys in a Secret or ConfigMap, or None if it does not exist."""
 
     def events(self, obj: JsonObject) -> Sequence[JsonObject]:
         """Those about an object, the oldest first."""
 
     def namespace_annotations(self, namespace: str) -> JsonObject:
-        """Return the annotations of a Namespace; empty if there is none."""
+        """Return the annotations of a Namespace; {} if it does not exist."""
 
 
 @attrs.frozen

@@ -103,7 +103,7 @@ class ConnectionResolver(Protocol):
     """Finds the credential for an object (R8.1)."""
 
     def for_object(self, obj: JsonObject) -> Connection:
-        """Raises ConditionError `CredentialError` when there is none."""
+        """Raises ConditionError `CredentialError` if the object has no credential."""
 
 
 class Recorder(Protocol):
