@@ -58,11 +58,15 @@ class HttpRequest:
 
 @attrs.frozen
 class HttpResponse:
-    """One answer. If the body is an iterable, each chunk is sent as it comes."""
+    """One answer. If the body is an iterable, each chunk is sent as it comes.
+
+    afterwards: called when the answer is sent, on the connection's thread.
+    """
 
     status: int
     body: bytes | Iterable[bytes] = b""
     headers: Mapping[str, str] = attrs.field(factory=dict)
+    afterwards: Callable[[], None] = lambda: None
 
 
 class DropConnection(Exception):  # noqa: N818 - an instruction, not an error
@@ -249,8 +253,11 @@ class _Connection:
                 except DropConnection as how:
                     self._drop(how)
                     return
-                if not self._answer(request, response):
-                    return
+                try:
+                    if not self._answer(request, response):
+                        return
+                finally:
+                    response.afterwards()
 
     def _next(self, reader: BinaryIO) -> HttpRequest | None:
         try:

@@ -230,19 +230,19 @@ def test_sandbox_refuses_what_cannot_be_applied(tmp_path):
 
 def _sandbox(tmp_path, *arguments):
     """Run a sandbox until it exits; its temporary folder is the test's."""
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", _START, "sandbox", "--exit-when-ready", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(tmp_path)},
         start_new_session=True,
-    )
-    try:
-        out, err = process.communicate(timeout=100)
-    except subprocess.TimeoutExpired:
-        os.kill(process.pid, signal.SIGINT)
-        raise
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=100)
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGINT)
+            raise
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 

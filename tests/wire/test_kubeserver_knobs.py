@@ -10,6 +10,7 @@ import pytest
 import urllib3
 from kubeapi import client_of, kube_server
 
+from asoreconcile.testing import http
 from asoreconcile.testing.kube import InjectedFault
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -217,10 +218,17 @@ def test_a_restart_cuts_watches_and_keeps_objects_and_versions(served):
         assert again.get(f"{CONFIG_MAPS}/one").expect(200).rv == made.rv
 
 
-def test_a_restart_by_http_answers_first(served, control):
+def test_a_restart_by_http_answers_first(served, control, monkeypatch):
     kube, _ = served
     gone = threading.Event()
     closed = kube.restart
+    answer = http._Connection._answer
+
+    def slow(connection, request, response):
+        gone.wait(0.2)
+        return answer(connection, request, response)
+
+    monkeypatch.setattr(http._Connection, "_answer", slow)
 
     def restart(outage_seconds=0.0):
         closed(outage_seconds)

@@ -192,10 +192,14 @@ def test_mg6_a_signal_during_a_step_before_the_start_is_a_stop_too(start):
 
 
 def test_mg6_the_operator_heeds_a_signal_before_anything_is_started(tmp_path):
-    """Where it stands is known: it reads a kubeconfig that does not come."""
+    """Where it stands is known: it reads a kubeconfig that does not come.
+
+    The kubeconfig ends after the signal: Python handles a signal that arrives just
+    before a read when the read ends.
+    """
     kubeconfig = tmp_path / "kubeconfig"
     os.mkfifo(kubeconfig)
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [
             sys.executable,
             "-m",
@@ -207,14 +211,13 @@ def test_mg6_the_operator_heeds_a_signal_before_anything_is_started(tmp_path):
         env={**os.environ, "POD_NAMESPACE": "default"},
         stderr=subprocess.PIPE,
         text=True,
-    )
-    try:
-        with kubeconfig.open("w"):  # blocks until it reads
-            process.send_signal(signal.SIGTERM)
+    ) as process:
+        try:
+            with kubeconfig.open("w"):  # blocks until it reads
+                process.send_signal(signal.SIGTERM)
             _, said = process.communicate(timeout=20)
-    finally:
-        process.kill()
-        process.wait()
+        finally:
+            process.kill()
     assert process.returncode == 0
     assert "Traceback" not in said
 

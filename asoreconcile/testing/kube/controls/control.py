@@ -14,7 +14,7 @@ POST /_control/restart           {"outage_seconds": 2}: stop and start again
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import attrs
@@ -96,6 +96,9 @@ class KubeControl:
                 return answered(200, _counts(list(self._state.journal)))
             case "GET", "objects":
                 return answered(200, dict(self._state.object_counts()))
+            case "POST", "restart":
+                restart = self._restart(document_of(request))
+                return attrs.evolve(answered(200, {"done": name}), afterwards=restart)
             case "POST", _:
                 return answered(200, self._turned(name, document_of(request)))
         raise ControlError(404, f"There is no {request.method} {request.path}.")
@@ -119,18 +122,20 @@ class KubeControl:
                     state.faults.script(str(document.get("script") or ""))
                 except ValueError as error:
                     raise ControlError(400, str(error)) from error
-            case "restart":
-                outage = _number({"outage_seconds": 0.0, **document}, "outage_seconds")
-                if not 0 <= outage <= _LONGEST_SECONDS:
-                    raise ControlError(400, "outage_seconds must be 0 to 600.")
-                # A restart needs another thread, because the connection of this thread
-                # ends with the server.
-                threading.Thread(
-                    target=state.restart, args=(outage,), name="restart", daemon=True
-                ).start()
             case _:
                 raise ControlError(404, f"There is no {name}.")
         return {"done": name}
+
+    def _restart(self, document: JsonObject) -> Callable[[], None]:
+        """Return a function that begins a restart, on another thread, because the
+        connection of the request's thread ends with the server.
+        """
+        outage = _number({"outage_seconds": 0.0, **document}, "outage_seconds")
+        if not 0 <= outage <= _LONGEST_SECONDS:
+            raise ControlError(400, "outage_seconds must be 0 to 600.")
+        return threading.Thread(
+            target=self._state.restart, args=(outage,), name="restart", daemon=True
+        ).start
 
 
 def _number(document: JsonObject, name: str) -> float:
