@@ -14,6 +14,7 @@ import attrs
 
 from asoreconcile.base.objects import JsonObject, copy_json
 from asoreconcile.resources.annotations import IMMUTABLE, OMIT_EMPTY, Rule, Schema
+from asoreconcile.resources.cel.identifiers import escaped
 from asoreconcile.resources.class_fields import (
     ClassField,
     ResourceError,
@@ -50,32 +51,6 @@ _SCALARS: dict[type, JsonObject] = {
     timedelta: {"type": "string"},
     Quantity: {**_INT_OR_STRING, "pattern": QUANTITY_PATTERN},
 }
-# Reserved words of CEL; a field of that name is escaped with underscores.
-_CEL_WORDS = frozenset(
-    [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
 
 
 def object_schema(cls: type, rules: Sequence[Rule] = ()) -> JsonObject:
@@ -282,9 +257,7 @@ def _stays(name: str) -> Rule:
     """The rule that an immutable field is not removed; it belongs to the enclosing
     object.
     """
-    cel = f"__{name}__" if name in _CEL_WORDS else name
-    for sign, escaped in (("-", "__dash__"), (".", "__dot__"), ("/", "__slash__")):
-        cel = cel.replace(sign, escaped)
+    cel = escaped(name)
     return Rule(f"!has(oldSelf.{cel}) || has(self.{cel})", f"{name} is immutable")
 
 
