@@ -266,7 +266,8 @@ class Operation:
 
         resource: at which to look, where that is not the version of obj.
         """
-        resource, key = resource or resource_for(obj), _key(obj)
+        resource = resource or resource_for(obj)
+        key = _key(obj) if resource.namespaced else key_of(obj)
         deadline = time.monotonic() + WAIT_SECONDS
         found = None
         # Again and again: a CRD that changes ends the watches of its objects.

@@ -92,6 +92,12 @@ def program(path: str) -> Callable[[Path], str | Environment]:
     return check
 
 
+def go_program(name: str, about: str) -> Stage:
+    """Return the stage that builds a program in Go that tests run."""
+    command = ("hack/go-program", name)
+    return Stage(name, command, f"{about}, for tests", quiet=True, tool=True)
+
+
 STAGES = (
     Stage(
         "check", ("hack/check",), "format, lint, types, import contracts", quiet=True
@@ -109,17 +115,10 @@ STAGES = (
         quiet=True,
         tool=True,
     ),
-    Stage(
-        *("crds", ("hack/go-program", "crdvalidation")),
-        "Kubernetes' validation, for tests",
-        quiet=True,
-        tool=True,
-    ),
-    Stage(
-        *("client-go", ("hack/go-program", "clientgo"), "client-go, for tests"),
-        quiet=True,
-        tool=True,
-    ),
+    go_program("clientcmd", "kubectl's reading of kubeconfigs"),
+    go_program("clientgo", "client-go"),
+    go_program("crdvalidation", "Kubernetes' validation of CRDs"),
+    go_program("kro", "a controller that composes our kinds"),
     Stage("test", ("hack/test",), "the test suite"),
     Stage("explore", ("hack/explore",), "what a new seed finds"),
     Stage(
@@ -142,6 +141,9 @@ STAGES = (
     ),
 )
 LONG = (
+    # Three to five minutes each, on two cores: too long for each change.
+    go_program("certmanager", "cert-manager"),
+    go_program("externalsecrets", "external-secrets"),
     Stage(
         *("long", ("hack/test", "-m", "long"), "tests that are long by nature"),
         more={"ASORECONCILE_LONG": "1"},

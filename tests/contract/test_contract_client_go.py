@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import goprograms
 import pytest
 from contractclient import Server
 from learnmessages import KINDS
@@ -17,19 +18,13 @@ from learnmessages import KINDS
 from asoreconcile.testing.kube import kubeconfigs
 from asoreconcile.testing.kube.wire import protobuf
 
-HACK = Path(__file__).parents[2] / "hack" / "go-program"
 SEED = int(os.environ.get("ASORECONCILE_CONTRACT_SEED", "1"))
 SAMPLES = 30
 
 
 @pytest.fixture(scope="module")
 def program() -> str:
-    found = subprocess.run(
-        [HACK, "clientgo", "--check"], capture_output=True, text=True, check=False
-    )
-    if found.returncode:
-        pytest.skip(f"client-go's program is not built: {HACK.name}")
-    return found.stdout.strip()
+    return goprograms.built("clientgo")
 
 
 @pytest.mark.timeout(120)

@@ -1,7 +1,7 @@
 """Kubeconfigs mean what clientcmd takes them to mean, or are refused.
 
-`clientcmd/main.go` reads generated kubeconfigs with Kubernetes' own loader, if Go and
-its modules are there (`go mod download` in that folder).
+`clientcmd/main.go` reads generated kubeconfigs with Kubernetes' own loader.
+`hack/go-program clientcmd` builds it; the test is skipped if it is not there.
 """
 
 import base64
@@ -9,12 +9,12 @@ import json
 import os
 import random
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import attrs
+import goprograms
 import pytest
 import yaml
 
@@ -22,8 +22,8 @@ from asoreconcile.kube.cluster import KubeConfigError
 from asoreconcile.kube.config import load
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 
-PROGRAM = Path(__file__).parent / "clientcmd"
-CASES = 600
+CASES = int(os.environ.get("ASORECONCILE_CONTRACT_KUBECONFIGS", "600"))
+SEED = os.environ.get("ASORECONCILE_CONTRACT_SEED", "600")
 EXEC = "client.authentication.k8s.io/v1"
 # Go's clients would find out about these at their first request.
 STRICTER = re.compile(
@@ -241,28 +241,6 @@ class Case:
         return text
 
 
-@pytest.fixture(scope="module")
-def clientcmd(tmp_path_factory):
-    """The built program."""
-    go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
-    if go is None:
-        pytest.skip("clientcmd needs Go, which is not there")
-    built = tmp_path_factory.mktemp("clientcmd") / "clientcmd"
-    made = subprocess.run(
-        [go, "build", "-o", str(built), "."],
-        cwd=PROGRAM,
-        # Its modules are not fetched by a test.
-        env={**os.environ, "GOPROXY": "off", "GOFLAGS": "-mod=readonly"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if "module lookup disabled" in made.stderr:
-        pytest.skip(f"its modules are not there: go mod download, in {PROGRAM.name}")
-    assert made.returncode == 0, made.stderr
-    return built
-
-
 def ours(paths):
     """Return the conduct of a client of the configuration, in the program's form."""
     config = load(paths)
@@ -302,19 +280,21 @@ def normal(url):
     return parts.scheme, parts.netloc, parts.path
 
 
-@pytest.mark.timeout(600)  # the first run compiles the program
-def test_cl7_kubeconfigs_mean_what_kubectl_takes_them_to_mean(
-    clientcmd, tmp_path, monkeypatch
-):
+@pytest.mark.timeout(600)
+def test_cl7_kubeconfigs_mean_what_kubectl_takes_them_to_mean(tmp_path, monkeypatch):
     """The same result, or a refusal that names the file, and the entry with its member;
     kubeconfigs that kubectl refuses are refused.
     """
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     pem = pem_pair()
-    rng = random.Random(f"{CASES}")
+    rng = random.Random(SEED)
     cases = [Case(tmp_path / f"{at}", rng, *pem).paths() for at in range(CASES)]
     ran = subprocess.run(
-        [clientcmd], input="\n".join(cases), capture_output=True, text=True, check=True
+        [goprograms.built("clientcmd")],
+        input="\n".join(cases),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     answers = ran.stdout.splitlines()
     judged = [judge(*one) for one in zip(cases, map(json.loads, answers), strict=True)]

@@ -11,9 +11,9 @@ import os
 import random
 import subprocess
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
+import goprograms
 import pytest
 from crdsamples import ATOMS, PATTERNS, TEXTS, Maker
 
@@ -27,22 +27,17 @@ CRDS = int(os.environ.get("ASORECONCILE_CONTRACT_CRDS", "2500"))
 SEED = int(os.environ.get("ASORECONCILE_CONTRACT_SEED", "1"))
 # A difference in the README of this folder: literals with items of several types.
 UNLIKE = ("[self.text, 1]",)
-HACK = Path(__file__).parents[2] / "hack" / "go-program"
 
 
 @pytest.fixture(scope="module")
 def ask() -> Ask:
     """A function that passes questions to the program, all in one process."""
-    found = subprocess.run(
-        [HACK, "crdvalidation", "--check"], capture_output=True, text=True, check=False
-    )
-    if found.returncode:
-        pytest.skip(f"Go's own validation is not built: {HACK.name}")
+    program = goprograms.built("crdvalidation")
 
     def answers(questions: list[Json]) -> Iterator[Json]:
         asked = "\n".join(map(json.dumps, questions))
         done = subprocess.run(
-            [found.stdout.strip()],
+            [program],
             input=asked,
             capture_output=True,
             text=True,
