@@ -242,8 +242,9 @@ def manager(
     ASORECONCILE_WAIT_FOR_REFERENCES (true; false sends a PUT before what its spec
     refers to is in Azure), ASORECONCILE_EXTENSIONS (names separated by commas),
     ASORECONCILE_HOLD_CREDENTIALS and ASORECONCILE_WIDER_CREDENTIALS (false; see
-    "Credentials" there), and ASORECONCILE_CLOUD_HOSTS (hosts of the clouds that
-    credential Secrets may name).
+    "Credentials" there), ASORECONCILE_CLOUD_HOSTS (hosts of the clouds that
+    credential Secrets may name), and ASORECONCILE_CHECK_SECRET_ACCESS (false; true
+    reads a Secret only if the author of the object may read it).
 
     \b
     Example:
@@ -298,6 +299,11 @@ def manager(
     if not read.mode.watches and not answering.on:
         message = "AZURE_OPERATOR_MODE=webhooks needs --webhook-port: it does only that"
         raise click.UsageError(message)
+    if read.check_secret_access and not answering.on:
+        raise click.UsageError(
+            "ASORECONCILE_CHECK_SECRET_ACCESS needs webhooks in this process, which "
+            "record who wrote an object: give --webhook-port, or remove the setting"
+        )
     # A series with when each counter was made is noise that nobody asks for.
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
     # A reconcile that parses a large answer must not hold up watches.

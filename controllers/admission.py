@@ -33,8 +33,16 @@ from asoreconcile.base.objects import (
 from asoreconcile.webhooks.admission import AdmissionRequest, Allowed, Denied
 
 AdmissionCheck = Callable[[KindVersion, JsonObject], list[Problem]]
+Completion = Callable[[AdmissionRequest, KindVersion, JsonObject], JsonObject | Denied]
 
 _MAX_PROBLEMS = 20
+
+
+def as_made(
+    _request: AdmissionRequest, _version: KindVersion, made: JsonObject
+) -> JsonObject:
+    """Return an object with nothing added (a `Completion`)."""
+    return made
 
 
 class Admission:
@@ -46,11 +54,14 @@ class Admission:
         *checks: AdmissionCheck,
         refuse_deletion: Callable[[JsonObject], str] = lambda _obj: "",
         owner_id: Callable[[KindVersion, JsonObject], str] = lambda _version, _obj: "",
+        complete: Completion = as_made,
     ) -> None:
         """checks: further checks of an object, such as of its expressions.
         refuse_deletion: returns why an object may not be deleted, or "". owner_id:
-        returns the ARM id of an object's owner, or "" if it is not known.
+        returns the ARM id of an object's owner, or "" if it is not known. complete:
+        adds further parts to an object that has its defaults.
         """
+        self._complete = complete
         self._catalogue = catalogue
         self._refuse_deletion = refuse_deletion
         self._owner_id = owner_id
@@ -138,7 +149,9 @@ class Admission:
         version = self._version(request.gvk)
         if version is None or request.subresource or is_deleting(obj):
             return obj
-        return with_defaults(version, obj, claimed_name=_claimed_name(obj, request.old))
+        name = _claimed_name(obj, request.old)
+        made = with_defaults(version, obj, claimed_name=name)
+        return self._complete(request, version, made)
 
     def _version(self, gvk: GroupVersionKind) -> KindVersion | None:
         """Return None for kinds of others, and for stored forms, which only operators

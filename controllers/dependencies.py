@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import attrs
+
 from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.controllers.credential_watcher import NamedCredentials
@@ -59,7 +61,8 @@ def shared_dependencies(
     Raises AsoreconcileError for a set that cannot be used.
     """
     namespaces = app.informer(NAMESPACES, metadata_only=True)
-    return SharedDependencies(
+    record_key = RecordKeySecret(app.client, settings.pod_namespace, app.clock)
+    made = SharedDependencies(
         clock=app.clock,
         client=app.client,
         catalogue=catalogue,
@@ -86,7 +89,7 @@ def shared_dependencies(
         predecessor_renewed=lambda: app.predecessor_renewed,
         expressions=lambda: expressions,
         is_credential=NamedCredentials(kinds),
-        record_key=RecordKeySecret(app.client, settings.pod_namespace, app.clock),
+        record_key=record_key,
         objects_with_arm_id=kinds.objects_with_arm_id,
         protected_below=ProtectedObjects(kinds, namespaces),
         objects_of=kinds.objects_of,
@@ -98,6 +101,15 @@ def shared_dependencies(
         collection_reads=_collection_reads(app, settings),
         build=f"asoreconcile-{__version__}",
     )
+    if not settings.check_secret_access:
+        return made
+    # Only with the setting: a start does not pay for it otherwise.
+    from asoreconcile.azure.controllers.secret_access import SecretAccess
+    from asoreconcile.runtime.metrics_authorization import AccessReviews
+
+    reviews = AccessReviews(app.client, clock=app.clock)
+    refused = SecretAccess(catalogue, record_key, reviews)
+    return attrs.evolve(made, why_secret_refused=refused)
 
 
 def _collection_reads(app: Application, settings: Settings) -> CollectionReads | None:

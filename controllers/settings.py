@@ -54,6 +54,7 @@ KNOWN = frozenset(
     {
         "ALLOW_MULTI_ENV_MANAGEMENT",
         "ASORECONCILE_BULK_READS",
+        "ASORECONCILE_CHECK_SECRET_ACCESS",
         "ASORECONCILE_CLOUD_HOSTS",
         "ASORECONCILE_EXTENSIONS",
         "ASORECONCILE_GRAPH_ENDPOINT",
@@ -149,6 +150,8 @@ class Settings:
     target_namespaces: the only ones to watch; None is all. wider_credentials: if true,
     an object whose Secret with a credential is gone uses the global credential.
     hold_credentials: whether a finalizer holds credential Secrets that objects use.
+    check_secret_access: whether a Secret that an object names is read only if its last
+    author may read it.
     extensions: names of extension sets of other packages to load. graph_endpoint:
     Microsoft Graph's address; "" follows from the cloud.
     entra_app_id: the application for requests to Graph, signed in with the global
@@ -179,6 +182,7 @@ class Settings:
     wait_for_references: bool = True
     wider_credentials: bool = False
     hold_credentials: bool = False
+    check_secret_access: bool = False
     user_agent_suffix: str = ""
     target_namespaces: tuple[str, ...] | None = None
     extensions: tuple[str, ...] = ()
@@ -246,6 +250,9 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
             "ASORECONCILE_WAIT_FOR_REFERENCES", flag, True
         ),
         hold_credentials=reader.parsed("ASORECONCILE_HOLD_CREDENTIALS", flag, False),
+        check_secret_access=reader.parsed(
+            "ASORECONCILE_CHECK_SECRET_ACCESS", flag, False
+        ),
         wider_credentials=reader.parsed("ASORECONCILE_WIDER_CREDENTIALS", flag, False),
         user_agent_suffix=reader.parsed("AZURE_USER_AGENT_SUFFIX", header_text, ""),
         target_namespaces=reader.parsed("AZURE_TARGET_NAMESPACES", _namespaces, None),

@@ -30,7 +30,7 @@ from asoreconcile.azure.catalogue.webhook_manifests import (
     VALIDATING_NAME,
     WebhookClient,
 )
-from asoreconcile.azure.controllers.admission import Admission
+from asoreconcile.azure.controllers.admission import Admission, Completion, as_made
 from asoreconcile.azure.controllers.crd_plan import called
 from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.expressions.fair_share import EngineBusyError
@@ -232,11 +232,13 @@ class Webhooks:
         expressions: Expressions,
         guard: "DeletionGuard",
         owners: Objects,
+        complete: Completion = as_made,
     ) -> None:
         """secret: keeps the generated certificate.
         crds: returns the CRDs whose objects are converted here.
         expressions: checks the expressions of exports.
         guard: refuses the deletion of protected objects. owners: finds owners.
+        complete: see `Admission`.
 
         Does not listen yet. Raises ListenError, WebhookOptionsError.
         """
@@ -254,6 +256,7 @@ class Webhooks:
             ReachCheck(guard.reader),
             refuse_deletion=guard.why_refused,
             owner_id=partial(owner_id_of, owners),
+            complete=complete,
         )
         self._answered: set[str] = set()
         self.server.convert(CONVERT_PATH, converter(catalogue))

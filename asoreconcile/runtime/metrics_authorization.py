@@ -58,6 +58,40 @@ class ReviewClient(Protocol):
         """Return the review with its status. Raises AsoreconcileError."""
 
 
+class AccessReviews:
+    """Asks the API server whether users may do things. Safe from any thread.
+
+    A permission counts for five minutes, a refusal for half a minute. The process needs
+    `create` on subjectaccessreviews.
+    """
+
+    def __init__(self, client: ReviewClient, *, clock: Clock) -> None:
+        self._client = client
+        self._kept: _Answers[bool] = _Answers(clock)
+
+    def allow(self, user: JsonObject, **wanted: JsonObject) -> bool:
+        """Return whether the cluster's roles allow a user what is wanted.
+
+        user: `username`, `groups`, `uid`, `extra`. wanted: the attributes of a
+        SubjectAccessReview, such as resourceAttributes. Blocking; raises
+        AsoreconcileError.
+        """
+        subject = {
+            "user": user.get("username", ""),
+            "groups": user.get("groups") or [],
+            "uid": user.get("uid", ""),
+            "extra": user.get("extra") or {},
+            **wanted,
+        }
+
+        def ask() -> tuple[bool, float]:
+            status = _reviewed(self._client, SUBJECT_ACCESS_REVIEWS, subject)
+            allowed = status.get("allowed") is True
+            return allowed, _ALLOWED_SECONDS if allowed else _DENIED_SECONDS
+
+        return self._kept.get(jsontext.dumps(subject), ask)
+
+
 class MetricsAuthorizationFilter:
     """Allows users that the cluster authenticates and its roles authorize. Safe from
     any thread.
@@ -69,7 +103,7 @@ class MetricsAuthorizationFilter:
     def __init__(self, client: ReviewClient, *, clock: Clock) -> None:
         self._client = client
         self._users: _Answers[JsonObject | None] = _Answers(clock)
-        self._permissions: _Answers[bool] = _Answers(clock)
+        self._permissions = AccessReviews(client, clock=clock)
 
     def refusal(self, request: ServerRequest) -> ServerResponse | None:
         """Return the response that refuses a request: 401, 403, or 500 if the API
@@ -96,7 +130,7 @@ class MetricsAuthorizationFilter:
         """Return the token's user. Only the token's digest is kept."""
 
         def ask() -> tuple[JsonObject | None, float]:
-            status = self._review(TOKEN_REVIEWS, {"token": token})
+            status = _reviewed(self._client, TOKEN_REVIEWS, {"token": token})
             if status.get("authenticated") is True and status.get("user"):
                 return status["user"], _KNOWN_SECONDS
             return None, _UNKNOWN_SECONDS
@@ -106,30 +140,7 @@ class MetricsAuthorizationFilter:
 
     def _may(self, user: JsonObject, request: ServerRequest) -> bool:
         wanted = {"path": _path(request), "verb": request.method.lower()}
-        subject = {
-            "user": user.get("username", ""),
-            "groups": user.get("groups") or [],
-            "uid": user.get("uid", ""),
-            "extra": user.get("extra") or {},
-            "nonResourceAttributes": wanted,
-        }
-
-        def ask() -> tuple[bool, float]:
-            status = self._review(SUBJECT_ACCESS_REVIEWS, subject)
-            allowed = status.get("allowed") is True
-            return allowed, _ALLOWED_SECONDS if allowed else _DENIED_SECONDS
-
-        return self._permissions.get(jsontext.dumps(subject), ask)
-
-    def _review(self, resource: ApiResource, spec: JsonObject) -> JsonObject:
-        review = {
-            "apiVersion": resource.api_version,
-            "kind": resource.kind,
-            "metadata": {},
-            "spec": spec,
-        }
-        status = self._client.create(resource, review).get("status")
-        return status if isinstance(status, dict) else {}
+        return self._permissions.allow(user, nonResourceAttributes=wanted)
 
 
 def metrics_access(
@@ -189,3 +200,17 @@ class _Answers(Generic[Answer]):
 
 def _path(request: ServerRequest) -> str:
     return urllib.parse.urlsplit(request.target).path
+
+
+def _reviewed(
+    client: ReviewClient, resource: ApiResource, content: JsonObject
+) -> JsonObject:
+    """Return the status of a new review. content: its spec."""
+    review = {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {},
+        "spec": content,
+    }
+    status = client.create(resource, review).get("status")
+    return status if isinstance(status, dict) else {}

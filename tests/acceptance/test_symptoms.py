@@ -12,6 +12,7 @@ import yaml
 from applications import until
 from operation import Operation, free_port, resource_for
 from world import (
+    RECORD_KEY,
     World,
     postgres_server,
     resource_group,
@@ -19,12 +20,15 @@ from world import (
     virtual_network,
 )
 
+from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
 from asoreconcile.azure.controllers.record_key_secret import RecordKeySecret
+from asoreconcile.azure.controllers.secret_access import SecretAccess
 from asoreconcile.azure.reconcile.model.annotations import (
     ALLOWED_SCOPES,
     ALLOWED_TYPES,
+    AUTHOR,
     FINALIZER,
     FOREIGN_TAGS,
     IGNORE_FIELDS,
@@ -164,6 +168,14 @@ def missing_inputs(world):
     who = {"principalIdFromConfig": {"name": "who", "key": "id"}}
     objs = (subnet, postgres_server(), role_assignment("Reader", **who))
     return {reason_of(world, obj) for obj in objs}
+
+
+def not_the_author_s_secret(world):
+    operator = attrs.evolve(
+        world.operator,
+        why_secret_refused=SecretAccess(builtin(), lambda: RECORD_KEY, None),
+    )
+    return {reason_of(world, postgres_server(), operator=operator), AUTHOR}
 
 
 def skipped_and_gone(world):
@@ -392,6 +404,7 @@ PROVOKED = {
     "`WaitingForOwner`": waiting_for_owner,
     "`WaitingForReference`": waiting_for_reference,
     "`ReferenceNotFound`, `SecretNotFound`, `ConfigMapNotFound`": missing_inputs,
+    "`SecretAccessDenied`": not_the_author_s_secret,
     "`AzureResourceNotFound` with policy `skip`": skipped_and_gone,
     "`AuthorizationFailed`": not_allowed,
     "`NamespaceUnreadable`": unreadable_namespace,

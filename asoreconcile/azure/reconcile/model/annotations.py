@@ -42,6 +42,9 @@ AZURE_NAME_FROM_CONFIG = _PREFIX + "azure-name-from-config"
 # Few objects have one of these, so that the others cost no more than a look at names.
 PACE = frozenset({PAUSED, MAINTENANCE_WINDOWS, SYNC_PERIOD, RECONCILE_AT})
 
+# The user who wrote the spec, with a mark (`controllers.secret_access`); ASO has none.
+AUTHOR = OWN_PREFIX + "author"
+
 # What the object has decided about a resource that was there before; ASO has no such
 # annotation.
 EXISTENCE = OWN_PREFIX + "existence"

@@ -54,6 +54,8 @@ ADVICE = {
     "namespace, and see whether the API server answers.",
     "ReferenceNotFound": "Create the object that is referred to, in the same "
     "namespace, or name the resource by armId.",
+    "SecretAccessDenied": "Let a user who may get the Secret write the object, or "
+    "grant its author that permission.",
     "SecretNotFound": "Create the Secret, or the key in it, in the object's own "
     "namespace. The object is looked at as soon as it is there.",
     "SubscriptionMismatch": "The object is in one subscription and the credential in "
@@ -92,6 +94,7 @@ CAUSES = {
     "ReconciliationBlocked": "A check holds the write back.",
     "RecordKeyUnreadable": "The operator cannot read its own key.",
     "ReferenceNotFound": "An object that this one refers to is missing.",
+    "SecretAccessDenied": "The object's author may not read a Secret that it names.",
     "SecretNotFound": "A Secret, or a key in it, is missing.",
     "SubscriptionMismatch": "The credential is of another subscription.",
     "Succeeded": "The resource is as the object wants it.",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, cast
 
 import attrs
@@ -227,6 +227,7 @@ class ReconcileScope:
             objects=self.objects,
             read_set=self._read_set,
             is_credential=self.operator.is_credential,
+            why_refused=partial(self.operator.why_secret_refused, self.patcher.obj),
         )
 
     @cached_property

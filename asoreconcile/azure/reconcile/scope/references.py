@@ -155,8 +155,8 @@ class ReferenceResolver:
     """`catalogue.payload.Inputs` over a cluster, for one object in one reconcile.
 
     Blocking: each Secret and ConfigMap is read once from the API server. Raises
-    ConditionError `ReferenceNotFound`, `SecretNotFound` or `ConfigMapNotFound`, and
-    `Failed` for a Secret that is a credential.
+    ConditionError `ReferenceNotFound`, `SecretNotFound` or `ConfigMapNotFound`,
+    `SecretAccessDenied`, and `Failed` for a Secret that is a credential.
     """
 
     def __init__(
@@ -167,10 +167,13 @@ class ReferenceResolver:
         objects: Objects,
         read_set: ReadSet,
         is_credential: Callable[[ObjectKey], bool] = lambda _: False,
+        why_refused: Callable[[str], str] = lambda _: "",
     ) -> None:
         """read_set: collects each Secret and ConfigMap that is read. is_credential:
-        returns whether an object names a Secret as its credential.
+        returns whether an object names a Secret as its credential. why_refused: returns
+        why the object's author may not have a Secret read, or "".
         """
+        self._why_refused = why_refused
         self._is_credential = is_credential
         self._namespace = namespace
         self._client = client
@@ -256,8 +259,15 @@ class ReferenceResolver:
         if known is not None:
             return known
         key = ObjectKey(self._namespace, name)
-        if resource is SECRETS and is_reserved(name):
-            raise _no_input(name)
+        if resource is SECRETS:
+            if is_reserved(name):
+                raise _no_input(name)
+            if why := self._why_refused(name):
+                raise ConditionError(
+                    f"Secret {name!r} is not read for this object: {why}",
+                    reason="SecretAccessDenied",
+                    retry=RetryClass.SLOW,
+                )
         node = ObjectReference(resource.group_kind, key)
         try:
             obj = self._client.get(resource, key)

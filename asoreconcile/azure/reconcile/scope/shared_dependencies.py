@@ -151,8 +151,9 @@ class SharedDependencies:
 
     namespace_annotations: namespace name -> its annotations. namespace:
     the operator's own, which it writes on its objects. is_credential: whether some
-    object names a Secret as its credential. objects_with_arm_id: an ARM id -> the
-    objects that may represent it, each with its version: those claimed for it, and
+    object names a Secret as its credential. why_secret_refused: why a Secret of its
+    namespace may not be read for an object, or "". objects_with_arm_id: an ARM id ->
+    the objects that may represent it, each with its version: those claimed for it, and
     unclaimed ones with its name. Raises RetryError while some are not listed yet.
     wake_children: queues a reconcile of every object below an object.
     protected_below: an ARM id and an object's uid -> the protected objects whose
@@ -197,6 +198,7 @@ class SharedDependencies:
     predecessor_renewed: Callable[[], datetime | None] = lambda: None
     expressions: Callable[[], Expressions] = shared
     is_credential: Callable[[ObjectKey], bool] = lambda _: False
+    why_secret_refused: Callable[[JsonObject, str], str] = lambda _obj, _name: ""
     owner_reads: OwnerReads = attrs.field(
         default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)
     )

@@ -82,6 +82,11 @@ conversion: the port stays. */}}
 {{- $image }}
 {{- end }}
 
+{{/* Whether the API server is asked what users may do. */}}
+{{- define "asoreconcile.reviews" -}}
+{{- if or (and .Values.metrics.enable .Values.metrics.secure) .Values.checkSecretAccess }}true{{ end }}
+{{- end }}
+
 {{- define "asoreconcile.crdLabels" -}}
 {{- if kindIs "slice" .Values.crdLabels }}{{ join "," .Values.crdLabels }}{{ else }}{{ .Values.crdLabels }}{{ end }}
 {{- end }}
@@ -114,6 +119,7 @@ conversion: the port stays. */}}
   "ASORECONCILE_WAIT_FOR_REFERENCES" (ternary "" "false" .Values.waitForReferences)
   "ASORECONCILE_FORCE_PUT_PERIOD" .Values.forcePutPeriod
   "ASORECONCILE_HOLD_CREDENTIALS" (ternary "true" "" .Values.holdCredentials)
+  "ASORECONCILE_CHECK_SECRET_ACCESS" (ternary "true" "" .Values.checkSecretAccess)
   "ASORECONCILE_WIDER_CREDENTIALS" (ternary "true" "" .Values.widerCredentials)
   "AZURE_WORKLOAD_IDENTITY_AUTH_MODE" .Values.workloadIdentityAuthMode
   "ASORECONCILE_SYNC_PERIODS" (include "asoreconcile.syncPeriods" .)

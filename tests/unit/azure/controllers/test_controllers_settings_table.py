@@ -137,6 +137,7 @@ OWN = {
     ),
     "ASORECONCILE_FORCE_PUT_PERIOD": ("24h", get("force_put_seconds"), 86400.0),
     "ASORECONCILE_HOLD_CREDENTIALS": ("true", get("hold_credentials"), True),
+    "ASORECONCILE_CHECK_SECRET_ACCESS": ("true", get("check_secret_access"), True),
     "ASORECONCILE_WIDER_CREDENTIALS": ("true", get("wider_credentials"), True),
     "ASORECONCILE_SYNC_PERIODS": (
         "ResourceGroup.resources.azure.com=6h, VirtualNetwork.network.azure.com=never",
