@@ -8,13 +8,24 @@ from typing import Any
 
 import click
 
+from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.base.printable import printable_lines
 
 
 class QuietGroup(click.Group):
-    """A group of commands that ends with exit code 0 if its output is no longer
-    read.
+    """A group of commands that ends with exit code 0 if its output is no longer read,
+    and that names the nearest command if one is unknown.
     """
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the subcommand; the error for an unknown one names the closest."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = hint(args[0], self.list_commands(ctx))
+            raise click.UsageError(error.message.rstrip(".") + near, ctx) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; exit with 0 if its output is no longer read. Errors are

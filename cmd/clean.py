@@ -8,6 +8,7 @@ import attrs
 import click
 
 from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.broken_pipe import QuietGroup
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
 from asoreconcile.azure.cmd.terminal import say, say_json
 from asoreconcile.azure.controllers.catalogue import builtin
@@ -21,7 +22,7 @@ from asoreconcile.base.errors import AsoreconcileError
 _TROUBLE = 1
 
 
-@click.group("clean")
+@click.group("clean", cls=QuietGroup)
 def clean_group() -> None:
     """Clean up what upgrades leave behind in a cluster."""
 

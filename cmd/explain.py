@@ -10,6 +10,7 @@ from asoreconcile.azure.catalogue.kinds import Kind, NotInCatalogueError
 from asoreconcile.azure.catalogue.manifests import ManifestError, read_manifests
 from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.kind_names import KindNameError, kinds_named
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
 from asoreconcile.azure.cmd.terminal import say, say_json, say_wrapped
 from asoreconcile.azure.controllers.catalogue import builtin
@@ -87,6 +88,7 @@ def explain(
       asoctl explain -A
       asoctl explain VirtualNetwork/net --namespace shop
       asoctl explain virtualnetwork net -n shop
+      asoctl explain rg/shop
       asoctl explain -f shop.yaml
 
     Exit code 1 when an object is not there, 2 for a wrong call.
@@ -169,44 +171,23 @@ def _in_manifests(paths: Sequence[str], namespace: str) -> list[tuple[Kind, Obje
 def _named(text: str, namespace: str, cluster: "_Cluster") -> tuple[Kind, ObjectKey]:
     """Return the object that `KIND/NAME` or `KIND NAME` names.
 
-    KIND is a kind or its plural, alone or with its group. Of several groups with such a
-    kind, the one counts that has the object.
+    Of several groups with such a kind, the one counts that has the object.
     """
     wanted, _, name = text.replace("/", " ", 1).partition(" ")
     if not wanted or not name or " " in name or "/" in name:
         raise click.UsageError(f"{text!r}: write KIND/NAME, such as VirtualNetwork/net")
-    kind_name, _, group = wanted.partition(".")
     key = ObjectKey(namespace, name)
-    if group:
-        found = [k for k in _kinds(kind_name) if k.group == group]
-        if not found:
-            try:
-                return builtin().kind(GroupKind(group, kind_name)), key
-            except NotInCatalogueError as error:
-                raise click.UsageError(str(error)) from error
-        return found[0], key
-    found = _kinds(kind_name)
-    if not found:
-        near = hint(kind_name, {k.group_kind.kind for k in builtin().kinds()})
-        raise click.UsageError(f"there is no kind {kind_name!r}{near}")
+    try:
+        found = cluster.kinds_named(wanted)
+    except KindNameError as error:
+        raise click.UsageError(str(error)) from error
     if len(found) > 1:
         there = [k for k in found if cluster.get(k.group_kind, key) is not None]
         found = there if len(there) == 1 else found
     if len(found) > 1:
         names = ", ".join(f"{k.group_kind.kind}.{k.group}/{name}" for k in found)
-        raise click.UsageError(
-            f"several groups have a {kind_name}: write one of {names}"
-        )
+        raise click.UsageError(f"several kinds are a {wanted}: write one of {names}")
     return found[0], key
-
-
-def _kinds(name: str) -> list[Kind]:
-    lower = name.lower()
-    return [
-        kind
-        for kind in builtin().kinds()
-        if lower in (kind.group_kind.kind.lower(), kind.plural)
-    ]
 
 
 class _Cluster:
@@ -226,6 +207,10 @@ class _Cluster:
             if found is not None:
                 return found
         return None
+
+    def kinds_named(self, word: str) -> list[Kind]:
+        """Return the kinds that a word of the command line names."""
+        return kinds_named(word, builtin(), self._client)
 
     def objects(self, namespace: str, labels: str) -> list[JsonObject]:
         """Return all Azure objects of a namespace; "" means all namespaces."""

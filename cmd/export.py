@@ -5,6 +5,7 @@ import sys
 import click
 
 from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.broken_pipe import QuietGroup
 from asoreconcile.azure.cmd.cluster_objects import azure_objects
 from asoreconcile.azure.cmd.export_template import template
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
@@ -18,7 +19,7 @@ from asoreconcile.base.objects import JsonObject, gvk_of, key_of
 _NOTHING = 1
 
 
-@click.group("export")
+@click.group("export", cls=QuietGroup)
 def export_group() -> None:
     """Print what a cluster or a release has."""
 

@@ -11,6 +11,7 @@ import click
 
 from asoreconcile.azure.catalogue.patterns import match
 from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.broken_pipe import QuietGroup
 from asoreconcile.azure.cmd.terminal import say, say_json, say_table
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.extensions.registry import builtin_sets
@@ -20,7 +21,7 @@ from asoreconcile.azure.middleware.extension_set import ExtensionError
 from asoreconcile.base.objects import JsonObject
 
 
-@click.group()
+@click.group(cls=QuietGroup)
 def extensions() -> None:
     """Look into the extensions: special cases of Azure, kind by kind.
 

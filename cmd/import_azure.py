@@ -19,6 +19,7 @@ from asoreconcile.azure.catalogue.kinds import (
     UnknownVersionError,
 )
 from asoreconcile.azure.cmd.azure_login import signed_in_client
+from asoreconcile.azure.cmd.broken_pipe import QuietGroup
 from asoreconcile.azure.cmd.import_progress import progress
 from asoreconcile.azure.cmd.manifest_output import ManifestOutput
 from asoreconcile.azure.cmd.terminal import say
@@ -44,7 +45,7 @@ _VERSION = re.compile(r"([^/=]+)/([^/=]+)=(\S+)")
 _PAIR = re.compile(r"([^=]+)=(.*)")
 
 
-@click.group("import")
+@click.group("import", cls=QuietGroup)
 def import_group() -> None:
     """Print manifests for resources in Azure."""
 

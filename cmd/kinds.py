@@ -22,6 +22,7 @@ from asoreconcile.azure.catalogue.webhook_manifests import (
     webhook_configurations,
 )
 from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.broken_pipe import QuietGroup
 from asoreconcile.azure.cmd.terminal import say, say_json, say_table, write
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.azure.controllers.catalogue import builtin
@@ -53,7 +54,7 @@ def _webhook_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@click.group()
+@click.group(cls=QuietGroup)
 def kinds() -> None:
     """Look into the catalogue of Azure kinds.
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import click
 
-from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.cmd.broken_pipe import QuietGroup
 
 _PLUGIN = "kubectl-"
@@ -46,16 +45,6 @@ class LazyGroup(QuietGroup):
         if prog_name is None and args is None and called.startswith(_PLUGIN):
             prog_name = called.removesuffix(".exe").replace("-", " ", 1)
         return super().main(args, prog_name, *rest, **settings)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the subcommand; the error for an unknown one names the closest."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            near = hint(args[0], self.list_commands(ctx))
-            raise click.UsageError(error.message.rstrip(".") + near, ctx) from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the names of the subcommands, in order, without importing any."""

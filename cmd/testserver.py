@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.broken_pipe import QuietGroup
 from asoreconcile.azure.cmd.parent_watch import on_stdin_end
 from asoreconcile.azure.cmd.terminal import say, write
 
@@ -20,7 +21,7 @@ _PORT = click.IntRange(0, 65535)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-@click.group()
+@click.group(cls=QuietGroup)
 def testserver() -> None:
     """Run the embedded Kubernetes API server or the ARM simulator alone.
 

@@ -4,7 +4,8 @@ Pages stay where their subject is: the library's in asoreconcile/docs, the opera
 deploy/docs, the extension author's in extensions. They are laid out as one tree here,
 with their links, and mkdocs makes the site of it. Any warning ends it: a dead link, a
 name that the reference lacks. The site needs no server and fetches nothing: open its
-index.html. `--staged FOLDER` only lays the pages out.
+index.html. `--staged FOLDER` only lays the pages out. `--man FOLDER` writes man pages
+of the commands instead: `man FOLDER/asoctl-explain.1`.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from pathlib import Path, PurePosixPath
 
 from docs_commands import alerts_page, command_pages, reasons_page
 from docs_diagrams import drawn
+from docs_man import man_pages
 
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.extensions.registry import builtin_sets
@@ -102,6 +104,9 @@ REFERENCE = {
     "applications": ("Applications", "A process, and what runs in it.", ""),
 }
 _FENCE = re.compile(r"^(`{3,}|~{3,}).*?^\1\s*$", re.MULTILINE | re.DOTALL)
+_RULE = re.compile(
+    r"\b(?:R\d+\.\d+|D\d+|(?:OW|CT|WQ|MG|LE|TH|PQ|RF|CL|HA|IN|PR|WH)-\d+)\b"
+)
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 _IMAGE = re.compile(r"^!\[([^\]]*)\]\((\S+\.svg)\)$", re.MULTILINE)
 
@@ -263,6 +268,8 @@ def build(target: Path) -> Path:
         sys.exit(done.returncode)
     if fetched := fetches(target):
         sys.exit(f"hack/docs: the site would fetch {', '.join(fetched)}")
+    if named := rules(target):
+        sys.exit(f"hack/docs: pages for users name rules: {', '.join(named)}")
     return target / "index.html"
 
 
@@ -282,14 +289,31 @@ def fetches(site: Path) -> list[str]:
     return sorted(found)
 
 
+def rules(site: Path) -> list[str]:
+    """Return the names of rules in the pages, with the page: only contributors know
+    what they mean.
+    """
+    return [
+        f"{found} ({page.relative_to(site)})"
+        for page in sorted(site.rglob("*.html"))
+        for found in sorted(set(_RULE.findall(page.read_text())))
+    ]
+
+
 def main() -> None:
     """Parse the arguments and make the site."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "dist" / "docs")
     parser.add_argument("--staged", type=Path, metavar="FOLDER")
+    parser.add_argument("--man", type=Path, metavar="FOLDER")
     given = parser.parse_args()
     if given.staged:
         stage(given.staged)
+    elif given.man:
+        given.man.mkdir(parents=True, exist_ok=True)
+        for name, text in man_pages().items():
+            (given.man / name).write_text(text)
+        print(given.man)
     else:
         print(build(given.folder.resolve()))
 

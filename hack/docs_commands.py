@@ -44,7 +44,8 @@ def _command(command: click.Command, path: list[str]) -> Iterator[str]:
     if rows:
         yield "\n| Option | |\n|---|---|"
         for name, text in rows:
-            yield f"| `{_cell(name)}` | {_cell(text)} |"
+            # A bar within backticks does not end a cell.
+            yield f"| `{' '.join(name.split())}` | {_cell(text)} |"
         yield ""
     if isinstance(command, click.Group):
         for name in command.list_commands(context):

@@ -9,8 +9,14 @@ from typing import Any
 
 import griffe
 
-# A sentence that names the rules behind a function: for contributors alone.
-_RULES = re.compile(r"\s*\b(?:Rules?|Source): [A-Z][A-Z0-9.-]*\d[\w.,\s-]*?\.(?=\s|$)")
+_ID = r"[A-Z]{1,2}-?\d+(?:\.\d+)?"
+_IDS = rf"{_ID}(?:\s*(?:,|and|-|to)\s*{_ID})*"
+# A sentence, a bracket or an addition that names the rules behind a function: they are
+# for contributors alone.
+_RULES = re.compile(
+    rf"\s*\((?:{_IDS})\)|\s*\b(?:Rules?|Sources?):\s+{_IDS}\.(?=\s|$)"
+    rf"|: {_IDS}(?=\.)|(?<=\.)\s+{_IDS}\.(?=\s|$)"
+)
 _ITEM = re.compile(r"^(\w+(?:, \w+)*): (?=\S)")
 
 
@@ -20,6 +26,10 @@ class Parameters(griffe.Extension):
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
         """Make the list of a function's parameters."""
         listed(func.docstring, {parameter.name for parameter in func.parameters})
+
+    def on_attribute(self, *, attr: griffe.Attribute, **_: Any) -> None:
+        """Take the names of rules out of the docstring of a value."""
+        listed(attr.docstring, set())
 
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
         """Make the list of a class's fields."""

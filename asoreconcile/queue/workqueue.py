@@ -69,7 +69,8 @@ class WorkQueue(Generic[Key]):
         served in turn (PQ-11). Called under the lock: fast, and must not raise.
         on_ready: called, without the lock, after keys became ready that no worker
         waiting in `get` will take; it may start a worker.
-        oldest_every: see PQ-10; 0 keeps priorities strict.
+        oldest_every: each such number of picks, one takes the key that has been ready
+        the longest, whatever its priority (PQ-10); 0 keeps priorities strict.
         """
         self.name = name
         self._clock = clock

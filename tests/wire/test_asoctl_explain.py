@@ -138,6 +138,33 @@ def test_kind_and_name_may_be_two_words_as_for_kubectl(cluster):
     assert shown.startswith(f"ResourceGroup {cluster.namespace}/rg (")
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "ResourceGroups",
+        "rg",
+        "resourcegroup.resources.azure.com",
+        "resourcegroups.v1api20200601.resources.azure.com",
+    ],
+)
+def test_a_kind_is_named_as_for_kubectl(cluster, kind):
+    cluster.add("ResourceGroup", "shop", READY, location="x")
+    assert cluster.explain(f"{kind}/shop").startswith("ResourceGroup")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("cm", "ConfigMap is not a kind of Azure: kubectl describe cm shows"),
+        ("deploy", "Deployment.apps is not a kind of Azure"),
+        ("resourcegroup.v1api20200602.resources.azure.com", "mean v1api20200601?"),
+        ("resourcegroup.resource.azure.com", "did you mean resources.azure.com?"),
+    ],
+)
+def test_a_kind_of_others_is_named(cluster, kind, said):
+    assert said in cluster.explain(f"{kind}/shop", code=2)
+
+
 def test_of_several_groups_with_a_kind_the_one_with_the_object_counts(cluster):
     server = {"owner": {"armId": "/subscriptions/s/resourceGroups/rg"}}
     cluster.add("FlexibleServer", "db", READY, **server, location="x")

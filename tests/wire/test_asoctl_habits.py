@@ -74,10 +74,18 @@ def test_kubectl_is_told_the_same(monkeypatch, capsys):
     assert capsys.readouterr().out.splitlines() == ["shop", ":4"]
 
 
-def test_a_mistyped_command_is_told_with_the_nearest():
-    done = CliRunner().invoke(main, ["explian"])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["explian"], "No such command 'explian'; did you mean explain?"),
+        (["export", "objcts"], "No such command 'objcts'; did you mean objects?"),
+        (["extensions", "lst"], "No such command 'lst'; did you mean list?"),
+    ],
+)
+def test_a_mistyped_command_is_told_with_the_nearest(words, said):
+    done = CliRunner().invoke(main, words)
     assert done.exit_code == 2
-    assert "No such command 'explian'; did you mean explain?" in done.stderr
+    assert said in done.stderr
 
 
 @pytest.mark.parametrize("words", [["export", "objects"], ["clean", "crds"]])
