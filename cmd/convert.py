@@ -7,6 +7,7 @@ from typing import Never
 import click
 
 from asoreconcile.azure.catalogue.conversion import KindConversionError, rewritten
+from asoreconcile.azure.catalogue.inputs import with_secrets
 from asoreconcile.azure.catalogue.kinds import (
     Catalogue,
     Kind,
@@ -52,8 +53,9 @@ def convert(*, paths: Sequence[str], to: str, output: str) -> None:
 
     Nothing is contacted and no file changes. Fields keep their names, ids become
     references where the version wants them, and the Azure name stays the same. What the
-    version does not know is kept in an annotation and named on standard error; other
-    manifests are printed as they are.
+    version does not know is kept in an annotation and named on standard error. A secret
+    in a field that takes a Secret's key now is moved to a Secret, which is printed too.
+    Other manifests are printed as they are.
 
     \b
     Example:
@@ -70,7 +72,7 @@ def convert(*, paths: Sequence[str], to: str, output: str) -> None:
     problems: list[str] = []
     for manifest in manifests:
         try:
-            converted.append(_one(builtin(), manifest, to))
+            converted += _one(builtin(), manifest, to)
         except KindConversionError as error:
             problems.append(f"{_label(manifest)}: {error}")
         except _UnknownFieldsError as error:
@@ -80,12 +82,12 @@ def convert(*, paths: Sequence[str], to: str, output: str) -> None:
     write(_text(converted, output))
 
 
-def _one(catalogue: Catalogue, manifest: Manifest, to: str) -> JsonObject:
+def _one(catalogue: Catalogue, manifest: Manifest, to: str) -> list[JsonObject]:
     obj = manifest.obj
     try:
         kind = catalogue.kind(gvk_of(obj).group_kind)
     except NotInCatalogueError:
-        return obj
+        return [obj]
     _check_fields(kind, obj)
     version = kind.storage if to == _NEWEST else to
     made, unknown = rewritten(kind, obj, version)
@@ -94,7 +96,7 @@ def _one(catalogue: Catalogue, manifest: Manifest, to: str) -> JsonObject:
             f"{_label(manifest)}: {version} has no {path}: it stays in the annotation",
             err=True,
         )
-    return made
+    return with_secrets(kind.version(version), made)
 
 
 def _check_fields(kind: Kind, obj: JsonObject) -> None:

@@ -81,6 +81,17 @@ def cast(
     return Cast(made, left or None)
 
 
+def in_newer_shape(schema: JsonObject, value: Any) -> Any:
+    """Return the value that a field's type takes today.
+
+    Older releases took any JSON for some booleans: a text `true` or `false` becomes
+    the boolean. Any other value is returned as it is.
+    """
+    if schema.get("type") == "boolean" and isinstance(value, str):
+        return {"true": True, "false": False}.get(value.lower(), value)
+    return value
+
+
 def _parts(own: JsonObject, schema: JsonObject) -> tuple[JsonObject, JsonObject]:
     """Return the schemas of the values if both fields are maps, else those of the
     fields.

@@ -102,11 +102,21 @@ def convert(
     to: the bare name of the target version.
     lenient: if true, a property bag entry of the spec that cannot be read is carried
     along and its field is not shown, so that one bad object does not hide the others.
-    Entries of a status are always treated so, because the status is written again.
+    The same is done with a value of another type than the field's, which an older
+    release may have stored. A status is always treated so, because it is written again.
 
     Converting there and back gives the same object, through any versions. Pure: never
     changes obj, shares nothing with it. Raises KindConversionError.
     """
+    if gvk_of(obj).version == to in kind.versions:
+        same: JsonObject = copy_json(obj)
+        return same
+    return _converted_anew(kind, obj, to, lenient=lenient)
+
+
+def _converted_anew(
+    kind: Kind, obj: JsonObject, to: str, *, lenient: bool = False
+) -> JsonObject:
     try:
         # A copy: what a projection leaves as it is would else be shared with the
         # caller.
@@ -123,9 +133,11 @@ def rewritten(kind: Kind, obj: JsonObject, to: str) -> tuple[JsonObject, list[st
     and the Azure name is kept if the two versions would derive different ones. The
     second value lists the fields that the version does not know, such as
     `spec.subnets[0].field`: they are kept in the annotation, in case the manifest is
-    converted again. Raises KindConversionError.
+    converted again. A secret that the manifest holds in place of a Secret's key stays
+    there: see `with_secrets`. Raises KindConversionError.
     """
-    made = convert(kind, obj, to)
+    # Also to the manifest's own version: it may be written as older releases took it.
+    made = _converted_anew(kind, obj, to)
     target = form(kind, to)
     if target.stored:
         return made, []
@@ -194,7 +206,7 @@ def _left_out(made: JsonObject) -> Tree:
 
 def _converted(kind: Kind, obj: JsonObject, to: str, *, lenient: bool) -> JsonObject:
     source, target = form(kind, gvk_of(obj).version), form(kind, to)
-    if source == target:
+    if source.stored and source == target:
         return obj
     spec = obj.get("spec")
     brought = _conversion_data(source, obj, spec)

@@ -40,3 +40,8 @@ def fits(schema: JsonObject, value: Any) -> bool:
             return is_number and is_int64(value)
         case _:
             return False
+
+
+def is_key_reference(schema: JsonObject) -> bool:
+    """Return whether a field names a key of a Secret or of a ConfigMap."""
+    return set(schema.get("properties") or ()) == {"name", "key"}

@@ -4,6 +4,7 @@ This is the walk of `payload` over the same table, without resolving anything: w
 and checks need the list before the spec can be mapped. The owner is not included.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -12,9 +13,11 @@ import attrs
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.payload import verbatim_of
 from asoreconcile.azure.catalogue.tables import Field, Table
-from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.objects import JsonObject, metadata, spec
 
 InputKind = Literal["reference", "secret", "secret-map", "config-map"]
+
+_STEPS = re.compile(r"[^.\[\]]+")
 
 
 @attrs.frozen
@@ -31,6 +34,18 @@ class InputReference:
     value: JsonObject
 
 
+@attrs.frozen
+class SecretText:
+    """One place in a spec that holds a secret itself instead of a Secret's key: older
+    releases took the text.
+
+    path: `spec.aadProfile.serverAppSecret`.
+    """
+
+    path: str
+    value: str = attrs.field(repr=False)
+
+
 def inputs_of(version: KindVersion, spec: JsonObject) -> tuple[InputReference, ...]:
     """Return everything that `payload.to_arm` asks its Inputs for, in order, once per
     place.
@@ -39,10 +54,44 @@ def inputs_of(version: KindVersion, spec: JsonObject) -> tuple[InputReference, .
     lookup. Never raises on a malformed spec: a value that is not an object names
     nothing.
     """
-    return tuple(_object(version.table, spec, "spec"))
+    found = _object(version.table, spec, "spec")
+    return tuple(one for one in found if isinstance(one, InputReference))
 
 
-def _object(table: Table, value: Any, at: str) -> Iterator[InputReference]:
+_Found = InputReference | SecretText
+
+
+def secret_texts(version: KindVersion, spec: JsonObject) -> tuple[SecretText, ...]:
+    """Return the secrets that a spec itself contains. Never raises."""
+    found = _object(version.table, spec, "spec")
+    return tuple(one for one in found if isinstance(one, SecretText))
+
+
+def with_secrets(version: KindVersion, obj: JsonObject) -> list[JsonObject]:
+    """Return an object whose spec names a Secret in place of each secret text, after
+    those Secrets. The object itself is changed.
+    """
+    made: list[JsonObject] = []
+    for text in secret_texts(version, spec(obj)):
+        *path, field = _STEPS.findall(text.path)
+        inside: Any = obj
+        for step in path:
+            inside = inside[int(step) if isinstance(inside, list) else step]
+        name = "-".join([metadata(obj)["name"], *path[1:], field]).lower()
+        inside[field] = {"name": name, "key": field}
+        kept = {k: v for k, v in metadata(obj).items() if k == "namespace"}
+        made.append(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": name, **kept},
+                "stringData": {field: text.value},
+            }
+        )
+    return [*made, obj]
+
+
+def _object(table: Table, value: Any, at: str) -> Iterator[_Found]:
     # Compiled into the table, so that most of a spec is never walked.
     if not table.takes_inputs or not isinstance(value, dict):
         return
@@ -52,9 +101,7 @@ def _object(table: Table, value: Any, at: str) -> Iterator[InputReference]:
             yield from _nested(field, field.nesting, given, f"{at}.{field.source}")
 
 
-def _nested(
-    field: Field, nesting: str, value: Any, at: str
-) -> Iterator[InputReference]:
+def _nested(field: Field, nesting: str, value: Any, at: str) -> Iterator[_Found]:
     if not nesting:
         yield from _converted(field, value, at)
     elif nesting.startswith("[]") and isinstance(value, list):
@@ -65,7 +112,7 @@ def _nested(
             yield from _nested(field, nesting[2:], item, f"{at}.{key}")
 
 
-def _converted(field: Field, value: Any, at: str) -> Iterator[InputReference]:
+def _converted(field: Field, value: Any, at: str) -> Iterator[_Found]:
     match field.conversion:
         case "object" if field.table is not None:
             yield from _object(field.table, value, at)
@@ -76,6 +123,8 @@ def _converted(field: Field, value: Any, at: str) -> Iterator[InputReference]:
                 if isinstance(identity, dict):
                     inner = identity.get("reference")
                     yield from _reference(inner, f"{at}[{index}].reference")
+        case "secret" if isinstance(value, str):
+            yield SecretText(at, value)
         case "secret" | "secret-map" | "config-map":
             if isinstance(value, dict):
                 yield InputReference(field.conversion, at, value)

@@ -23,8 +23,11 @@ class Inputs(Protocol):
     def reference(self, reference: JsonObject, /) -> str:
         """Return the ARM id of `{group, kind, name}`."""
 
-    def secret(self, reference: JsonObject, /) -> str:
-        """Return the decoded value of a Secret's key; `{name, key}`."""
+    def secret(self, reference: JsonObject | str, /) -> str:
+        """Return the decoded value of a Secret's key; `{name, key}`.
+
+        A text is the secret itself, as specs of older releases have it.
+        """
 
     def secret_map(self, reference: JsonObject, /) -> dict[str, str]:
         """Return all keys of a Secret with their decoded values; `{name}`."""
@@ -134,7 +137,8 @@ class _Mapping:
             case "identities":
                 return self._identities(value, at)
             case "secret":
-                return self.inputs.secret(_reference(value, at))
+                is_text = isinstance(value, str)
+                return self.inputs.secret(value if is_text else _reference(value, at))
             case "secret-map":
                 return self.inputs.secret_map(_reference(value, at))
             case "config-map":

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from asoreconcile.azure.catalogue.field_types import is_key_reference
 from asoreconcile.base import jsontext
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import JsonObject
@@ -68,6 +69,8 @@ def read_entry(name: str, text: Any, schema: JsonObject) -> Any:
     try:
         return jsontext.loads(text)
     except ValueError as error:
+        if is_key_reference(schema):
+            return text  # written when the field held the secret itself
         raise ConversionDataError(f"{name} in a {BAG} holds no JSON") from error
 
 

@@ -320,11 +320,15 @@ class NamespacedInputs:
         name = str(reference.get("name") or "")
         return self._resolution.reference(group_kind, _key(self._namespace, name))
 
-    def secret(self, reference: JsonObject) -> str:
+    def secret(self, reference: JsonObject | str) -> str:
         """Return the Secret's value, or `***` if secrets are hidden. The Secret must
-        exist.
+        exist. A text is the value itself.
         """
-        value = self._resolution.secret(reference, self._namespace)
+        value = (
+            reference
+            if isinstance(reference, str)
+            else self._resolution.secret(reference, self._namespace)
+        )
         return value if self._show_secrets else HIDDEN
 
     def secret_map(self, reference: JsonObject) -> dict[str, str]:

@@ -79,7 +79,7 @@ class _HiddenSecrets:
     def config_map(self, reference: JsonObject, /) -> str:
         return self.resolution.inputs(self.namespace).config_map(reference)
 
-    def secret(self, _reference: JsonObject, /) -> str:
+    def secret(self, _reference: JsonObject | str, /) -> str:
         return HIDDEN
 
     def secret_map(self, _reference: JsonObject, /) -> Any:

@@ -15,7 +15,7 @@ from asoreconcile.azure.arm.management_locks import (
     lock_names,
 )
 from asoreconcile.azure.arm.outcomes import Restart
-from asoreconcile.azure.catalogue.inputs import inputs_of
+from asoreconcile.azure.catalogue.inputs import inputs_of, secret_texts
 from asoreconcile.azure.middleware.chain import ExtensionFailedError
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.requests import ClassifyError
@@ -137,7 +137,10 @@ def unreachable(scope: ReconcileScope, error: ArmTransportError) -> ConditionErr
 def _know_secrets(scope: ReconcileScope) -> None:
     """Read the Secrets that Azure may quote: what the object reads, and exports."""
     obj, references = scope.patcher.obj, scope.references
-    references.know_secrets(inputs_of(scope.patcher.version, spec(obj)))
+    version = scope.patcher.version
+    references.know_secrets(inputs_of(version, spec(obj)))
+    for text in secret_texts(version, spec(obj)):
+        references.secret(text.value)
     exported = [name for kind, name in sorted(destinations(obj)) if kind == "Secret"]
     references.know_exports(exported, shown_values(obj) if exported else ())
 

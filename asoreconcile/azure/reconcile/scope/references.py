@@ -189,8 +189,10 @@ class ReferenceResolver:
         installed = target is not None or self._objects.is_installed(group_kind)
         return arm_id_in(target, group_kind, name, is_installed=installed)
 
-    def secret(self, ref: JsonObject) -> str:
-        """Return the decoded value of one key of a Secret."""
+    def secret(self, ref: JsonObject | str) -> str:
+        """Return the decoded value of one key of a Secret, or a text itself."""
+        if isinstance(ref, str):
+            return self._known(ref)
         name, key = str(ref.get("name", "")), str(ref.get("key", ""))
         return self._decoded(name, key, entry_of(SECRETS, name, self._data(name), key))
 
@@ -245,11 +247,13 @@ class ReferenceResolver:
         return found
 
     def _decoded(self, name: str, key: str, value: str) -> str:
-        decoded = decoded_text(name, key, value)
-        self._secrets.add(decoded)
+        return self._known(decoded_text(name, key, value))
+
+    def _known(self, value: str) -> str:
+        self._secrets.add(value)
         # Before any request: Azure may quote the value in its answer to the first PUT.
-        register(decoded, namespace=self._namespace)
-        return decoded
+        register(value, namespace=self._namespace)
+        return value
 
     def _data(self, name: str, resource: ApiResource = SECRETS) -> dict[str, str]:
         return self._read_once(resource, name).get("data") or {}

@@ -2,7 +2,13 @@
 
 import pytest
 
-from asoreconcile.azure.catalogue.conversion import convert, stored_name
+from asoreconcile.azure.catalogue.conversion import (
+    KindConversionError,
+    as_authored,
+    convert,
+    stored_name,
+)
+from asoreconcile.azure.catalogue.payload import to_arm
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.objects import GroupKind
 
@@ -213,3 +219,66 @@ def test_an_identity_is_stored_with_its_reference_even_an_empty_one(item):
         {"reference": {}},
         {"reference": BY_NAME},
     ]
+
+
+# Fields whose type another release has changed in the same version
+
+CLUSTER = builtin().kind(GroupKind("containerservice.azure.com", "ManagedCluster"))
+WORKSPACE = builtin().kind(GroupKind("synapse.azure.com", "Workspace"))
+
+
+@pytest.mark.parametrize("written", ["in the field", "in a bag", "in a bag, as text"])
+def test_a_secret_that_stands_in_the_spec_is_hidden_from_the_cluster_and_read(written):
+    profile = {
+        "in the field": {"serverAppSecret": "hush"},
+        "in a bag": {"$propertyBag": {"ServerAppSecret": '"hush"'}},
+        "in a bag, as text": {"$propertyBag": {"ServerAppSecret": "hush"}},
+    }[written]
+    stored = obj(CLUSTER, stored_name(CLUSTER), spec={"aadProfile": profile})
+
+    shown = convert(CLUSTER, stored, "v1api20240901", lenient=True)
+    back = convert(CLUSTER, shown, stored_name(CLUSTER), lenient=True)
+
+    assert shown["spec"] == {"aadProfile": {}}
+    for one in (stored, back):
+        read = as_authored(CLUSTER, one)["spec"]
+        assert read == {"aadProfile": {"serverAppSecret": "hush"}}
+        body = to_arm(CLUSTER.version(), read, name="it", inputs=Texts())
+        assert body["properties"]["aadProfile"]["serverAppSecret"] == "hush"
+
+
+class Texts:
+    """Resolves nothing but a secret that is its own text."""
+
+    def secret(self, reference):
+        assert isinstance(reference, str)
+        return reference
+
+
+def test_a_reference_to_a_secret_takes_the_place_of_the_text():
+    reference = {"name": "s", "key": "k"}
+    stored = obj(
+        CLUSTER,
+        stored_name(CLUSTER),
+        spec={"aadProfile": {"serverAppSecret": "hush"}},
+    )
+    shown = convert(CLUSTER, stored, CLUSTER.storage, lenient=True)
+
+    shown["spec"]["aadProfile"]["serverAppSecret"] = reference
+
+    back = convert(CLUSTER, shown, stored_name(CLUSTER))
+    assert back["spec"]["aadProfile"] == {"serverAppSecret": reference}
+    assert "hush" not in str(back)
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("False", False)])
+def test_a_text_is_the_boolean_that_it_says(text, value):
+    def spec(given):
+        identity = {"useSystemAssignedIdentity": given}
+        return {"encryption": {"cmk": {"kekIdentity": identity}}}
+
+    stored = obj(WORKSPACE, stored_name(WORKSPACE), spec=spec(text))
+
+    assert as_authored(WORKSPACE, stored)["spec"] == spec(value)
+    with pytest.raises(KindConversionError, match=r"kekIdentity.use.* of another type"):
+        as_authored(WORKSPACE, {**stored, "spec": spec({"expression": text})})

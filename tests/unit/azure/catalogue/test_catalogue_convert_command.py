@@ -216,3 +216,19 @@ def test_admission_without_an_address_is_bad_usage():
 
     assert result.exit_code == 2
     assert "--webhook-service or --webhook-url" in result.stderr
+
+
+def test_a_secret_in_a_manifest_is_moved_to_a_secret():
+    text = """
+apiVersion: containerservice.azure.com/v1api20240901
+kind: ManagedCluster
+metadata: {name: c, namespace: ns}
+spec: {aadProfile: {serverAppSecret: hush}}
+"""
+    for to in ("newest", "v1api20240901"):
+        secret, made = documents(convert(text, "--to", to))
+
+        named = made["spec"]["aadProfile"]["serverAppSecret"]
+        assert named == {"name": secret["metadata"]["name"], "key": "serverAppSecret"}
+        assert secret["stringData"] == {"serverAppSecret": "hush"}
+        assert secret["metadata"]["namespace"] == "ns"
