@@ -7,25 +7,31 @@ see.
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 import attrs
 
 from asoreconcile.base.objects import JsonObject
+from asoreconcile.resources.annotations import Schema
 from asoreconcile.resources.class_fields import fields_of, is_field_class, unwrapped
-from asoreconcile.resources.value_codecs import LISTS, MAPS, union_of
+from asoreconcile.resources.value_codecs import LISTS, MAPS, SETS, union_of
 
 
 @attrs.frozen
 class NestedClass:
-    """A field whose value is of a class, or a list or a map of them.
+    """A field whose value is an object of a class, or holds some in lists and maps.
 
-    keys: the fields that identify list items; empty for other types.
+    layers: the lists and maps around the objects, outermost first. A map is None; a
+    list is the fields that identify its items, which may be none.
     """
 
     cls: type
-    form: Literal["one", "list", "map"]
-    keys: Sequence[str] = ()
+    layers: tuple[Sequence[str] | None, ...] = ()
+
+    @property
+    def items(self) -> "NestedClass":
+        """What the outermost list or map holds."""
+        return NestedClass(self.cls, self.layers[1:])
 
 
 def carry_unknown(cls: type, before: JsonObject, after: JsonObject) -> None:
@@ -40,8 +46,7 @@ def carry_unknown(cls: type, before: JsonObject, after: JsonObject) -> None:
             after.setdefault(name, value)
     for name, inner in nested.items():
         for old, new in _pairs(inner, before.get(name), after.get(name)):
-            if isinstance(old, dict) and isinstance(new, dict):
-                carry_unknown(inner.cls, old, new)
+            carry_unknown(inner.cls, old, new)
 
 
 def lost_unknown(
@@ -57,35 +62,71 @@ def lost_unknown(
         if name not in known and name not in after:
             yield f"{path}.{name}"
     for name, inner in nested.items():
-        old, new = before.get(name), after.get(name)
-        here = f"{path}.{name}"
-        for one, other in _pairs(inner, old, new):
-            if isinstance(one, dict) and isinstance(other, dict):
-                yield from lost_unknown(inner.cls, one, other, here)
-        unkeyed = inner.form == "list" and not inner.keys
-        if unkeyed and isinstance(old, list) and isinstance(new, list):
-            whole = [one for one in old if _has_unknown(inner.cls, one)]
-            others = [one for one in new if not _has_unknown(inner.cls, one)]
-            if len(whole) > len(new) - len(others) and any(
-                one not in old for one in others
-            ):
-                yield f"{here}[]"
+        yield from _lost(inner, before.get(name), after.get(name), f"{path}.{name}")
 
 
-def _has_unknown(cls: type, document: Any) -> bool:
-    """Return whether an object has a field that its class does not define."""
-    return isinstance(document, dict) and any(lost_unknown(cls, document, {}))
+def _lost(nested: NestedClass, old: Any, new: Any, path: str) -> Iterator[str]:
+    if not nested.layers:
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from lost_unknown(nested.cls, old, new, path)
+    elif nested.layers[0] == ():
+        if isinstance(old, list) and isinstance(new, list):
+            gone = [[*_unknown(nested.items, one)] for one in _without(old, new)]
+            come = [[*_unknown(nested.items, one)] for one in _without(new, old)]
+            if any(_without(gone, come)) and _without(come, gone):
+                yield f"{path}[]"
+    else:
+        for one, other in _matching(nested.layers[0], old, new):
+            yield from _lost(nested.items, one, other, path)
 
 
-def _pairs(inner: NestedClass, old: Any, new: Any) -> Iterator[tuple[Any, Any]]:
+def _unknown(nested: NestedClass, value: Any, path: str = "") -> Iterator[Any]:
+    """Yield each field that a class does not define, as its path and its value."""
+    if nested.layers:
+        items = value.items() if isinstance(value, dict) else enumerate(value or ())
+        for name, one in items:
+            yield from _unknown(nested.items, one, f"{path}.{name}")
+    elif isinstance(value, dict):
+        known, inside = _shape(nested.cls)
+        for name, one in value.items():
+            if name not in known:
+                yield f"{path}.{name}", one
+            elif name in inside:
+                yield from _unknown(inside[name], one, f"{path}.{name}")
+
+
+def _without(items: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """Return the items that are not among the others, each of which counts once."""
+    left = list(others)
+    return [one for one in items if not _removed(left, one)]
+
+
+def _removed(items: list[Any], item: Any) -> bool:
+    """Remove an item, and return whether it was there."""
+    is_there = item in items
+    if is_there:
+        items.remove(item)
+    return is_there
+
+
+def _pairs(nested: NestedClass, old: Any, new: Any) -> Iterator[tuple[Any, Any]]:
     """Yield the pairs of matching objects before and after."""
-    if inner.form == "one":
+    if nested.layers:
+        for one, other in _matching(nested.layers[0], old, new):
+            yield from _pairs(nested.items, one, other)
+    elif isinstance(old, dict) and isinstance(new, dict):
         yield old, new
-    elif inner.form == "map" and isinstance(old, dict) and isinstance(new, dict):
+
+
+def _matching(
+    layer: Sequence[str] | None, old: Any, new: Any
+) -> Iterator[tuple[Any, Any]]:
+    """Yield the pairs of matching items of a list or map before and after."""
+    if layer is None and isinstance(old, dict) and isinstance(new, dict):
         yield from ((old[name], new[name]) for name in old.keys() & new.keys())
-    elif inner.form == "list" and inner.keys and isinstance(old, list):
-        by_key = {_key(one, inner.keys): one for one in old}
-        yield from ((by_key.get(_key(one, inner.keys)), one) for one in new or ())
+    elif layer and isinstance(old, list):
+        by_key = {_key(one, layer): one for one in old}
+        yield from ((by_key.get(_key(one, layer)), one) for one in new or ())
 
 
 def _key(item: Any, keys: Sequence[str]) -> tuple[str, ...]:
@@ -96,26 +137,27 @@ def _key(item: Any, keys: Sequence[str]) -> tuple[str, ...]:
 def _shape(cls: type) -> tuple[frozenset[str], Mapping[str, NestedClass]]:
     """The field names of a class, and its fields that hold other classes."""
     fields = fields_of(cls)
-    nested: dict[str, NestedClass] = {}
-    for field in fields:
-        schema = field.schema()
-        found = _nested(field.type, tuple(schema.map_keys) if schema else ())
-        if found is not None:
-            nested[field.json_name] = found
-    return frozenset(field.json_name for field in fields), nested
+    nested = {one.json_name: _nested(one.type, one.notes) for one in fields}
+    return frozenset(nested), {k: v for k, v in nested.items() if v is not None}
 
 
-def _nested(hint: Any, keys: Sequence[str]) -> NestedClass | None:
-    hint, _ = unwrapped(hint)
+def _nested(hint: Any, notes: Sequence[Any] = ()) -> NestedClass | None:
+    """Return where objects of a class are in a value of a type, if anywhere."""
+    hint, more = unwrapped(hint)
+    notes = [*notes, *more]
     choices = union_of(hint)
     if choices is not None:
-        return _nested(choices[0], keys) if len(choices) == 1 else None
+        return _nested(choices[0], notes) if len(choices) == 1 else None
     if is_field_class(hint):
-        return NestedClass(hint, "one")
+        return NestedClass(hint)
     origin, arguments = get_origin(hint), get_args(hint)
-    if origin in MAPS and is_field_class(item := unwrapped(arguments[1])[0]):
-        return NestedClass(item, "map")
-    is_list = origin in LISTS or origin is tuple
-    if is_list and is_field_class(item := unwrapped(arguments[0])[0]):
-        return NestedClass(item, "list", keys)
-    return None
+    if origin in MAPS:
+        found, layer = _nested(arguments[1]), None
+    elif origin in LISTS or origin in SETS or origin is tuple:
+        found = _nested(arguments[0])
+        layer = tuple(
+            key for one in notes if isinstance(one, Schema) for key in one.map_keys
+        )
+    else:
+        return None
+    return found and NestedClass(found.cls, (layer, *found.layers))

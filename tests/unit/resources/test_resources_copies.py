@@ -3,13 +3,13 @@
 import copy
 import dataclasses
 import pickle
-from typing import Any
+from typing import Annotated, Any
 
 import attrs
 import pydantic
 import pytest
 
-from asoreconcile import ObjectMeta, evolve, from_dict, resource, to_dict
+from asoreconcile import ObjectMeta, Schema, evolve, from_dict, resource, to_dict
 from asoreconcile.base.objects import copy_json
 from asoreconcile.kube.writes import Writes
 from asoreconcile.resources.client import TypedWrites
@@ -186,6 +186,68 @@ def test_items_may_be_added_and_taken_away(sent, cls):
     Client().replace(cls, evolve(site, parts=[*site.parts, PARTS[cls](name="c")]))
     Client().replace(cls, evolve(site, parts=[site.parts[1]]))
     assert [len(one["parts"]) for one in sent] == [3, 1]
+
+
+@attrs.define
+class Whole:
+    """A class with an object inside, in lists and maps of any depth."""
+
+    inside: AttrsPart
+
+
+@resource("example.com/v1", plural="deepsites")
+@attrs.define
+class DeepSite:
+    metadata: ObjectMeta
+    mapped: dict[str, list[AttrsPart]] = attrs.field(factory=dict)
+    listed: list[list[AttrsPart]] = attrs.field(factory=list)
+    twice: dict[str, dict[str, AttrsPart]] = attrs.field(factory=dict)
+    keyed: dict[str, Annotated[list[AttrsPart], Schema(map_keys=("name",))]] = (
+        attrs.field(factory=dict)
+    )
+    maybe: list[AttrsPart | None] = attrs.field(factory=list)
+    whole: list[Whole] = attrs.field(factory=list)
+
+
+DEEP: Any = {
+    "mapped": (lambda x: {"a": [x]}, lambda site: site.mapped["a"][0]),
+    "listed": (lambda x: [[x]], lambda site: site.listed[0][0]),
+    "twice": (lambda x: {"a": {"b": x}}, lambda site: site.twice["a"]["b"]),
+    "keyed": (lambda x: {"a": [x]}, lambda site: site.keyed["a"][0]),
+    "maybe": (lambda x: [x, None], lambda site: site.maybe[0]),
+    "whole": (lambda x: [{"inside": x, "mine": 1}], lambda site: site.whole[0].inside),
+}
+
+
+def deep_site(field):
+    part = {"name": "a", "theirs": 1}
+    meta = {"name": "s", "resourceVersion": "7"}
+    found = from_dict(DeepSite, {"metadata": meta, field: DEEP[field][0](part)})
+    part = DEEP[field][1](found)
+    return found, part
+
+
+@pytest.mark.parametrize("field", DEEP)
+def test_a_copy_at_any_depth_may_not_replace_what_was_read(sent, field):
+    site, part = deep_site(field)
+    setattr(site, field, rebuilt_around(getattr(site, field), part, copy.copy(part)))
+    Client().replace(DeepSite, site)
+    assert "theirs" in str(sent.pop())
+    part = DEEP[field][1](site)
+    setattr(site, field, rebuilt_around(getattr(site, field), part, attrs.evolve(part)))
+    with pytest.raises(ValueError, match=rf"\.{field}"):
+        Client().replace(DeepSite, site)
+
+
+def rebuilt_around(value, part, other):
+    """Return lists, maps and objects with another object in the place of a part."""
+    if value is part:
+        return other
+    if isinstance(value, Whole):
+        return evolve(value, inside=other)
+    if isinstance(value, dict):
+        return {k: rebuilt_around(one, part, other) for k, one in value.items()}
+    return value and [rebuilt_around(one, part, other) for one in value]
 
 
 @attrs.define
