@@ -8,13 +8,21 @@ import base64
 from collections.abc import Callable, Iterable, Sequence
 
 import attrs
+from attrs.validators import deep_iterable, instance_of
 
 from asoreconcile.base import jsontext
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import GroupVersionKind, JsonObject, ObjectKey, copy_json
 from asoreconcile.kube.errors import ApiError
+from asoreconcile.kube.event_encoding import cut
 from asoreconcile.kube.json_patch import changes
-from asoreconcile.webhooks.reviews import Review, ReviewError, failure, status
+from asoreconcile.webhooks.reviews import (
+    Review,
+    ReviewError,
+    answered,
+    failure,
+    status,
+)
 
 _log = Logger(__name__)
 
@@ -47,11 +55,17 @@ def _texts(warnings: str | Iterable[str]) -> tuple[str, ...]:
     return (warnings,) if isinstance(warnings, str) else tuple(warnings)
 
 
+# The API server cannot read a response with members of other types.
+_TEXTS = deep_iterable(instance_of(str))
+
+
 @attrs.frozen
 class Allowed:
     """Allow the request. warnings: one or several texts, shown to the user."""
 
-    warnings: tuple[str, ...] = attrs.field(default=(), converter=_texts)
+    warnings: tuple[str, ...] = attrs.field(
+        default=(), converter=_texts, validator=_TEXTS
+    )
 
 
 @attrs.frozen
@@ -60,10 +74,12 @@ class Denied:
     response.
     """
 
-    message: str
-    code: int = 403
-    reason: str = "Forbidden"
-    warnings: tuple[str, ...] = attrs.field(default=(), converter=_texts)
+    message: str = attrs.field(validator=instance_of(str))
+    code: int = attrs.field(default=403, validator=instance_of(int))
+    reason: str = attrs.field(default="Forbidden", validator=instance_of(str))
+    warnings: tuple[str, ...] = attrs.field(
+        default=(), converter=_texts, validator=_TEXTS
+    )
 
 
 Validate = Callable[[AdmissionRequest], Allowed | Denied]
@@ -77,25 +93,29 @@ Decide = Callable[[AdmissionRequest], tuple[Verdict, list[JsonObject]]]
 """Returns the decision about a request, and the JSON Patch to apply."""
 
 
-def respond(
-    review: Review, decide: Decide, *, on_broken: Callable[[], None]
-) -> JsonObject:
-    """Return the response to a review.
+def respond(review: Review, decide: Decide, *, on_broken: Callable[[], None]) -> bytes:
+    """Return the body of the response to a review.
 
     decide: made by `validating` or `mutating`. An ApiError it raises becomes the
     response's status. on_broken: called after an unexpected exception.
     """
     try:
-        return _decided(review, decide)
-    except (ReviewError, ApiError) as error:
-        return refused(review.uid, failure(error))
+        return answered(review.api_version, review.kind, _judged(review, decide))
     except BaseException as error:  # noqa: BLE001 - a review without an answer may be allowed
         # Also SystemExit and the like: on a thread they would end only the connection.
         _log.exception("Admission failed unexpectedly")
         # Counted separately: a denial is a valid response, this is a bug.
         on_broken()
         message = f"the webhook broke: {type(error).__name__}"
-        return refused(review.uid, status(500, "InternalError", message))
+        response = refused(review.uid, status(500, "InternalError", message))
+        return answered(review.api_version, review.kind, response)
+
+
+def _judged(review: Review, decide: Decide) -> JsonObject:
+    try:
+        return _decided(review, decide)
+    except (ReviewError, ApiError) as error:
+        return refused(review.uid, failure(error))
 
 
 def _decided(review: Review, decide: Decide) -> JsonObject:
@@ -107,7 +127,7 @@ def _decided(review: Review, decide: Decide) -> JsonObject:
         accepted = {"metadata": {}, "code": 200}
         response = {"uid": review.uid, "allowed": True, "status": accepted}
     if verdict.warnings:
-        response["warnings"] = list(verdict.warnings)
+        response["warnings"] = [cut(one) for one in verdict.warnings]
     if patch:
         response["patch"] = base64.b64encode(jsontext.dumps(patch)).decode()
         response["patchType"] = "JSONPatch"

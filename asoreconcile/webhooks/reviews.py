@@ -13,9 +13,10 @@ from asoreconcile.base import jsontext
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.kube.errors import ApiError
+from asoreconcile.kube.event_encoding import cut
 
 # It appears in the API server's response to its user, and in its audit log.
-_MAX_MESSAGE = 2048
+_MAX_BYTES = 2048
 
 
 class ReviewError(AsoreconcileError):
@@ -99,7 +100,7 @@ def status(
         "metadata": {},
         "status": "Failure",
         "code": code,
-        "message": message[:_MAX_MESSAGE],
+        "message": cut(message, _MAX_BYTES),
     }
     if reason:
         document["reason"] = reason

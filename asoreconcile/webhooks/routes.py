@@ -65,8 +65,7 @@ def admission_route(
     """Return a route that calls `decide` for each write."""
 
     def answer(review: Review) -> Sequence[bytes]:
-        response = admission.respond(review, decide, on_broken=_broken(metrics))
-        return [answered(review.api_version, review.kind, response)]
+        return [admission.respond(review, decide, on_broken=_broken(metrics))]
 
     @contextmanager
     def opened(request: ServerRequest, deadline: float) -> Iterator[OpenReview]:

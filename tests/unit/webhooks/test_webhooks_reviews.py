@@ -1,6 +1,7 @@
 """What goes into a review's answer, beside what the wire tests show."""
 
 import asyncio
+import json
 import logging
 import ssl
 
@@ -108,7 +109,8 @@ def judged(decide, **request):
     """The response to an admission review, and how often it is said to be broken."""
     broken = []
     review = Review("admission.k8s.io/v1", "AdmissionReview", "u-1", request)
-    response = admission.respond(review, decide, on_broken=lambda: broken.append(1))
+    body = admission.respond(review, decide, on_broken=lambda: broken.append(1))
+    response = json.loads(body)["response"]
     assert response["uid"] == "u-1"
     return response, len(broken)
 
@@ -254,6 +256,38 @@ def test_wh4_an_exception_of_any_class_is_an_answer(error):
     )
     assert answer["result"]["code"] == 500
     assert counted
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda: Denied(None),
+        lambda: Denied("no", code="409"),
+        lambda: Denied("no", reason=object()),
+        lambda: Allowed([1]),
+        lambda: InvalidError("no", status=422, reason="Invalid", details={"a": {1}}),
+    ],
+)
+def test_wh4_an_answer_that_the_api_server_cannot_read_is_no_answer(answer):
+    """It would count as a webhook that is away, and `Ignore` would let the write pass."""
+
+    def judge(_):
+        given = answer()
+        if isinstance(given, Exception):
+            raise given
+        return given
+
+    response, broken = judged(validating([judge]), kind=WIDGET, operation="DELETE")
+    assert (response["allowed"], response["status"]["code"]) == (False, 500)
+    assert broken == 1
+
+
+def test_wh4_text_that_is_no_unicode_is_answered():
+    verdict = Denied("name \udcff", warnings="odd \ud800")
+    request = {"kind": WIDGET, "operation": "DELETE"}
+    response, _ = judged(validating([lambda _: verdict]), **request)
+    assert response["status"]["message"] == "name ?"
+    assert response["warnings"] == ["odd ?"]
 
 
 def test_wh4_a_patch_without_a_json_form_is_an_answer():
