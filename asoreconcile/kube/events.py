@@ -8,6 +8,7 @@ its other reasons.
 
 import math
 import random
+import re
 import socket
 import threading
 from collections.abc import Callable
@@ -282,8 +283,17 @@ class NamedRecorder:
         )
 
 
+_LABEL = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+_NO_LETTERS = re.compile("[^a-z0-9]+")
+
+
 def _name(record: EventRecord) -> str:
-    return f"{record.key.name[:200]}.{random_id().replace('-', '')[:16]}"
+    # Names of roles and the like have letters that an event's name may not have.
+    start = record.key.name[:200]
+    if not _NAME.fullmatch(start):
+        start = _NO_LETTERS.sub("-", start.lower()).strip("-") or "object"
+    return f"{start}.{random_id().replace('-', '')[:16]}"
 
 
 def _reference_of(obj: JsonObject, key: ObjectKey) -> JsonObject:
@@ -294,7 +304,7 @@ def _reference_of(obj: JsonObject, key: ObjectKey) -> JsonObject:
         "apiVersion": obj.get("apiVersion"),
         "kind": obj.get("kind"),
         "metadata": {
-            "name": key.name,
+            "name": cut(key.name),
             "namespace": key.namespace,
             "uid": uid_of(obj),
             "resourceVersion": resource_version(obj),

@@ -150,6 +150,21 @@ def test_no_event_is_lost_for_its_text(client, clock, obj, api, source, text):
     assert len(event["reason"].encode()) <= 128
 
 
+@pytest.mark.parametrize("api", ["v1", "events.k8s.io/v1"])
+@pytest.mark.parametrize(
+    "name", ["system:node", "Node_1", "a" * 199 + "-b", "a/b", "ß", "a\0", "\ud800", ""]
+)
+def test_no_event_is_lost_for_the_name_of_its_object(client, clock, obj, api, name):
+    """Roles, for example, have names that no event may have."""
+    recorder = EventRecorder(client, "mirror", clock=clock, api=api)
+    recorder.start()
+    recorder.event({**obj, "metadata": {"name": name}}, "Normal", "Seen", "hello")
+    assert recorder.flush(10)
+    recorder.stop(10)
+    (event,) = events(client)
+    assert event["involvedObject"]["name"] == name.replace("\ud800", "?")
+
+
 def test_long_messages_are_cut_to_what_the_api_takes(client, recorder, obj):
     for number in range(11):
         recorder.event(obj, "Normal", "Long", f"{number}" + "x" * 5000)
