@@ -192,10 +192,23 @@ def _dataclass_fields(kind: type) -> Iterator[_RawField]:
         yield _RawField(one.name, one.name, default)
 
 
+_OF_TEXTS = (
+    *("str_max_length", "str_min_length"),
+    *("str_strip_whitespace", "str_to_lower", "str_to_upper"),
+)
+
+
 def _model_fields(kind: type, fields: Mapping[str, Any]) -> Iterator[_RawField]:
     """Return the fields of one of pydantic's classes."""
     if getattr(kind, "__pydantic_root_model__", False):
         raise ResourceError(f"{kind.__name__}: a RootModel has no fields")
+    # Of a model, or of a dataclass.
+    config = getattr(kind, "model_config", getattr(kind, "__pydantic_config__", {}))
+    if of_texts := [name for name in _OF_TEXTS if config.get(name)]:
+        raise ResourceError(
+            f"{kind.__name__}: the API server would not check {', '.join(of_texts)} of "
+            "its configuration: give its fields the constraints"
+        )
     for name, one in fields.items():
         default: Callable[[], Any] | None = None
         if not one.is_required():

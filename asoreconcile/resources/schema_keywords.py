@@ -1,5 +1,6 @@
 """Writes a `Schema` into a JSON schema, if it fits the type. Pure."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,6 +34,8 @@ def apply_keywords(made: JsonObject, said: Schema, path: str) -> JsonObject:
         if value is None:
             continue
         _require_fit(name, kind, made, path)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ResourceError(f"{path}: {name} is {value}, which JSON does not have")
         found[name] = value
     if said.enum:
         found["enum"] = list(said.enum)

@@ -91,7 +91,10 @@ def value_codec(hint: Any, nested: Nested) -> ValueCodec:
         return ValueCodec()
     if isinstance(origin, type):
         if issubclass(origin, enum.Enum):
-            return ValueCodec(_enum_reader(origin), lambda value: value.value)
+            # Pydantic may keep the value in place of the member (use_enum_values).
+            return ValueCodec(
+                _enum_reader(origin), lambda value: getattr(value, "value", value)
+            )
         if found := _scalar(origin):
             return found
         if is_field_class(origin):

@@ -3,7 +3,9 @@ lists, maps and Optional they reach the schema, or the class is refused.
 """
 
 import dataclasses
+import enum
 import itertools
+import math
 import random
 import re
 import uuid
@@ -155,6 +157,7 @@ def test_all_constraints_of_a_type_hold():
         (list[Annotated[str, at.Ge(3)]], "minimum says nothing about string"),
         (Annotated[int, Schema(enum=[1])] | str, "enum cannot be said of one of two"),
         (Annotated[int, at.Ge(1)] | float, "said of the whole union"),
+        (list[Annotated[float, at.Lt(math.inf)]], "maximum is inf, which JSON"),
     ],
 )
 def test_a_constraint_that_no_schema_has_is_refused_at_declaration(make, hint, said):
@@ -232,6 +235,36 @@ def test_a_dataclass_of_pydantic_is_read_with_its_constraints():
         field: int = pydantic.Field(default=3, ge=1)
 
     assert schema_of(Spec) == {**INT, "minimum": 1, "default": 3}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"str_max_length": 3}, {"str_strip_whitespace": True}, {"str_to_lower": True}],
+)
+@pytest.mark.parametrize("of", ["model", "dataclass"])
+def test_a_constraint_of_all_texts_of_a_class_is_refused(of, config):
+    class Spec(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(**config)
+        field: str
+
+    @pydantic.dataclasses.dataclass(config=config)
+    class Data:
+        field: str
+
+    with pytest.raises(ResourceError, match=f"would not check {next(iter(config))}"):
+        declared(Spec if of == "model" else Data)
+
+
+def test_a_model_may_keep_the_values_of_its_enums():
+    class Size(enum.Enum):
+        BIG = "big"
+
+    class Spec(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(use_enum_values=True)
+        size: Size
+
+    codec = codec_of(Spec)
+    assert codec.encode(codec.decode({"size": "big"})) == {"size": "big"}
 
 
 def test_a_root_model_and_a_default_of_the_object_are_refused():
