@@ -131,6 +131,13 @@ _GRACE_SECONDS = 8.0
     "Also TLS_MIN_VERSION in the environment.",
 )
 @click.option(
+    "--webhook-client-ca",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="PEM of an authority: admission reviews are answered only to API servers with "
+    "a certificate from it. See deploy/docs/webhook-access.md. Default: to any client.",
+)
+@click.option(
     "--webhook-service",
     default="",
     metavar="NAMESPACE/NAME",
@@ -212,6 +219,7 @@ def manager(
     webhook_port: int | None,
     webhook_cert_dir: Path | None,
     tls_min_version: str,
+    webhook_client_ca: Path | None,
     webhook_service: str,
     webhook_url: str,
     all_versions: bool | None,
@@ -293,6 +301,7 @@ def manager(
             service=webhook_service or f"{read.pod_namespace}/{_WEBHOOK_SERVICE}",
             url=webhook_url,
             least_tls=ssl.TLSVersion[f"TLSv1_{tls_min_version[-1]}"],
+            client_authority=webhook_client_ca,
         )
     except (settings.SettingsError, webhooks.WebhookOptionsError) as error:
         raise click.UsageError(str(error)) from error

@@ -78,6 +78,7 @@ class WebhookOptions:
     url: used instead of the Service, the address for the API server:
     `https://host:port`.
     least_tls: clients with an older version of TLS are refused.
+    client_authority: see `WebhookServer`.
 
     Raises WebhookOptionsError if webhooks are served and neither of the two is valid.
     """
@@ -87,6 +88,7 @@ class WebhookOptions:
     service: str = ""
     url: str = ""
     least_tls: ssl.TLSVersion = LEAST_TLS
+    client_authority: Path | None = None
 
     def __attrs_post_init__(self) -> None:
         if not self.on:
@@ -245,7 +247,17 @@ class Webhooks:
         self.certificates = certificates(
             app, options, secret=secret, targets=lambda: (*_CONFIGURATIONS, *crds())
         )
-        self.server = app.webhooks(options.address, certificates=self.certificates)
+        authority = options.client_authority
+        try:
+            self.server = app.webhooks(
+                options.address,
+                certificates=self.certificates,
+                client_authority=authority,
+            )
+        except OSError as error:
+            raise WebhookOptionsError(
+                f"cannot use the client authority {authority}: {error}"
+            ) from error
         self._catalogue = catalogue
         # Only a replica that serves reviews needs it.
         from asoreconcile.azure.controllers.reach_check import ReachCheck

@@ -46,6 +46,7 @@ PAGES = {
     "deploy/docs/ownership.md": "operator/ownership.md",
     "deploy/docs/scale.md": "operator/scale.md",
     "deploy/docs/security.md": "operator/security.md",
+    "deploy/docs/webhook-access.md": "operator/webhook-access.md",
     "extensions/README.md": "extensions/index.md",
     "tests/bench/README.md": "measurements.md",
     "CHANGELOG.md": "changelog.md",

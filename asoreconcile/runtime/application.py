@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from threading import Lock
 from typing import Self
 
@@ -227,14 +228,18 @@ class Application(ControllerRegistrar):
         *,
         certificates: ServingCertificates,
         limits: WebhookLimits | None = None,
+        client_authority: Path | None = None,
     ) -> TypedWebhookServer:
         """Add a webhook server; register webhook functions on the returned object.
 
         It runs on every replica, and readiness waits for it.
         certificates: `FileCertificates`, or `ManagedCertificates`, which is started
-        and stopped with it. Raises ListenError for an invalid address.
+        and stopped with it. limits, client_authority: see `WebhookServer`. Raises
+        ListenError for an invalid address, OSError for an unusable authority.
         """
-        return self._webhook_servers.add(address, certificates, limits)
+        return self._webhook_servers.add(
+            address, certificates, limits, client_authority
+        )
 
     def before_start(self, name: str, step: Callable[[], object]) -> None:
         """Register a function that `run` calls on its thread before it starts anything.

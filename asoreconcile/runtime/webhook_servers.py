@@ -5,6 +5,7 @@ They run on every replica, as the Service may route a call to any of them.
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
@@ -47,14 +48,18 @@ class WebhookServers:
         address: str,
         certificates: ServingCertificates,
         limits: WebhookLimits | None,
+        client_authority: Path | None,
     ) -> TypedWebhookServer:
-        """The arguments are those of `Application.webhooks`. Raises ListenError."""
+        """The arguments are those of `Application.webhooks`. Raises ListenError,
+        OSError.
+        """
         server = TypedWebhookServer(
             address,
             certificates=certificates,
             clock=self._clock,
             metrics=self.metrics,
             limits=limits,
+            client_authority=client_authority,
         )
         # Before the server, in the same group: it needs a certificate to start.
         if isinstance(certificates, Runnable):

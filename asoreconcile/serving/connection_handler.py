@@ -6,6 +6,7 @@ Rule: MG-9.
 
 import io
 import socket
+import ssl
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -78,6 +79,10 @@ class ConnectionHandler:
         """
         self._counted = counted
         self._caller = caller
+        # Without a client authority TLS asks for no certificate, so there is none.
+        self._is_certified = isinstance(connection, ssl.SSLSocket) and bool(
+            connection.getpeercert(binary_form=True)
+        )
         self._limiter = limiter
         self._limits = limits
         self._input = _Limited(connection)
@@ -183,6 +188,7 @@ class ConnectionHandler:
             body,
             too_long=too_long,
             caller=self._caller,
+            is_certified=self._is_certified,
         )
 
     def _answer(self, request: ServerRequest) -> None:

@@ -12,7 +12,8 @@ class ServerRequest:
     """One request. target: path and query. headers: names in lower case.
 
     body: whole, or empty if `too_long` says that it is longer than is taken here.
-    caller: the client's address.
+    caller: the client's address. is_certified: whether the client has a certificate
+    from an authority that the server asks for.
     """
 
     method: str
@@ -21,6 +22,7 @@ class ServerRequest:
     body: bytes = attrs.field(default=b"", repr=False)
     too_long: bool = False
     caller: str = ""
+    is_certified: bool = False
 
 
 @attrs.frozen

@@ -17,6 +17,7 @@ import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 
 import attrs
 
@@ -26,6 +27,7 @@ from asoreconcile.base.objects import GroupVersionKind, JsonObject, ObjectKey
 from asoreconcile.base.signatures import check_takes
 from asoreconcile.serving.listener import Listener
 from asoreconcile.serving.messages import ServerRequest, ServerResponse
+from asoreconcile.webhooks.admission import KIND as REVIEW
 from asoreconcile.webhooks.admission import (
     Decide,
     Mutate,
@@ -48,7 +50,10 @@ from asoreconcile.webhooks.routes import (
     conversion_route,
     reviewed,
 )
-from asoreconcile.webhooks.serving_certificates import ServingCertificates
+from asoreconcile.webhooks.serving_certificates import (
+    ClientAuthority,
+    ServingCertificates,
+)
 
 OFF = ("", "0")
 """Addresses that disable the server."""
@@ -105,11 +110,17 @@ class WebhookServer:
         clock: Clock,
         metrics: WebhookMetrics | None = None,
         limits: WebhookLimits | None = None,
+        client_authority: Path | None = None,
     ) -> None:
         """address: `:9443`, `127.0.0.1:0` (any free port); "0" and "" are off. Raises
         ListenError for any other form.
-        limits: None uses the defaults.
+        limits: None uses the defaults. client_authority: a PEM file; admission reviews
+        are answered only to clients with a certificate from it. API servers send no
+        certificate with conversions, so those are answered without. Raises OSError for
+        an unusable file.
         """
+        self._clients = client_authority and ClientAuthority(client_authority)
+        self._certificates = certificates
         limits = limits or WebhookLimits()
         self._clock = clock
         self._metrics = metrics
@@ -126,7 +137,7 @@ class WebhookServer:
                 address,
                 self.answer,
                 methods=("POST",),
-                tls=certificates.context,
+                tls=self._context,
                 max_body_bytes=self._max_bytes,
                 max_connections=_CONNECTIONS,
                 memory_bytes=limits.memory_bytes,
@@ -239,11 +250,20 @@ class WebhookServer:
         route = self._routes.get(path)
         if route is None:
             return ServerResponse(404, b"no webhook at this path\n")
+        if self._clients and route.kind == REVIEW and not request.is_certified:
+            return ServerResponse(403, b"a client certificate is required here\n")
         deadline = self._clock.monotonic() + _timeout_seconds(query)
         with self._measured(route):
             pieces = reviewed(route, request, deadline=deadline)
             body = pieces[0] if len(pieces) == 1 else pieces
             return ServerResponse(200, body, "application/json")
+
+    def _context(self) -> ssl.SSLContext:
+        """Return the context for the next handshake. Raises OSError while there is no
+        certificate.
+        """
+        context = self._certificates.context()
+        return self._clients.asked_by(context) if self._clients else context
 
     def _admit(
         self, path: str, decide: Decide, verb: AdmissionVerb, on: WebhookRules | None

@@ -44,15 +44,11 @@ class FileCertificates:
         *,
         certificate: str = "tls.crt",
         key: str = "tls.key",
-        client_authority: str | Path | None = None,
         clock: Clock | None = None,
         metrics: WebhookMetrics | None = None,
         least_tls: ssl.TLSVersion = LEAST_TLS,
     ) -> None:
         """folder: contains the two PEM files. least_tls: older clients are refused.
-        client_authority: a PEM file; only clients with a certificate from it are
-        served.
-
         clock: for the pauses between the first tries.
 
         Unusable files are read again for 1.5 s (`_WRITTEN`), as they may be being
@@ -60,13 +56,10 @@ class FileCertificates:
         """
         self._metrics = metrics
         context = server_context(least_tls)
-        if client_authority is not None:
-            context.verify_mode = ssl.CERT_REQUIRED
-            client_authority = Path(client_authority)
         self._count_read()
         pair = (Path(folder, certificate), Path(folder, key))
         self._files = retry(
-            lambda: FileContext(context, authority=client_authority, pair=pair),
+            lambda: FileContext(context, pair=pair),
             backoff=_WRITTEN,
             when=lambda error: isinstance(error, OSError),
             clock=clock or SystemClock(),
@@ -108,6 +101,35 @@ class FileCertificates:
     def _count_error(self) -> None:
         if self._metrics is not None:
             self._metrics.certificate_errors.inc()
+
+
+class ClientAuthority:
+    """The authority of clients' certificates, in a file that may be replaced. Safe from
+    any thread.
+
+    An authority that was trusted stays so until the process ends.
+    """
+
+    def __init__(self, file: Path) -> None:
+        """file: PEM. Raises OSError (ssl.SSLError is one) if it is unusable."""
+        self._file = file
+        self._files: FileContext | None = None
+        FileContext(server_context(), authority=file)
+
+    def asked_by(self, context: ssl.SSLContext) -> ssl.SSLContext:
+        """Return a server's context that asks clients for a certificate and verifies
+        it; a client without one is not refused. With an unusable file the authorities
+        stay that were read before. Raises OSError if there are none.
+        """
+        if self._files is None or self._files.context is not context:
+            context.verify_mode = ssl.CERT_OPTIONAL
+            self._files = FileContext(context, authority=self._file)
+            return context
+        try:
+            self._files.refresh()
+        except OSError as error:
+            _log.warning("Keeping the old client authority", error=str(error))
+        return context
 
 
 class SelfSignedCertificate:

@@ -134,7 +134,7 @@ STAGES = (
         "real",
         (
             *("hack/test", "tests/contract", "tests/acceptance", "tests/deploy"),
-            *("-m", "real"),
+            *("tests/security", "-m", "real"),
         ),
         "operator, contract and installation on a real kube-apiserver",
         needs=real_server,

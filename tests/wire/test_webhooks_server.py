@@ -30,7 +30,7 @@ from asoreconcile.webhooks.server import (
     WebhookServer,
     webhook_path,
 )
-from asoreconcile.webhooks.serving_certificates import FileCertificates
+from asoreconcile.webhooks.serving_certificates import ClientAuthority, FileCertificates
 
 AUTHORITY = certificate_authority()
 CERTIFICATE = AUTHORITY.issue(["localhost", "127.0.0.1"])
@@ -91,11 +91,9 @@ def folder(tmp_path):
 def make(folder, registry, clock):
     servers = []
 
-    def build(*, client_authority=None, **options):
+    def build(**options):
         metrics = WebhookMetrics(registry)
-        certificates = FileCertificates(
-            folder, client_authority=client_authority, metrics=metrics
-        )
+        certificates = FileCertificates(folder, metrics=metrics)
         server = WebhookServer(
             "127.0.0.1:0",
             certificates=certificates,
@@ -209,21 +207,42 @@ def test_wh1_zero_is_off_and_nonsense_is_refused(clock, folder):
         WebhookServer("9443", certificates=FileCertificates(folder), clock=clock)
 
 
-def test_wh1_only_clients_of_the_stated_authority_are_served(make, tmp_path):
-    own = certificate_authority()
-    (tmp_path / "clients.pem").write_bytes(own.pem)
-    server = make(client_authority=tmp_path / "clients.pem")
+def test_reviews_are_answered_to_clients_with_a_certificate_only(make, tmp_path):
+    """Kubernetes shows no certificate with conversions."""
+    own, others = certificate_authority(), certificate_authority()
+    file = tmp_path / "clients.pem"
+    file.write_bytes(own.pem)
+
+    def pair_of(authority, name):
+        (tmp_path / name).mkdir()
+        write_pair(tmp_path / name, authority.issue(["api server"], client=True))
+        return tmp_path / name / "tls.crt", tmp_path / name / "tls.key"
+
+    server = make(client_authority=file)
     server.validate("/validate", lambda _: Allowed())
-    (tmp_path / "client").mkdir()
-    write_pair(tmp_path / "client", own.issue(["api server"], client=True))
-    pair = (tmp_path / "client" / "tls.crt", tmp_path / "client" / "tls.key")
-    with Client(server, certificate=pair) as known:
+    server.mutate("/mutate", lambda request: request.obj)
+    server.convert(
+        "/convert", lambda obj, api_version: {**obj, "apiVersion": api_version}
+    )
+    with Client(server, certificate=pair_of(own, "known")) as known:
         assert known.review("/validate", admission())["response"]["allowed"]
+    with Client(server) as stranger:
+        for path in ("/validate", "/mutate"):
+            assert stranger.post(path, admission())[0] == 403
+        widget = {"apiVersion": "demo.example.com/v1", "kind": "Widget"}
+        assert stranger.review("/convert", conversion(widget))["response"]
+    foreign = pair_of(others, "foreign")
     with (
-        Client(server) as stranger,
+        Client(server, certificate=foreign) as stranger,
         pytest.raises((OSError, http.client.HTTPException)),
     ):
-        stranger.post("/validate", admission())
+        stranger.post("/convert", conversion(widget))
+    file.with_suffix(".new").write_bytes(others.pem)
+    file.with_suffix(".new").rename(file)
+    with Client(server, certificate=foreign) as rotated:
+        assert rotated.review("/validate", admission())["response"]["allowed"]
+    with pytest.raises(FileNotFoundError):
+        ClientAuthority(tmp_path / "absent")
 
 
 def test_wh2_paths_are_named_after_the_verb_and_the_kind():
