@@ -198,9 +198,9 @@ def _check_proxy(cluster: NamedEntry) -> None:
     if not url:
         return
     try:
-        if "://" not in url:
-            raise ValueError("it names no scheme: use http://, https:// or socks5://")
-        Proxy.of(url)
+        # kubectl takes no socks5h, and its socks5 means that.
+        if "://" not in url or Proxy.of(url).scheme == "socks5h":
+            raise ValueError("use http://, https:// or socks5://")
     except ValueError as error:
         cluster.refuse(f"proxy-url: {error}")
 

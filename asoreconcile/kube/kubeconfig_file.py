@@ -77,7 +77,8 @@ def read_files(paths: str) -> list[KubeConfigFile]:
 def _read(path: Path, content: bytes) -> KubeConfigFile:
     try:
         check_yaml(content, _Loader)
-        document = yaml.load(content, Loader=_Loader)  # noqa: S506 - a safe one
+        # As kubectl, of several documents the first.
+        document = next(yaml.load_all(content, Loader=_Loader), None)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError):
         # The parser's message quotes the text around the error.
         raise KubeConfigError(f"{path}: it is not YAML") from None
@@ -177,6 +178,8 @@ def _object(named: dict[str, _Decoder]) -> _Decoder:
 
     def decode(value: Any, where: str) -> JsonObject:
         members = _checked(value, dict, where, "an object")
+        if None in members:
+            raise ValueError(f"{where} has a member named null".lstrip())
         return {
             name: kind(members.get(name), _at(where, name))
             for name, kind in named.items()

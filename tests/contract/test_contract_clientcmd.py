@@ -73,7 +73,8 @@ class Case:
         files = []
         for at, document in enumerate(documents):
             path = self.folder / f"config{at}"
-            path.write_text(self.mutated(document))
+            tail = self.rng.choice((*[""] * 30, "---\nkind: List\n", "~: 1\n"))
+            path.write_text(self.mutated(document) + tail)
             files.append(str(path))
         for extra in ("empty", "comment", "missing", "directory"):
             if self.rng.random() < 0.03:
@@ -147,6 +148,7 @@ class Case:
                 "http://p:3128",
                 "https://p",
                 "socks5://p:1080",
+                "socks5h://p:1080",
                 "",
                 "p:1",
                 "ftp://p",
