@@ -97,7 +97,9 @@ class KindBuilder:
         index_protected(informer)
 
         def wake(key: ObjectKey) -> None:
-            controller.enqueue(key)
+            # Before, also in a standby: the sync enqueues all objects anyway.
+            if controller.has_synced:
+                controller.enqueue(key)
 
         in_flight_reads, memories = InFlightReads(wake), ObjectMemories()
         reconciler = Lazy(

@@ -38,8 +38,8 @@ def _found(value: Any, schema: JsonObject, path: str) -> Iterator[tuple[str, str
         return
     for part in schema.get("allOf", ()):
         yield from _found(value, part, path)
-    allowed = schema.get("enum")
-    if allowed is not None and value not in allowed:
+    # As in Kubernetes, an empty list allows everything.
+    if (allowed := schema.get("enum")) and value not in allowed:
         yield path, f"is to be one of {', '.join(map(str, allowed))}, not {value!r:.60}"
     if isinstance(value, str):
         yield from ((path, text) for text in _text(value, schema))

@@ -99,7 +99,7 @@ class Controller:
             timeout_seconds=options.sync_timeout_seconds,
         )
         self._lock = threading.Lock()
-        self._started = False
+        self._started = self._on_standby = False
 
     def watch(self, watch: Watch) -> None:
         """Add a source: its events enqueue requests. Callable at any time: CT-8."""
@@ -108,17 +108,21 @@ class Controller:
     def enqueue(
         self, key: ObjectKey, *, priority: int = 0, after_seconds: float = 0.0
     ) -> None:
-        """Enqueue an object for a reconcile without an event.
+        """Enqueue an object for a reconcile without an event; not in a replica that
+        waits for the lease.
 
         Raises TypeError or ValueError for an invalid delay.
         """
         check_seconds("after_seconds", after_seconds)
+        if self._on_standby:
+            return
         self._queue.add_after(key, after_seconds, priority=priority)
 
     def warm_up(self) -> None:
-        """Do nothing: a standby queues no keys, which would only grow and become stale.
-        Its caches are filled, and `start` enqueues the objects in them. Rule: CT-7.
+        """Queue no keys from now on: a standby's would only grow and become stale. Its
+        caches are filled, and `start` enqueues the objects in them. Rule: CT-7.
         """
+        self._on_standby = True
 
     def start(self) -> None:
         """Start the workers as soon as all sources have synced. Does not block.
@@ -128,7 +132,7 @@ class Controller:
         with self._lock:
             if self._started:
                 raise RuntimeError(f"controller {self.name} is started already")
-            self._started = True
+            self._started, self._on_standby = True, False
         if self._metrics:
             self._metrics.max_concurrent.set(self._max_concurrent)
         # First: the cache sync covers the sources that are registered when it begins.

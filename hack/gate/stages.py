@@ -141,7 +141,7 @@ STAGES = (
     ),
 )
 LONG = (
-    # Three to five minutes each, on two cores: too long for each change.
+    # Two minutes each, on two cores: too long for each change.
     go_program("certmanager", "cert-manager"),
     go_program("externalsecrets", "external-secrets"),
     Stage(

@@ -278,6 +278,17 @@ def test_patterns_are_matched_as_re2_does(
     server.delete(f"{CRDS}/{plural}.{GROUP}")
 
 
+def test_an_empty_list_of_values_allows_every_value(server: Server, namespace: str):
+    plural = f"listed{uuid.uuid4().hex[:6]}"
+    shape = schema(a={"type": "string", "enum": [], "default": "any"})
+    made = server.install(crd(plural, plural.title(), shape))
+    body = {"apiVersion": f"{GROUP}/v1", "kind": plural.title()}
+    spec = {"metadata": {"name": "one"}, "spec": {}}
+    created = server.post(path_of(made, namespace), body | spec).expect(201)
+    assert created.json["spec"] == {"a": "any"}
+    server.delete(f"{CRDS}/{plural}.{GROUP}")
+
+
 def test_the_top_of_a_schema_is_an_object(server: Server):
     assert refused(server, crd("things", "Thing", {"type": "string"}))
 

@@ -244,6 +244,7 @@ def test_ct7_a_standby_queues_nothing_and_reconciles_what_is_there_once_started(
     controller = make()
     controller.watch(Watch(source))
     controller.warm_up()
+    controller.enqueue(ObjectKey("ns", "gone"))
     assert source.handlers == []
     assert (len(controller._queue), controller.workers) == (0, 0)
     source.initial = ["a"]

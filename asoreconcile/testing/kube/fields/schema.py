@@ -176,8 +176,8 @@ def _check_object(schema: JsonObject, value: JsonObject, at: str) -> Iterator[Ca
 
 
 def _check_value(schema: JsonObject, value: Any, at: str) -> Iterator[Cause]:
-    if "enum" in schema and value not in schema["enum"]:
-        allowed = ", ".join(shown(item) for item in schema["enum"])
+    if (allowed_values := schema.get("enum")) and value not in allowed_values:
+        allowed = ", ".join(map(shown, allowed_values))
         yield Cause(
             at,
             "FieldValueNotSupported",

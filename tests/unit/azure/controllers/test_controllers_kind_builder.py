@@ -12,6 +12,8 @@ from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
 from asoreconcile.base.objects import GroupKind, GroupVersionKind, ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added
+from asoreconcile.runtime.options import ControllerOptions
+from asoreconcile.testing.clock import FakeClock
 
 GROUP = GroupKind("resources.azure.com", "ResourceGroup")
 NETWORK = GroupVersionKind("network.azure.com", "v20250301", "VirtualNetwork")
@@ -21,6 +23,20 @@ CHILD = {
     "metadata": {"name": "vnet", "namespace": "ns", "uid": "2", "resourceVersion": "2"},
     "spec": {"owner": {"name": "rg"}},
 }
+
+
+def builder_of(app, wakeups):
+    return KindBuilder(
+        app=app,
+        sync_period_seconds=None,
+        sync_periods={},
+        options=ControllerOptions(),
+        catalogue=builtin(),
+        operator=None,
+        wakeups=wakeups,
+        webhooks=None,
+        vanished=None,
+    )
 
 
 def test_a_kind_that_runs_no_more_leaves_nothing_that_waits():
@@ -35,18 +51,30 @@ def test_a_kind_that_runs_no_more_leaves_nothing_that_waits():
     app = SimpleNamespace(
         release=forgotten.append, metrics=SimpleNamespace(forget=forgotten.append)
     )
-    builder = KindBuilder(
-        app=app,
-        sync_period_seconds=None,
-        sync_periods={},
-        options=None,
-        catalogue=None,
-        operator=None,
-        wakeups=wakeups,
-        webhooks=None,
-        vanished=None,
-    )
+    builder = builder_of(app, wakeups)
     informer = object()
     builder.forget(SimpleNamespace(version=version, informer=informer))
     assert dependents.of(owner) == []
     assert informer in forgotten
+
+
+def test_ct7_a_standby_wakes_no_object():
+    woken = []
+    controller = SimpleNamespace(
+        has_synced=False, enqueue=woken.append, watch=lambda _: None
+    )
+    ignored = SimpleNamespace(
+        add_index=lambda *_: None, add_handler=lambda *_, **__: None
+    )
+    app = SimpleNamespace(
+        informer=lambda _: ignored,
+        controller=lambda *_, **__: controller,
+        clock=FakeClock(),
+    )
+    builder = builder_of(app, EventMapping(KindRegistry(), DependencyIndex()))
+    kind = builder.build(builtin().version(NETWORK))
+    for controller.has_synced in (False, True):
+        key = ObjectKey("ns", f"vnet-{controller.has_synced}")
+        owner = ObjectReference(GROUP, ObjectKey("ns", "rg"))
+        kind.in_flight_reads.changed(key, owner, "2")
+    assert [key.name for key in woken] == ["vnet-True"]
