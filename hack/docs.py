@@ -23,6 +23,7 @@ from pathlib import Path, PurePosixPath
 from docs_commands import alerts_page, command_pages, reasons_page
 from docs_diagrams import drawn
 from docs_man import man_pages
+from docs_metrics import metrics_page
 
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.extensions.registry import builtin_sets
@@ -37,13 +38,16 @@ PAGES = {
     "asoreconcile/resources/README.md": "internals/resources.md",
     "asoreconcile/testing/README.md": "testing.md",
     "deploy/README.md": "operator/index.md",
+    "deploy/docs/clusters.md": "operator/clusters.md",
     "deploy/docs/databases.md": "operator/databases.md",
     "deploy/docs/drift.md": "operator/drift.md",
     "deploy/docs/entra.md": "operator/entra.md",
     "deploy/docs/gitops.md": "operator/gitops.md",
     "deploy/docs/import.md": "operator/import.md",
+    "deploy/docs/migration.md": "operator/migration.md",
     "deploy/docs/operations.md": "operator/operations.md",
     "deploy/docs/ownership.md": "operator/ownership.md",
+    "deploy/docs/practices.md": "operator/practices.md",
     "deploy/docs/scale.md": "operator/scale.md",
     "deploy/docs/security.md": "operator/security.md",
     "deploy/docs/webhook-access.md": "operator/webhook-access.md",
@@ -222,7 +226,7 @@ def chains() -> dict[str, str]:
 def stage(folder: Path) -> None:
     """Write all pages below a folder, which is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
-    texts = reference() | chains() | command_pages() | reasons_page()
+    texts = reference() | chains() | command_pages() | reasons_page() | metrics_page()
     texts |= alerts_page(ROOT / "deploy/helm/asoreconcile/files/alerts.yaml")
     made = {f"{HOME}/{place}": place for place in texts}
     places = pages() | PROGRAMS | made

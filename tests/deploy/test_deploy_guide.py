@@ -12,6 +12,7 @@ from tools import CHART, DEPLOY, program, run
 
 GUIDE = (DEPLOY / "README.md").read_text()
 OPERATIONS = (DEPLOY / "docs" / "operations.md").read_text()
+MIGRATION = (DEPLOY / "docs" / "migration.md").read_text()
 pytestmark = [
     pytest.mark.real,
     pytest.mark.skipif(
@@ -99,7 +100,7 @@ def test_the_commands_of_the_time_afterwards(shell):
     shell(commands("By Helm")[0])
     (upgrade,) = commands("Upgrade and rollback", OPERATIONS)
     assert "superseded" in shell(upgrade)
-    back, newest = commands("From Azure Service Operator and back", OPERATIONS)
+    back, newest = commands("Back to ASO", MIGRATION)
     shell(back)
     shell(newest)
     (restart,) = commands("Change a setting", OPERATIONS)

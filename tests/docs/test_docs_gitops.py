@@ -19,7 +19,7 @@ def test_the_policy_denies_other_locations():
     shown = re.findall(
         r"^```yaml\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL
     )
-    policy, binding = map(yaml.safe_load, shown)
+    policy, binding, _kyverno = map(yaml.safe_load, shown)
     kind = builtin().kind(GroupKind("resources.azure.com", "ResourceGroup"))
     with kube_server() as (_, client):
         definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -1,4 +1,4 @@
-"""Forty things that readers look for, and the page that they mean.
+"""Things that readers look for, and the page that they mean.
 
 The score is that of the site's search in short: a word counts more in a title, then in a
 heading, then in the text, and less if many pages have it.
@@ -15,6 +15,11 @@ QUERIES = {
     "install with helm": "operator/index.md",
     "uninstall": "operator/operations.md",
     "upgrade rollback": "operator/operations.md",
+    "migrate from ASO check list": "operator/migration.md",
+    "active passive clusters": "operator/clusters.md",
+    "best practices least privilege": "operator/practices.md",
+    "workqueue_depth metric": "operator/metrics.md",
+    "kyverno policy": "operator/gitops.md",
     "sandbox try without cluster": "overview.md",
     "what is missing": "overview.md",
     "how it differs from ASO": "overview.md",
@@ -90,10 +95,6 @@ def found(index, query):
             rare = math.log(1 + len(index) / len(having))
             scores[name] += rare * min(index[name][word], 20.0)
     return [name for name, _ in scores.most_common(3)]
-
-
-def test_there_are_forty():
-    assert len(QUERIES) == 40
 
 
 @pytest.mark.parametrize("query", QUERIES)

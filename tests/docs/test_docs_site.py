@@ -10,7 +10,7 @@ import docs
 import docs_man
 import pytest
 import yaml
-from blocks import HOME
+from blocks import HOME, ROOT
 from click.testing import CliRunner
 
 import asoreconcile
@@ -140,6 +140,21 @@ def test_each_reason_and_alert_has_its_place(staged):
     alerts = (staged / "operator" / "alerts.md").read_text()
     assert alerts.count("\n## Aso") > 10
     assert "{{" not in alerts
+
+
+def test_each_metric_of_alerts_and_dashboard_has_its_place(staged):
+    text = (staged / "operator" / "metrics.md").read_text()
+    files = ROOT / "deploy/helm/asoreconcile/files"
+    used = set()
+    for name in ("alerts.yaml", "dashboard.json"):
+        found = re.findall(
+            r"\b(?:asoreconcile|azure|workqueue|controller_runtime|rest_client|informer)"
+            r"_[a-z_]+(?=[\[{) ])",
+            (files / name).read_text(),
+        )
+        used |= {re.sub("_(bucket|count|sum)$", "", one) for one in found}
+    assert len(used) > 15
+    assert {one for one in used if f"| `{one}` |" not in text} == set()
 
 
 def test_no_page_for_users_names_a_rule(staged):
