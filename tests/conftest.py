@@ -5,6 +5,7 @@ the usual number. ASORECONCILE_DELAYS=SEED and --slow-machine delay things (`del
 Tests marked `long` run only if ASORECONCILE_LONG is set (`hack/ci long`).
 """
 
+import gc
 import os
 import random
 import sys
@@ -88,6 +89,17 @@ def pytest_collection_modifyitems(config, items):
         long = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection():
+    """Collect without the garbage collector, because items stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

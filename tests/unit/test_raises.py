@@ -45,16 +45,20 @@ def _modules():
 _AZURE = "asoreconcile.azure"
 
 
-def _imports(tree):
+@cache
+def _imports(module):
     """The names that a module imports anywhere, with the modules they come from."""
-    for node in ast.walk(tree):
+    found = []
+    for node in ast.walk(_modules()[module]):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                yield alias.asname or alias.name, node.module or ""
-                yield alias.name, f"{node.module}.{alias.name}"
+                found += [
+                    (alias.asname or alias.name, node.module or ""),
+                    (alias.name, f"{node.module}.{alias.name}"),
+                ]
         elif isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.asname or alias.name, alias.name
+            found += [(alias.asname or alias.name, alias.name) for alias in node.names]
+    return found
 
 
 @cache
@@ -66,8 +70,19 @@ def _imported_by(package):
         name = waiting.pop()
         if name in _modules() and name not in seen:
             seen.add(name)
-            waiting += [home for _, home in _imports(_modules()[name])]
+            waiting += [home for _, home in _imports(name)]
     return seen
+
+
+@cache
+def _homes():
+    """The modules that have a class of each name."""
+    found = defaultdict(set)
+    for module, tree in _modules().items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                found[node.name].add(module)
+    return found
 
 
 @cache
@@ -181,21 +196,13 @@ def _stated():
 def _problem(module, function, error):
     if hasattr(builtins, error):
         return ""
-    imported = dict(_imports(_modules()[module]))
     if error not in _bases():
-        own = {*_names(_modules()[module]), *imported}
+        own = {*_names(_modules()[module]), *dict(_imports(module))}
         known = error in own or _OF_OTHERS.get(error) in own
         return "" if known else "there is no such error"
     if not _is_exception(error):
         return "it is no exception"
-    homes = [
-        name
-        for name in _imported_by(module.rpartition(".")[0])
-        if any(
-            isinstance(node, ast.ClassDef) and node.name == error
-            for node in _modules()[name].body
-        )
-    ]
+    homes = _homes()[error] & _imported_by(module.rpartition(".")[0])
     if error.startswith("_") or not homes:
         return "no module that its package imports has it"
     # A class states what its methods raise, which for a protocol are written elsewhere.
