@@ -260,6 +260,7 @@ class Estate:
     def __init__(self, azure: ArmServer, client: ArmClient, clock: FakeClock) -> None:
         self._azure, self._client, self._clock = azure, client, clock
         self._due: list[tuple[float, int, str, Pending | None]] = []
+        self._looked: set[str] = set()
         self._order = 0
         self.done = 0
 
@@ -277,6 +278,7 @@ class Estate:
     def _step(self, id_: str, running: Pending | None) -> None:
         try:
             if running is None:
+                self._look(id_)
                 outcome = self._client.put(id_, _API, _BODY)
             else:
                 outcome = self._client.poll(running.token, running.progress)
@@ -289,6 +291,17 @@ class Estate:
             self._at(closed.after_seconds, id_, running)
         except ArmError as error:
             self._at(error.retry_after_seconds or 1.0, id_, running)
+
+    def _look(self, id_: str) -> None:
+        """Ask once whether the resource is there, as the operator does (OW-1)."""
+        if id_ in self._looked:
+            return
+        try:
+            self._client.get(id_, _API)
+        except ArmError as error:
+            if not error.is_not_found:
+                raise
+        self._looked.add(id_)
 
     def _at(self, delay_seconds: float, id_: str, running: Pending | None) -> None:
         self._order += 1

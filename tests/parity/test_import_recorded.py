@@ -15,6 +15,12 @@ from asoreconcile.azure.catalogue.payload import to_arm
 from asoreconcile.azure.catalogue.validation import problems
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.model.differences import HIDDEN, differences
+from asoreconcile.azure.reconcile.planning.resource_import.manifests import (
+    manifests_of,
+    with_pools_apart,
+)
+from asoreconcile.azure.reconcile.planning.resource_import.options import ImportOptions
+from asoreconcile.azure.reconcile.planning.resource_import.tasks import ResourceTask
 from asoreconcile.testing.replay.exchanges import exchange_of
 
 # What Azure does not show and the kind needs: a person has to add it.
@@ -139,3 +145,32 @@ def test_every_other_read_of_the_recordings_does_too():
         wrong += [(of.gvk, str(d)) for d in differences(again, body)]
     assert count > 1500
     assert wrong == []
+
+
+def test_each_pool_of_a_recorded_cluster_is_written_once():
+    """Azure shows the pool `ap2`, which was made by itself, in its cluster, too."""
+    versions, last = versions_by_type(), {}
+    with tarfile.open(data_folder("recordings-dev.tar.xz")) as members:
+        name = "recordings/Test_AKS_ManagedCluster_20250801_CRUD.json"
+        recording = json.loads(members.extractfile(name).read())
+    for raw in recording["exchanges"]:
+        exchange = exchange_of(raw)
+        if (raw["method"], raw["status"]) != ("GET", 200):
+            continue
+        with suppress(ids.ArmIdError):
+            arm_id = ids.parse_stated(exchange.path)
+            of = versions.get((arm_id.type.lower(), exchange.target.api_version))
+            if of and of.group_kind.group == "containerservice.azure.com":
+                last[arm_id.text] = ResourceTask(arm_id, of), raw["body"]
+    read = with_pools_apart([*last.values()])
+    specs = {
+        one.obj["metadata"]["name"]: one.obj["spec"]
+        for one in manifests_of(read, ImportOptions())
+    }
+    (cluster,) = (spec for spec in specs.values() if "agentPoolProfiles" in spec)
+    assert [pool["name"] for pool in cluster["agentPoolProfiles"]] == ["ap1"]
+    assert specs["ap2"]["mode"] == "System"
+    # A pool that was not read itself stays in its cluster.
+    alone = [one for one in last.values() if "agentPoolProfiles" in str(one[1])]
+    ((_, body),) = with_pools_apart(alone)
+    assert len(body["properties"]["agentPoolProfiles"]) == 2

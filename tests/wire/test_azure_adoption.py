@@ -80,6 +80,37 @@ def test_ow3_an_adoption_says_what_the_first_put_changes_and_removes(world):
     assert len(world.requests("DELETE")) == 1
 
 
+def test_ow3_a_default_adoption_keeps_foreign_tags_and_says_what_it_changes(world):
+    arm_id = make_in_azure(world, tags={"team": "red"})
+    obj = network(addressSpace={"addressPrefixes": ["10.1.0.0/16"]}, tags={"a": "b"})
+    world.settled(obj)
+    (message,) = told(world)
+    assert "changes properties/addressSpace/addressPrefixes" in message
+    assert world.azure.resources()[arm_id]["tags"] == {"a": "b", "team": "red"}
+    assert "team" in told(world, "ForeignTagsKept")[0]
+    world.apply(network(tags={"a": "c"}))
+    world.settle(obj)
+    assert len(told(world)) == 1
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_ow3_a_resource_that_the_object_made_itself_is_not_adopted(world, phase):
+    """The answer of the first PUT is lost, and then the process ends."""
+    obj = network()
+    world.apply(obj)
+    world.azure.faults.drop("PUT", "virtualNetworks", phase=phase)
+    for _ in range(3):
+        world.clock.advance(world.run(obj).requeue_after_seconds)
+    world.restart()
+    world.settled(obj)
+    assert told(world) == []
+
+
+def test_ow3_a_provider_that_shows_nothing_before_the_put_stops_nothing(world):
+    world.azure.faults.answer("GET", "virtualNetworks/vnet$", 400, code="BadRequest")
+    world.settled(network())
+
+
 def test_ow3_a_resource_that_is_the_same_is_adopted_without_a_put(world):
     # A tag that only others declare does not count: OW-1.
     make_in_azure(world, tags={"team": "theirs"})

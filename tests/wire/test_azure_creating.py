@@ -19,6 +19,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     POLLER_TOKEN,
     RESOURCE_ID,
 )
+from asoreconcile.azure.reconcile.model.sync_mode import ForeignTags
 from asoreconcile.base.objects import GroupKind, annotations, key_of, labels
 from asoreconcile.kube.errors import ConflictError
 
@@ -96,11 +97,17 @@ def test_r1_9_a_blocked_owner_spares_the_resource_its_get(world, group, checks):
     assert world.requests("PUT", "virtualNetworks") == []
 
 
-def test_r1_9_without_checks_there_is_no_get_before_the_put(world):
+@pytest.mark.parametrize(
+    ("mode", "reads"), [(ForeignTags.KEEP, ["GET"]), (ForeignTags.REPLACE, [])]
+)
+def test_r1_9_without_checks_a_get_before_the_put_is_for_foreign_tags(
+    world, mode, reads
+):
+    world.operator = attrs.evolve(world.operator, foreign_tags=mode)
     obj = resource_group()
     world.apply(obj)
     world.run(obj)
-    assert [r.method for r in world.azure.journal] == ["PUT", "GET"]
+    assert [r.method for r in world.azure.journal] == [*reads, "PUT", "GET"]
 
 
 def test_r1_10_block_is_a_warning_that_is_tried_slowly(world, group, checks):

@@ -37,7 +37,7 @@ def merge_rules(
     Raises IgnoredFieldError for a path of the object that its kind does not have.
     """
     moving = MOVING_VALUES.get(version.arm_type.lower(), ())
-    mode = _foreign_tags(own, inherited, foreign_tags)
+    mode = foreign_tags_of(own, inherited, foreign_tags)
     has_tags = any(field.path == ("tags",) for field in version.table.fields)
     return MergeRules(
         keeps_tags=has_tags and mode is ForeignTags.KEEP,
@@ -50,10 +50,10 @@ def merge_rules(
     )
 
 
-def _foreign_tags(
+def foreign_tags_of(
     own: Mapping[str, str], inherited: Mapping[str, str], default: ForeignTags
 ) -> ForeignTags:
-    """An unknown value keeps foreign tags: its author may have meant to."""
+    """Return the mode in force for an object. An unknown value keeps foreign tags: its author may have meant to."""
     value = own.get(FOREIGN_TAGS) or inherited.get(FOREIGN_TAGS)
     try:
         return ForeignTags(value) if value else default

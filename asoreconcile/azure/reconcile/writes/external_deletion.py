@@ -75,6 +75,15 @@ def is_another(before: JsonObject, after: JsonObject) -> bool:
     return False
 
 
+def is_born_since(status: JsonObject, at: str) -> bool:
+    """Return whether a status says that its resource was made at a time or later; false
+    if the status does not say when.
+    """
+    then = _moment({"at": at}, "at")
+    born = next((one for path in _MOMENTS if (one := _moment(status, path))), None)
+    return born is not None and then is not None and born >= then
+
+
 def what_to_do(arm_id: str) -> str:
     """Return the message of the event `AzureResourceRecreated`: what happened, and
     what to do.

@@ -17,6 +17,10 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired
 from asoreconcile.azure.reconcile.sync.look import compared
 from asoreconcile.azure.reconcile.sync.merging import rules_of
+from asoreconcile.azure.reconcile.writes.adoption import (
+    look_before_creation,
+    report_adoption,
+)
 
 _SAID_AGAIN_SECONDS = 3600.0
 
@@ -27,18 +31,24 @@ def merged_put(
     """Return the PUT with the values of others as Azure has them. People are told of
     those that the PUT replaces.
 
-    A PUT of a resource that is there follows a read. last: the record of the last PUT.
-    Raises as `rules_of` and `ReconcileContext.raw_get`.
+    A PUT of a resource that may be there follows a read. last: the record of the last
+    PUT. Raises as `rules_of` and `ReconcileContext.raw_get`.
     """
-    context, rules = scope.context, rules_of(scope)
-    is_readable = "Get" in scope.patcher.version.operations
-    if rules and is_readable and not is_first_creation(scope.patcher.obj):
-        context.raw_get()
+    context, rules, patcher = scope.context, rules_of(scope), scope.patcher
+    is_first = is_first_creation(patcher.obj)
+    if "Get" in patcher.version.operations:
+        if is_first:
+            look_before_creation(scope)
+        elif rules:
+            context.raw_get()
     have = context.read.body if context.read else None
     if have is None:
         return put
+    found = compared(scope, made, have)
+    if is_first:
+        report_adoption(scope, found, have)
     result = merged(put.body, have, rules, context.declared)
-    paths = replaced_paths(compared(scope, made, have), last, put.record.put)
+    paths = replaced_paths(found, last, put.record.put)
     _report(scope, result, paths, has_record=last is not None)
     if result.body is put.body:
         return put

@@ -40,6 +40,7 @@ from asoreconcile.azure.reconcile.planning.resource_import.manifests import (
     ImportedManifest,
     inside_parents,
     manifests_of,
+    with_pools_apart,
 )
 from asoreconcile.azure.reconcile.planning.resource_import.options import ImportOptions
 from asoreconcile.azure.reconcile.planning.resource_import.report import (
@@ -167,6 +168,7 @@ class ResourceImporter:
                         self._reporter.outcome(finding.outcome)
                     if finding.body is not None and isinstance(task, ResourceTask):
                         read.append((task, finding.body))
+        read = with_pools_apart(read)
         inside = inside_parents(read)
         report = ImportReport(
             in_order(_without(outcomes, inside)),

@@ -64,15 +64,43 @@ def inside_parents(read: Sequence[tuple[ResourceTask, JsonObject]]) -> set[str]:
     }
 
 
+def with_pools_apart(
+    read: Sequence[tuple[ResourceTask, JsonObject]],
+) -> list[tuple[ResourceTask, JsonObject]]:
+    """Return what was read, with clusters of AKS that have one pool only.
+
+    Azure shows all pools in the cluster, also those that are objects of their own. The
+    cluster keeps its first system pool, as none is made without one, and each pool that
+    was not read itself.
+    """
+    own = {ids.key(resource.id.text) for resource, _ in read}
+    return [(task, _with_first_pool(task, body, own)) for task, body in read]
+
+
+def _with_first_pool(
+    cluster: ResourceTask, body: JsonObject, own: set[str]
+) -> JsonObject:
+    pools = _elements(body, _POOLS)
+    if cluster.id.type.lower() != _CLUSTER or not pools:
+        return body
+    first = next((one for one in pools if one.get("mode") == "System"), pools[0])
+    below = f"{ids.key(cluster.id.text)}/agentpools/"
+    kept = [
+        one
+        for one in pools
+        if one is first or below + str(one.get("name")).lower() not in own
+    ]
+    return {**body, "properties": {**body["properties"], _POOLS[0]: kept}}
+
+
+_CLUSTER = "microsoft.containerservice/managedclusters"
+_POOLS = ("agentPoolProfiles",)
 _INSIDE: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "microsoft.compute/virtualmachinescalesets": (
         "extensions",
         ("virtualMachineProfile", "extensionProfile", "extensions"),
     ),
-    "microsoft.containerservice/managedclusters": (
-        "agentpools",
-        ("agentPoolProfiles",),
-    ),
+    _CLUSTER: ("agentpools", _POOLS),
     "microsoft.network/loadbalancers": ("inboundnatrules", ("inboundNatRules",)),
 }
 """By type, in lower case: a collection of children, and where below `properties` the
