@@ -18,6 +18,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     FOREIGN_TAGS,
     IGNORE_FIELDS,
     MAINTENANCE_WINDOWS,
+    ON_IMMUTABLE,
     OWN_PREFIX,
     PAUSED,
     RECONCILE_AT,
@@ -29,6 +30,7 @@ from asoreconcile.azure.reconcile.model.if_exists import (
     IfExists,
 )
 from asoreconcile.azure.reconcile.model.pace import period_problem, windows_problem
+from asoreconcile.azure.reconcile.model.recreation import OnImmutable
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, ForeignTags
 from asoreconcile.azure.reconcile.state.export_cache import ROTATE
@@ -57,6 +59,7 @@ RULES: Mapping[str, Callable[[str], str]] = {
     IF_EXISTS: _one_of(*(one.value for one in IfExists)),
     WAIT_FOR_REFERENCES: _one_of(*(one.value for one in Switch)),
     FOREIGN_TAGS: _one_of(*(one.value for one in ForeignTags)),
+    ON_IMMUTABLE: _one_of(*(one.value for one in OnImmutable)),
 }
 """By annotation: returns what is wrong with a value, or "". An empty value is allowed
 and counts as absent.

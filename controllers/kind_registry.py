@@ -25,6 +25,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
     FINALIZER,
     MAINTENANCE_WINDOWS,
+    ON_IMMUTABLE,
     OPERATOR_NAMESPACE,
     PAUSED,
     RECONCILE_AT,
@@ -293,6 +294,7 @@ _INSTRUCTIONS = (
     RECONCILE_AT,
     IF_EXISTS,
     WAIT_FOR_REFERENCES,
+    ON_IMMUTABLE,
 )
 
 

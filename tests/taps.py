@@ -39,6 +39,9 @@ class KubeTap:
     def get(self, resource: ApiResource, key: ObjectKey) -> Any:
         return self._client.get(resource, key)
 
+    def list_all(self, selection: Any) -> Any:
+        return self._client.list_all(selection)
+
     def create(self, resource: ApiResource, obj: JsonObject, **options: Any) -> Any:
         return self._write(
             f"export {resource.kind}",
@@ -85,6 +88,9 @@ class ArmTap:
 
     def pages(self, path: str, api_version: str) -> Any:
         return self._client.pages(path, api_version)
+
+    def list(self, path: str, api_version: str) -> Any:
+        return self._client.list(path, api_version)
 
     def poll(self, *arguments: Any) -> Any:
         return self._client.poll(*arguments)

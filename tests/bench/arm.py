@@ -34,6 +34,7 @@ from requests.adapters import HTTPAdapter
 
 from asoreconcile.azure.arm.budget import Budget, ThrottledError
 from asoreconcile.azure.arm.client import ArmClient
+from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.arm.credentials import ClientSecret, CloudConfig
 from asoreconcile.azure.arm.endpoint import Endpoint
 from asoreconcile.azure.arm.errors import ArmError
@@ -261,6 +262,7 @@ class Estate:
         self._azure, self._client, self._clock = azure, client, clock
         self._due: list[tuple[float, int, str, Pending | None]] = []
         self._looked: set[str] = set()
+        self._reads = CollectionReads(clock, max_age_seconds=600.0)
         self._order = 0
         self.done = 0
 
@@ -296,11 +298,14 @@ class Estate:
         """Ask once whether the resource is there, as the operator does (OW-1)."""
         if id_ in self._looked:
             return
-        try:
-            self._client.get(id_, _API)
-        except ArmError as error:
-            if not error.is_not_found:
-                raise
+        if not self._reads.says_absent(
+            self._client, id_, _API, credential="", since=-1.0
+        ):
+            try:
+                self._client.get(id_, _API)
+            except ArmError as error:
+                if not error.is_not_found:
+                    raise
         self._looked.add(id_)
 
     def _at(self, delay_seconds: float, id_: str, running: Pending | None) -> None:

@@ -11,7 +11,11 @@ from kubeapi import kube_server
 from asoreconcile.azure.catalogue.crd import crd
 from asoreconcile.azure.cmd.asoctl import main
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.azure.reconcile.model.annotations import FOREIGN_TAGS
+from asoreconcile.azure.reconcile.model.annotations import (
+    DELETION_PROTECTION,
+    FOREIGN_TAGS,
+    ON_IMMUTABLE,
+)
 from asoreconcile.base.objects import GroupKind
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.clock import FakeClock
@@ -133,6 +137,33 @@ def test_ow6_a_field_that_azure_does_not_let_change_needs_another_resource(azure
     changes = {one["path"]: one["rule"] for one in made["changes"]}
     assert changes["sku/name"] == "cannot be changed"
     assert changes["tags/a"] == "Azure does not have it"
+    assert "delete it, or mend the manifest" in made["why"]
+    address["metadata"]["annotations"] = {ON_IMMUTABLE: "recreate"}
+    _, made = planned(group(), address)
+    assert "the operator deletes the resource and makes it again" in made["why"]
+    address["metadata"]["annotations"][DELETION_PROTECTION] = "true"
+    _, made = planned(group(), address)
+    assert "deletion protection keeps PublicIPAddress default/pip" in made["why"]
+
+
+def test_ow6_a_plan_names_the_children_that_stand_against_a_recreation(azure):
+    group_id = f"/subscriptions/{azure.subscription_id}/resourceGroups/rg"
+    subnets = f"{group_id}/providers/Microsoft.Network/virtualNetworks/net/subnets"
+    for name in ("theirs", "ours"):
+        azure.seed(
+            f"{subnets}/{name}", {"properties": {"addressPrefix": "10.0.1.0/24"}}
+        )
+    moved = network(location="northeurope")
+    moved["metadata"]["annotations"] = {ON_IMMUTABLE: "recreate"}
+    ours = {
+        "apiVersion": "network.azure.com/v20250301",
+        "kind": "VirtualNetworksSubnet",
+        "metadata": {"name": "ours"},
+        "spec": {"owner": {"name": "net"}, "addressPrefix": "10.0.1.0/24"},
+    }
+    _, made, _ = planned(group(), moved, ours)
+    _, _, named = made["why"].partition("declares what is in it: ")
+    assert named == f"{subnets}/theirs"
 
 
 def test_what_azure_never_shows_is_not_compared_and_said(azure):

@@ -1,9 +1,13 @@
 """Adoption with consent: what an object does with a resource that is there before it."""
 
+from collections import Counter
+from datetime import UTC, datetime
+
 import attrs
 import pytest
 from world import World, resource_group, virtual_network
 
+from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
     OPERATOR_NAMESPACE,
@@ -28,7 +32,9 @@ def world(tmp_path):
     with World(tmp_path) as running:
         running.operator = attrs.evolve(running.operator, sync_mode=SyncMode.COMPARE)
         running.install(
-            "resources.azure.com/ResourceGroup", "network.azure.com/VirtualNetwork"
+            "resources.azure.com/ResourceGroup",
+            "network.azure.com/VirtualNetwork",
+            "network.azure.com/PublicIPAddress",
         )
         running.settled(GROUP)
         yield running
@@ -39,6 +45,16 @@ def network(policy="", **spec):
     if policy:
         obj["metadata"]["annotations"] = {IF_EXISTS: policy}
     return obj
+
+
+def address(name):
+    spec = {"location": "westeurope", "owner": {"name": "rg"}}
+    return {
+        "apiVersion": "network.azure.com/v20250301",
+        "kind": "PublicIPAddress",
+        "metadata": {"name": name},
+        "spec": {**spec, "sku": {"name": "Standard"}},
+    }
 
 
 def make_in_azure(world, **changes):
@@ -104,6 +120,28 @@ def test_ow3_a_resource_that_the_object_made_itself_is_not_adopted(world, phase)
     world.restart()
     world.settled(obj)
     assert told(world) == []
+
+
+def test_ow1_of_many_new_objects_one_list_tells_what_is_not_there(world):
+    reads = CollectionReads(world.clock, max_age_seconds=600.0)
+    world.operator = attrs.evolve(world.operator, collection_reads=reads)
+    group = annotations(world.read(GROUP))[RESOURCE_ID]
+    there = f"{group}/providers/Microsoft.Network/publicIPAddresses/ip6"
+    world.arm.put(there, "2024-07-01", {"location": "westeurope"})
+    objs = [address(f"ip{n}") for n in range(7)]
+    for obj in objs:
+        world.apply(obj)
+    # The API server's clock is the machine's.
+    ahead = datetime.now(UTC) - world.clock.now()
+    world.clock.advance(max(ahead.total_seconds(), 0.0) + 2.0)
+    for obj in objs:
+        world.run(obj)
+    asked = Counter(r.path for r in world.requests("GET", "publicIPAddresses"))
+    # The list is worth its page from the third object on.
+    (listed,) = [path for path in asked if path.endswith("publicIPAddresses")]
+    assert asked.pop(listed) == 1
+    assert sorted(path[-3:] for path in asked) == ["ip0", "ip1", "ip6"]
+    assert len(told(world)) == 1
 
 
 def test_ow3_a_provider_that_shows_nothing_before_the_put_stops_nothing(world):

@@ -66,7 +66,8 @@ class ListedBody:
 @attrs.define(eq=False)
 class _Collection:
     """asked: resources asked for since `since`, while there is no list. started: of the
-    kept list. paid: how many reads its entries have saved.
+    kept list. paid: how many reads its entries have saved. is_whole: whether no entry
+    of the list was dropped.
     """
 
     asked: int = 0
@@ -76,6 +77,7 @@ class _Collection:
     paid: int = 0
     refused_until: float = 0.0
     entries: dict[str, bytes] = attrs.field(factory=dict)
+    is_whole: bool = True
 
     def is_worth_it(self) -> bool:
         """Return whether enough resources are requested to justify a list, or the last
@@ -126,6 +128,36 @@ class CollectionReads:
         if self._is_wanted(key):
             self._under_way.do(key, lambda: self._list(client, key, address))
         return self._taken(key, ids.key(arm_id), seen_at)
+
+    def says_absent(
+        self,
+        client: BulkReader,
+        arm_id: str,
+        api_version: str,
+        *,
+        credential: str,
+        since: float,
+    ) -> bool:
+        """Return whether a list that was started after `since` lacks a resource; False
+        if only a GET can tell. Arguments, requests and errors as those of `entry`.
+        """
+        address = collection_of(arm_id)
+        if address is None or (address.arm_type, api_version) in self._distrusted:
+            return False
+        key = _Key(credential, address.path.lower(), address.arm_type, api_version)
+        if self._is_wanted(key):
+            self._under_way.do(key, lambda: self._list(client, key, address))
+        id_, now = ids.key(arm_id), self._clock.monotonic()
+        with self._lock:
+            known = self._collections.get(key)
+            if known is None or known.started is None or not self._is_young(known, now):
+                return False
+            if not known.is_whole:
+                return False
+            not_before = max(since, self._written.get(id_, -inf))
+            is_absent = known.started > not_before and id_ not in known.entries
+            known.paid += is_absent
+            return is_absent
 
     def wrote(self, arm_id: str) -> None:
         """Record that a resource was written now, or its operation ended: lists that
@@ -239,6 +271,7 @@ class CollectionReads:
             if total <= _MAX_KEPT_BYTES:
                 return
             self._collections[oldest].entries = {}
+            self._collections[oldest].is_whole = False
             total -= sizes[oldest]
 
     def _taken(self, key: _Key, id_: str, seen_at: float) -> ListedBody | None:
@@ -247,10 +280,12 @@ class CollectionReads:
             known = self._collections.get(key)
             if known is None or known.started is None or not self._is_young(known, now):
                 return None
-            packed = known.entries.pop(id_, None)
+            # Used once; the id stays known as one that the list has.
+            if packed := known.entries.get(id_):
+                known.entries[id_] = b""
             not_before = max(seen_at, self._written.get(id_, -inf))
             started = known.started
-            if packed is None or started <= not_before:
+            if not packed or started <= not_before:
                 return None
             known.paid += 1
         return ListedBody(jsontext.loads(zlib.decompress(packed)), started)

@@ -26,6 +26,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
     Log,
     SetReady,
 )
+from asoreconcile.azure.reconcile.model.recreation import says_deleting
 from asoreconcile.azure.reconcile.writes.operation_polls import clear_token
 from asoreconcile.base.objects import (
     JsonObject,
@@ -47,6 +48,7 @@ class Step(Enum):
     OBSERVE = auto()  # read the resource only
     PUT = auto()
     POLL = auto()  # the recorded operation
+    RECREATE = auto()  # delete the resource, so that a PUT makes it again (OW-6)
     DELETE = auto()
     AWAIT_PARENT = auto()  # Azure deletes the resource with its parent only (R5.9)
     RELEASE = auto()  # remove the finalizer
@@ -105,6 +107,8 @@ def plan(
         return Plan((show,), Step.OBSERVE)
     if not is_arm:
         return Plan((show,), Step.PUT)
+    if says_deleting(notes):
+        return Plan((SetReady(deleting(generation(obj))),), Step.RECREATE)
     token, poller = notes.get(POLLER_TOKEN), notes.get(POLLER_ID)
     if token and poller == PUT_POLLER:
         return Plan((show,), Step.POLL)

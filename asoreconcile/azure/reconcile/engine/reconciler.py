@@ -17,6 +17,7 @@ from asoreconcile.azure.reconcile.model.annotation_values import unknown_values
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
     FOREIGN_TAGS,
+    ON_IMMUTABLE,
     PAUSED,
     RECONCILE_POLICY,
     WAIT_FOR_REFERENCES,
@@ -34,6 +35,7 @@ from asoreconcile.azure.reconcile.model.if_exists import (
     IfExists,
 )
 from asoreconcile.azure.reconcile.model.pace import why_paused, wrong_values
+from asoreconcile.azure.reconcile.model.recreation import OnImmutable
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE
 from asoreconcile.azure.reconcile.scope.effects import apply
@@ -47,6 +49,7 @@ from asoreconcile.azure.reconcile.writes.endings import release, settle
 from asoreconcile.azure.reconcile.writes.holds import paused
 from asoreconcile.azure.reconcile.writes.operations import poll
 from asoreconcile.azure.reconcile.writes.put import put
+from asoreconcile.azure.reconcile.writes.recreation import recreate
 
 
 class ArmReconciler(ObjectReconciler):
@@ -92,6 +95,7 @@ def first_step(scope: ReconcileScope) -> Step:
         if version.is_arm:
             defaults[SYNC_MODE] = operator.sync_mode
             defaults[FOREIGN_TAGS] = operator.foreign_tags
+            defaults[ON_IMMUTABLE] = OnImmutable.KEEP
         unknown = unknown_values(
             own,
             inherited,
@@ -131,6 +135,7 @@ _STEPS: dict[Step, Callable[[ReconcileScope], ReconcileOutcome]] = {
     Step.OBSERVE: lambda scope: settle(scope, ReadAfter.NOTHING),
     Step.PUT: put,
     Step.POLL: poll,
+    Step.RECREATE: recreate,
     Step.DELETE: delete,
     Step.AWAIT_PARENT: await_parent,
     Step.RELEASE: release,

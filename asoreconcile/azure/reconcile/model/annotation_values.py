@@ -12,6 +12,7 @@ from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
     FOREIGN_TAGS,
+    ON_IMMUTABLE,
     PAUSED,
     RECONCILE_POLICY,
     WAIT_FOR_REFERENCES,
@@ -39,6 +40,7 @@ _EFFECTS = {
     PAUSED: "the object is paused",
     FOREIGN_TAGS: "foreign tags are kept",
     IF_EXISTS: "a resource that is there is left alone",
+    ON_IMMUTABLE: "no resource is made again",
     WAIT_FOR_REFERENCES: "the object waits for what it refers to",
 }
 _LOGGED = {

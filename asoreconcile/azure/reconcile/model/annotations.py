@@ -22,6 +22,7 @@ RECONCILE_AT = OWN_PREFIX + "reconcile-at"
 ALLOW_OWNER_CHANGE = OWN_PREFIX + "allow-owner-change"
 FOREIGN_TAGS = OWN_PREFIX + "foreign-tags"
 IGNORE_FIELDS = OWN_PREFIX + "ignore-fields"
+ON_IMMUTABLE = OWN_PREFIX + "on-immutable"
 
 # Annotations of a Namespace that its administrator writes.
 ALLOWED_SCOPES = OWN_PREFIX + "allowed-scopes"
@@ -52,6 +53,9 @@ EXISTENCE = OWN_PREFIX + "existence"
 # The authenticated record of the claimed ARM id (`claim_record`); ASO has none.
 CLAIM = OWN_PREFIX + "claim"
 
+# The authenticated state of a resource that is deleted to be made again (`recreation`).
+RECREATION = OWN_PREFIX + "recreation"
+
 # If one of these changes, a write that was decided before may not be sent.
 PERMITTING = (
     RECONCILE_POLICY,
@@ -65,6 +69,8 @@ PERMITTING = (
     CLAIM,
     FOREIGN_TAGS,
     IGNORE_FIELDS,
+    ON_IMMUTABLE,
+    RECREATION,
 )
 
 # The value of RECONCILE_AT that was handled last; ASO has no such annotation.

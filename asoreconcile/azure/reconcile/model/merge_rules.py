@@ -53,7 +53,9 @@ def merge_rules(
 def foreign_tags_of(
     own: Mapping[str, str], inherited: Mapping[str, str], default: ForeignTags
 ) -> ForeignTags:
-    """Return the mode in force for an object. An unknown value keeps foreign tags: its author may have meant to."""
+    """Return the mode in force for an object. An unknown value keeps foreign tags: its
+    author may have meant to.
+    """
     value = own.get(FOREIGN_TAGS) or inherited.get(FOREIGN_TAGS)
     try:
         return ForeignTags(value) if value else default

@@ -6,10 +6,12 @@ or shown.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import attrs
 
+from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError, stated_resource
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
@@ -28,6 +30,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     DriftBaseline,
     loads,
 )
+from asoreconcile.azure.reconcile.model.existence import listed
 from asoreconcile.azure.reconcile.model.first_creation import is_first_creation
 from asoreconcile.azure.reconcile.model.merge_rules import (
     AUTOSCALE_SETTING,
@@ -37,15 +40,19 @@ from asoreconcile.azure.reconcile.model.merge_rules import (
 from asoreconcile.azure.reconcile.model.merged_body import MergedBody, merged
 from asoreconcile.azure.reconcile.model.owner import owner_reference
 from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
+from asoreconcile.azure.reconcile.model.protection import why_held
+from asoreconcile.azure.reconcile.model.recreation import is_asked_for
 from asoreconcile.azure.reconcile.planning.dry_run import ManifestObjects, ReadOnlyArm
 from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads
 from asoreconcile.azure.reconcile.planning.planned_change import (
+    DELETE_OR_MEND,
     PlannedChange,
     compared,
     secret_names,
     shown,
 )
 from asoreconcile.azure.reconcile.sync.desired import child_collections
+from asoreconcile.azure.reconcile.sync.recreatable import why_not_recreated
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
 from asoreconcile.base.log import Logger
@@ -181,6 +188,7 @@ class Planner:
             name=self.resolution.name_of(version, obj),
             inputs=_HiddenSecrets(self.resolution, plan.namespace),
         )
+        sent_by_spec = body
         modify = self.extensions.chain(MODIFY_PAYLOAD, version.group_kind)
         first = is_first_creation(obj)
         body = modify(ModifyPayload(context, obj, body, is_first=first))
@@ -189,6 +197,10 @@ class Planner:
             why = _absence(plan, absence, has_owner=view.owner_of(obj) is not None)
             return attrs.evolve(plan, action="create", why=why, sent=sent)
         result, record = self._merged(context, obj, body, have, view)
+
+        def what_follows() -> str:
+            return self._replacement(plan, version, obj, sent_by_spec, view)
+
         return compared(
             plan,
             version,
@@ -197,7 +209,62 @@ class Planner:
             children=child_collections(version, self.catalogue),
             merged=result,
             record=record,
+            what_follows=what_follows,
         )
+
+    def _replacement(
+        self,
+        plan: PlannedChange,
+        version: KindVersion,
+        obj: JsonObject,
+        body: JsonObject,
+        view: ManifestObjects,
+    ) -> str:
+        """Return what the operator does about a field that cannot be changed. Raises
+        as `_compared`.
+        """
+        own, inherited = annotations(obj), _inherited(obj, view)
+        if not is_asked_for(own):
+            return DELETE_OR_MEND
+        protected = [
+            one
+            for one in self.objects
+            if why_held(annotations(one), _inherited(one, view))
+            and f"{self._id_of(one)}/".startswith(f"{ids.key(plan.arm_id)}/")
+        ]
+        policy = policy_of(own, inherited, Policy.MANAGE)
+        why = ""
+        if protected:
+            names = listed([f"{gvk_of(one).kind} {key_of(one)}" for one in protected])
+            why = f"deletion protection keeps {names}"
+        elif policy is None or not policy.deletes:
+            why = "the reconcile policy keeps it in Azure"
+        declared = {
+            self._id_of(one) for one in self.objects if not _skipping(one, view)
+        }
+        why = why or why_not_recreated(
+            version,
+            plan.arm_id,
+            body,
+            catalogue=self.catalogue,
+            read=ReadOnlyArm(self.reads).list,
+            is_ours=lambda arm_id: ids.key(arm_id) in declared,
+        )
+        if why:
+            return f"it is not deleted and made again: {why}"
+        return (
+            "if Azure refuses it, the operator deletes the resource and makes it again"
+        )
+
+    def _id_of(self, obj: JsonObject) -> str:
+        """Return the key of the id of an object; "" if that is not known."""
+        gvk = gvk_of(obj)
+        if gvk.group not in self.catalogue.groups():
+            return ""
+        with suppress(AsoreconcileError):
+            version = self.catalogue.version(gvk)
+            return ids.key(self.resolution.arm_id_of(version, obj))
+        return ""
 
     def _merged(
         self,

@@ -4,7 +4,7 @@ It contains no value of a Secret: those of a body were replaced by `***` before,
 values of secret fields in Azure's answer are hidden.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 import attrs
@@ -38,6 +38,9 @@ _RULES: Mapping[DifferenceKind, str] = {
     "list-extra": "the list has it and the manifest does not",
     "map-extra": "the map has it and the manifest does not",
 }
+
+
+DELETE_OR_MEND = "delete it, or mend the manifest"
 
 
 @attrs.frozen
@@ -112,12 +115,13 @@ def compared(
     children: frozenset[str],
     merged: MergedBody,
     record: DriftBaseline | None,
+    what_follows: Callable[[], str] = lambda: DELETE_OR_MEND,
 ) -> PlannedChange:
     """Return the plan with the changes that a PUT of the body would make.
 
     body: the body of the manifest, with `differences.HIDDEN` for secrets. merged: the
     body that is sent. children: see `differences`. record: record of the last PUT, if
-    known.
+    known. what_follows: tells what the operator does if a field cannot be changed.
     """
     secrets = secret_names(version.table)
     plan = attrs.evolve(
@@ -141,7 +145,7 @@ def compared(
             plan,
             action="replace needed",
             why=f"Azure does not let {listed(fixed)} be changed after the resource was "
-            "made: delete it, or mend the manifest",
+            f"made: {what_follows()}",
             changes=tuple(
                 attrs.evolve(change, rule="cannot be changed")
                 if change.path in fixed

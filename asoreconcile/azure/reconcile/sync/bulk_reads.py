@@ -1,15 +1,18 @@
-"""Syncs that use one list in place of a GET for each resource. Blocking.
+"""Reads of many resources by one list in place of a GET for each. Blocking.
 
-A list can only confirm that a resource is in order, as its last GET showed it. If the
-list shows anything else, or does not show the resource, a GET is sent. If that GET
-finds no change after all, lists of this type are no longer used. Rules: Q6-Q8.
+A new object's resource that a younger list lacks is not there. At a sync, a list can
+only confirm that a resource is in order, as its last GET showed it. If the list shows
+anything else, or does not show the resource, a GET is sent. If that GET finds no change
+after all, lists of this type are no longer used. Rules: Q6-Q8.
 """
+
+from datetime import datetime
 
 import attrs
 
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.memory import LastLook
-from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.objects import JsonObject, metadata
 
 
 def listed_in_order(scope: ReconcileScope) -> JsonObject | None:
@@ -42,6 +45,25 @@ def listed_in_order(scope: ReconcileScope) -> JsonObject | None:
     memory.last_look = last.confirmed(listed.at)
     scope.context.observed(listed.body)
     return listed.body
+
+
+def said_absent_by_list(scope: ReconcileScope) -> bool:
+    """Return whether a list that is younger than the object lacks its resource; False
+    if a GET is needed. Raises as `CollectionReads.says_absent`.
+    """
+    patcher, reads = scope.patcher, scope.operator.collection_reads
+    made = str(metadata(patcher.obj).get("creationTimestamp") or "")
+    if scope.context.read is not None or reads is None or not made:
+        return False
+    age = scope.operator.clock.now() - datetime.fromisoformat(made)
+    return reads.says_absent(
+        scope.connection.client,
+        patcher.arm_id,
+        patcher.version.api_version,
+        credential=scope.connection.source,
+        # The time stamp has whole seconds.
+        since=scope.operator.clock.monotonic() - age.total_seconds() + 1.0,
+    )
 
 
 def note_write(scope: ReconcileScope) -> None:

@@ -24,6 +24,7 @@ from asoreconcile.azure.reconcile.model.merge_rules import foreign_tags_of
 from asoreconcile.azure.reconcile.model.never_shown import what_differs
 from asoreconcile.azure.reconcile.model.sync_mode import ForeignTags
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.sync.bulk_reads import said_absent_by_list
 from asoreconcile.azure.reconcile.sync.desired import Desired
 from asoreconcile.azure.reconcile.sync.look import baseline_of_adoption, compared
 from asoreconcile.azure.reconcile.writes.endings import settle
@@ -57,8 +58,11 @@ def meet_existing(scope: ReconcileScope, made: Desired) -> ReconcileOutcome | No
 
 def look_before_creation(scope: ReconcileScope) -> None:
     """Read the resource before the first PUT of an object, as the PUT would remove the
-    tags of others; not if foreign tags are replaced. Raises as `raw_get`, but not for a
-    refusal: some providers refuse to show what is not there.
+    tags of others; not if foreign tags are replaced. Of many new objects, one list
+    tells which resources are not there.
+
+    Raises as `raw_get`, but not for a refusal: some providers refuse to show what is
+    not there.
     """
     patcher, default = scope.patcher, scope.operator.foreign_tags
     inherited = scope.namespace_annotations
@@ -66,7 +70,8 @@ def look_before_creation(scope: ReconcileScope) -> None:
     if mode is not ForeignTags.KEEP:
         return
     try:
-        scope.context.raw_get()
+        if not said_absent_by_list(scope):
+            scope.context.raw_get()
     except ArmError as error:
         if error.is_transient:
             raise

@@ -68,6 +68,7 @@ from asoreconcile.azure.reconcile.writes.put_answers import (
     after_put,
     operation_record,
 )
+from asoreconcile.azure.reconcile.writes.recreation import begin_recreation
 from asoreconcile.azure.reconcile.writes.sending import send_put
 from asoreconcile.base.objects import JsonObject, status
 
@@ -241,4 +242,10 @@ def _sent(
             build=operator.build,
         )
     )
+    refusal = answer.error if isinstance(answer, Failed) else answer
+    if isinstance(refusal, ArmError):
+        begun = begin_recreation(scope, refusal, made)
+        if begun is not None:
+            apply(scope, decided.effects)
+            return begun
     return carry_out(scope, decided, sent=made)

@@ -58,6 +58,32 @@ def test_q6_what_is_written_again_is_remembered_from_then_on():
     assert account(1).lower() in reads._written
 
 
+def test_ow1_one_list_tells_which_resources_are_not_there():
+    clock = FakeClock()
+    reads, lists = CollectionReads(clock, max_age_seconds=60.0), Lists()
+
+    def is_absent(number, since=-1.0):
+        return reads.says_absent(
+            lists, account(number), "2023-01-01", credential="one", since=since
+        )
+
+    # Two are asked for by a GET before a list is worth its page.
+    assert [is_absent(number) for number in range(20, 24)] == [False, False, True, True]
+    assert not is_absent(3)
+    # Not after a write of it, nor for what came after the list.
+    clock.advance(1.0)
+    reads.wrote(account(24))
+    assert not is_absent(24)
+    assert is_absent(25)
+    assert not is_absent(26, since=clock.monotonic())
+    # An entry that was used is there, and of a list that was dropped nothing is known.
+    assert shown(reads, 4, lists)
+    assert not is_absent(4)
+    (kept,) = reads._collections.values()
+    kept.is_whole = False
+    assert not is_absent(27)
+
+
 class Overtaken:
     """Calls under way; between the first one's look and its call, another's is over."""
 

@@ -1,0 +1,80 @@
+"""The state of a resource that is deleted in order to be made again. Pure.
+
+An annotation of the operator's records the state. It has a mark of the operator's key
+and is bound to the object's uid, its Azure id and the generation of its spec, so that
+each generation leads to one deletion at most. Rule: OW-6.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+
+import attrs
+
+from asoreconcile.azure.reconcile.model.annotations import (
+    ON_IMMUTABLE,
+    RECREATION,
+    RESOURCE_ID,
+)
+from asoreconcile.azure.reconcile.model.record_key import RecordKey
+from asoreconcile.base.objects import JsonObject, annotations, uid_of
+
+RECREATES = "RecreatesResource"
+"""The reason of the event about a resource that is deleted and made again."""
+
+
+class OnImmutable(Enum):
+    """`asoreconcile/on-immutable`, on an object."""
+
+    KEEP = "keep"  # the condition names the field
+    RECREATE = "recreate"  # the resource is deleted and made again
+
+
+class Stage(Enum):
+    """How far a recreation is."""
+
+    DELETING = "deleting"  # a DELETE may be sent, or was
+    DELETED = "deleted"  # the resource was gone: the next PUT makes it again
+
+
+@attrs.frozen
+class Recreation:
+    """A recorded recreation. generation: of the spec that led to it."""
+
+    stage: Stage
+    generation: int
+
+    def dumps(self, uid: str, arm_id: str, key: RecordKey) -> str:
+        """Return the annotation's value. uid, arm_id: of the object."""
+        mark = key.sign(_parts(uid, arm_id, self))
+        return f"{self.stage.value} {self.generation} {mark}"
+
+
+def is_asked_for(own: Mapping[str, str]) -> bool:
+    """Return whether the object's annotations permit to delete and make again."""
+    return own.get(ON_IMMUTABLE) == OnImmutable.RECREATE.value
+
+
+def says_deleting(own: Mapping[str, str]) -> bool:
+    """Return whether annotations state that a recreation runs, whoever wrote them."""
+    return own.get(RECREATION, "").startswith(f"{Stage.DELETING.value} ")
+
+
+def recreation_of(obj: JsonObject, key: Callable[[], RecordKey]) -> Recreation | None:
+    """Return the recorded recreation of an object; None without one of this operator.
+
+    key: is called only if there is a record to verify. Raises what it raises.
+    """
+    notes = annotations(obj)
+    match (notes.get(RECREATION) or "").split(" "):
+        case [stage, generation, mark] if stage in _STAGES and generation.isdecimal():
+            record = Recreation(Stage(stage), int(generation))
+            parts = _parts(uid_of(obj), notes.get(RESOURCE_ID) or "", record)
+            return record if key().verify(parts, mark) else None
+    return None
+
+
+_STAGES = frozenset(stage.value for stage in Stage)
+
+
+def _parts(uid: str, arm_id: str, record: Recreation) -> tuple[str, ...]:
+    return "recreation", uid, arm_id, str(record.generation), record.stage.value

@@ -1,0 +1,97 @@
+"""Tells whether a resource may be deleted in order to be made again.
+
+Blocking: lists the children of the resource. Used before the deletion, and by
+`asoctl plan`. Rule: OW-6.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.catalogue.data_holders import holds_data
+from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.azure.middleware.declared import names_at
+from asoreconcile.azure.reconcile.model.existence import listed
+from asoreconcile.base.objects import JsonObject
+
+ListReader = Callable[[str, str], Iterable[JsonObject]]
+"""A list's path and an api-version -> its entries. Raises ArmError."""
+
+_MOST = 30
+
+
+def why_not_recreated(
+    version: KindVersion,
+    arm_id: str,
+    body: JsonObject,
+    *,
+    catalogue: Catalogue,
+    read: ListReader,
+    is_ours: Callable[[str], bool],
+) -> str:
+    """Return why a resource must not be deleted to be made again, or "".
+
+    body: the body of its PUT. is_ours: whether an object of this cluster declares the
+    resource with an id. Raises as `read`, but not for a refusal.
+    """
+    if holds_data(version.arm_type):
+        return "a deletion of this type destroys what cannot be made again"
+    children = _Children(catalogue, read, is_ours)
+    try:
+        foreign = [*islice(children.foreign(version.arm_type, arm_id, body), _MOST)]
+    except ArmError as error:
+        if error.is_transient:
+            raise
+        return f"its children cannot be listed ({error.status} {error.code})"
+    if foreign:
+        return f"no object of this cluster declares what is in it: {listed(foreign)}"
+    return ""
+
+
+class _Children:
+    def __init__(
+        self, catalogue: Catalogue, read: ListReader, is_ours: Callable[[str], bool]
+    ) -> None:
+        self._catalogue, self._read, self._is_ours = catalogue, read, is_ours
+
+    def foreign(self, arm_type: str, arm_id: str, body: JsonObject) -> Iterator[str]:
+        """Yield the ids of resources below one that no object declares, or that hold
+        data. body: declares children inside it.
+        """
+        above = f"{arm_type.lower()}/"
+        for kind in self._catalogue.kinds():
+            version = kind.version()
+            below = version.arm_type.lower().removeprefix(above)
+            is_child = version.is_arm and version.arm_type.lower() != below
+            if not is_child or "/" in below:
+                continue
+            path = f"{arm_id}/{version.arm_type.rpartition('/')[2]}"
+            if version.fixed_name is not None:
+                # Azure makes it with its parent.
+                inner = f"{path}/{version.fixed_name}"
+                yield from self.foreign(version.arm_type, inner, {})
+                continue
+            inside = {
+                name.lower() for name in names_at(body, f"properties.{_leaf(path)}")
+            }
+            for id_ in self._listed(path, version.api_version):
+                if _leaf(id_).lower() in inside:
+                    continue
+                if holds_data(version.arm_type) or not self._is_ours(id_):
+                    yield id_
+                else:
+                    yield from self.foreign(version.arm_type, id_, {})
+
+    def _listed(self, path: str, api_version: str) -> list[str]:
+        try:
+            found = [entry.get("id") for entry in self._read(path, api_version)]
+        except ArmError as error:
+            if error.is_not_found:
+                return []
+            raise
+        return [one for one in found if isinstance(one, str) and ids.key(one)]
+
+
+def _leaf(path: str) -> str:
+    return path.rpartition("/")[2]

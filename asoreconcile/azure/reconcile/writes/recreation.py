@@ -1,0 +1,195 @@
+"""Deletes a resource that Azure does not let change, so that the next PUT makes it
+again.
+
+Each step is stored before the next one is taken: `deleting` before the DELETE, its
+operation after it, `deleted` once Azure says that the resource is gone. A process that
+dies in between is followed by one that reads where the resource is. Rule: OW-6.
+"""
+
+from asoreconcile.azure.arm.absence import Absence
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.arm.outcomes import Failed, Pending, PollState
+from asoreconcile.azure.arm.tokens import Token, TokenError
+from asoreconcile.azure.catalogue.immutable import in_words_of_spec
+from asoreconcile.azure.middleware.requests import ResourceDeleted
+from asoreconcile.azure.reconcile.identity.duplicates import look_around, rivals_of
+from asoreconcile.azure.reconcile.identity.identity import identify, is_own
+from asoreconcile.azure.reconcile.model.annotations import (
+    DELETE_POLLER,
+    POLLER_ID,
+    POLLER_TOKEN,
+    RECREATION,
+)
+from asoreconcile.azure.reconcile.model.decisions import ReconcileOutcome, Requeue
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
+from asoreconcile.azure.reconcile.model.existence import listed
+from asoreconcile.azure.reconcile.model.protection import why_held, why_held_by
+from asoreconcile.azure.reconcile.model.recreation import (
+    RECREATES,
+    OnImmutable,
+    Recreation,
+    Stage,
+    is_asked_for,
+    recreation_of,
+)
+from asoreconcile.azure.reconcile.scope.arm_errors import delete_failed
+from asoreconcile.azure.reconcile.scope.effects import apply
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.sync.bulk_reads import note_write
+from asoreconcile.azure.reconcile.sync.desired import Desired, desired, render
+from asoreconcile.azure.reconcile.sync.drift import is_moving
+from asoreconcile.azure.reconcile.sync.recreatable import why_not_recreated
+from asoreconcile.azure.reconcile.writes.deletion import after_delete
+from asoreconcile.azure.reconcile.writes.operation_polls import (
+    clear_token,
+    recorded_token,
+)
+from asoreconcile.azure.reconcile.writes.refused_changes import (
+    differing_fields,
+    fixed_fields,
+)
+from asoreconcile.azure.reconcile.writes.sending import send_delete
+from asoreconcile.base.objects import uid_of
+
+_MOVING_SECONDS = 10.0
+
+
+def begin_recreation(
+    scope: ReconcileScope, refusal: ArmError, made: Desired
+) -> ReconcileOutcome | None:
+    """Record that the resource is deleted and made again, if the object asks for it and
+    Azure has refused its PUT because of a field that cannot be changed.
+
+    None if the refusal is to be shown; the condition says what stands against it.
+    """
+    patcher = scope.patcher
+    if not is_asked_for(patcher.annotations):
+        return None
+    fields = fixed_fields(scope, refusal, made)
+    if not fields:
+        return None
+    if why := _why_not(scope, made):
+        text = f"it is not deleted and made again: {why}"
+        patcher.remark = "; ".join(filter(None, (patcher.remark, text)))
+        return None
+    named = listed([in_words_of_spec(path) for path in fields])
+    text = f"{patcher.arm_id} is deleted and made again: Azure does not change {named}"
+    scope.log.warning("Recreating resource", armId=patcher.arm_id, reason=named)
+    scope.event("Warning", RECREATES, text)
+    _record(scope, Stage.DELETING)
+    return Requeue()
+
+
+def recreate(scope: ReconcileScope) -> ReconcileOutcome:
+    """Continue a recreation by one request that changes something, or one poll.
+
+    The DELETE is sent while the resource still differs from the spec, so that neither a
+    resource that was made again nor one of another spec is deleted. Raises
+    ConditionError if Azure refuses the DELETE; as `send_delete` and `raw_get`.
+    """
+    patcher, memory, clock = scope.patcher, scope.memory, scope.operator.clock
+    recorded = recreation_of(patcher.obj, scope.operator.record_key)
+    if recorded is not None and (token := _running(scope)) is not None:
+        early = memory.poll.due - clock.monotonic()
+        if early > 0:
+            return Requeue(early)
+        outcome = scope.connection.client.poll(token, memory.poll.progress)
+        if isinstance(outcome, Pending):
+            due = clock.monotonic() + outcome.delay_seconds
+            memory.poll = PollState(outcome.progress, due)
+            return Requeue(outcome.delay_seconds)
+        note_write(scope)
+        apply(scope, clear_token(patcher.annotations))
+        if isinstance(outcome, Failed):
+            raise delete_failed(scope, outcome.error)
+    if recorded is None or recorded.generation != patcher.generation:
+        return _give_up(scope)  # the spec was edited, so that its PUT comes first
+    have = scope.context.raw_get()
+    if have is None:
+        if scope.context.absence is not Absence.SAID:
+            return Requeue(_MOVING_SECONDS)
+        return _deleted(scope)
+    if is_moving(have):
+        return Requeue(_MOVING_SECONDS)
+    last_put = loads(patcher.annotations.get(OBSERVED) or "")
+    rendered = render(scope, identify(scope, scope.owner()))
+    made = desired(scope, rendered, last_put)
+    if not differing_fields(scope, made, have) or _why_not(scope, made):
+        return _give_up(scope)
+    answer = send_delete(scope)
+    if isinstance(answer, ResourceDeleted):
+        return _deleted(scope)
+    if isinstance(answer, ArmError):
+        raise delete_failed(scope, answer)
+    decided = after_delete(answer, stored=patcher.annotations, now=clock.monotonic())
+    apply(scope, decided.effects)
+    return Requeue(answer.after_seconds)
+
+
+def _why_not(scope: ReconcileScope, made: Desired) -> str:
+    """Return why the resource is left as it is, or "". Raises RetryError while objects
+    are not listed yet; as `why_not_recreated`.
+    """
+    operator, patcher, version = scope.operator, scope.patcher, scope.patcher.version
+    arm_id, inherited = patcher.arm_id, scope.namespace_annotations
+    if not is_asked_for(patcher.annotations):
+        return f"the object does not say {OnImmutable.RECREATE.value} any more"
+    recorded = recreation_of(patcher.obj, operator.record_key)
+    if recorded == Recreation(Stage.DELETED, patcher.generation):
+        return "that was done for this spec already"
+    if scope.policy is None or not scope.policy.deletes:
+        return "the reconcile policy keeps it in Azure"
+    if "Delete" not in version.operations:
+        return "Azure cannot delete it alone"
+    if why := why_held(patcher.annotations, inherited):
+        return why
+    if below := operator.protected_below(arm_id, uid_of(patcher.obj)):
+        return why_held_by(below)
+    claim, obj = scope.claim, patcher.obj
+    _, rivals = look_around(operator, version, obj, arm_id, claim, kind=scope.kind)
+    if rivals or not is_own(scope):
+        return "another object declares it too"
+    return why_not_recreated(
+        version,
+        arm_id,
+        made.rendered.body,  # extensions add children of others to the body
+        catalogue=operator.catalogue,
+        read=scope.connection.client.list,
+        is_ours=lambda id_: bool(rivals_of(operator, obj, id_)),
+    )
+
+
+def _running(scope: ReconcileScope) -> Token | None:
+    """Return the recorded operation of the DELETE, or None."""
+    patcher = scope.patcher
+    if patcher.annotations.get(POLLER_ID) != DELETE_POLLER:
+        return None
+    try:
+        return recorded_token(
+            patcher.annotations,
+            arm_id=patcher.arm_id,
+            deleting=True,
+            is_marked=scope.operations.has_mark(POLLER_TOKEN),
+        )
+    except TokenError:
+        return None
+
+
+def _deleted(scope: ReconcileScope) -> Requeue:
+    """Record that the resource is gone; what was in it is gone, too."""
+    _record(scope, Stage.DELETED)
+    scope.wake_children()
+    return Requeue()
+
+
+def _give_up(scope: ReconcileScope) -> Requeue:
+    apply(scope, clear_token(scope.patcher.annotations))
+    scope.patcher.record({RECREATION: None})
+    return Requeue()
+
+
+def _record(scope: ReconcileScope, stage: Stage) -> None:
+    patcher = scope.patcher
+    record = Recreation(stage, patcher.generation)
+    key = scope.operator.record_key()
+    patcher.record({RECREATION: record.dumps(uid_of(patcher.obj), patcher.arm_id, key)})

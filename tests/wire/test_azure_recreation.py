@@ -1,0 +1,235 @@
+"""A resource that Azure does not let change is deleted and made again: on request only.
+
+The simulator refuses the one PUT that changes the SKU of a public IP address.
+"""
+
+import attrs
+import pytest
+from taps import ArmTap, CrashError, KubeTap
+from world import World, resource_group
+
+from asoreconcile.azure.catalogue.data_holders import HOLDS_DATA, holds_data
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
+from asoreconcile.azure.reconcile.model.annotations import (
+    DELETION_PROTECTION,
+    ON_IMMUTABLE,
+    RECONCILE_POLICY,
+    RECREATION,
+    RESOURCE_ID,
+)
+from asoreconcile.base.objects import annotations, copy_json
+from asoreconcile.kube.errors import ApiError, TransportError
+
+ADDRESSES, TABLES = "publicIPAddresses/pip$", "routeTables/table$"
+
+
+@pytest.fixture
+def world(tmp_path):
+    with World(tmp_path) as running:
+        running.install(
+            "resources.azure.com/ResourceGroup",
+            "network.azure.com/PublicIPAddress",
+            "network.azure.com/RouteTable",
+            "network.azure.com/RouteTablesRoute",
+        )
+        running.settled(resource_group())
+        yield running
+
+
+def network_object(kind, name, owner="rg", **spec):
+    spec = {"owner": {"name": owner}, **spec}
+    return {
+        "apiVersion": "network.azure.com/v20250301",
+        "kind": kind,
+        "metadata": {"name": name, "annotations": {ON_IMMUTABLE: "recreate"}},
+        "spec": spec,
+    }
+
+
+def address(sku="Standard", **notes):
+    obj = network_object(
+        "PublicIPAddress", "pip", location="westeurope", sku={"name": sku}
+    )
+    obj["metadata"]["annotations"] |= notes
+    return obj
+
+
+def table(**spec):
+    return network_object("RouteTable", "table", location="westeurope", **spec)
+
+
+def route(name="out"):
+    return network_object(
+        "RouteTablesRoute",
+        name,
+        "table",
+        addressPrefix="0.0.0.0/0",
+        nextHopType="Internet",
+    )
+
+
+def refused(world, obj, path=ADDRESSES, times=1):
+    """An edit that Azure refuses as a change of what cannot be changed."""
+    world.azure.faults.answer(
+        "PUT", path, 400, code="PropertyChangeNotAllowed", times=times
+    )
+    world.azure.journal.clear()
+    world.apply(obj)
+
+
+def writes(world, fragment=""):
+    return [
+        r.method
+        for r in world.azure.journal
+        if r.method in ("PUT", "DELETE") and fragment.lower() in r.path.lower()
+    ]
+
+
+def test_ow6_the_resource_is_deleted_and_made_again(world):
+    world.settled(address())
+    refused(world, address("Basic"))
+    world.settle(address())
+    assert writes(world) == ["PUT", "DELETE", "PUT"]
+    (text,) = [e[3] for e in world.events if e[2] == "RecreatesResource"]
+    assert "spec.sku.name" in text
+    # Once for each generation: the next refusal is shown.
+    refused(world, address("Standard"), times=4)
+    for _ in range(6):
+        world.clock.advance(world.run(address()).requeue_after_seconds or 0.0)
+    world.azure.faults.clear()
+    world.settle(address())
+    assert writes(world).count("DELETE") == 1
+
+
+@pytest.mark.parametrize(
+    ("notes", "why"),
+    [
+        ({ON_IMMUTABLE: ""}, "delete the object and create it again"),
+        ({ON_IMMUTABLE: "recreat"}, "no resource is made again"),
+        ({DELETION_PROTECTION: "true"}, "protects the resource"),
+        ({RECONCILE_POLICY: "detach-on-delete"}, "policy keeps it"),
+    ],
+    ids=["not asked for", "misspelt", "protected", "detached"],
+)
+def test_ow6_nothing_is_deleted(world, notes, why):
+    world.settled(address(**notes))
+    refused(world, address("Basic", **notes))
+    world.run(address())
+    assert writes(world) == ["PUT"]
+    assert why in world.ready(address())["message"]
+
+
+def test_ow6_children_of_others_stand_against_it_and_own_ones_come_back(world):
+    world.settled(table())
+    world.settled(route())
+    arm_id = annotations(world.read(table()))[RESOURCE_ID]
+    other = f"{arm_id}/routes/theirs"
+    world.arm.put(other, "2024-07-01", {"properties": {"nextHopType": "Internet"}})
+    refused(world, table(tags={"a": "b"}), TABLES)
+    world.run(table())
+    assert "routes/theirs" in world.ready(table())["message"]
+    assert writes(world) == ["PUT"]
+    world.arm.delete(other, "2024-07-01")
+    refused(world, table(tags={"a": "c"}), TABLES)
+    woken = []
+    world.operator = attrs.evolve(world.operator, wake_children=woken.append)
+    world.settle(table())
+    assert writes(world, "routeTables/table") == ["PUT", "DELETE", "PUT"]
+    assert {node.key.name for node in woken} == {"table"}
+    world.clock.advance(4000.0)
+    world.settle(route())
+    assert f"{arm_id}/routes/out" in world.azure.resources()
+
+
+@pytest.mark.parametrize(("phase", "times"), [("before", 2), ("after", 1)])
+def test_ow6_a_lost_answer_of_the_delete_is_no_second_deletion(world, phase, times):
+    world.settled(address())
+    refused(world, address("Basic"))
+    world.run(address())
+    world.azure.faults.drop("DELETE", ADDRESSES, phase=phase)
+    for _ in range(3):
+        world.clock.advance(world.run(address()).requeue_after_seconds or 0.0)
+    world.restart()
+    world.settle(address())
+    assert writes(world).count("DELETE") == times
+
+
+def test_ow6_a_record_that_the_operator_did_not_write_deletes_nothing(world):
+    forged = {RECREATION: "deleting 1 forged"}
+    world.settled(address(**forged))
+    assert writes(world) == ["PUT"] * len(writes(world))
+
+
+def test_ow6_consent_that_is_withdrawn_stops_the_deletion(world):
+    world.settled(address())
+    refused(world, address("Basic"))
+    world.run(address())
+    world.annotate(address(), **{ON_IMMUTABLE: None})
+    world.settle(address())
+    assert "DELETE" not in writes(world)
+
+
+def test_ow6_it_ends_the_same_wherever_the_process_dies(world):
+    """After each write to Azure and to the cluster, and in its answer."""
+    at, dies = [0], [0, ""]
+
+    def write(_name, effect, lost):
+        at[0] += 1
+        if at[0] != dies[0]:
+            return effect()
+        effect()
+        raise lost if dies[1] == "lost" else CrashError
+
+    def process():
+        world.restart()
+        arm = ArmTap(world.arm, lambda arm_id: arm_id, write, lambda _: None)
+        connections = GlobalConnection(
+            arm, subscription_id=world.azure.subscription_id, source="test/test"
+        )
+        tap = KubeTap(world.client, {}, write)
+        return attrs.evolve(world.make_operator(), client=tap, connections=connections)
+
+    def end(moment, when):
+        sku = "Basic" if address_sku(world) == "Standard" else "Standard"
+        refused(world, address(sku), times=30)
+        at[0], dies[:] = 0, [moment, when]
+        operator, seconds = process(), 0.0
+        for _ in range(30):
+            world.clock.advance(seconds or 0.0)
+            if world.requests("DELETE"):
+                world.azure.faults.clear()
+            try:
+                seconds = world.run_once(address(), operator=operator)
+                seconds = seconds.requeue_after_seconds
+            except CrashError:
+                operator, seconds = process(), 0.0
+            except (ApiError, TransportError):
+                seconds = 1.0
+            ready = world.ready(address())
+            generation = world.read(address())["metadata"]["generation"]
+            if ready["status"] == "True" and ready["observedGeneration"] == generation:
+                break
+        assert ready["status"] == "True", (moment, when, ready)
+        assert address_sku(world) == sku
+        assert len(world.requests("DELETE")) == 1, (moment, when)
+
+    world.settled(address())
+    end(0, "")
+    steps = at[0]
+    assert steps > 4
+    for moment in range(1, steps + 1):
+        for when in ("after", "lost"):
+            end(moment, when)
+
+
+def address_sku(world):
+    arm_id = annotations(world.read(address()))[RESOURCE_ID]
+    return copy_json(world.azure.resources()[arm_id])["sku"]["name"]
+
+
+def test_ow6_each_type_that_holds_data_is_known():
+    types = {kind.version().arm_type.lower() for kind in builtin().kinds()}
+    assert types >= HOLDS_DATA
+    assert holds_data("Microsoft.Storage/storageAccounts/blobServices/containers")
+    assert not holds_data("Microsoft.ContainerService/managedClusters/agentPools")
