@@ -37,10 +37,11 @@ def merge_rules(
     Raises IgnoredFieldError for a path of the object that its kind does not have.
     """
     moving = MOVING_VALUES.get(version.arm_type.lower(), ())
-    mode = foreign_tags_of(own, inherited, foreign_tags)
+    mode = _foreign_tags(own, inherited, foreign_tags)
     has_tags = any(field.path == ("tags",) for field in version.table.fields)
     return MergeRules(
         keeps_tags=has_tags and mode is ForeignTags.KEEP,
+        looks_first=mode is ForeignTags.KEEP,
         ignored=ignored_fields(
             version,
             own.get(IGNORE_FIELDS) or "",
@@ -50,12 +51,10 @@ def merge_rules(
     )
 
 
-def foreign_tags_of(
+def _foreign_tags(
     own: Mapping[str, str], inherited: Mapping[str, str], default: ForeignTags
 ) -> ForeignTags:
-    """Return the mode in force for an object. An unknown value keeps foreign tags: its
-    author may have meant to.
-    """
+    """An unknown value keeps foreign tags: its author may have meant to."""
     value = own.get(FOREIGN_TAGS) or inherited.get(FOREIGN_TAGS)
     try:
         return ForeignTags(value) if value else default

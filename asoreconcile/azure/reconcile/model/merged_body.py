@@ -33,9 +33,14 @@ _DIGEST_DIGITS = 4
 
 @attrs.frozen
 class MergeRules:
-    """The values that a PUT leaves alone. keeps_tags: whether foreign tags are kept."""
+    """The values that a PUT leaves alone.
+
+    keeps_tags: whether foreign tags are kept. looks_first: whether a read comes before
+    the first PUT.
+    """
 
     keeps_tags: bool = False
+    looks_first: bool = False
     ignored: tuple[IgnoredField, ...] = ()
     moving: tuple[MovingValue, ...] = ()
 

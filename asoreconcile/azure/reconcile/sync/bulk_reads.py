@@ -10,6 +10,7 @@ from datetime import datetime
 
 import attrs
 
+from asoreconcile.azure.arm.collection_reads import CollectionReads
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.memory import LastLook
 from asoreconcile.base.objects import JsonObject, metadata
@@ -47,13 +48,13 @@ def listed_in_order(scope: ReconcileScope) -> JsonObject | None:
     return listed.body
 
 
-def said_absent_by_list(scope: ReconcileScope) -> bool:
+def said_absent_by_list(scope: ReconcileScope, reads: CollectionReads) -> bool:
     """Return whether a list that is younger than the object lacks its resource; False
     if a GET is needed. Raises as `CollectionReads.says_absent`.
     """
-    patcher, reads = scope.patcher, scope.operator.collection_reads
+    patcher = scope.patcher
     made = str(metadata(patcher.obj).get("creationTimestamp") or "")
-    if scope.context.read is not None or reads is None or not made:
+    if scope.context.read is not None or not made:
         return False
     age = scope.operator.clock.now() - datetime.fromisoformat(made)
     return reads.says_absent(

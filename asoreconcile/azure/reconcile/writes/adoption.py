@@ -5,7 +5,6 @@ Blocking: reads the resource. Rules: OW-1, OW-3.
 
 from collections.abc import Sequence
 
-from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.reconcile.model.annotations import EXISTENCE
 from asoreconcile.azure.reconcile.model.decisions import ReadAfter, ReconcileOutcome
@@ -20,11 +19,8 @@ from asoreconcile.azure.reconcile.model.existence import (
     what_changes,
 )
 from asoreconcile.azure.reconcile.model.if_exists import IfExists, require_adoptable
-from asoreconcile.azure.reconcile.model.merge_rules import foreign_tags_of
 from asoreconcile.azure.reconcile.model.never_shown import what_differs
-from asoreconcile.azure.reconcile.model.sync_mode import ForeignTags
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.sync.bulk_reads import said_absent_by_list
 from asoreconcile.azure.reconcile.sync.desired import Desired
 from asoreconcile.azure.reconcile.sync.look import baseline_of_adoption, compared
 from asoreconcile.azure.reconcile.writes.endings import settle
@@ -54,28 +50,6 @@ def meet_existing(scope: ReconcileScope, made: Desired) -> ReconcileOutcome | No
     patcher.record({EXISTENCE: ADOPTED_HERE})
     _send_event(scope, f"the first PUT {what_changes(found)}")
     return None
-
-
-def look_before_creation(scope: ReconcileScope) -> None:
-    """Read the resource before the first PUT of an object, as the PUT would remove the
-    tags of others; not if foreign tags are replaced. Of many new objects, one list
-    tells which resources are not there.
-
-    Raises as `raw_get`, but not for a refusal: some providers refuse to show what is
-    not there.
-    """
-    patcher, default = scope.patcher, scope.operator.foreign_tags
-    inherited = scope.namespace_annotations
-    mode = foreign_tags_of(patcher.annotations, inherited, default)
-    if mode is not ForeignTags.KEEP:
-        return
-    try:
-        if not said_absent_by_list(scope):
-            scope.context.raw_get()
-    except ArmError as error:
-        if error.is_transient:
-            raise
-        scope.log.info("Cannot tell whether the resource exists", reason=str(error))
 
 
 def report_adoption(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.reconcile.model.decisions import Put
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
 from asoreconcile.azure.reconcile.model.existence import listed
@@ -14,13 +15,11 @@ from asoreconcile.azure.reconcile.model.first_creation import is_first_creation
 from asoreconcile.azure.reconcile.model.foreign_values import REPLACED, replaced_paths
 from asoreconcile.azure.reconcile.model.merged_body import MergedBody, merged
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.sync.bulk_reads import said_absent_by_list
 from asoreconcile.azure.reconcile.sync.desired import Desired
 from asoreconcile.azure.reconcile.sync.look import compared
 from asoreconcile.azure.reconcile.sync.merging import rules_of
-from asoreconcile.azure.reconcile.writes.adoption import (
-    look_before_creation,
-    report_adoption,
-)
+from asoreconcile.azure.reconcile.writes.adoption import report_adoption
 
 _SAID_AGAIN_SECONDS = 3600.0
 
@@ -31,16 +30,22 @@ def merged_put(
     """Return the PUT with the values of others as Azure has them. People are told of
     those that the PUT replaces.
 
-    A PUT of a resource that may be there follows a read. last: the record of the last
-    PUT. Raises as `rules_of` and `ReconcileContext.raw_get`.
+    A PUT of a resource that may be there follows a read; of many new objects one list
+    tells which resources are not there. last: the record of the last PUT. Raises as
+    `rules_of` and `ReconcileContext.raw_get`.
     """
     context, rules, patcher = scope.context, rules_of(scope), scope.patcher
-    is_first = is_first_creation(patcher.obj)
-    if "Get" in patcher.version.operations:
-        if is_first:
-            look_before_creation(scope)
-        elif rules:
-            context.raw_get()
+    is_first, reads = is_first_creation(patcher.obj), scope.operator.collection_reads
+    looks = rules.looks_first if is_first else bool(rules)
+    if looks and "Get" in patcher.version.operations:
+        try:
+            if not (is_first and reads and said_absent_by_list(scope, reads)):
+                context.raw_get()
+        except ArmError as error:
+            # Some providers refuse to show what is not there.
+            if not is_first or error.is_transient:
+                raise
+            scope.log.info("Cannot tell whether it exists", reason=str(error))
     have = context.read.body if context.read else None
     if have is None:
         return put

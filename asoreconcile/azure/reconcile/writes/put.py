@@ -244,8 +244,8 @@ def _sent(
     )
     refusal = answer.error if isinstance(answer, Failed) else answer
     if isinstance(refusal, ArmError):
-        begun = begin_recreation(scope, refusal, made)
-        if begun is not None:
+        outcome = begin_recreation(scope, refusal, made)
+        if outcome is not None:
             apply(scope, decided.effects)
-            return begun
+            return outcome
     return carry_out(scope, decided, sent=made)
