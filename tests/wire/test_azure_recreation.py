@@ -70,7 +70,7 @@ def route(name="out"):
 
 
 def refused(world, obj, path=ADDRESSES, times=1):
-    """An edit that Azure refuses as a change of what cannot be changed."""
+    """Edit an object; Azure refuses the PUT as the change of a fixed field."""
     world.azure.faults.answer(
         "PUT", path, 400, code="PropertyChangeNotAllowed", times=times
     )

@@ -38,13 +38,13 @@ class Stage(Enum):
 
 @attrs.frozen
 class Recreation:
-    """A recorded recreation. generation: of the spec that led to it."""
+    """A recorded recreation. generation: generation of the spec."""
 
     stage: Stage
     generation: int
 
     def dumps(self, uid: str, arm_id: str, key: RecordKey) -> str:
-        """Return the annotation's value. uid, arm_id: of the object."""
+        """Return the annotation's value. uid, arm_id: ids of the object."""
         mark = key.sign(_parts(uid, arm_id, self))
         return f"{self.stage.value} {self.generation} {mark}"
 
@@ -62,7 +62,7 @@ def says_deleting(own: Mapping[str, str]) -> bool:
 def recreation_of(obj: JsonObject, key: Callable[[], RecordKey]) -> Recreation | None:
     """Return the recorded recreation of an object; None without one of this operator.
 
-    key: is called only if there is a record to verify. Raises what it raises.
+    key: source of the key, called only if there is a record to verify. Raises as it.
     """
     notes = annotations(obj)
     match (notes.get(RECREATION) or "").split(" "):

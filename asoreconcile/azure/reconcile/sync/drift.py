@@ -136,7 +136,11 @@ def _at_sync(facts: SyncFacts, put: Put) -> Decision:
         # At the first look after a PUT of ours, values that Azure does not show count
         # as write-only: the PUT sent them. Later, a value that Azure no longer shows
         # was removed.
-        known |= marks(one for one in facts.found if one.kind == "absent")
+        known |= marks(
+            one
+            for one in facts.found
+            if one.kind == "absent" and not _is_declared_tag(one)
+        )
     open_ = [one for one in facts.found if difference_mark(one) not in known]
     if observed is None and facts.mode is SyncMode.COMPARE:
         # Without a record, only a PUT tells that Azure has the values that it does not
@@ -308,13 +312,15 @@ def after_own_put(
 
     A value that Azure does not show is accepted at once. A value that differs is
     accepted once a PUT was sent for it alone: Azure accepts some PUTs and does not
-    apply them at first.
+    apply them at first. A declared tag is never accepted: Azure keeps tags as they were
+    put, so another writer has changed the tag while the PUT's operation was running.
     found: how the resource differs now. rest: its snapshot.
     """
     pending = repair_attempts.pending
-    left = [one for one in found if difference_mark(one) in pending]
+    accepted = [one for one in found if not _is_declared_tag(one)]
+    left = [one for one in accepted if difference_mark(one) in pending]
     kept = confirmed(observed.known) - (pending - marks(found))
-    silent = marks(one for one in found if one.kind == "absent")
+    silent = marks(one for one in accepted if one.kind == "absent")
     known = kept | marks(left) | silent
     open_ = marks(found) - known
     note = attrs.evolve(observed, known=known | unconfirmed(open_), rest=rest)
@@ -324,6 +330,10 @@ def after_own_put(
         SetMetadata({OBSERVED: note.dumps()}),
         *reported,
     )
+
+
+def _is_declared_tag(one: Difference) -> bool:
+    return one.path.startswith("tags/") and one.kind in ("value", "absent")
 
 
 def _open_access(kept: Sequence[Difference]) -> tuple[Effect, ...]:

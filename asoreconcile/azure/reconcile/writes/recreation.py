@@ -60,7 +60,7 @@ def begin_recreation(
     """Record that the resource is deleted and made again, if the object asks for it and
     Azure has refused its PUT because of a field that cannot be changed.
 
-    None if the refusal is to be shown; the condition says what stands against it.
+    None if the refusal is to be shown; the condition then gives the reason.
     """
     patcher = scope.patcher
     if not is_asked_for(patcher.annotations):
@@ -176,7 +176,7 @@ def _running(scope: ReconcileScope) -> Token | None:
 
 
 def _deleted(scope: ReconcileScope) -> Requeue:
-    """Record that the resource is gone; what was in it is gone, too."""
+    """Record that the resource is gone, and with it all children."""
     _record(scope, Stage.DELETED)
     scope.wake_children()
     return Requeue()

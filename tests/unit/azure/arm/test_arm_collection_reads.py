@@ -70,7 +70,7 @@ def test_ow1_one_list_tells_which_resources_are_not_there():
     # Two are asked for by a GET before a list is worth its page.
     assert [is_absent(number) for number in range(20, 24)] == [False, False, True, True]
     assert not is_absent(3)
-    # Not after a write of it, nor for what came after the list.
+    # Not after a write of it, nor for an object that is younger than the list.
     clock.advance(1.0)
     reads.wrote(account(24))
     assert not is_absent(24)

@@ -321,6 +321,15 @@ def test_a_vanished_extra_that_does_not_come_back_is_forgotten():
     assert note == noted(extra)
 
 
+@pytest.mark.parametrize("kind", ["value", "absent"])
+def test_a_declared_tag_that_another_writer_changed_meanwhile_is_put_again(kind):
+    tag = Difference("tags/team", kind, "red", "blue")
+    tried = RepairAttempts(marks([tag]), dict.fromkeys(marks([tag]), 1))
+    judged, note = after_own_put(tried, knowing(rest=""), [tag], REST)
+    assert note == noted(unconfirmed(marks([tag])))
+    assert judged.repair_attempts.most_for(marks([tag])) == 1
+
+
 def test_what_a_put_mended_is_counted_on():
     tried = RepairAttempts(MARKS, dict.fromkeys(MARKS, 2))
     judged, _ = after_own_put(tried, knowing(rest=""), [ABSENT], REST)
