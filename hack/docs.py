@@ -252,10 +252,13 @@ def stage(folder: Path) -> None:
 def build(target: Path) -> Path:
     """Make the site; return its first page. Exits with the error of mkdocs."""
     found = subprocess.run(
-        [ROOT / "hack" / "env", "docs"], check=True, capture_output=True, text=True
+        [ROOT / "hack" / "env", "docs"], check=False, stdout=subprocess.PIPE, text=True
     )
+    if found.returncode:
+        sys.exit(found.returncode)
     with tempfile.TemporaryDirectory() as folder:
         staged = Path(folder) / "pages"
+        _say("laying out the pages")
         stage(staged)
         command = [f"{found.stdout.strip()}/python", "-W", "ignore", "-m", "mkdocs"]
         command += ["build", "--strict", "--clean"]
@@ -268,14 +271,32 @@ def build(target: Path) -> Path:
             "DOCS_EXTENSION": str(ROOT / "hack" / "docs_parameters.py"),
             "NO_MKDOCS_2_WARNING": "1",
         }
-        done = subprocess.run(command, check=False, env=environment)
-    if done.returncode:
-        sys.exit(done.returncode)
+        _say(f"building {sum(1 for _ in staged.rglob('*.md'))} pages")
+        code = _run(command, environment)
+    if code:
+        sys.exit(code)
     if fetched := fetches(target):
         sys.exit(f"hack/docs: the site would fetch {', '.join(fetched)}")
     if named := rules(target):
         sys.exit(f"hack/docs: pages for users name rules: {', '.join(named)}")
     return target / "index.html"
+
+
+def _say(text: str) -> None:
+    print(f"hack/docs: {text}", file=sys.stderr)
+
+
+def _run(command: list[str], environment: dict[str, str]) -> int:
+    """Run mkdocs, which prints nothing for a while: on a terminal, a dot each second.
+    Return its exit code.
+    """
+    with subprocess.Popen(command, env=environment) as process:
+        while True:
+            try:
+                return process.wait(1)
+            except subprocess.TimeoutExpired:
+                if sys.stderr.isatty():
+                    print(".", end="", file=sys.stderr, flush=True)
 
 
 def fetches(site: Path) -> list[str]:

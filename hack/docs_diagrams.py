@@ -14,7 +14,8 @@ _CHART = re.compile(r"^```mermaid\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NODE = r'(\w+)(?:\["([^"]+)"\])?'
 _ARROW = re.compile(rf"{_NODE} (-->|-\.->)(?:\|([^|]+)\|)? {_NODE}")
 _ALONE = re.compile(_NODE)
-_CHARACTER, _PADDING, _BOX, _GAP, _ROW = 7.6, 14.0, 34.0, 26.0, 78.0
+_CHARACTER, _PADDING, _BOX, _GAP, _ROW = 7.6, 14.0, 34.0, 26.0, 86.0
+_SMALL = 6.4  # a character of an arrow's text
 
 
 class Arrow(NamedTuple):
@@ -28,6 +29,24 @@ class Arrow(NamedTuple):
     end: str
     is_dotted: bool = False
     text: str = ""
+
+
+class Rectangle(NamedTuple):
+    """The place of a text."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: "Rectangle") -> bool:
+        """Return whether both have a point in common."""
+        return (
+            self.left < other.right
+            and other.left < self.right
+            and self.top < other.bottom
+            and other.top < self.bottom
+        )
 
 
 class Chart(NamedTuple):
@@ -93,8 +112,17 @@ def svg(chart: Chart) -> str:
         "</marker></defs>"
     )
     parts = [head]
+    texts: list[Rectangle] = []
     for arrow, path in zip(chart.arrows, paths, strict=True):
-        parts += _line(arrow, [places[node] for node in path])
+        points = [places[node] for node in path]
+        parts.append(_line(arrow, points))
+        if arrow.text:
+            texts.append(_place_of_text(arrow.text, points[0], points[1], texts))
+            place = texts[-1]
+            parts.append(
+                f'<text class="small" x="{place.left:.0f}" '
+                f'y="{place.bottom - 3:.0f}">{html.escape(arrow.text)}</text>'
+            )
     for node, label in chart.labels.items():
         x, y = places[node]
         width = _width(chart, node)
@@ -170,7 +198,7 @@ def _places(chart: Chart, rows: list[list[str]]) -> dict[str, tuple[float, float
     return places
 
 
-def _line(arrow: Arrow, points: list[tuple[float, float]]) -> list[str]:
+def _line(arrow: Arrow, points: list[tuple[float, float]]) -> str:
     (x, y), *others = points
     path, at = f"M{x:.0f} {y + _BOX:.0f}", y + _BOX
     for number, (next_x, next_y) in enumerate(others):
@@ -182,11 +210,24 @@ def _line(arrow: Arrow, points: list[tuple[float, float]]) -> list[str]:
         if not is_last:
             path += f"V{at:.0f}"
     dots = ' stroke-dasharray="5 4"' if arrow.is_dotted else ""
-    drawn = [f'<path class="line" marker-end="url(#tip)"{dots} d="{path}"/>']
-    if arrow.text:
-        (x0, y0), (x1, y1) = points[0], points[1]
-        drawn.append(
-            f'<text class="small" x="{(x0 + x1) / 2 + 8:.0f}" '
-            f'y="{(y0 + _BOX + y1) / 2 + 4:.0f}">{html.escape(arrow.text)}</text>'
-        )
-    return drawn
+    return f'<path class="line" marker-end="url(#tip)"{dots} d="{path}"/>'
+
+
+def _place_of_text(
+    text: str,
+    start: tuple[float, float],
+    end: tuple[float, float],
+    others: list[Rectangle],
+) -> Rectangle:
+    """Return a place next to an arrow that no other text has.
+
+    Raises ValueError if there is no such place: the chart needs other words.
+    """
+    (x0, y0), (x1, y1) = start, end
+    for share in (0.5, 0.65, 0.35, 0.8, 0.2):
+        x, y = x0 + (x1 - x0) * share + 8, y0 + _BOX + (y1 - y0 - _BOX) * share + 4
+        place = Rectangle(x, y - 11, x + len(text) * _SMALL, y + 3)
+        if not any(place.meets(other) for other in others):
+            return place
+    message = f"there is no place for the text {text!r}"
+    raise ValueError(message)

@@ -1,6 +1,7 @@
 """The charts of the architecture page are those of the code's own imports."""
 
 import ast
+import re
 from collections import defaultdict
 from functools import cache
 
@@ -162,3 +163,23 @@ def test_no_arrow_runs_through_a_box():
     rows, paths = docs_diagrams._rows(chart)
     assert [len(row) for row in rows] == [1, 2, 1]
     assert [len(path) for path in paths] == [2, 2, 3]
+
+
+def test_no_text_of_an_arrow_is_printed_over_another():
+    source = 'flowchart TD\n a -->|a long text| b["b"]\n a -->|another text| c\n'
+    drawn = docs_diagrams.svg(docs_diagrams.parse(source))
+    heights = re.findall(r'<text class="small" x="-?\d+" y="(\d+)"', drawn)
+    assert len(set(heights)) == 2
+    crowded = "flowchart TD\n" + "".join(f" a -->|{'x' * 99}| n{i}\n" for i in range(9))
+    with pytest.raises(ValueError, match="no place for the text"):
+        docs_diagrams.svg(docs_diagrams.parse(crowded))
+
+
+def test_there_is_a_drawing_for_each_concept():
+    pages = [*HOME.rglob("*.md"), *(ROOT / "deploy").rglob("*.md")]
+    charts = [chart for p in pages for chart in docs_diagrams.charts(p.read_text())]
+    for chart in charts:
+        docs_diagrams.svg(chart)
+    assert len(charts) >= 14
+    for page in (HOME / "concepts").glob("*.md"):
+        assert "```mermaid" in page.read_text() or ".svg)" in page.read_text(), page
