@@ -61,9 +61,11 @@ class _Wanted:
         return found[max(found)] if found else []
 
 
-def write_types(data: Path, target: Path) -> int:
-    """Write one file for each provider; return their size in bytes."""
-    wanted = _wanted(data / "catalogue")
+def write_types(data: Path, target: Path, *, newer: Path) -> int:
+    """Write one file for each provider; return their size in bytes. newer: a folder
+    with further kinds.
+    """
+    wanted = _wanted([*(data / "catalogue").glob("*.json"), *newer.glob("*.json")])
     providers: dict[str, dict[str, JsonObject]] = defaultdict(dict)
     schemas: dict[tuple[str, str], JsonObject] = {}
     for type_, version, body, types in _published(data, wanted):
@@ -118,9 +120,9 @@ def _members(mapping: dict[str, Any]) -> list[str]:
     return [one + "," for one in lines[:-1]] + lines[-1:]
 
 
-def _wanted(catalogue: Path) -> _Wanted:
+def _wanted(catalogue: Iterable[Path]) -> _Wanted:
     wanted = _Wanted()
-    for path in sorted(catalogue.glob("*.json")):
+    for path in sorted(catalogue):
         raw = json.loads(path.read_bytes())
         for kind in raw["kinds"].values():
             for entry in kind["versions"].values():

@@ -5,8 +5,9 @@
 SOURCE is a folder of files in the form `asoreconcile.catalogue/v1`. Without it, the
 folder `catalogue` is read from the folder in ASORECONCILE_DATA, else from
 ../shared/data. Azure's published types and recorded traffic come from there, too: they
-make asoreconcile/testing/arm/types. The output depends only on the source: running the
-command twice changes nothing.
+make asoreconcile/testing/arm/types. Kinds of newer releases of ASO than the source's
+are in hack/newer-kinds, in the same form. The output depends only on these folders:
+running the command twice changes nothing.
 """
 
 import os
@@ -27,12 +28,13 @@ def main() -> int:
         print(f"hack/kinds: no catalogue files in {source}", file=sys.stderr)
         return 2
     target = ROOT / "controllers" / "kinds"
-    made = convert(source, target)
+    newer = ROOT / "hack" / "newer-kinds"
+    made = convert(source, target, newer=newer)
     size = sum(path.stat().st_size for path in target.rglob("*.json"))
     print(f"{made.groups} groups, {made.kinds} kinds, {made.versions} versions:")
     print(f"{size / 1e6:.2f} MB in {target}")
     types = ROOT / "asoreconcile" / "testing" / "arm" / "types"
-    print(f"{write_types(data, types) / 1e6:.2f} MB in {types}")
+    print(f"{write_types(data, types, newer=newer) / 1e6:.2f} MB in {types}")
     return 0
 
 

@@ -146,6 +146,68 @@ def _set_connection(world, state):
     world.azure.seed(id_, body)
 
 
+def _shared_link(world):
+    """A watcher, a SQL server, and a link from one to the other."""
+    world.install(
+        "databasewatcher.azure.com/Watcher",
+        "databasewatcher.azure.com/SharedPrivateLink",
+        "sql.azure.com/Server",
+    )
+    version = "databasewatcher.azure.com/v20241001preview"
+    server = cr("sql.azure.com/v20250101", "Server", "shop", location="westeurope")
+    ready(world, cr(version, "Watcher", "w", location="westeurope"), server)
+    reference = {"group": "sql.azure.com", "kind": "Server", "name": "shop"}
+    return server, cr(
+        version,
+        "SharedPrivateLink",
+        "to-shop",
+        owner="w",
+        groupId="sqlServer",
+        requestMessage="please",
+        privateLinkResourceReference=reference,
+    )
+
+
+def _approvals(world):
+    return world.requests("PUT", "/privateEndpointConnections/")
+
+
+def test_a_shared_private_link_approves_the_connection_that_it_opened(world):
+    _, link = _shared_link(world)
+
+    ready(world, link)
+
+    (approval,) = _approvals(world)
+    state = approval.body["properties"]["privateLinkServiceConnectionState"]
+    assert state["status"] == "Approved"
+    assert "/servers/shop/privateEndpointConnections/to-shop-" in approval.path
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [("Pending", "policy of shop is skip"), ("Rejected", "was rejected")],
+)
+def test_a_connection_that_is_not_ours_to_approve_stays(world, state, told):
+    server, link = _shared_link(world)
+    world.apply({**server, "metadata": {"name": "shop", "annotations": SKIP}})
+    world.apply(link)
+    world.run(link)
+    (id_,) = [i for i in world.azure.resources() if "/privateEndpointConn" in i]
+    body = world.azure.resources()[id_]
+    body["properties"]["privateLinkServiceConnectionState"]["status"] = state
+    world.azure.seed(id_, body)
+
+    for _ in range(3):
+        world.clock.advance(5.0)
+        world.run(link)
+
+    assert told in world.ready(link)["message"]
+    assert not _approvals(world)
+
+
+SKIP = {"serviceoperator.azure.com/reconcile-policy": "skip"}
+
+
 @pytest.mark.parametrize("cancels", [True, False])
 def test_an_alias_cancels_its_subscription_on_request_only(world, cancels):
     world.install("subscription.azure.com/Alias")

@@ -67,8 +67,11 @@ class Made:
     versions: int
 
 
-def convert(source: Path, target: Path) -> Made:
+def convert(source: Path, target: Path, *, newer: Path) -> Made:
     """Convert every group of the source folder and write the index.
+
+    newer: a folder with kinds of newer releases of ASO than the source's, in the same
+    form; the source wins.
 
     Files of groups that no longer exist stay: the folder is under version control.
     Raises CatalogueFileError.
@@ -79,6 +82,9 @@ def convert(source: Path, target: Path) -> Made:
         raw = orjson.loads(path.read_bytes())
         if raw.get("format") != SOURCE_FORMAT:
             raise CatalogueFileError(f"{path} is not in the form {SOURCE_FORMAT}")
+        if (newer / path.name).exists():
+            further = orjson.loads((newer / path.name).read_bytes())
+            raw |= {m: {**further[m], **raw[m]} for m in ("defs", "kinds", "types")}
         known = before.get(raw["group"], {})
         index[raw["group"]] = {
             name: stored_later(entry, known.get(name), release=__version__)

@@ -2,7 +2,8 @@
 
 `children.json` lists them by the parent's type: a namespace's first authorization rule,
 an event hub's `$Default` consumer group, a storage account's services. Other children
-follow from the parent's body: a cluster's node pools, a private endpoint's interface.
+follow from the parent's body: a cluster's node pools, a private endpoint's interface,
+the connection that a shared private link opens.
 """
 
 from collections.abc import Callable, Iterator
@@ -74,7 +75,33 @@ def _interfaces(endpoint: ArmAddress, body: JsonObject) -> Iterator[_Child]:
         )
 
 
+def _opened_connection(link: ArmAddress, body: JsonObject) -> Iterator[_Child]:
+    """Yield the private endpoint connection that a link opens on its resource."""
+    properties = body.get("properties") or {}
+    name = f"{link.name}-{made_up(link, 'connection')}"
+    target = properties.get("privateLinkResourceId")
+    address = parse(f"{target}/privateEndpointConnections/{name}") if target else None
+    if address is not None:
+        endpoint = f"{link.group}/providers/Microsoft.Network/privateEndpoints"
+        state = {
+            "status": "Pending",
+            "description": properties.get("requestMessage") or "",
+        }
+        yield (
+            address,
+            {
+                "properties": {
+                    "privateEndpoint": {"id": f"{endpoint}/{link.name}"},
+                    "privateLinkServiceConnectionState": state,
+                }
+            },
+        )
+
+
 _FROM_BODY: dict[str, Callable[[ArmAddress, JsonObject], Iterator[_Child]]] = {
+    "microsoft.databasewatcher/watchers/sharedprivatelinkresources": (
+        _opened_connection
+    ),
     "microsoft.containerservice/managedclusters": _node_pools,
     "microsoft.network/privateendpoints": _interfaces,
 }

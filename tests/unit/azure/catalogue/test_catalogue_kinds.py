@@ -24,8 +24,8 @@ def test_all_kinds_ship():
     kinds = builtin().kinds()
 
     assert len(builtin().groups()) == 47
-    assert len(kinds) == 294
-    assert sum(len(kind.versions) for kind in kinds) == 777
+    assert len(kinds) == 295
+    assert sum(len(kind.versions) for kind in kinds) == 778
     assert {str(kind) for kind in kinds if not kind.is_arm} == {
         "dbformysql.azure.com/User",
         "dbforpostgresql.azure.com/User",

@@ -66,6 +66,23 @@ CASES = [
         id="1-verbatim",
     ),
     pytest.param(
+        "containerregistry.azure.com/RegistryCacheRule",
+        {
+            "sourceRepository": "docker.io/library/*",
+            "targetRepository": "hub/*",
+            "credentialSetResourceReference": {"armId": "/set"},
+        },
+        {
+            "name": "it",
+            "properties": {
+                "credentialSetResourceId": "/set",
+                "sourceRepository": "docker.io/library/*",
+                "targetRepository": "hub/*",
+            },
+        },
+        id="1-kind-of-a-newer-release",
+    ),
+    pytest.param(
         VNET,
         {"addressSpace": SPACE},
         {"name": "it", "properties": {"addressSpace": SPACE}},

@@ -1,0 +1,1 @@
+"""Special cases of Microsoft.DatabaseWatcher."""
