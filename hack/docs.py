@@ -38,6 +38,7 @@ PAGES = {
     "asoreconcile/resources/README.md": "internals/resources.md",
     "asoreconcile/testing/README.md": "testing.md",
     "deploy/README.md": "operator/index.md",
+    "deploy/docs/alerts.md": "operator/runbooks.md",
     "deploy/docs/clusters.md": "operator/clusters.md",
     "deploy/docs/databases.md": "operator/databases.md",
     "deploy/docs/drift.md": "operator/drift.md",

@@ -100,6 +100,7 @@ def alerts_page(file: Path) -> dict[str, str]:
             summary = " ".join(_TEMPLATE.sub(" ", said.get("summary", "")).split())
             description = _TEMPLATE.sub("...", said.get("description", ""))
             text += f"\n## {rule['alert']}\n\n{summary}. {description}\n\n"
+            text += f"[Runbook](runbooks.md#{rule['alert'].lower()}). "
             text += f"Severity {rule.get('labels', {}).get('severity', 'none')}; "
             text += f"it fires when this holds{lasting}:\n\n```\n{rule['expr']}\n```\n"
     return {"operator/alerts.md": text}

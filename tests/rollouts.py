@@ -2,10 +2,13 @@
 
 Replicas of the manager are behind a balancer of connections, as behind a Service.
 `Rollout` does what the Deployment controller and the kubelet do. `writing` writes
-objects in several versions all the time, and notes what was refused.
+objects in several versions all the time, and notes what was refused. Nothing here waits
+for a time: each step waits until the endpoints show what it did.
 """
 
 import itertools
+import os
+import signal
 import socket
 import threading
 import time
@@ -27,15 +30,36 @@ NEWER = str(Path(__file__).resolve().parent / "newer")
 VERSIONS = ("v1api20240301", "v20250301")
 _PROBE_SECONDS = 0.5
 _READY_SECONDS = 300.0
-# Between a change of readiness and the change of the endpoints.
-_NOTICED_SECONDS = 1.0
+
+
+class Endpoints:
+    """The ports of the replicas that are ready, as the EndpointSlices of a Service."""
+
+    def __init__(self):
+        self.ports = ()
+        self._changed = threading.Condition()
+
+    def set(self, port, *, ready):
+        """Note what a probe has found."""
+        with self._changed:
+            others = tuple(one for one in self.ports if one != port)
+            self.ports = (*others, port) if ready else others
+            self._changed.notify_all()
+
+    def wait(self, port, *, ready):
+        """Wait until a port is an endpoint, or has left the endpoints."""
+        with self._changed:
+            done = self._changed.wait_for(
+                lambda: (port in self.ports) == ready, _READY_SECONDS
+            )
+        assert done, f"port {port}: {'not' if ready else 'still'} an endpoint"
 
 
 class Balancer:
-    """Passes each connection on to one of the ports in turn."""
+    """Passes each connection on to one of the endpoints in turn."""
 
-    def __init__(self):
-        self.ports = []
+    def __init__(self, endpoints):
+        self._endpoints = endpoints
         self._open = set()
         self._threads = []
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -61,7 +85,7 @@ class Balancer:
                     client, _ = self._socket.accept()
                 except OSError:
                     return
-                ports = list(self.ports)
+                ports = self._endpoints.ports
                 port = ports[number % len(ports)] if ports else 0
                 self._start(self._pass_on, client, port)
 
@@ -93,39 +117,64 @@ def _copy(source, target):
 
 
 class Replica:
-    """One manager process, with its ports."""
+    """One manager process with its ports, and the probe that makes it an endpoint."""
 
-    def __init__(self, operation, flags, balancer, *, newer):
-        self.port, self._health = free_port(), free_port()
-        self._balancer = balancer
-        self.process = operation.start_manager(
+    def __init__(self, operation, flags, balancer, endpoints, *, newer):
+        self._port, self._health = free_port(), free_port()
+        self._endpoints, self._over = endpoints, threading.Event()
+        self._process = operation.start_manager(
             *flags,
-            f"--webhook-port={self.port}",
+            f"--webhook-port={self._port}",
             f"--webhook-url={balancer.url}",
             f"--health-addr=127.0.0.1:{self._health}",
             *("--enable-leader-election", "--all-versions"),
             *("--drain-seconds=5", "--grace-seconds=25"),
             **({"PYTHONPATH": NEWER} if newer else {}),
         )
+        self._probe = threading.Thread(target=self._probing)
+        self._probe.start()
 
     def join(self):
-        """Wait until it is ready; then it gets connections."""
-        end = time.monotonic() + _READY_SECONDS
-        while not self._is_ready():
-            assert time.monotonic() < end, "the replica did not become ready"
-            time.sleep(_PROBE_SECONDS)
-        self._balancer.ports.append(self.port)
-
-    def leave(self):
-        self._balancer.ports.remove(self.port)
+        """Wait until it gets connections."""
+        self._endpoints.wait(self._port, ready=True)
 
     def stop(self):
-        """SIGTERM; it gets new connections for a moment longer."""
-        stopped = threading.Thread(target=self.process.end)
+        """SIGTERM; it gets new connections until the endpoints have changed."""
+        stopped = threading.Thread(target=self._process.end)
         stopped.start()
-        time.sleep(_NOTICED_SECONDS)
-        self.leave()
+        self._endpoints.wait(self._port, ready=False)
         stopped.join()
+        self._end()
+
+    def kill(self):
+        """SIGKILL, before anything has noticed."""
+        self._process.kill()
+
+    def leave(self):
+        """Wait until a killed process gets no connections."""
+        self._endpoints.wait(self._port, ready=False)
+        self._process.end()
+        self._end()
+
+    @contextmanager
+    def hung(self):
+        """Suspend the process; within the block it has left the endpoints."""
+        os.kill(self._process.pid, signal.SIGSTOP)
+        try:
+            self._endpoints.wait(self._port, ready=False)
+            yield
+        finally:
+            os.kill(self._process.pid, signal.SIGCONT)
+        self.join()
+
+    def _end(self):
+        self._over.set()
+        self._probe.join()
+        self._endpoints.set(self._port, ready=False)
+
+    def _probing(self):
+        while not self._over.wait(_PROBE_SECONDS):
+            self._endpoints.set(self._port, ready=self._is_ready())
 
     def _is_ready(self):
         try:
@@ -142,12 +191,16 @@ class Rollout:
 
     def __init__(self, operation, flags):
         self._operation, self._flags = operation, flags
-        self._balancer = Balancer()
+        self._endpoints = Endpoints()
+        self._balancer = Balancer(self._endpoints)
         self.replicas = []
 
     def start(self, count=1, *, newer=False):
         made = [
-            Replica(self._operation, self._flags, self._balancer, newer=newer)
+            Replica(
+                *(self._operation, self._flags, self._balancer, self._endpoints),
+                newer=newer,
+            )
             for _ in range(count)
         ]
         self.replicas += made
@@ -158,7 +211,6 @@ class Rollout:
         """Replace all replicas, one by one."""
         for old in list(self.replicas):
             self.start(newer=newer)
-            time.sleep(_NOTICED_SECONDS)
             old.stop()
             self.replicas.remove(old)
 
@@ -166,18 +218,16 @@ class Rollout:
         """Kill some replicas, and start as many."""
         killed, self.replicas = self.replicas[:count], self.replicas[count:]
         for one in killed:
-            one.process.kill()
-        time.sleep(_NOTICED_SECONDS)
+            one.kill()
         for one in killed:
             one.leave()
-            one.process.end()
         self.start(count)
 
     def close(self):
         self._balancer.close()
         for one in self.replicas:
-            one.process.kill()
-            one.process.end()
+            one.kill()
+            one.leave()
         self._operation.manager = None
 
 
@@ -193,6 +243,23 @@ class Writers:
     refused: list = attrs.field(factory=list)
     seconds: list = attrs.field(factory=list)
     last: dict = attrs.field(factory=dict)
+    _written: threading.Semaphore = attrs.field(
+        factory=lambda: threading.Semaphore(0), init=False
+    )
+
+    def note(self, seconds):
+        """Note that a write has ended."""
+        self.seconds.append(seconds)
+        self._written.release()
+
+    def wait(self, count):
+        """Wait for further writes."""
+        for _ in range(count):
+            assert self._written.acquire(timeout=_READY_SECONDS)
+
+    def go_on(self, seconds):
+        """Let the writers write for a time."""
+        threading.Event().wait(seconds)
 
     def p99(self):
         return sorted(self.seconds)[int(len(self.seconds) * 0.99)]
@@ -224,7 +291,7 @@ def writing(operation, names, *, pause_seconds=0.2):
             except (ApiError, TransportError) as error:
                 notes.refused.append((began - start, str(error)))
                 notes.last.pop(name, None)
-            notes.seconds.append(time.monotonic() - began)
+            notes.note(time.monotonic() - began)
         client.close()
 
     threads = [

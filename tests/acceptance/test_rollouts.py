@@ -5,7 +5,6 @@ sets it.
 """
 
 import os
-import time
 from collections import Counter
 
 import pytest
@@ -25,6 +24,8 @@ FLAGS = (
 CRD = ObjectKey("", "virtualnetworks.network.azure.com")
 # For so long a killed process gets connections, or what was sent to it is waited for.
 UNTIL_NOTICED_SECONDS = 2.0
+HUNG_SECONDS = 30.0 if ROUNDS > 1 else 3.0
+SLOW_SECONDS = 2.0
 
 
 @pytest.fixture
@@ -49,14 +50,18 @@ def served(operation):
 @pytest.mark.parametrize("make_cluster", TARGETS[1:], indirect=True)
 @pytest.mark.timeout(600 + 300 * ROUNDS)
 def test_rollouts_and_kills_refuse_lose_and_repeat_nothing(operation, rollout):
-    rollout.start(2)
+    rollout.start()  # which leads
+    rollout.start()
     operation.apply(resource_group())
     for name in NAMES:
         operation.apply(virtual_network(name))
         operation.wait_ready(virtual_network(name))
     with writing(operation, NAMES) as idle:
-        time.sleep(5.0)
+        idle.wait(60)
     assert idle.refused == []
+    with writing(operation, NAMES) as hanging, rollout.replicas[0].hung():
+        hanging.go_on(HUNG_SECONDS)
+    slow = [seconds for seconds in hanging.seconds if seconds > SLOW_SECONDS]
     with writing(operation, NAMES) as notes:
         for _ in range(ROUNDS):
             rollout.to(newer=True)
@@ -72,11 +77,13 @@ def test_rollouts_and_kills_refuse_lose_and_repeat_nothing(operation, rollout):
     assert lost(operation, killed) == []
     rollout.kill(2)
     with writing(operation, NAMES) as after:
-        time.sleep(2.0)
+        after.wait(30)
     assert after.refused == []
     assert max(Counter(repeated_puts(operation)).values(), default=0) <= 2
     print(  # noqa: T201 - for `pytest -s`
         f"{ROUNDS} upgrades and rollbacks: {len(notes.seconds)} writes, none refused, "
         f"p99 {notes.p99():.3f} s (idle {idle.p99():.3f} s); one replica killed: "
-        f"{len(killed.refused)} of {len(killed.seconds)} refused"
+        f"{len(killed.refused)} of {len(killed.seconds)} refused; the leader hung for "
+        f"{HUNG_SECONDS} s: {len(hanging.refused)} of {len(hanging.seconds)} refused, "
+        f"{len(slow)} took more than {SLOW_SECONDS} s"
     )

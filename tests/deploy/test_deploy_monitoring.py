@@ -14,9 +14,10 @@ import pytest
 import yaml
 from operation import WAIT_SECONDS, free_port
 from prometheus_client.parser import text_string_to_metric_families
-from tools import CHART, program, run
+from tools import CHART, DEPLOY, program, run
 
 ALERTS = CHART / "files" / "alerts.yaml"
+RUNBOOKS = DEPLOY / "docs" / "alerts.md"
 BOARD = json.loads((CHART / "files" / "dashboard.json").read_text())
 RULES = [r for g in yaml.safe_load(ALERTS.read_text())["groups"] for r in g["rules"]]
 PANELS = [p for p in BOARD["panels"] if p["type"] != "row"]
@@ -189,9 +190,26 @@ def test_each_alert_fires_when_it_should_and_only_then():
 def test_each_alert_says_what_it_means_and_what_to_do():
     for rule in RULES:
         assert rule["labels"]["severity"] in {"critical", "warning", "info"}
-        assert set(rule["annotations"]) == {"summary", "description"}
+        assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
         assert rule["for"]
     assert len({rule["alert"] for rule in RULES}) == len(RULES)
+
+
+def test_each_alert_has_a_section_in_the_runbooks_and_each_section_an_alert():
+    sections = re.findall(r"^## (\w+)$", RUNBOOKS.read_text(), re.MULTILINE)
+    assert sections == [rule["alert"] for rule in RULES]
+    for rule in RULES:
+        url = rule["annotations"]["runbook_url"]
+        assert url == f"deploy/docs/alerts.md#{rule['alert'].lower()}"
+
+
+def test_the_chart_says_where_the_runbooks_are():
+    base = "https://git.example/asoreconcile/blob/main/"
+    on = ("metrics.enable=true", "metrics.prometheusRule.enable=true")
+    settings = [*on, f"metrics.prometheusRule.runbookBase={base}"]
+    flags = [flag for one in settings for flag in ("--set", one)]
+    text = run(program("helm", "helm"), "template", CHART, *flags)
+    assert text.count(f"runbook_url: {base}deploy/docs/alerts.md#") == len(RULES)
 
 
 def test_panels_lie_beside_each_other():

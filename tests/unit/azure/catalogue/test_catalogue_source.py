@@ -146,7 +146,7 @@ def extracted(tmp_path):
         source.mkdir()
         (source / "README.md").write_text("Beside the files.")
         (source / "demo.json").write_text(json.dumps(document))
-        convert(source, tmp_path / "made")
+        convert(source, tmp_path / "made", newer=NEWER)
         made = KindFolder(tmp_path / "made")
         return made.index()["demo.azure.com"]["Widget"], made.group("demo.azure.com")
 
@@ -210,4 +210,4 @@ def test_a_source_of_another_format_is_refused(tmp_path, text):
     (tmp_path / "x.json").write_text(text)
 
     with pytest.raises(CatalogueFileError, match=r"x\.json"):
-        convert(tmp_path, tmp_path / "out")
+        convert(tmp_path, tmp_path / "out", newer=NEWER)
