@@ -156,16 +156,16 @@ class Replica:
         self._process.end()
         self._end()
 
-    @contextmanager
-    def hung(self):
-        """Suspend the process; within the block it has left the endpoints."""
+    def hang(self, seconds):
+        """Suspend the process, which leaves the endpoints; then it goes on, and ends."""
         os.kill(self._process.pid, signal.SIGSTOP)
         try:
             self._endpoints.wait(self._port, ready=False)
-            yield
+            threading.Event().wait(seconds)
         finally:
             os.kill(self._process.pid, signal.SIGCONT)
-        self.join()
+        self._process.end()
+        self._end()
 
     def _end(self):
         self._over.set()
@@ -214,6 +214,11 @@ class Rollout:
             old.stop()
             self.replicas.remove(old)
 
+    def hang(self, seconds):
+        """Suspend the oldest replica, and replace it."""
+        self.replicas.pop(0).hang(seconds)
+        self.start()
+
     def kill(self, count):
         """Kill some replicas, and start as many."""
         killed, self.replicas = self.replicas[:count], self.replicas[count:]
@@ -256,10 +261,6 @@ class Writers:
         """Wait for further writes."""
         for _ in range(count):
             assert self._written.acquire(timeout=_READY_SECONDS)
-
-    def go_on(self, seconds):
-        """Let the writers write for a time."""
-        threading.Event().wait(seconds)
 
     def p99(self):
         return sorted(self.seconds)[int(len(self.seconds) * 0.99)]

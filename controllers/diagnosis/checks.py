@@ -9,6 +9,7 @@ from typing import Any
 from asoreconcile.azure.catalogue.conversion import STORED_SUFFIX
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.catalogue.patterns import match
+from asoreconcile.azure.catalogue.webhook_manifests import CONVERT_PATH, WebhookClient
 from asoreconcile.azure.controllers.annotation_rules import (
     annotation_problems,
     misspelt_names,
@@ -16,8 +17,10 @@ from asoreconcile.azure.controllers.annotation_rules import (
 from asoreconcile.azure.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
 from asoreconcile.azure.controllers.crd_plan import (
     OPERATORS_NAME,
+    DesiredCrds,
     is_build,
     is_newer_build,
+    plan,
 )
 from asoreconcile.azure.controllers.crd_watcher import late_kinds
 from asoreconcile.azure.controllers.definitions import CrdState
@@ -213,11 +216,38 @@ def of_crds(
         )
         return
     troubles = [*_crd_troubles(ours, catalogue), *_not_running(ours, served)]
+    troubles += _edited(ours, catalogue, own)
     yield from troubles
     if not troubles:
         yield ok("kinds", f"{len(ours)} kinds are installed")
     yield from _builds(ours, own)
     yield from _lacking(crds, catalogue)
+
+
+def _edited(
+    crds: Sequence[JsonObject], catalogue: Catalogue, own: str
+) -> Iterator[Finding]:
+    """Yield the CRDs of this build that are not as this build installs them."""
+    for crd in crds:
+        if labels(crd).get(VERSION_LABEL) != own:
+            continue
+        config = dig(crd, "spec.conversion.webhook.clientConfig") or {}
+        service = config.get("service") or {}
+        client = WebhookClient(
+            url=str(config.get("url", "")).removesuffix(CONVERT_PATH),
+            namespace=service.get("namespace", ""),
+            name=service.get("name", ""),
+            port=service.get("port", 443),
+            ca_bundle=config.get("caBundle", ""),
+        )
+        wanted = DesiredCrds(own, conversion=client if config else None)
+        if plan(catalogue.kind(_kind(crd)), crd, wanted).desired is not None:
+            yield warning(
+                "kinds",
+                f"{key_of(crd).name} is not as this program installs it: it was edited",
+                "a running operator repairs what --crd-pattern names; else apply what "
+                "`asoreconcile kinds crd` prints",
+            )
 
 
 def _builds(crds: Sequence[JsonObject], own: str) -> Iterator[Finding]:

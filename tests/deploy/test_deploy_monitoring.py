@@ -22,6 +22,12 @@ BOARD = json.loads((CHART / "files" / "dashboard.json").read_text())
 RULES = [r for g in yaml.safe_load(ALERTS.read_text())["groups"] for r in g["rules"]]
 PANELS = [p for p in BOARD["panels"] if p["type"] != "row"]
 SHOWN = [(p["title"], t["expr"]) for p in PANELS for t in p["targets"]]
+# The faults of the recording, if they last.
+LOUD = {
+    "AsoReconcileThrottled",
+    "AsoReconcileWritesRefused",
+    "AsoReconcileAzureUnreachable",
+}
 # What is shown only while something is wrong: that these are the names is seen by TYPE.
 ONLY_IN_TROUBLE = {
     "asoreconcile_kind_not_running",
@@ -53,19 +59,25 @@ def server(texts, tmp_path_factory):
         yield lambda expression: _ask(port, expression, end)
 
 
+def _samples(text, **added):
+    """Each series of a text, with the labels that a scraper adds: name, labels, value."""
+    added = {"namespace": "system", "job": "ours", "instance": "1", "pod": "p"} | added
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.name.endswith("_created"):
+                continue
+            labels = {**added, **sample.labels}
+            said = ",".join(f"{k}={json.dumps(v)}" for k, v in labels.items())
+            yield sample.name, said, sample.value
+
+
 def _openmetrics(texts, end):
-    """Both texts as one, with times, and the labels that a scraper adds."""
-    added = {"namespace": "system", "job": "ours", "instance": "1", "pod": "manager-1"}
+    """Both texts as one, with times."""
     series = {}
     for text, at in zip(texts, (end - APART_SECONDS, end), strict=True):
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                if sample.name.endswith("_created"):
-                    continue
-                labels = {**added, **sample.labels}
-                said = ",".join(f"{k}={json.dumps(v)}" for k, v in labels.items())
-                named = series.setdefault(sample.name, {})
-                named.setdefault(said, []).append(f"{sample.value} {at}")
+        for name, said, value in _samples(text):
+            named = series.setdefault(name, {})
+            named.setdefault(said, []).append(f"{value} {at}")
     lines = [
         f"{name}{{{said}}} {value}"
         for name, named in series.items()
@@ -163,14 +175,9 @@ def test_each_panel_shows_something_of_a_manager_at_work(server, title, expressi
 @pytest.mark.parametrize("rule", RULES, ids=[r["alert"] for r in RULES])
 def test_each_alert_can_be_evaluated_on_a_manager_at_work(server, rule):
     """And is silent, but for the Azure of the test, which throttles and hangs up."""
-    loud = {
-        "AsoReconcileThrottled",
-        "AsoReconcileWritesRefused",
-        "AsoReconcileAzureUnreachable",
-    }
     # One event is enough here, of which alerts need three.
     found = server(rule["expr"].replace("> 2.5", "> 0"))
-    assert bool(found) == (rule["alert"] in loud), found
+    assert bool(found) == (rule["alert"] in LOUD), found
     for name in metrics_of(rule["expr"]) - ONLY_IN_TROUBLE:
         assert server(name), name
 
@@ -185,6 +192,70 @@ def test_each_alert_fires_when_it_should_and_only_then():
     fired = set(re.findall(r'labels: \'{alertname="(\w+)"', cases.read_text()))
     assert fired == {rule["alert"] for rule in RULES}
     run(promtool, "test", "rules", cases)
+
+
+LEADS = "leader_election_master_status"
+# Histories of 150 minutes made of the two recorded texts. Each gives the values of a series
+# by its two recorded values and their difference; a second replica has its own, or none.
+HISTORIES = {
+    "idle": ("{1}x240", None),
+    "a scrape is missed": ("{1}x60 _ {1}x180", None),
+    "counters begin again": ("{1}x60 {0}x180", None),
+    "work beside a replica that waits": ("{1}x240", "{0}x240"),
+    "a pod takes over": ("{1}x60 stale", "{0}x61 {1}x180"),
+    "a pod is replaced": ("{1}x60 stale", "_x61 {0}x180"),
+    "two events": ("{0}x60 {1}x180", None),
+    "the faults of the recording go on": ("{1}+{2}x240", None),
+}
+FIRE = {"the faults of the recording go on": sorted(LOUD)}
+WAITS = {"work beside a replica that waits": "0x240", "a pod takes over": "0x61 1x180"}
+
+
+FIRED = 'group by (alertname) (count_over_time(ALERTS{alertstate="firing"}[150m]))'
+COUNTER = re.compile(r"_(total|count|sum|bucket)\{")
+ASKED = set().union(*(metrics_of(rule["expr"]) for rule in RULES))
+
+
+def _history(texts, name, patterns):
+    first, second = patterns
+    series = {}
+    for number, pattern in (("1", first), ("2", second)):
+        values = {}
+        for text, at in zip(texts, (0, 1), strict=True):
+            for metric, said, value in _samples(text, instance=number, pod=number):
+                if metric in ASKED:
+                    values.setdefault(f"{metric}{{{said}}}", [0.0, 0.0])[at] = value
+        for one, (before, after) in values.items() if pattern else ():
+            leads = number == "2" and one.startswith(LEADS) and WAITS.get(name)
+            more = after - before if COUNTER.search(one) else 0
+            series[one] = leads or pattern.format(before, after, more)
+    return {
+        "name": name,
+        "interval": "1m",
+        "input_series": [{"series": s, "values": v} for s, v in series.items()],
+        "promql_expr_test": [
+            {
+                "expr": FIRED,
+                "eval_time": "150m",
+                "exp_samples": [
+                    {"labels": f'{{alertname="{alert}"}}', "value": 1}
+                    for alert in FIRE.get(name, ())
+                ],
+            }
+        ],
+    }
+
+
+def test_alerts_fire_over_recorded_histories_only_if_trouble_lasts(texts, tmp_path):
+    tests = [_history(texts, name, patterns) for name, patterns in HISTORIES.items()]
+    document = {
+        "rule_files": [str(ALERTS)],
+        "evaluation_interval": "1m",
+        "tests": tests,
+    }
+    (tmp_path / "recorded.yaml").write_text(json.dumps(document))
+    promtool = program("prometheus", "promtool")
+    run(promtool, "test", "rules", tmp_path / "recorded.yaml")
 
 
 def test_each_alert_says_what_it_means_and_what_to_do():

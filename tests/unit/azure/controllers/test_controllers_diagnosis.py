@@ -10,7 +10,9 @@ import yaml
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.arm.credentials_secret import SecretRules
 from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.crd_plan import DesiredCrds
 from asoreconcile.azure.controllers.diagnosis import (
     checks,
     credential_checks,
@@ -27,6 +29,7 @@ from asoreconcile.base.certificates import Authority
 from asoreconcile.base.objects import GroupKind, copy_json
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
+BUILD = "asoreconcile-1.2.3"
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
 RBAC = Path(__file__).parents[4] / "deploy" / "rbac.yaml"
 FINALIZER = "serviceoperator.azure.com/finalizer"
@@ -142,7 +145,7 @@ def of_crds(*crds, served=None):
         if crd.get("status", {}).get("conditions")
     }
     shown = names if served is None else served
-    return checks.of_crds(crds, builtin(), "asoreconcile-1.2.3", shown)
+    return checks.of_crds(crds, builtin(), BUILD, shown)
 
 
 def test_kinds_in_order():
@@ -176,6 +179,24 @@ def test_a_kind_that_does_not_run_is_named():
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     (found,) = of_crds(going)
     assert (found.level, "is being deleted" in found.text) == ("error", True)
+
+
+@pytest.mark.parametrize("url", ["", "https://127.0.0.1:9443"])
+def test_a_crd_that_was_edited_by_hand_is_named(url):
+    kind = builtin().kind(GroupKind("resources.azure.com", "ResourceGroup"))
+    client = WebhookClient(url=url, ca_bundle="x") if url else None
+    made = copy_json(DesiredCrds(BUILD, conversion=client).manifest(kind))
+    made["status"] = installed()["status"]
+    made["status"]["storedVersions"] = [
+        one["name"] for one in made["spec"]["versions"] if one["storage"]
+    ]
+    assert levels(of_crds(made)) == ["ok"]
+
+    schema = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    del schema["properties"]["spec"]["properties"]["location"]
+
+    found = only(of_crds(made))
+    assert (found.level, "it was edited" in found.text) == ("warning", True)
 
 
 def bundled(days):
