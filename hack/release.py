@@ -4,11 +4,13 @@ r"""Make a release: sdist, wheel, notes and checksums, tested in a clean environ
     hack/release --sign KEY       the same, signed with an SSH key
     hack/release --compare        only list the changes since the last tag
 
+Each has a bill of materials (CycloneDX), and both have one provenance (in-toto, SLSA).
 Nothing is published. The wheel is built from the sdist, checked, installed in two
 environments of its own (which needs a package index) and tried: the library alone, and
 the operator's commands. The notes are the version's section of CHANGELOG.md. `--sign`
-needs a clean tree, a section of the changelog for the version, and a version number
-that allows the changes (asoreconcile/docs/versions.md). It signs SHA256SUMS. Anyone
+needs a clean tree, an audit without findings (`hack/audit`), a section of the changelog
+for the version, and a version number that allows the changes
+(asoreconcile/docs/versions.md). It signs SHA256SUMS. Anyone
 with `allowed_signers` can verify it:
 
     ssh-keygen -Y verify -f allowed_signers -I NAME -n asoreconcile \
@@ -17,6 +19,7 @@ with `allowed_signers` can verify it:
 
 import argparse
 import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -28,6 +31,9 @@ import zipfile
 from email import message_from_bytes
 from email.message import Message
 from pathlib import Path
+from typing import Any
+
+import provenance
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMESPACE = "asoreconcile"
@@ -139,11 +145,56 @@ def look_over(wheel: Path, number: str) -> None:
     """Check what an index and a user see first. Exits with the mistakes."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-        (about,) = [name for name in names if name.endswith(".dist-info/METADATA")]
-        stated = message_from_bytes(archive.read(about))
-    wrong = faults(stated, names, number)
+    wrong = faults(stated_in(wheel), names, number)
     if wrong:
         sys.exit(f"hack/release: {wheel.name}: {'; '.join(wrong)}")
+
+
+def stated_in(wheel: Path) -> Message:
+    """Return a wheel's metadata."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (about,) = [name for name in names if name.endswith(".dist-info/METADATA")]
+        return message_from_bytes(archive.read(about))
+
+
+def bill_of(file: Path, stated: Message) -> dict[str, Any]:
+    """Return the bill of materials (CycloneDX) of an sdist or a wheel.
+
+    Neither contains another package: the components are those that it asks for, in the
+    versions that it allows; `optional` are those of extras. stated: the metadata.
+    """
+    components = {}
+    for requirement in stated.get_all("Requires-Dist") or ():
+        name = re.split(r"[^A-Za-z0-9._-]", requirement)[0]
+        name = re.sub(r"[-_.]+", "-", name).lower()
+        scope = "optional" if "extra ==" in requirement else "required"
+        components[requirement] = {
+            "type": "library",
+            "bom-ref": requirement,
+            "name": name,
+            "purl": f"pkg:pypi/{name}",
+            "scope": scope,
+            "properties": [{"name": "asoreconcile:requirement", "value": requirement}],
+        }
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "library",
+                "bom-ref": file.name,
+                "name": stated["Name"],
+                "version": stated["Version"],
+                "purl": f"pkg:pypi/{stated['Name']}@{stated['Version']}",
+                "licenses": [{"expression": stated["License-Expression"]}],
+                "hashes": [{"alg": "SHA-256", "content": digest}],
+            }
+        },
+        "components": list(components.values()),
+    }
 
 
 def faults(stated: Message, names: list[str], number: str) -> list[str]:
@@ -186,7 +237,7 @@ def try_out(wheel: Path) -> None:
         lacking = subprocess.run(
             [alone / "asoctl"], capture_output=True, text=True, check=False
         )
-        if "asoreconcile[cli]" not in lacking.stderr:
+        if "[cli]'" not in lacking.stderr:
             sys.exit(f"hack/release: asoctl does not say what it lacks: {lacking}")
         whole = installed(place / "whole", f"{wheel}[azure,cel]")
         run(str(whole / "pip"), "check")
@@ -275,14 +326,24 @@ def main() -> None:
             sys.exit("hack/release: the tree has changes that are not committed")
         if changed and not may_break(number, tag):
             sys.exit(f"hack/release: {number} may not break what {tag} has: see above")
+        run(str(ROOT / "hack" / "audit"))
     text = notes((ROOT / "CHANGELOG.md").read_text(), number, draft=given.sign is None)
     folder = ROOT / "dist" / "release"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    _, wheel = build(folder)
+    sdist, wheel = build(folder)
     look_over(wheel, number)
     try_out(wheel)
     (folder / "NOTES.md").write_text(text)
+    for made in (sdist, wheel):
+        bill = folder / f"{made.name}.cdx.json"
+        bill.write_text(json.dumps(bill_of(made, stated_in(wheel)), indent=1) + "\n")
+    provenance.write(
+        folder / f"asoreconcile-{number}.intoto.json",
+        [sdist, wheel],
+        command="hack/release",
+        locks=["pyproject.toml"],
+    )
     sums = write_sums(folder)
     if given.sign:
         sign(sums, given.sign)

@@ -1,7 +1,6 @@
 """Build the image; `hack/image` is the command."""
 
 import argparse
-import json
 import os
 import platform
 import shutil
@@ -13,8 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import archive
+import bill
 import debian
 import rootfs
+
+# Shared with hack/release, which has other packages than the builder's environment.
+sys.path.insert(0, str(rootfs.ROOT / "hack"))
+import provenance
 
 VERSION = rootfs.ROOT / "asoreconcile" / "base" / "version.py"
 CONFIG = {
@@ -38,8 +42,8 @@ def main() -> None:
     if options.lock:
         for architecture in debian.ARCHITECTURES:
             debian.lock(architecture)
-    elif options.audit:
-        sys.exit(_audit())
+    elif options.outdated:
+        sys.exit(_outdated())
     else:
         try:
             lower = rootfs.base(options.arch, options.cache)
@@ -54,14 +58,17 @@ def main() -> None:
 
 
 def _image(architecture: str, lower: Path, folder: Path) -> Path:
-    """Write the archive and the bill of materials; the archive's path."""
+    """Write the archive, its bill of materials and its provenance; return the archive's
+    path.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     epoch, version = _epoch(), _version()
     stem = f"asoreconcile-{version}-{architecture}"
-    bill = folder / f"{stem}.cdx.json"
     with tempfile.TemporaryDirectory() as place:
         upper = rootfs.operator(Path(place) / "upper", lower)
-        _write_bill(bill, lower, upper, epoch)
+        bill.write(
+            folder / f"{stem}.cdx.json", lower, upper, version=version, epoch=epoch
+        )
         target = folder / f"{stem}.oci.tar"
         archive.write(
             target,
@@ -83,60 +90,24 @@ def _image(architecture: str, lower: Path, folder: Path) -> Path:
                 "org.opencontainers.image.licenses": "MIT",
             },
         )
+    provenance.write(
+        folder / f"{stem}.intoto.json",
+        [target],
+        command="hack/image",
+        locks=[f"deploy/image/debian-{architecture}.lock", "deploy/requirements.txt"],
+    )
     return target
 
 
-def _write_bill(target: Path, lower: Path, upper: Path, epoch: int) -> None:
-    """CycloneDX: the Python packages as they are installed, and Debian's."""
-    with tempfile.TemporaryDirectory() as place:
-        # A program that says where its packages are, as a virtual environment's would.
-        python = Path(place) / "python"
-        paths = json.dumps([str(one / rootfs.PACKAGES) for one in (lower, upper)])
-        python.write_text(f"#!/bin/sh\necho '{paths}'\n")
-        python.chmod(0o755)
-        made = subprocess.run(
-            [
-                *(Path(sys.executable).parent / "cyclonedx-py", "environment", python),
-                *("--pyproject", rootfs.ROOT / "pyproject.toml"),
-                "--output-reproducible",
-            ],
-            check=True,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch)},
-        ).stdout
-    bill = json.loads(made)
-    bill["metadata"]["component"]["version"] = _version()
-    bill["components"] += [
-        _component(one) for one in sorted(lower.glob("var/lib/dpkg/status.d/*"))
+def _outdated() -> int:
+    """Print each package of Debian that has a newer version; return 1 if one has."""
+    lines = [
+        f"{architecture}: {line}"
+        for architecture in debian.ARCHITECTURES
+        for line in debian.outdated(architecture)
     ]
-    target.write_text(json.dumps(bill, indent=1, sort_keys=True) + "\n")
-
-
-def _component(status: Path) -> dict[str, Any]:
-    lines = dict(
-        line.split(": ", 1)
-        for line in status.read_text().splitlines()
-        if ": " in line and not line.startswith(" ")
-    )
-    name, version = lines["Package"], lines["Version"]
-    quoted = version.replace(":", "%3A").replace("+", "%2B")
-    purl = (
-        f"pkg:deb/debian/{name}@{quoted}?arch={lines['Architecture']}&distro=debian-13"
-    )
-    return {
-        "type": "library",
-        "bom-ref": purl,
-        "name": name,
-        "version": version,
-        "purl": purl,
-    }
-
-
-def _audit() -> int:
-    """pip-audit's exit code: not 0 for a vulnerability or an unknown package."""
-    command = [sys.executable, "-m", "pip_audit", "--strict", "--disable-pip"]
-    command += ["--require-hashes", "--requirement", str(rootfs.REQUIREMENTS)]
-    return subprocess.run(command, check=False).returncode
+    print("\n".join(lines))
+    return 1 if lines else 0
 
 
 def _epoch() -> int:
@@ -167,7 +138,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--root", type=Path, metavar="FOLDER")
     parser.add_argument("--lock", action="store_true")
-    parser.add_argument("--audit", action="store_true")
+    parser.add_argument("--outdated", action="store_true")
     options = parser.parse_args()
     options.arch = machine or parser.error(f"no image for {platform.machine()}")
     return options

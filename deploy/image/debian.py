@@ -90,6 +90,31 @@ def lock_file(architecture: str) -> Path:
 
 def lock(architecture: str) -> None:
     """Write the lock anew, of the newest packages that Debian signs for."""
+    lines = [f"{digest}  {path}" for digest, path in newest(architecture)]
+    taken = time.strftime(_STAMP, time.gmtime())
+    head = f"# SHA-256 and address of each Debian package; hack/image --lock, {taken}\n"
+    text = head + "\n".join(lines) + "\n"
+    lock_file(architecture).write_text(text)
+
+
+def outdated(architecture: str) -> list[str]:
+    """Return the packages of the lock that Debian has in a newer version, a line each.
+
+    Debian replaces a package of a stable release only to mend it.
+    """
+    names = [
+        {path.rpartition("/")[2] for _, path in found}
+        for found in (locked(architecture), newest(architecture))
+    ]
+    now = {name.partition("_")[0]: name for name in names[1] - names[0]}
+    return [
+        f"{old} is replaced by {now.get(old.partition('_')[0], 'no package')}"
+        for old in sorted(names[0] - names[1])
+    ]
+
+
+def newest(architecture: str) -> list[tuple[str, str]]:
+    """Return the SHA-256 and the address of each package as Debian has it now."""
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         for part in ("lists/partial", "cache/archives/partial"):
@@ -115,17 +140,14 @@ def lock(architecture: str) -> None:
             stdout=subprocess.PIPE,
             text=True,
         ).stdout
-    lines = []
+    found = []
     for line in shown.splitlines():
         address, _, _, digest = line.split()
         path = urllib.parse.unquote(address.strip("'").removeprefix(_mirror()))
-        lines.append(f"{digest.removeprefix('SHA256:')}  {path}")
-    if len(lines) != len(NAMES):
-        raise PackageError(f"apt tells of {len(lines)} packages, not {len(NAMES)}")
-    taken = time.strftime(_STAMP, time.gmtime())
-    head = f"# SHA-256 and address of each Debian package; hack/image --lock, {taken}\n"
-    text = head + "\n".join(sorted(lines, key=lambda one: one.split()[1])) + "\n"
-    lock_file(architecture).write_text(text)
+        found.append((digest.removeprefix("SHA256:"), path))
+    if len(found) != len(NAMES):
+        raise PackageError(f"apt tells of {len(found)} packages, not {len(NAMES)}")
+    return sorted(found, key=lambda one: one[1])
 
 
 def locked(architecture: str) -> list[tuple[str, str]]:

@@ -93,6 +93,8 @@ def operator(target: Path, lower: Path) -> Path:
         script = target / "usr/local/bin" / name
         _write(script, _SCRIPT.format(python=debian.PYTHON, name=name))
         script.chmod(0o755)
+    notices = ROOT / "deploy" / "image" / "NOTICES.md"
+    _write(target / "usr/share/doc/asoreconcile/NOTICES.md", notices.read_text())
     compile_all(lower, target, PACKAGES)
     return target
 

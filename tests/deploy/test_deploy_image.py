@@ -117,11 +117,31 @@ def test_what_is_installed_is_what_is_locked(image, built):
     assert "asoreconcile/testing/" not in record.read_text()
     bill = json.loads(built[1].read_text())
     named = {
-        c["name"].lower().replace("_", "-"): c["version"] for c in bill["components"]
+        c["name"].lower().replace("_", "-"): c.get("version")
+        for c in bill["components"]
     }
     assert found.items() <= named.items()
     for line in (DEPLOY / "image" / "debian-amd64.lock").read_text().splitlines()[1:]:
         assert re.search(r"/([^/_]+)_[^/]+\.deb$", line)[1] in named
+
+
+def test_the_bill_and_the_notices_name_the_libraries_inside_wheels(image, built):
+    components = json.loads(built[1].read_text())["components"]
+    inside = [c for c in components if c.get("purl", "").startswith("pkg:generic/")]
+    assert {"curl", "nghttp2", "openssl"} <= {
+        c["name"] for c in inside if "version" in c
+    }
+    # A library without a row in bundled.toml has no repository.
+    files = [c["name"] for c in inside if ".so" in c["name"]]
+    assert files == []
+    notices = image.root / "usr/share/doc/asoreconcile/NOTICES.md"
+    assert notices.read_text() == (DEPLOY / "image" / "NOTICES.md").read_text()
+    provenance = json.loads(
+        built[0]
+        .with_name(built[0].name.replace(".oci.tar", ".intoto.json"))
+        .read_text()
+    )
+    assert provenance["subject"][0]["name"] == built[0].name
 
 
 def test_the_same_sources_make_the_same_archive(built, tmp_path):
