@@ -1,5 +1,6 @@
 """Each command of the guide's parts on Helm and Kustomize, in a real cluster's API."""
 
+import json
 import os
 import re
 import shutil
@@ -11,9 +12,14 @@ from clusters import HAS_REAL, cluster
 from operation import NAMESPACE, Operation
 from tools import CHART, DEPLOY, program, run
 
+from asoreconcile.azure.catalogue.crd import crd
+from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.base.objects import GroupKind
+
 GUIDE = (DEPLOY / "README.md").read_text()
 OPERATIONS = (DEPLOY / "docs" / "operations.md").read_text()
 MIGRATION = (DEPLOY / "docs" / "migration.md").read_text()
+CLUSTERS = (DEPLOY / "docs" / "clusters.md").read_text()
 pytestmark = [
     pytest.mark.real,
     pytest.mark.skipif(
@@ -144,3 +150,34 @@ def test_the_commands_of_the_time_afterwards(shell):
     assert "rolebinding" in shell(role)
     found = shell("kubectl get secret aso-credential -n red -o 'jsonpath={.data}'")
     assert "AZURE_CLIENT_SECRET" in found
+
+
+def test_the_commands_of_several_clusters(shell, tmp_path):
+    kind = builtin().kind(GroupKind("resources.azure.com", "ResourceGroup"))
+    definition = crd(kind, versions=["v1api20200601"])
+    group = {
+        "apiVersion": "resources.azure.com/v1api20200601",
+        "kind": "ResourceGroup",
+        "metadata": {"name": "rg", "namespace": "shop"},
+        "spec": {"location": "westeurope"},
+    }
+    for name, obj in (("crd", definition), ("group", group)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(obj))
+    shell(
+        "kubectl create namespace shop; kubectl create -f crd.json\n"
+        "kubectl wait --for=condition=Established crd --all; kubectl create -f group.json"
+    )
+    policy = (
+        r"jsonpath={.metadata.annotations.serviceoperator\.azure\.com/reconcile-policy}"
+    )
+    passive, active = (
+        block.replace(" --context passive", "")
+        for block in commands("Active and passive", CLUSTERS)
+    )
+    shell(passive)
+    assert shell(f"kubectl get namespace shop -o '{policy}'") == "skip"
+    shell(active)
+    assert shell(f"kubectl get namespace shop -o '{policy}'") == ""
+    (move,) = commands("Move to another cluster or namespace", CLUSTERS)
+    shell(move)
+    assert shell(f"kubectl get resourcegroup rg -n shop -o '{policy}'") == "skip"
