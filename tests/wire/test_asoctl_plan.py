@@ -118,7 +118,7 @@ def test_ow6_a_field_that_azure_does_not_let_change_needs_another_resource(azure
     group_id = f"/subscriptions/{azure.subscription_id}/resourceGroups/rg"
     azure.seed(
         f"{group_id}/providers/Microsoft.Network/publicIPAddresses/pip",
-        {"location": "westeurope", "sku": {"name": "Basic"}},
+        {"location": "westeurope", "properties": {"publicIPAddressVersion": "IPv4"}},
     )
     address = {
         "apiVersion": "network.azure.com/v1api20240301",
@@ -127,15 +127,15 @@ def test_ow6_a_field_that_azure_does_not_let_change_needs_another_resource(azure
         "spec": {
             "location": "westeurope",
             "owner": {"name": "rg"},
-            "sku": {"name": "Standard"},
+            "publicIPAddressVersion": "IPv6",
             "tags": {"a": "b"},
         },
     }
     _, made = planned(group(), address)
     assert made["action"] == "replace needed"
-    assert "sku/name" in made["why"]
+    assert "properties/publicIPAddressVersion" in made["why"]
     changes = {one["path"]: one["rule"] for one in made["changes"]}
-    assert changes["sku/name"] == "cannot be changed"
+    assert changes["properties/publicIPAddressVersion"] == "cannot be changed"
     assert changes["tags/a"] == "Azure does not have it"
     assert "delete it, or mend the manifest" in made["why"]
     address["metadata"]["annotations"] = {ON_IMMUTABLE: "recreate"}

@@ -4,25 +4,19 @@ Seeded draws: whoever else writes tags or an ignored field, the values stay thro
 edits, syncs, restarts, another leader and a takeover from Azure Service Operator.
 """
 
-import random
-
 import attrs
 import pytest
+from actors import Contested
 from world import World, resource_group
 
-from asoreconcile.azure.reconcile.model.annotations import (
-    CLAIM,
-    IGNORE_FIELDS,
-    RESOURCE_ID,
-)
+from asoreconcile.azure.reconcile.model.annotations import CLAIM, RESOURCE_ID
 from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
-from asoreconcile.base.objects import annotations, copy_json
+from asoreconcile.base.objects import annotations
 
 DRAWS = 100
 FEW = 6  # of them in every run
 STEPS = 8
-IGNORED = "spec.idleTimeoutInMinutes, spec.tags.costcenter"
 
 
 @pytest.fixture(scope="module")
@@ -36,60 +30,17 @@ def world(tmp_path_factory):
         yield running
 
 
-class Story:
-    """One object, the others that write its resource, and what each of them wants."""
+class Story(Contested):
+    """The object in a world, and the steps of the operator."""
 
     def __init__(self, world, seed):
-        self.world, self.rng = world, random.Random(seed)
-        self.name = f"pip{seed}"
-        self.own = {"team": "red"}
-        self.foreign = {}
-        self.minutes = 4
-        self.obj = self.manifest()
-        world.settled(self.obj)
+        super().__init__(world.azure, seed)
+        self.world = world
+        self.obj = world.settled(self.manifest())
         self.id = annotations(world.read(self.obj))[RESOURCE_ID]
 
-    def manifest(self):
-        return {
-            "apiVersion": "network.azure.com/v20250301",
-            "kind": "PublicIPAddress",
-            "metadata": {
-                "name": self.name,
-                "annotations": {IGNORE_FIELDS: IGNORED},
-            },
-            "spec": {
-                "location": "westeurope",
-                "owner": {"name": "rg"},
-                "sku": {"name": "Standard"},
-                "idleTimeoutInMinutes": 4,
-                "tags": {**self.own, "costcenter": "spec"},
-            },
-        }
-
-    def by_hand(self, **changes):
-        body = copy_json(self.world.azure.resources()[self.id])
-        body["tags"] = {**body.get("tags", {}), **changes.pop("tags", {})}
-        body["properties"] = {**body["properties"], **changes}
-        self.world.azure.seed(self.id, body)
-
-    # The others.
-
-    def terraform(self):
-        self.minutes = self.rng.randint(5, 30)
-        self.by_hand(idleTimeoutInMinutes=self.minutes)
-
-    def policy(self):
-        name = self.rng.choice(["env", "created-by", "costcenter"])
-        self.foreign[name] = str(self.rng.random())
-        self.by_hand(tags={name: self.foreign[name]})
-
-    def colleague(self):
-        self.by_hand(tags={"team": "blue"})
-
-    # The operator, and who writes the object.
-
     def edit(self):
-        self.own["rev"] = str(self.rng.random())
+        self.change_spec()
         self.world.apply(self.manifest())
         self.world.settle(self.obj)
 
@@ -120,12 +71,9 @@ def test_ow1_ow2_the_values_of_others_stay(world, seed):
     story = Story(world, seed)
     others = [story.terraform, story.policy, story.colleague]
     ours = [story.edit, story.sync, story.restart, story.takeover]
-    done = []
     for _ in range(STEPS):
         step = story.rng.choice([*others, *ours])
-        done.append(step.__name__)
+        story.done.append(step.__name__)
         step()
     story.sync()
-    have = world.azure.resources()[story.id]
-    assert have["properties"]["idleTimeoutInMinutes"] == story.minutes, done
-    assert have["tags"] == {"costcenter": "spec", **story.own, **story.foreign}, done
+    story.require_kept()

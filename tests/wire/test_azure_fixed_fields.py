@@ -32,7 +32,7 @@ def address(**spec):
     ("code", "status", "spec", "named"),
     [
         # Known for the type, whatever the code.
-        ("BadRequest", 400, {"sku": {"name": "StandardV2"}}, "spec.sku.name be"),
+        ("BadRequest", 400, {"publicIPAddressVersion": "IPv6"}, "AddressVersion be"),
         ("Conflict", 409, {"zones": ["1"]}, "spec.zones"),
         ("BadRequest", 400, {"location": "northeurope"}, "spec.location be"),
         # Only Azure's code says so.

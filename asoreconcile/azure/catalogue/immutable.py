@@ -1,16 +1,23 @@
 """Fields that cannot be changed once a resource was made. Pure.
 
 The published types have no mark for such fields: the table is from Azure's
-documentation, and `is_refused_change` knows the codes with which Azure refuses. The
-name and the location of a resource never change, whatever its type. Rule: OW-6.
+documentation, or from Terraform's, which says of each argument whether a change needs
+another resource. Rows without an address were not found in either. `is_refused_change`
+knows the codes with which Azure refuses. The name and the location of a resource never
+change, whatever its type. Rule: OW-6.
+
+TF: registry.terraform.io/providers/hashicorp/azurerm/latest/docs/resources/
 """
 
 import re
 from collections.abc import Iterable, Mapping
 
 _LOGIN = "properties/administratorlogin"
+_GEO_BACKUP = "properties/backup/georedundantbackup"
 _SUBNET = "properties/network/delegatedsubnetresourceid"
-_ADDRESS = ("properties/publicipaddressversion", "sku/name", "zones")
+# TF: public_ip. Not `sku/name`: Basic becomes Standard
+# (learn.microsoft.com/azure/virtual-network/ip-services/public-ip-upgrade-cli).
+_ADDRESS = ("properties/publicipaddressversion", "sku/tier", "zones")
 
 IMMUTABLE: Mapping[str, tuple[str, ...]] = {
     "microsoft.authorization/roleassignments": (
@@ -18,10 +25,12 @@ IMMUTABLE: Mapping[str, tuple[str, ...]] = {
         "properties/roledefinitionid",
     ),
     "microsoft.batch/batchaccounts": ("properties/poolallocationmode",),
-    "microsoft.cache/redis": ("properties/staticip", "properties/subnetid", "zones"),
+    # TF: redis_cache. Not `zones`, which change with the zonal allocation policy.
+    "microsoft.cache/redis": ("properties/staticip", "properties/subnetid"),
     "microsoft.cognitiveservices/accounts": ("kind",),
     "microsoft.compute/disks": ("properties/creationdata", "zones"),
     "microsoft.compute/snapshots": ("properties/creationdata",),
+    # learn.microsoft.com/javascript/api/@azure-rest/arm-compute/osprofile
     "microsoft.compute/virtualmachines": (
         "properties/availabilityset",
         "properties/osprofile/adminusername",
@@ -37,8 +46,9 @@ IMMUTABLE: Mapping[str, tuple[str, ...]] = {
         "zones",
     ),
     "microsoft.containerregistry/registries": ("properties/zoneredundancy",),
+    # TF: kubernetes_cluster. Not `enablePrivateCluster`, which may change:
+    # learn.microsoft.com/azure/aks/api-server-vnet-integration
     "microsoft.containerservice/managedclusters": (
-        "properties/apiserveraccessprofile/enableprivatecluster",
         "properties/dnsprefix",
         "properties/fqdnsubdomain",
         "properties/linuxprofile/adminusername",
@@ -47,36 +57,50 @@ IMMUTABLE: Mapping[str, tuple[str, ...]] = {
         "properties/noderesourcegroup",
         "properties/windowsprofile/adminusername",
     ),
+    # TF: kubernetes_cluster_node_pool, with those that only a rotation changes;
+    # learn.microsoft.com/azure/aks/manage-node-pools
     "microsoft.containerservice/managedclusters/agentpools": (
         "properties/availabilityzones",
+        "properties/capacityreservationgroupid",
+        "properties/gpuinstanceprofile",
+        "properties/hostgroupid",
         "properties/maxpods",
+        "properties/nodepublicipprefixid",
         "properties/osdisksizegb",
         "properties/osdisktype",
         "properties/ostype",
         "properties/podsubnetid",
+        "properties/proximityplacementgroupid",
+        "properties/scalesetevictionpolicy",
         "properties/scalesetpriority",
         "properties/vmsize",
         "properties/vnetsubnetid",
     ),
     "microsoft.dbformysql/flexibleservers": (_LOGIN, _SUBNET),
-    "microsoft.dbforpostgresql/flexibleservers": (_LOGIN, _SUBNET),
+    # TF: postgresql_flexible_server
+    "microsoft.dbforpostgresql/flexibleservers": (_LOGIN, _SUBNET, _GEO_BACKUP),
     "microsoft.documentdb/databaseaccounts": ("kind",),
     "microsoft.documentdb/databaseaccounts/mongodbdatabases/collections": (
         "properties/resource/shardkey",
     ),
+    # learn.microsoft.com/rest/api/cosmos-db/replace-a-collection
     "microsoft.documentdb/databaseaccounts/sqldatabases/containers": (
         "properties/resource/partitionkey",
         "properties/resource/uniquekeypolicy",
     ),
+    # TF: nat_gateway (zones)
     "microsoft.network/natgateways": ("sku/name", "zones"),
     "microsoft.network/loadbalancers": ("sku/name",),
     "microsoft.network/privateendpoints": ("properties/subnet",),
-    "microsoft.network/publicipaddresses": _ADDRESS,
+    "microsoft.network/publicipaddresses": (*_ADDRESS, "properties/publicipprefix"),
     "microsoft.network/publicipprefixes": ("properties/prefixlength", *_ADDRESS),
+    # TF: virtual_network_gateway
     "microsoft.network/virtualnetworkgateways": (
         "properties/gatewaytype",
         "properties/vpntype",
     ),
+    # TF: servicebus_queue, servicebus_topic;
+    # learn.microsoft.com/azure/service-bus-messaging/enable-partitions-basic-standard
     "microsoft.servicebus/namespaces/queues": (
         "properties/enablepartitioning",
         "properties/requiresduplicatedetection",

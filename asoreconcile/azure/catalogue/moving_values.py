@@ -2,7 +2,8 @@
 
 The author of a spec switches on an autoscaler, the growth of a disk or automatic
 upgrades; from then on Azure changes a value that the spec also declares. The rows are
-from Azure's documentation and the published types. Rule: OW-8.
+from Azure's documentation and the published types; those with an address were compared
+with that page. Rule: OW-8.
 """
 
 from collections.abc import Mapping
@@ -61,6 +62,16 @@ _THROUGHPUT = (
         low=OWN,
     ),
 )
+# After a fail-over the zones of the two servers are exchanged (registry.terraform.io/
+# providers/hashicorp/azurerm/latest/docs/resources/postgresql_flexible_server).
+_ZONES = tuple(
+    MovingValue(
+        f"properties/{path}",
+        "properties/highAvailability/mode",
+        ("SameZone", "ZoneRedundant"),
+    )
+    for path in ("availabilityZone", "highAvailability/standbyAvailabilityZone")
+)
 _COSMOS = "microsoft.documentdb/databaseaccounts"
 _IN_A_POOL = "properties/elasticPoolId"
 
@@ -94,6 +105,8 @@ MOVING_VALUES: Mapping[str, tuple[MovingValue, ...]] = {
         ),
     ),
     "microsoft.containerservice/managedclusters/agentpools": (_pool(""),),
+    # learn.microsoft.com/previous-versions/azure/mariadb/
+    # howto-auto-grow-storage-powershell
     "microsoft.dbformariadb/servers": (
         MovingValue(
             "properties/storageProfile/storageMB",
@@ -103,6 +116,7 @@ MOVING_VALUES: Mapping[str, tuple[MovingValue, ...]] = {
         ),
     ),
     "microsoft.dbformysql/flexibleservers": (
+        *_ZONES,
         MovingValue("properties/storage/storageSizeGB", _GROWTH, ("Enabled",), low=OWN),
         MovingValue(
             "properties/storage/iops",
@@ -111,8 +125,10 @@ MOVING_VALUES: Mapping[str, tuple[MovingValue, ...]] = {
         ),
     ),
     "microsoft.dbforpostgresql/flexibleservers": (
+        *_ZONES,
         MovingValue("properties/storage/storageSizeGB", _GROWTH, ("Enabled",), low=OWN),
-        # The tier of a disk and its IOPS follow from its size.
+        # The disk doubles, and its tier and IOPS follow from its size:
+        # learn.microsoft.com/azure/postgresql/scale/how-to-auto-grow-storage
         MovingValue("properties/storage/tier", _GROWTH, ("Enabled",)),
         MovingValue("properties/storage/iops", _GROWTH, ("Enabled",), low=OWN),
     ),
@@ -120,6 +136,7 @@ MOVING_VALUES: Mapping[str, tuple[MovingValue, ...]] = {
     f"{_COSMOS}/mongodbdatabases/throughputsettings": _THROUGHPUT,
     f"{_COSMOS}/sqldatabases/containers/throughputsettings": _THROUGHPUT,
     f"{_COSMOS}/sqldatabases/throughputsettings": _THROUGHPUT,
+    # learn.microsoft.com/azure/event-hubs/event-hubs-scalability: it only scales up.
     "microsoft.eventhub/namespaces": (
         MovingValue(
             "sku/capacity",
