@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from asoreconcile.azure.arm.condition_error import RetryClass
 from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.extensions.databasewatcher._shared import why_left_alone
 from asoreconcile.azure.middleware.extension_points import POST_RECONCILE
 from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
 from asoreconcile.azure.middleware.requests import NotReady, PostReconcile, PostResult
@@ -17,7 +18,6 @@ from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
     ObjectKey,
-    annotations,
     dig,
     gvk_of,
     key_of,
@@ -31,11 +31,6 @@ _CONNECTION_STATE = "privateLinkServiceConnectionState"
 _STATE = f"properties.{_CONNECTION_STATE}.status"
 _NOT_PENDING = "PrivateEndpointConnectionStatusNotPending"
 _API_VERSION = re.compile(r"v(?:1api)?(\d{4})(\d\d)(\d\d)(preview)?")
-_POLICY = "serviceoperator.azure.com/reconcile-policy"
-_ALIKE = (
-    "serviceoperator.azure.com/operator-namespace",
-    "serviceoperator.azure.com/credential-from",
-)
 
 
 @EXTENSIONS.on(POST_RECONCILE, SHARED_PRIVATE_LINK)
@@ -82,7 +77,7 @@ def until_connected(
         return NotReady(f"{what} was {state.lower()}", severity="Error")
     if state != "Pending":
         return NotReady(f"{what} is in state {state!r}")
-    if why := _not_ours(req, target):
+    if why := why_left_alone(req, target):
         return NotReady(f"{what} waits for approval: {why}")
     return _approve(req, connections[0], version, what)
 
@@ -115,17 +110,6 @@ def _opened(req: PostReconcile, resource: str, version: str) -> list[JsonObject]
         if str(dig(one, "properties.privateEndpoint.id") or "").lower().split("/")[-1]
         == link
     ]
-
-
-def _not_ours(req: PostReconcile, target: JsonObject) -> str:
-    """Return why this operator may not approve a connection to an object, or ""."""
-    own, other = annotations(req.obj), annotations(target)
-    if req.ctx.only_reports:
-        return "the sync mode is report"
-    if other.get(_POLICY) == "skip":
-        return f"the policy of {key_of(target).name} is skip"
-    differs = [name for name in _ALIKE if own.get(name) != other.get(name)]
-    return f"its object has another value of {differs[0]}" if differs else ""
 
 
 def _approve(

@@ -8,6 +8,7 @@ module; it is not used at run time.
 
 import hashlib
 from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,9 @@ _FURTHER_FIELDS: Mapping[tuple[str, str], JsonObject] = {
     ("entra.azure.com", "SecurityGroup"): {
         "members": _DIRECTORY_OBJECTS,
         "owners": _DIRECTORY_OBJECTS,
+    },
+    ("databasewatcher.azure.com", "Watcher"): {
+        "operatorSpec.autoStart": {"type": "boolean"},
     },
 }
 # The tables of inputs that are no Secrets.
@@ -118,9 +122,12 @@ def _group(raw: JsonObject, target: Path) -> dict[str, JsonObject]:
         if "schema" in entry
     }
     for (kind, _), parts in schemas.items():
-        if further := _FURTHER_FIELDS.get((raw["group"], kind)):
-            properties = {**further, **parts["spec"]["properties"]}
-            parts["spec"]["properties"] = dict(sorted(properties.items()))
+        further = _FURTHER_FIELDS.get((raw["group"], kind), {})
+        for path, schema in further.items():
+            *outer, name = path.split(".")
+            inside = reduce(lambda at, o: at["properties"][o], outer, parts["spec"])
+            properties = {name: schema, **inside["properties"]}
+            inside["properties"] = dict(sorted(properties.items()))
     for (kind, version), parts in schemas.items():
         entry = raw["kinds"][kind]["versions"][version]
         if "spec" in entry:
