@@ -76,6 +76,15 @@ RECORD_KEY = RecordKey(b"k" * 32)
 SYNC_SECONDS = 3600.0
 
 
+@cache
+def _extensions(*extra_sets):
+    return Extensions.of_catalogue(
+        (*builtin_sets(), *extra_sets),
+        builtin(),
+        terminals=DefaultHandlers(delete=delete_resource),
+    )
+
+
 class World:
     """A cluster, an Azure and one operator in between. Use as a context manager."""
 
@@ -163,11 +172,7 @@ class World:
                 tenant_id=self._identity.tenant_id,
                 graph=self.graph,
             ),
-            extensions=Extensions.of_catalogue(
-                (*builtin_sets(), *self._extra_sets),
-                builtin(),
-                terminals=DefaultHandlers(delete=delete_resource),
-            ),
+            extensions=_extensions(*self._extra_sets),
             recorder=self,
             namespace_annotations=NamespaceAnnotations(
                 _FreshNamespaces(self), self.client, self.clock

@@ -5,9 +5,12 @@ whether they are free by a write of its own, after the client's. Raises StatusEr
 and 422.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from asoreconcile.base import jsontext
+from asoreconcile.base.lru import LruCache
 from asoreconcile.base.objects import JsonObject, metadata, spec
 from asoreconcile.resources.crds.cause import Cause
 from asoreconcile.resources.crds.cause import invalid as _invalid
@@ -26,6 +29,9 @@ _TERMINATING = (
         "begin soon"
     ),
 )
+# Digests of CRDs without mistakes. Checking one takes a tenth of a second, and tests
+# install the same few in hundreds of servers.
+_SOUND = LruCache[bytes, bool](4096)
 
 
 def admit_crd(obj: JsonObject, before: JsonObject | None) -> JsonObject:
@@ -33,7 +39,9 @@ def admit_crd(obj: JsonObject, before: JsonObject | None) -> JsonObject:
 
     before: the CRD that is replaced, or None.
     """
-    _check_shape(obj)
+    digest = _digest(obj)
+    is_sound = digest in _SOUND
+    _check_shape(obj, is_sound=is_sound)
     name = str(metadata(obj).get("name") or "")
     content = spec(obj)
     names = content.setdefault("names", {})
@@ -43,8 +51,12 @@ def admit_crd(obj: JsonObject, before: JsonObject | None) -> JsonObject:
     for empty in [key for key, value in names.items() if value in ("", [], None)]:
         del names[empty]
     content.setdefault("conversion", {"strategy": "None"})
-    if found := [*_changes(obj, before)] or [*definition_causes(obj, CrdValues())]:
+    found = [*_changes(obj, before)]
+    if not found and not is_sound:
+        found = [*definition_causes(obj, CrdValues())]
+    if found:
         raise invalid(_KIND, _GROUP, name, found)
+    _SOUND.put(digest, True)
     stored = [v["name"] for v in content["versions"] if v.get("storage")]
     known = (obj.get("status") or {}) if before is not None else {}
     # Every version that was ever the storage version stays listed, whatever the client
@@ -163,15 +175,21 @@ def _condition(
     }
 
 
-def _check_shape(obj: JsonObject) -> None:
+def _digest(obj: JsonObject) -> bytes:
+    """Return a digest of all that a CRD's checks read."""
+    meta = metadata(obj)
+    read = [meta.get("name"), meta.get("annotations"), obj.get("spec")]
+    return hashlib.sha256(jsontext.dumps(read)).digest()
+
+
+def _check_shape(obj: JsonObject, *, is_sound: bool) -> None:
     content = obj.get("spec")
     if content is None:
         content = obj["spec"] = {}
     if isinstance(content, dict):
         for name in [name for name, value in content.items() if value is None]:
             del content[name]
-    wrong = shapes.wrong_part(obj)
-    if wrong:
+    if not is_sound and (wrong := shapes.wrong_part(obj)):
         raise bad_request(
             f'{_KIND} in version "v1" cannot be handled as a {_KIND}: json: cannot '
             f"unmarshal into Go struct field {_KIND}.{wrong}"
