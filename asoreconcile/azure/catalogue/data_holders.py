@@ -1,8 +1,9 @@
 """Types whose resources lose something for good when they are deleted. Data.
 
 Such a resource is never deleted in order to be made again. Besides data the list has
-types whose name stays taken after a deletion, and identities, as a new one is another
-principal. Rule: OW-6.
+types whose name stays taken after a deletion, and types of which a new resource is
+another one for all that use it: an identity is another principal, a DNS zone has other
+name servers. Rule: OW-6.
 """
 
 _WITH_ALL_BELOW = (
@@ -35,6 +36,7 @@ _WITH_ALL_BELOW = (
     "microsoft.machinelearningservices/workspaces",
     "microsoft.managedidentity/userassignedidentities",
     "microsoft.monitor/accounts",
+    "microsoft.network/dnszones",
     "microsoft.notificationhubs/namespaces",
     "microsoft.operationalinsights/workspaces",
     "microsoft.redhatopenshift/openshiftclusters",
