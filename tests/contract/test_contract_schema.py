@@ -1,5 +1,6 @@
 """What a CRD's schema does to objects: defaults, pruning, and refusals by field."""
 
+import json
 from typing import Any
 
 import pytest
@@ -200,6 +201,25 @@ def test_what_a_schema_refuses(
     assert refusal["details"]["name"] == "a"
     expected = {"field": field, "reason": reason, "message": message}
     assert answer.causes == [expected]
+
+
+@pytest.mark.parametrize(
+    ("field", "number", "kept"),
+    [
+        *(("size", "1.0", "1"), ("size", "5e1", "50"), ("size", "-0.0", "0")),
+        *(("port", "1.5e1", "15"), ("port", "1e300", ""), ("port", "1.5", "")),
+        *(("size", "1e300", ""), ("size", "9223372036854775808", "")),
+        *(("free", '{"a": 2.0}', '{"a":2}'), ("free", '{"a": 2.5}', '{"a":2.5}')),
+    ],
+)
+def test_a_number_is_read_and_written_as_by_go(
+    server: Server, namespace: str, field: str, number: str, kept: str
+):
+    """A client in Go cannot read 1.0 into a field that is an int."""
+    body = json.dumps(widget(**{field: "?"})).replace('"?"', number).encode()
+    answer = server.call("POST", widgets(namespace), body)
+    answer.expect(201 if kept else 422)
+    assert f'"{field}":{kept}' in answer.text.replace(" ", "") or not kept
 
 
 def test_a_number_that_is_not_whole_is_no_integer(server: Server, namespace: str):

@@ -281,7 +281,7 @@ def is_a(value: Any, expected: str) -> bool:
     if isinstance(value, bool):
         return expected == "boolean"
     if expected == "integer" and isinstance(value, float):
-        return value.is_integer()
+        return value.is_integer() and abs(value) < 2**53
     return isinstance(value, _TYPES.get(expected, (object,)))
 
 

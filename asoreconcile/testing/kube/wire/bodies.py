@@ -5,6 +5,7 @@ Raises StatusError 400 for a body that cannot be read, 413 for one that is too l
 """
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -106,7 +107,7 @@ def patch(request: HttpRequest, *, is_yaml: bool = False) -> Any:
     """
     body = _limited(request)
     try:
-        return deepjson.loads(body) if is_yaml else _json(body)
+        return _as_go(deepjson.loads(body)) if is_yaml else _json(body)
     except ValueError as error:
         if not is_yaml:
             raise bad_request(complaints.of_json(error, body)) from error
@@ -186,12 +187,33 @@ def _json(body: bytes) -> Any:
     ValueError.
     """
     try:
-        return deepjson.loads(body)
+        found = deepjson.loads(body)
+        return _as_go(found) if _ODD_NUMBER.search(body) else found
     except ValueError:
         readable = body.decode(errors="replace").encode()
         if readable == body:
             raise
         return deepjson.loads(readable)
+
+
+# May be in a string, too.
+_ODD_NUMBER = re.compile(rb"[0-9](?:[.eE]|[0-9]{18})")
+_MOST_EXACT = 2**53 - 1
+
+
+def _as_go(value: Any) -> Any:
+    """Return a value with the numbers that Go reads and writes: `1.0` is 1, and a whole
+    number of more than 64 bits is a float.
+    """
+    if isinstance(value, dict):
+        return {name: _as_go(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_as_go(one) for one in value]
+    if isinstance(value, float) and abs(value) <= _MOST_EXACT and value.is_integer():
+        return int(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return float(value)
+    return value
 
 
 def _check_nesting(body: bytes) -> None:
@@ -228,10 +250,9 @@ def _yaml(body: bytes) -> Any:
         except ValueError:
             raise deep from None
     try:
-        return orjson.loads(
-            orjson.dumps(
-                yaml.load(body, Loader=_Loader), option=orjson.OPT_NON_STR_KEYS
-            )
+        loaded = yaml.load(body, Loader=_Loader)
+        return _as_go(
+            orjson.loads(orjson.dumps(loaded, option=orjson.OPT_NON_STR_KEYS))
         )
     except (TypeError, RecursionError) as error:
         raise ValueError(str(error)) from error
