@@ -99,7 +99,7 @@ class Controller:
             timeout_seconds=options.sync_timeout_seconds,
         )
         self._lock = threading.Lock()
-        self._started = self._on_standby = False
+        self._started = self._is_warming_up = False
 
     def watch(self, watch: Watch) -> None:
         """Add a source: its events enqueue requests. Callable at any time: CT-8."""
@@ -114,7 +114,7 @@ class Controller:
         Raises TypeError or ValueError for an invalid delay.
         """
         check_seconds("after_seconds", after_seconds)
-        if self._on_standby:
+        if self._is_warming_up:
             return
         self._queue.add_after(key, after_seconds, priority=priority)
 
@@ -122,7 +122,7 @@ class Controller:
         """Queue no keys from now on: a standby's would only grow and become stale. Its
         caches are filled, and `start` enqueues the objects in them. Rule: CT-7.
         """
-        self._on_standby = True
+        self._is_warming_up = True
 
     def start(self) -> None:
         """Start the workers as soon as all sources have synced. Does not block.
@@ -132,7 +132,7 @@ class Controller:
         with self._lock:
             if self._started:
                 raise RuntimeError(f"controller {self.name} is started already")
-            self._started, self._on_standby = True, False
+            self._started, self._is_warming_up = True, False
         if self._metrics:
             self._metrics.max_concurrent.set(self._max_concurrent)
         # First: the cache sync covers the sources that are registered when it begins.
