@@ -252,6 +252,19 @@ def test_ow3_an_observed_resource_is_read_and_never_written(world):
     assert world.requests("DELETE") == []
 
 
+def test_ow3_an_observed_object_states_its_id_alone(world):
+    """The owner, by name or by id, and the name; later it adopts what it has seen."""
+    arm_id = make_in_azure(world, tags={"team": "red"})
+    obj = network("observe")
+    obj["spec"] = {"owner": {"armId": arm_id.partition("/providers/")[0]}}
+    world.settled(obj)
+    assert world.read(obj)["status"]["location"] == "westeurope"
+    world.annotate(obj, **{IF_EXISTS: "adopt-if-same"})
+    world.settle(obj)
+    assert puts(world) == 1
+    assert annotations(world.read(obj))[EXISTENCE] == "adopted"
+
+
 def test_ow3_an_observed_resource_can_be_managed_later(world):
     make_in_azure(world)
     obj = network("observe", tags={"a": "b"})

@@ -155,6 +155,25 @@ def test_ow6_a_lost_answer_of_the_delete_is_no_second_deletion(world, phase, tim
     assert writes(world).count("DELETE") == times
 
 
+def test_ow6_a_second_manager_that_is_behind_deletes_nothing(world):
+    """A manager sees the object as before the DELETE; another one has gone on."""
+    world.settled(address())
+    refused(world, address("Basic"))
+    world.run(address())
+    behind = world.read(address())
+    assert behind["metadata"]["annotations"][RECREATION].startswith("deleting ")
+    world.settle(address())
+    arm_id = annotations(behind)[RESOURCE_ID]
+    for body in (None, {"location": "westeurope", "sku": {"name": "Standard"}}):
+        if body is not None:
+            world.azure.seed(arm_id, body)  # it differs as before
+        world.restart()
+        world.run(address(), stale=behind)
+        present = annotations(world.read(address()))
+        assert present[RECREATION].startswith("deleted ")
+    assert writes(world) == ["PUT", "DELETE", "PUT"]
+
+
 def test_ow6_a_record_that_the_operator_did_not_write_deletes_nothing(world):
     forged = {RECREATION: "deleting 1 forged"}
     world.settled(address(**forged))

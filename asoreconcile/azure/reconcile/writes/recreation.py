@@ -48,7 +48,7 @@ from asoreconcile.azure.reconcile.writes.refused_changes import (
     differing_fields,
     fixed_fields,
 )
-from asoreconcile.azure.reconcile.writes.sending import send_delete
+from asoreconcile.azure.reconcile.writes.sending import confirm_object, send_delete
 from asoreconcile.base.objects import uid_of
 
 _MOVING_SECONDS = 10.0
@@ -85,9 +85,11 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
 
     The DELETE is sent while the resource still differs from the spec, so that neither a
     resource that was made again nor one of another spec is deleted. Raises
-    ConditionError if Azure refuses the DELETE; as `send_delete` and `raw_get`.
+    ConditionError if Azure refuses the DELETE; as `confirm_object`, `send_delete` and
+    `raw_get`.
     """
     patcher, memory, clock = scope.patcher, scope.memory, scope.operator.clock
+    confirm_object(scope)  # another manager may have gone on
     recorded = recreation_of(patcher.obj, scope.operator.record_key)
     if recorded is not None and (token := _running(scope)) is not None:
         early = memory.poll.due - clock.monotonic()
