@@ -11,6 +11,7 @@ from asoreconcile.azure.controllers.kind_registry import KindRegistry
 from asoreconcile.azure.controllers.namespace_annotations import NamespaceAnnotations
 from asoreconcile.azure.controllers.protected_objects import ProtectedObjects
 from asoreconcile.azure.controllers.record_key_secret import RecordKeySecret
+from asoreconcile.azure.controllers.reference_grants import ReferenceGrants
 from asoreconcile.azure.controllers.settings import Settings
 from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.extensions.registry import builtin_sets
@@ -90,6 +91,7 @@ def shared_dependencies(
         expressions=lambda: expressions,
         is_credential=NamedCredentials(kinds),
         record_key=record_key,
+        is_granted=ReferenceGrants(app.client, kinds.objects_with_arm_id, record_key),
         objects_with_arm_id=kinds.objects_with_arm_id,
         protected_below=ProtectedObjects(kinds, namespaces),
         objects_of=kinds.objects_of,

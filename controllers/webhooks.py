@@ -265,7 +265,7 @@ class Webhooks:
         self._admission = Admission(
             catalogue,
             partial(expression_problems, expressions),
-            ReachCheck(guard.reader),
+            ReachCheck(app.client),
             refuse_deletion=guard.why_refused,
             owner_id=partial(owner_id_of, owners),
             complete=complete,

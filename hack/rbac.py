@@ -125,6 +125,13 @@ def objects() -> Iterator[Rule]:
         ["get", "list", "watch", "create", "patch"],
     )
     yield Rule(
+        "A ReferenceGrant of the Gateway API lets another namespace write below a "
+        "resource; read when the scopes of a Namespace do not allow one.",
+        ["gateway.networking.k8s.io"],
+        ["referencegrants"],
+        ["list"],
+    )
+    yield Rule(
         "Events about an object are written in its namespace; a repeated event is "
         "counted.",
         [""],

@@ -58,6 +58,7 @@ KINDS = {
 }
 _LISTS = "a server that streams no initial state is listed, and again after a 410"
 _EXISTS = "what is exported goes into an object that was there before"
+_GRANTED = "a Namespace's scopes do not allow a resource"
 _OLDER = "a CRD that is there is brought up to date"
 _TOLD = "whom to trust is told with --webhook-port and no --webhook-cert-dir"
 # What the samples' whole life does not ask for, and when it is asked for.
@@ -67,6 +68,7 @@ UNUSED = {
     ("list", "secrets"): _LISTS,
     ("list", "configmaps"): _LISTS,
     ("list", "leases.coordination.k8s.io"): _LISTS,
+    ("list", "referencegrants.gateway.networking.k8s.io"): _GRANTED,
     ("patch", "secrets"): _EXISTS,
     ("patch", "configmaps"): _EXISTS,
     ("patch", "customresourcedefinitions.apiextensions.k8s.io"): _OLDER,

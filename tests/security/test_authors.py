@@ -27,6 +27,10 @@ from asoreconcile.azure.controllers.credential_resolver import (
 )
 from asoreconcile.azure.controllers.own_exports import OwnExports
 from asoreconcile.azure.controllers.reach_check import ReachCheck
+from asoreconcile.azure.controllers.reference_grants import (
+    REFERENCE_GRANTS,
+    ReferenceGrants,
+)
 from asoreconcile.azure.controllers.secret_access import AuthorRecords, SecretAccess
 from asoreconcile.azure.controllers.workload_tokens import WorkloadTokens
 from asoreconcile.azure.expressions.confinement import confine
@@ -43,7 +47,12 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RESOURCE_ID,
 )
 from asoreconcile.base.objects import ObjectKey, annotations, copy_json, gvk_of
-from asoreconcile.kube.resources import NAMESPACES, SECRETS, SERVICE_ACCOUNTS
+from asoreconcile.kube.resources import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    NAMESPACES,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+)
 from asoreconcile.runtime.metrics_authorization import AccessReviews
 from asoreconcile.testing.arm.applications import EntraApplication
 from asoreconcile.testing.arm.assertions import Federated
@@ -345,6 +354,101 @@ def test_outside_its_namespace_s_reach_wants_a_resource(world, reach, when):
     assert world.ready(network)["reason"] == "NotAllowedInNamespace"
     assert len(world.requests("PUT", "virtualNetworks")) == before
     assert world.requests("DELETE", "virtualNetworks") == []
+
+
+GRANT_CRD = {
+    "metadata": {
+        "name": "referencegrants.gateway.networking.k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "unapproved, of a test"},
+    },
+    "spec": {
+        "group": "gateway.networking.k8s.io",
+        "scope": "Namespaced",
+        "names": {
+            "plural": "referencegrants",
+            "singular": "referencegrant",
+            "kind": "ReferenceGrant",
+            "listKind": "ReferenceGrantList",
+        },
+        "versions": [
+            {
+                "name": "v1beta1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    }
+                },
+            }
+        ],
+    },
+}
+FROM = {
+    "group": "network.azure.com",
+    "kind": "VirtualNetwork",
+    "namespace": "default",
+}
+TO = {"group": "resources.azure.com", "kind": "ResourceGroup", "name": "theirs"}
+
+
+@pytest.mark.parametrize(
+    ("grant", "forged"),
+    [
+        ({"from": [FROM], "to": [TO]}, ""),
+        ({"from": [{**FROM, "namespace": "other"}], "to": [TO]}, ""),
+        ({"from": [{**FROM, "kind": "RouteTable"}], "to": [TO]}, ""),
+        ({"from": [FROM], "to": [{**TO, "name": "other"}]}, ""),
+        ({"from": [FROM], "to": [{**TO, "kind": "VirtualNetwork"}]}, ""),
+        ({"from": [FROM], "to": [{**TO, "name": ""}]}, "id"),
+        (None, "no CRD"),
+        ({"from": [FROM], "to": [TO]}, "gone"),
+    ],
+    ids=["granted", "namespace", "kind", "name", "target", "id", "no-crd", "gone"],
+)
+def test_by_a_grant_that_is_not_the_owner_s_wants_a_resource(world, grant, forged):
+    """The first grant is the owner's own; a forged owner has only the id of one."""
+    world.client.create(NAMESPACES, {"metadata": {"name": "network"}})
+    group = resource_group("theirs")
+    group["metadata"]["namespace"] = "network"
+    if forged == "id":
+        id_ = f"/subscriptions/{world.azure.subscription_id}/resourceGroups/theirs"
+        world.azure.seed(id_, {"location": "westeurope"})
+        group["metadata"]["annotations"] = {RESOURCE_ID: id_, RECONCILE_POLICY: "skip"}
+        world.apply(group)
+        world.run(group)
+    else:
+        id_ = annotations(world.read(world.settled(group)))[RESOURCE_ID]
+    if grant:
+        world.client.create(CUSTOM_RESOURCE_DEFINITIONS, GRANT_CRD)
+        meta = {"name": "g", "namespace": "network"}
+        world.client.create(REFERENCE_GRANTS, {"metadata": meta, "spec": grant})
+    reach = {"metadata": {"annotations": {ALLOWED_SCOPES: "/subscriptions/other"}}}
+    world.client.patch(NAMESPACES, ObjectKey("", "default"), reach)
+    operator = world.operator
+    world.operator = attrs.evolve(
+        operator,
+        is_granted=ReferenceGrants(
+            world.client, operator.objects_with_arm_id, operator.record_key
+        ),
+    )
+    network = virtual_network()
+    network["spec"]["owner"] = {"armId": id_}
+    network["metadata"]["namespace"] = "default"
+    is_own = grant == {"from": [FROM], "to": [TO]}
+    check = ReachCheck(world.client)
+    assert isinstance(admitted(network, check=check), Allowed) or not is_own
+    world.apply(network)
+    if forged == "gone":
+        world.run_once(network)
+        world.client.delete(REFERENCE_GRANTS, ObjectKey("network", "g"))
+    world.run(network)
+    world.run(network)
+    is_put = bool(world.requests("PUT", "virtualNetworks"))
+    assert is_put is (is_own and not forged)
+    if not is_put:
+        assert world.ready(network)["reason"] == "NotAllowedInNamespace"
 
 
 @pytest.mark.parametrize("notes", [{}, {EXPORT_MARK: "mine"}], ids=["", "forged"])

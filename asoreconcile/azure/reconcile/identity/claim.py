@@ -11,6 +11,7 @@ id (`duplicates`).
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
+from functools import partial
 
 import attrs
 
@@ -223,10 +224,12 @@ def _facts(scope: ReconcileScope, claiming: ExitStack) -> ClaimFacts:
     identity = identify(scope, owner)
     connection = scope.connection
     connection.require_subscription_of(identity.arm_id)
-    require_in_reach(identity.arm_id, version.arm_type, scope.namespace_annotations)
+    arm_id, inherited = identity.arm_id, scope.namespace_annotations
+    kind, namespace = version.group_kind, patcher.key.namespace
+    is_granted = partial(scope.operator.is_granted, kind, namespace, arm_id)
+    require_in_reach(arm_id, version.arm_type, inherited, is_granted)
     # Resolve every input now: an object that cannot be PUT is not claimed yet.
     to_arm(version, spec(obj), name=identity.name, inputs=scope.references)
-    arm_id = identity.arm_id
     claiming.enter_context(scope.operator.claims_under_way.claiming(arm_id))
     return attrs.evolve(
         facts,

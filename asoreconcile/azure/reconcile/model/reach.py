@@ -4,7 +4,7 @@ An administrator writes both lists on the Namespace. No annotation of an object 
 them. Pure.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
@@ -14,23 +14,36 @@ from asoreconcile.azure.reconcile.model.annotations import (
 )
 
 
-def require_in_reach(arm_id: str, arm_type: str, inherited: Mapping[str, str]) -> None:
+def require_in_reach(
+    arm_id: str,
+    arm_type: str,
+    inherited: Mapping[str, str],
+    is_granted: Callable[[], bool],
+) -> None:
     """Make sure that a Namespace may write a resource. inherited: the Namespace's
-    annotations. Raises ConditionError `NotAllowedInNamespace`.
+    annotations. is_granted: see `why_out_of_reach`. Raises ConditionError
+    `NotAllowedInNamespace`, and what is_granted raises.
     """
-    if why := why_out_of_reach(arm_id, arm_type, inherited):
+    if why := why_out_of_reach(arm_id, arm_type, inherited, is_granted):
         raise ConditionError(
             f"nothing is written or deleted in Azure: {why}. An administrator may "
-            "change the annotation of the Namespace",
+            "change the annotation of the Namespace, or a ReferenceGrant of the "
+            "owner's namespace may allow it",
             reason="NotAllowedInNamespace",
             retry=RetryClass.VERY_SLOW,
         )
 
 
-def why_out_of_reach(arm_id: str, arm_type: str, inherited: Mapping[str, str]) -> str:
+def why_out_of_reach(
+    arm_id: str,
+    arm_type: str,
+    inherited: Mapping[str, str],
+    is_granted: Callable[[], bool] = lambda: False,
+) -> str:
     """Return why a Namespace may not write a resource, or "".
 
-    arm_id: "" checks the type alone.
+    arm_id: "" checks the type alone. is_granted: returns whether the namespace of an
+    owner allows the id if no scope does.
 
     A scope allows the resources below it, and a type or provider those of its types. A
     list that is empty, or names something else than a scope, allows nothing: it
@@ -44,7 +57,7 @@ def why_out_of_reach(arm_id: str, arm_type: str, inherited: Mapping[str, str]) -
         return ""
     if wrong := [one for one in scopes if not one.startswith("/")]:
         return f"{ALLOWED_SCOPES} of the Namespace: {wrong[0]!r} is not a scope"
-    if not _is_within(arm_id, scopes):
+    if not _is_within(arm_id, scopes) and not is_granted():
         return f"{ALLOWED_SCOPES} of the Namespace does not allow {arm_id}"
     return ""
 

@@ -152,7 +152,9 @@ class SharedDependencies:
     namespace_annotations: namespace name -> its annotations. namespace:
     the operator's own, which it writes on its objects. is_credential: whether some
     object names a Secret as its credential. why_secret_refused: why a Secret of its
-    namespace may not be read for an object, or "". objects_with_arm_id: an ARM id ->
+    namespace may not be read for an object, or "". is_granted: whether a kind's
+    objects in a namespace may write an id, since another namespace manages a resource
+    above it and grants that. objects_with_arm_id: an ARM id ->
     the objects that may represent it, each with its version: those claimed for it, and
     unclaimed ones with its name. Raises RetryError while some are not listed yet.
     wake_children: queues a reconcile of every object below an object.
@@ -199,6 +201,9 @@ class SharedDependencies:
     expressions: Callable[[], Expressions] = shared
     is_credential: Callable[[ObjectKey], bool] = lambda _: False
     why_secret_refused: Callable[[JsonObject, str], str] = lambda _obj, _name: ""
+    is_granted: Callable[[GroupKind, str, str], bool] = (
+        lambda _kind, _namespace, _arm_id: False
+    )
     owner_reads: OwnerReads = attrs.field(
         default=attrs.Factory(lambda self: OwnerReads(self.clock), takes_self=True)
     )

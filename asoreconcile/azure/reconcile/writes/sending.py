@@ -5,6 +5,7 @@ still as this reconcile knows it, and that no write of a parent or child is unde
 """
 
 from contextlib import ExitStack
+from functools import partial
 
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.arm.outcomes import ArmOutcome
@@ -59,7 +60,10 @@ def confirm(scope: ReconcileScope, *, is_delete: bool) -> None:
             f"{patcher.key} may not be written: its policy has changed",
             after_seconds=_BEHIND_SECONDS,
         )
-    require_in_reach(patcher.arm_id, patcher.version.arm_type, inherited)
+    version, arm_id = patcher.version, patcher.arm_id
+    kind, namespace = version.group_kind, patcher.key.namespace
+    is_granted = partial(operator.is_granted, kind, namespace, arm_id)
+    require_in_reach(arm_id, version.arm_type, inherited, is_granted)
     require_free(scope, inherited, is_delete=is_delete)
 
 
