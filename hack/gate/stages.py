@@ -150,6 +150,11 @@ LONG = (
     ),
     Stage("matrix", ("hack/matrix",), "every cell of the crash and race matrix"),
     Stage(
+        *("crd-rules", ("hack/test", "tests/contract/test_contract_crd_validation.py")),
+        "apiextensions' own validation of 2,500 CRDs",
+        more={"ASORECONCILE_LONG": "1"},
+    ),
+    Stage(
         "rivals",
         ("hack/test", "tests/wire/test_azure_rivals.py"),
         "two thousand lives of two objects that declare one resource",

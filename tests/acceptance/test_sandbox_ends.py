@@ -25,6 +25,12 @@ from asoreconcile.azure.cmd.asoreconcile import main
 main()
 """
 
+_GROUP = """
+apiVersion: resources.azure.com/v1api20200601
+kind: ResourceGroup
+metadata: {name: shop}
+spec: {location: westeurope}
+"""
 
 # Three processes end one after the other; half a minute is not enough on a machine that is
 # ten times as busy as it can be.
@@ -32,10 +38,12 @@ _PATIENCE_SECONDS = 300
 
 
 @pytest.fixture
-def sandbox(tmp_path):
-    """A running sandbox of the samples."""
+def sandbox(tmp_path, tmp_path_factory):
+    """A running sandbox of one group."""
+    manifest = tmp_path_factory.mktemp("manifests") / "group.yaml"
+    manifest.write_text(_GROUP)
     process = subprocess.Popen(
-        [sys.executable, "-c", _START, "sandbox"],
+        [sys.executable, "-c", _START, "sandbox", "-f", str(manifest)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
