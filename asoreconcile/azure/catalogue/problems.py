@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from asoreconcile.azure.catalogue.field_types import is_key_reference
 from asoreconcile.azure.catalogue.suggestions import closest
 from asoreconcile.base.objects import JsonObject
 
@@ -43,7 +44,11 @@ def schema_problems(schema: JsonObject, value: Any, at: str) -> Iterator[Problem
     found = _kind_of(value)
     wanted = schema.get("type", "object")
     if found != wanted and not (wanted == "number" and found == "integer"):
-        yield Problem(at, f"must be {_article(wanted)}, is {_shown(value)}")
+        shown = _shown(value)
+        if is_key_reference(schema) and found == "string":
+            # It may be a secret, which older releases of ASO took in such a field.
+            shown = "a text; `asoctl convert` moves a secret in a manifest to a Secret"
+        yield Problem(at, f"must be {_article(wanted)}, is {shown}")
         return
     if found == "object":
         yield from _object_problems(schema, value, at)

@@ -9,6 +9,7 @@ from asoreconcile.azure.catalogue.conversion import (
     stored_name,
 )
 from asoreconcile.azure.catalogue.payload import to_arm
+from asoreconcile.azure.catalogue.validation import problems
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.objects import GroupKind
 
@@ -269,6 +270,15 @@ def test_a_reference_to_a_secret_takes_the_place_of_the_text():
     back = convert(CLUSTER, shown, stored_name(CLUSTER))
     assert back["spec"]["aadProfile"] == {"serverAppSecret": reference}
     assert "hush" not in str(back)
+
+
+def test_a_secret_in_a_spec_is_refused_without_being_quoted():
+    manifest = obj(
+        CLUSTER, CLUSTER.storage, spec={"aadProfile": {"serverAppSecret": "hush"}}
+    )
+    told = " ".join(map(str, problems(CLUSTER.version(), manifest)))
+    assert "serverAppSecret: must be an object, is a text; `asoctl convert`" in told
+    assert "hush" not in told
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("False", False)])
