@@ -33,7 +33,8 @@ from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.arm.outcomes import NO_PROGRESS, Pending
 from asoreconcile.azure.arm.tokens import RESOURCE, Token, TokenShape
 from asoreconcile.azure.arm.transport import ArmHttpResponse
-from asoreconcile.azure.reconcile.state.memory import LastLook, ObjectMemories
+from asoreconcile.azure.reconcile.state.memory import ObjectMemories
+from asoreconcile.azure.reconcile.state.sync_schedule import may_list
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry
@@ -289,7 +290,7 @@ def sync(clock: FakeClock, replicas: list[Replica], objects: int) -> None:
         for one in replicas
     }
     began = clock.monotonic()
-    looks: dict[str, LastLook] = {}
+    read: dict[str, float] = {}
     due = []
     order = 0
     for one in replicas:
@@ -304,10 +305,10 @@ def sync(clock: FakeClock, replicas: list[Replica], objects: int) -> None:
         clock.advance(max(at - clock.monotonic(), 0.0))
         if not counted and clock.monotonic() >= ends - PERIOD_SECONDS:
             counted = sum(o.transport.sent for o in replicas)
-        looks[id_] = look(one, reads[one.name], looks.get(id_), id_, clock)
+        read[id_] = look(one, reads[one.name], read.get(id_), id_, clock)
         order += 1
         jitter = 0.75 + (order % 101) / 202
-        heapq.heappush(due, (looks[id_].at + PERIOD_SECONDS * jitter, order, one, id_))
+        heapq.heappush(due, (read[id_] + PERIOD_SECONDS * jitter, order, one, id_))
     sent = sum(one.transport.sent for one in replicas) - counted
     show(
         {
@@ -326,16 +327,20 @@ def sync(clock: FakeClock, replicas: list[Replica], objects: int) -> None:
 def look(
     one: Replica,
     reads: CollectionReads,
-    last: LastLook | None,
+    read_at: float | None,
     id_: str,
     clock: FakeClock,
-) -> LastLook:
-    if last is not None and last.is_listable(clock.monotonic(), PERIOD_SECONDS):
-        found = reads.entry(one.client, id_, API, credential="c", seen_at=last.at)
-        if found is not None and last.agrees(found.body):
-            return last.confirmed(found.at)
-    body = one.client.get(id_, API)
-    return LastLook.by_get(body, clock.monotonic(), id_)
+) -> float:
+    now = clock.now().timestamp()
+    age = clock.monotonic() - (read_at or 0.0)
+    if read_at is not None and may_list(
+        id_, age, period_seconds=PERIOD_SECONDS, now=now
+    ):
+        found = reads.entry(one.client, id_, API, credential="c", seen_at=read_at)
+        if found is not None:
+            return found.at
+    one.client.get(id_, API)
+    return clock.monotonic()
 
 
 def memory(objects: int) -> None:
@@ -351,7 +356,7 @@ def memory(objects: int) -> None:
         key = ObjectKey("default", f"net{number}")
         rows[key] = Entry(manifest(number)).row
         kept = memories.of(key, f"uid-{number}")
-        kept.last_look = LastLook(float(number), number.to_bytes(8, "big"))
+        kept.read_at = float(number)
         queue.add_after(key, PERIOD_SECONDS + number)
     gc.collect()
     used, _ = tracemalloc.get_traced_memory()

@@ -82,7 +82,13 @@ def facts(version, body, have, rules, observed):
     rest = snapshot(body_shape(version), body, found.shown, left=rules.digest)
     differing = differences(found.wanted, have)
     facts = SyncFacts(
-        SyncMode.COMPARE, "put", observed, have, differing, RepairAttempts(), rest=rest
+        SyncMode.COMPARE,
+        "put",
+        observed,
+        RepairAttempts(),
+        have,
+        differing,
+        rest=rest,
     )
     return facts, found
 

@@ -4,6 +4,7 @@ import pytest
 from world import World, resource_group, virtual_network
 
 from asoreconcile.azure.arm.condition_error import RetryClass
+from asoreconcile.azure.middleware.context import SuboperationPending
 from asoreconcile.azure.middleware.extension_points import (
     EVERY_SUCCESS,
     EXPORT_CONFIG_MAPS,
@@ -128,10 +129,23 @@ def test_an_owner_check_sees_the_owner_s_own_object(made, checks):
     assert annotations(owner)[RESOURCE_ID].endswith("/resourceGroups/rg")
 
 
-def test_r1_10_an_owner_check_can_postpone(made, checks):
+def raised(error):
+    raise error
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        lambda _: Postpone(77.0),
+        lambda _: raised(SuboperationPending("sync", after_seconds=77.0)),
+    ],
+    ids=["postponed", "operation runs"],
+)
+def test_r1_10_an_owner_check_can_postpone(made, checks, wait):
     world, network = made("owner", "own")
-    checks.answers["owner"] = lambda _: Postpone(77.0)
+    checks.answers["owner"] = wait
     assert world.run(network).requeue_after_seconds == 77.0
+    assert world.ready(network)["reason"] == "Reconciling"
     assert checks.order == ["owner"]
     assert world.requests("PUT", VNET) == []
 

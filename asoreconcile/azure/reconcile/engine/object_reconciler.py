@@ -102,7 +102,9 @@ class ObjectReconciler:
         if obj is None:
             unreadable = self._kind.unreadable().get(request.key)
             if unreadable is not None:
-                self._report_unreadable(unreadable.known, unreadable.message)
+                report_unreadable(
+                    self._operator, self._kind, unreadable.known, unreadable.message
+                )
             # Also reached if somebody else removed the object or our finalizer.
             self._forget(request.key)
             return Result()
@@ -114,7 +116,8 @@ class ObjectReconciler:
             try:
                 scope = self._scope(obj, read_set)
             except KindConversionError as error:
-                self._report_unreadable(known_of(obj, self._kind.resource), str(error))
+                known = known_of(obj, self._kind.resource)
+                report_unreadable(self._operator, self._kind, known, str(error))
                 return Result()
             try:
                 result = self._reconcile(scope)
@@ -127,9 +130,6 @@ class ObjectReconciler:
             if not is_continued and scope.memory.recent_writes.end():
                 result = attrs.evolve(result, priority=result.priority or 0)
         return result
-
-    def _report_unreadable(self, known: JsonObject, message: str) -> None:
-        report_unreadable(self._operator, self._kind, known, message)
 
     def _reconcile(self, scope: ReconcileScope) -> Result:
         try:

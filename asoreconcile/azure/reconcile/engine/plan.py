@@ -102,21 +102,22 @@ def plan(
         return Plan((), Step.RESTORE_ID)
     if not is_readable:
         return Plan((), Step.AWAIT_POLICY)
+    token, poller = notes.get(POLLER_TOKEN), notes.get(POLLER_ID)
+    is_recreating = is_arm and may_write and says_deleting(notes)
+    if may_write and is_arm and not (is_recreating or token or poller):
+        return Plan((), Step.PUT)  # which shows it once nothing has to be waited for
     show = SetReady(reconciling(generation(obj)))
     if not may_write:
         return Plan((show,), Step.OBSERVE)
     if not is_arm:
         return Plan((show,), Step.PUT)
-    if says_deleting(notes):
+    if is_recreating:
         return Plan((SetReady(deleting(generation(obj))),), Step.RECREATE)
-    token, poller = notes.get(POLLER_TOKEN), notes.get(POLLER_ID)
     if token and poller == PUT_POLLER:
         return Plan((show,), Step.POLL)
-    if not (token or poller):
-        return Plan((show,), Step.PUT)
     # A token that is not of a PUT or is incomplete is cleared (D16, R2.1).
     log = Log("warning", "Dropping an operation token that is not ours")
-    return Plan((show, log, *clear_token(notes)), Step.PUT)
+    return Plan((log, *clear_token(notes)), Step.PUT)
 
 
 def _foreign(owner: str, operator_namespace: str) -> Plan:

@@ -299,8 +299,9 @@ def _without_former_owner(facts: ClaimFacts, mark: Mapping[str, str]) -> JsonObj
     """Return the metadata of a claim; if an earlier claim named another owner, without
     that.
     """
-    meta, obj = claim_metadata(facts, mark), facts.obj
+    obj = facts.obj
     renamed = renamed_owner(labels(obj), owner_references(obj), facts.owner)
+    meta = claim_metadata(facts, mark)
     if renamed is None:
         return meta
     return {**meta, **renamed, "labels": {**renamed["labels"], **meta["labels"]}}

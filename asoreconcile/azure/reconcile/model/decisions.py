@@ -209,13 +209,15 @@ class ReadAfter(Enum):
 
 @attrs.frozen
 class Read:
-    """Read the resource into the status, check it, and export its values. body: if it
-    has just been read. is_listed: the body is from a list.
+    """Read the resource into the status, check it, and export its values.
+
+    body: if it has just been read. listed_at: when the list was begun that has shown
+    the stored status, in `Clock.monotonic` seconds; None without a list.
     """
 
     after: ReadAfter
     body: JsonObject | None = attrs.field(default=None, repr=False)
-    is_listed: bool = False
+    listed_at: float | None = None
 
 
 @attrs.frozen

@@ -98,33 +98,39 @@ def resolve_owner(
         if version.scope in {"Location", "Tenant"} or is_ownerless:
             return None
         raise _unusable("spec.owner is missing: name the owner, or give its armId")
-    if arm_id := reference.get("armId"):
-        return Owner(_checked(arm_id, "spec.owner.armId").rstrip("/"))
-    name = reference.get("name")
-    if not (name and reference.get("group") and reference.get("kind")):
-        raise _unusable(
-            "spec.owner is incomplete: give group, kind and name, or armId alone"
-        )
-    group_kind = GroupKind(reference["group"], reference["kind"])
-    owner = objects.get(group_kind, ObjectKey(key_of(obj).namespace, name))
-    if owner is None:
-        raise _not_found(group_kind, name, objects)
-    notes = annotations(owner)
-    # Some owners are created under one id and own children by another: a subscription's
-    # alias.
-    arm_id = notes.get(CHILD_ID_OVERRIDE) or notes.get(RESOURCE_ID) or ""
+    owner: JsonObject | None = None
+    group_kind: GroupKind | None = None
+    arm_id, where = reference.get("armId") or "", "spec.owner.armId"
     if not arm_id:
-        # The same text as `require_ready`, so that the child's status is not written
-        # again when its owner has got an id but is still not Ready.
-        raise ConditionError(
-            _why_unready(owner)
-            or f"owner {group_kind.kind} {name!r} has no Azure resource id yet: see "
-            "its Ready condition",
-            reason="ReferenceNotFound",
-            retry=RetryClass.FAST,
-        )
-    where = f"the resource id of owner {group_kind.kind} {name!r}"
-    return Owner(_checked(arm_id, where), owner, group_kind)
+        name = reference.get("name")
+        if not (name and reference.get("group") and reference.get("kind")):
+            raise _unusable(
+                "spec.owner is incomplete: give group, kind and name, or armId alone"
+            )
+        group_kind = GroupKind(reference["group"], reference["kind"])
+        owner = objects.get(group_kind, ObjectKey(key_of(obj).namespace, name))
+        if owner is None:
+            raise _not_found(group_kind, name, objects)
+        notes = annotations(owner)
+        # Some owners are created under one id and own children by another: a
+        # subscription's alias.
+        arm_id = notes.get(CHILD_ID_OVERRIDE) or notes.get(RESOURCE_ID) or ""
+        where = f"the resource id of owner {group_kind.kind} {name!r}"
+        if not arm_id:
+            # The same text as `require_ready`, so that the child's status is not
+            # written again when its owner has got an id but is still not Ready.
+            raise ConditionError(
+                _why_unready(owner)
+                or f"owner {group_kind.kind} {name!r} has no Azure resource id yet: "
+                "see its Ready condition",
+                reason="ReferenceNotFound",
+                retry=RetryClass.FAST,
+            )
+    try:
+        ids.parse_stated(arm_id)
+    except ids.ArmIdError as error:
+        raise _unusable(f"{where}: {error}") from error
+    return Owner(arm_id.rstrip("/"), owner, group_kind)
 
 
 def require_ready(owner: Owner | None) -> None:
@@ -184,14 +190,6 @@ def with_owner_reference(
     # Not `controller: true`: people create and delete children, not their owner.
     set_owner(owned, named, controller=False)
     return owner_references(owned)
-
-
-def _checked(arm_id: str, where: str) -> str:
-    try:
-        ids.parse_stated(arm_id)
-    except ids.ArmIdError as error:
-        raise _unusable(f"{where}: {error}") from error
-    return arm_id
 
 
 def _unusable(message: str) -> ConditionError:

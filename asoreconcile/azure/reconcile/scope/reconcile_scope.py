@@ -9,11 +9,14 @@ import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.credentials import CredentialError
+from asoreconcile.azure.catalogue.ignored_fields import IgnoredFieldError
 from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.catalogue.moving_values import AUTOSCALED
 from asoreconcile.azure.catalogue.reserved import SETTINGS_SECRET
 from asoreconcile.azure.middleware.context import ArmAccess, ReconcileContext
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
+    IGNORE_FIELDS,
     LATEST_RECONCILED_GENERATION,
     OWN_CREDENTIAL,
     PACE,
@@ -26,6 +29,12 @@ from asoreconcile.azure.reconcile.model.claim_record import (
 from asoreconcile.azure.reconcile.model.existence import (
     UNDECIDED,
 )
+from asoreconcile.azure.reconcile.model.merge_rules import (
+    AUTOSCALE_SETTING,
+    autoscaled_by,
+    merge_rules,
+)
+from asoreconcile.azure.reconcile.model.merged_body import MergeRules
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import Objects, Owner, resolve_owner
 from asoreconcile.azure.reconcile.model.pace import (
@@ -261,6 +270,36 @@ class ReconcileScope:
         """
         notes, inherited = self.patcher.annotations, self.namespace_annotations
         return sync_mode_of(notes, inherited, self.operator.sync_mode)
+
+    def merge_rules(self) -> MergeRules:
+        """Return the rules of the object's merged body.
+
+        Raises ConditionError `Failed` for an ignored field that the kind does not have:
+        a misspelt path must not let a PUT overwrite the field. Raises RetryError while
+        the autoscale settings are not listed yet.
+        """
+        patcher, operator = self.patcher, self.operator
+        version, autoscaled = patcher.version, None
+        if version.arm_type.lower() in AUTOSCALED:
+            found = operator.objects_of(AUTOSCALE_SETTING)
+            settings = (setting for _, setting in found)
+            autoscaled = autoscaled_by(version, patcher.key, patcher.arm_id, settings)
+        try:
+            return merge_rules(
+                version,
+                patcher.annotations,
+                self.namespace_annotations,
+                foreign_tags=operator.foreign_tags,
+                ignore_fields=operator.ignore_fields,
+                autoscaled=autoscaled,
+            )
+        except IgnoredFieldError as error:
+            raise ConditionError(
+                f"annotation {IGNORE_FIELDS}: {error}. Nothing is written until it is "
+                "corrected",
+                reason="Failed",
+                severity="Error",
+            ) from None
 
     def owner(self) -> Owner | None:
         """The owner as the cluster has it now. Raises ConditionError."""

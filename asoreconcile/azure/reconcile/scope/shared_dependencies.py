@@ -227,6 +227,14 @@ class SharedDependencies:
     claims_under_way: ClaimsUnderWay = attrs.field(factory=ClaimsUnderWay)
     collection_reads: CollectionReads | None = None
 
+    def note_write(self, arm_id: str) -> None:
+        """Lists and reads of owners that began before now are not used for the resource
+        (Q8).
+        """
+        self.owner_reads.wrote(arm_id)
+        if self.collection_reads is not None:
+            self.collection_reads.wrote(arm_id)
+
     def forget(self, kind: "KindRuntime", key: ObjectKey) -> None:
         """Drop the memory of an object that is gone or released."""
         kind.memories.forget(key)

@@ -6,11 +6,9 @@ no decision that must outlive the process depends on it.
 """
 
 import threading
-from zlib import crc32
 
 import attrs
 
-from asoreconcile.azure.arm.body_digest import digest_of
 from asoreconcile.azure.arm.outcomes import PollState
 from asoreconcile.azure.reconcile.model.drift_baseline import (
     AcceptedPut,
@@ -74,47 +72,6 @@ class FailureStreak:
         return now - self.since
 
 
-# After so many syncs in a row by lists, a GET checks whether the lists show every
-# change.
-_LISTED_IN_A_ROW = 128
-# A reconcile sooner than the shortest period after the last one is not a periodic sync.
-_OF_THE_PERIOD = 0.7
-
-
-@attrs.frozen
-class LastLook:
-    """One object's last read of its resource.
-
-    at: its time, in monotonic seconds. digest: of the last GET's body. listed: reads by
-    a list since that GET. is_doubted: whether a list has shown something else since.
-    """
-
-    at: float
-    digest: bytes
-    listed: int = 0
-    is_doubted: bool = False
-
-    @classmethod
-    def by_get(cls, body: JsonObject, at: float, arm_id: str) -> "LastLook":
-        """arm_id: spreads the GETs of many over the periods."""
-        return cls(at, digest_of(body), crc32(arm_id.encode()) % _LISTED_IN_A_ROW)
-
-    def is_listable(self, now: float, period_seconds: float) -> bool:
-        """Return whether the next read may use a list: it is a periodic sync, and not
-        the one in many that must use a GET.
-        """
-        is_due = now - self.at >= _OF_THE_PERIOD * period_seconds
-        return is_due and self.listed < _LISTED_IN_A_ROW
-
-    def agrees(self, body: JsonObject) -> bool:
-        """Return whether a body equals the last GET's."""
-        return digest_of(body) == self.digest
-
-    def confirmed(self, at: float) -> "LastLook":
-        """Record that a list of that time showed no change."""
-        return attrs.evolve(self, at=at, listed=self.listed + 1)
-
-
 # Shared by all settled objects.
 _NO_POLLS = PollState()
 _NO_ATTEMPTS = RepairAttempts()
@@ -156,8 +113,7 @@ class ObjectMemory:
     content: a hash of that Secret's content; "" while none is used.
     said_replaced_at: when an event last said that a PUT replaces foreign values, in
     monotonic seconds.
-    last_look: the last read of the resource, for syncs by lists; None from a PUT to the
-    next read.
+    read_at: when the resource was last read, in monotonic seconds; None before.
     export_try: the last request for values that are exported to Secrets.
     """
 
@@ -183,7 +139,7 @@ class ObjectMemory:
     put_budget: PutBudget = _WHOLE_BUDGET
     unknown_values: frozenset[str] = frozenset()
     content: str = ""
-    last_look: LastLook | None = None
+    read_at: float | None = None
     export_try: ExportTry | None = None
     said_replaced_at: float | None = None
 

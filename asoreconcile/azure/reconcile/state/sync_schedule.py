@@ -7,6 +7,7 @@ even if all were created at once.
 
 import hashlib
 import math
+from zlib import crc32
 
 # More bits than a float has, so that places are spread as evenly as possible.
 _DIGEST_BYTES = 8
@@ -14,6 +15,12 @@ _NEARER = 0.25
 # Missed syncs are caught up so many times faster than usual. Together with the regular
 # syncs that is three times the usual reads.
 _CATCHING_UP = 2.0
+# A reconcile sooner than the shortest period after the last one is not a periodic sync.
+_OF_THE_PERIOD = 0.7
+# Without a sync period.
+_PERIOD_SECONDS = 3600.0
+# One of so many syncs uses a GET although there are lists.
+_LISTED_IN_A_ROW = 128
 
 
 def place_in_period(uid: str) -> float:
@@ -59,9 +66,37 @@ def seconds_until_missed_sync(
     return (min(now - last_alive, period_seconds) - overdue) / _CATCHING_UP
 
 
-def is_put_due(uid: str, *, last_put: float, period_seconds: float, now: float) -> bool:
-    """Return whether the last PUT is so old that another one is due.
+def is_put_due(
+    uid: str, age_seconds: float | None, *, period_seconds: float | None
+) -> bool:
+    """Return whether the last PUT is so old that a value which Azure does not show is
+    put again.
 
-    Objects that were PUT together become due over a quarter of the period.
+    age_seconds: None if not known. period_seconds: None for never. Objects that were
+    PUT together become due over a quarter of the period.
     """
-    return now - last_put >= period_seconds * (1 + place_in_period(uid) / 4)
+    if period_seconds is None or age_seconds is None:
+        return period_seconds is not None
+    return age_seconds >= period_seconds * (1 + place_in_period(uid) / 4)
+
+
+def may_list(
+    arm_id: str, age_seconds: float, *, period_seconds: float, now: float
+) -> bool:
+    """Return whether a sync may use a list: it is a periodic one, and not the one in
+    many that uses a GET, in case that lists do not show every change.
+
+    age_seconds: of the last read. now: seconds of the wall clock.
+    """
+    turn = int(now // period_seconds) + crc32(arm_id.encode())
+    is_periodic = age_seconds >= _OF_THE_PERIOD * period_seconds
+    return is_periodic and turn % _LISTED_IN_A_ROW != 0
+
+
+def is_period_over(age_seconds: float | None, period_seconds: float | None) -> bool:
+    """Return whether the last PUT is about a sync period old, or its age is not known.
+
+    period_seconds: None or 0 stands for an hour.
+    """
+    period = period_seconds or _PERIOD_SECONDS
+    return age_seconds is None or age_seconds >= _OF_THE_PERIOD * period

@@ -1,31 +1,103 @@
-"""Renders the body of a PUT, once a reconcile. Blocking: reads Secrets."""
+"""Makes the bodies of an object's PUT, and compares them with its resource.
 
-from collections.abc import Iterable
+Blocking: reads Secrets, and the resource if an extension needs it.
+"""
+
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
 import attrs
 
+from asoreconcile.azure.catalogue.body_shape import body_shape
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.payload import to_arm
+from asoreconcile.azure.middleware.chain import Extensions
+from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.declared import IDENTITIES, TAGS, names_at
 from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
 from asoreconcile.azure.middleware.requests import ModifyPayload
 from asoreconcile.azure.reconcile.identity.identity import ResourceIdentity
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
+from asoreconcile.azure.reconcile.model.differences import Difference, differences
+from asoreconcile.azure.reconcile.model.distinctions import distinctions_of
 from asoreconcile.azure.reconcile.model.drift_baseline import (
-    OBSERVED,
     DriftBaseline,
     fingerprint,
-    loads,
 )
 from asoreconcile.azure.reconcile.model.first_creation import is_first_creation
-from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.model.merged_body import MergeRules, merged
+from asoreconcile.azure.reconcile.model.record_key import RecordKey
+from asoreconcile.azure.reconcile.model.snapshot import snapshot
+from asoreconcile.azure.reconcile.model.type_rules import not_kept
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
+from asoreconcile.azure.reconcile.scope.references import ReferenceResolver
 from asoreconcile.azure.reconcile.state.export_cache import ROTATE
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import JsonObject, spec
 
 _NOTES_DIGITS = 8
+
+
+@attrs.frozen
+class Bodies:
+    """The bodies of one object's PUT in one reconcile.
+
+    patcher: the object's working copy. context: the context of the extensions, whose
+    read of the resource is shared. references: the values that the spec refers to.
+    principal: the principal that writes. rules: returns the rules of the merged body;
+    raises ConditionError for an ignored field that the kind does not have.
+    """
+
+    patcher: PatchHelper
+    context: ReconcileContext
+    references: ReferenceResolver
+    principal: tuple[str, str, str]
+    extensions: Extensions
+    catalogue: Catalogue
+    record_key: Callable[[], RecordKey]
+    rules: Callable[[], MergeRules]
+
+    def render(
+        self, identity: ResourceIdentity, last_put: DriftBaseline | None
+    ) -> "RenderedSpec":
+        """Return the body that the spec makes. last_put: the record of the last PUT.
+        Raises ConditionError for missing inputs.
+        """
+        patcher, version, references = (
+            self.patcher,
+            self.patcher.version,
+            self.references,
+        )
+        declared = spec(patcher.obj)
+        # Extensions read the spec, too.
+        stated = stated_values(
+            {n: value for n, value in declared.items() if n != "operatorSpec"}
+        )
+        body = to_arm(version, declared, name=identity.name, inputs=references)
+        # Now, as extensions may change the body in place.
+        own = references.without_secrets(body)
+        secrets = "" if own == body else self._hash_of_secrets(body, last_put)
+        put = fingerprint(
+            identity.arm_id.lower(),
+            version.api_version,
+            own,
+            stated,
+            secrets,
+            self.principal,
+        )
+        notes = [patcher.annotations.get(n) or "" for n in (CREDENTIAL_FROM, ROTATE)]
+        marked = fingerprint(notes)[:_NOTES_DIGITS] if any(notes) else ""
+        return RenderedSpec(identity, body, put, secrets, marked, self)
+
+    def _hash_of_secrets(self, body: JsonObject, last: DriftBaseline | None) -> str:
+        """Return a hash of a body with its Secrets' values: the recorded one if it is
+        of this body, also by the key before a rotation.
+        """
+        text, key = jsontext.dumps(body, sort_keys=True).decode(), self.record_key()
+        if last is not None and key.is_hash_of(text, last.secrets):
+            return last.secrets
+        return key.keyed_hash(text)
 
 
 @attrs.frozen
@@ -35,7 +107,7 @@ class RenderedSpec:
     fingerprint: a hash of the body, of the values of Secrets in it, of the api-version
     and of the credential's tenant, client and subscription. secrets: a keyed hash of
     the body with the values of Secrets; "" if it has none. notes: a hash of the
-    annotations that matter at a start.
+    annotations that matter at a start. made_by: the maker of the body.
     """
 
     identity: ResourceIdentity
@@ -43,6 +115,35 @@ class RenderedSpec:
     fingerprint: str
     secrets: str
     notes: str
+    made_by: Bodies = attrs.field(repr=False, eq=False)
+
+    def desired(self, observed: DriftBaseline | None) -> "Desired":
+        """Return the body after extensions changed it. Raises their exceptions.
+
+        observed: the record of the last PUT.
+        """
+        maker = self.made_by
+        context, obj = maker.context, maker.patcher.obj
+        declared = context.declared
+        if observed is not None:
+            declared.before = observed.declared | observed.owed
+        modify = maker.extensions.chain(MODIFY_PAYLOAD, context.version.group_kind)
+        is_first = is_first_creation(obj)
+        request = ModifyPayload(
+            ctx=context, obj=obj, payload=self.body, is_first=is_first
+        )
+        body = modify(request)
+        for path in (TAGS, IDENTITIES):
+            declared.declare(path, names_at(body, path))
+        revoked: list[str] = []
+        if observed is not None and observed.owed and observed.put == self.fingerprint:
+            # Some providers merge this map, and remove an entry only for a null.
+            revoked = declared.withdrawn_in(context.raw_get() or {}, IDENTITIES)
+        if revoked:
+            identity = without_identities(body.get("identity"), revoked)
+            body = {**body, "identity": identity}
+        own = maker.references.without_secrets(body)
+        return Desired(self, body, own, tuple(revoked), is_first, maker)
 
 
 @attrs.frozen
@@ -50,39 +151,47 @@ class Desired:
     """The body that a PUT would send. own: the body without the values of Secrets.
 
     revoked: the identities that Azure has kept although the last accepted PUT no longer
-    had them: the body takes them from the resource.
+    had them: the body takes them from the resource. is_first: whether the PUT makes
+    the resource, as far as known. made_by: the maker of the body.
     """
 
     rendered: RenderedSpec
     body: JsonObject = attrs.field(repr=False)
     own: JsonObject = attrs.field(repr=False)
-    revoked: tuple[str, ...] = ()
+    revoked: tuple[str, ...]
+    is_first: bool
+    made_by: Bodies = attrs.field(repr=False, eq=False)
 
-
-def render(scope: ReconcileScope, identity: ResourceIdentity) -> RenderedSpec:
-    """Return the body that the spec makes. Raises ConditionError for missing inputs."""
-    patcher = scope.patcher
-    # Extensions read the spec, too.
-    stated = stated_values(
-        {n: value for n, value in spec(patcher.obj).items() if n != "operatorSpec"}
-    )
-    version, principal = patcher.version, scope.connection.principal()
-    references = scope.references
-    body = to_arm(version, spec(patcher.obj), name=identity.name, inputs=references)
-    # Now, as extensions may change the body in place.
-    own = references.without_secrets(body)
-    secrets = "" if own == body else _hash_of_secrets(scope, body)
-    put = fingerprint(
-        identity.arm_id.lower(),
-        version.api_version,
-        own,
-        stated,
-        secrets,
-        principal,
-    )
-    notes = [patcher.annotations.get(name) or "" for name in (CREDENTIAL_FROM, ROTATE)]
-    marked = fingerprint(notes)[:_NOTES_DIGITS] if any(notes) else ""
-    return RenderedSpec(identity, body, put, secrets, marked)
+    def compare(self, have: JsonObject) -> tuple[list[Difference], str]:
+        """Return the differences between the body and the resource, without those that
+        are known for the type and those that are left alone; and the snapshot of the
+        resource. Raises as `Bodies.rules`.
+        """
+        maker = self.made_by
+        version, shape = maker.patcher.version, body_shape(maker.patcher.version)
+        result = merged(self.own, have, maker.rules(), maker.context.declared)
+        children = child_collections(version, maker.catalogue)
+        found = differences(
+            result.wanted,
+            have,
+            children=children,
+            free_maps=shape.free_maps,
+            apart=distinctions_of(version),
+        )
+        at = IDENTITIES.replace(".", "/")
+        found += [
+            Difference(f"{at}/{name}", "map-extra")
+            for name in names_at(have, IDENTITIES)
+            if name in self.revoked
+        ]
+        rest = snapshot(
+            shape,
+            self.body,
+            maker.references.without_secrets(result.shown),
+            children=children,
+            left=result.digest,
+        )
+        return not_kept(version.arm_type, found), rest
 
 
 def stated_values(value: Any) -> Any:
@@ -95,51 +204,6 @@ def stated_values(value: Any) -> Any:
     if isinstance(value, list):
         return [stated_values(one) for one in value]
     return value
-
-
-def _hash_of_secrets(scope: ReconcileScope, body: JsonObject) -> str:
-    """Return a hash of a body with its Secrets' values: the recorded one if it is of
-    this body, also by the key before a rotation.
-    """
-    text, key = (
-        jsontext.dumps(body, sort_keys=True).decode(),
-        scope.operator.record_key(),
-    )
-    recorded = loads(scope.patcher.annotations.get(OBSERVED) or "")
-    if recorded is not None and key.is_hash_of(text, recorded.secrets):
-        return recorded.secrets
-    return key.keyed_hash(text)
-
-
-def desired(
-    scope: ReconcileScope, rendered: RenderedSpec, observed: DriftBaseline | None
-) -> Desired:
-    """Return the body after extensions changed it. Raises their exceptions.
-
-    observed: the record of the last PUT.
-    """
-    patcher, declared = scope.patcher, scope.context.declared
-    if observed is not None:
-        declared.before = observed.declared | observed.owed
-    modify = scope.operator.extensions.chain(MODIFY_PAYLOAD, patcher.version.group_kind)
-    request = ModifyPayload(
-        ctx=scope.context,
-        obj=patcher.obj,
-        payload=rendered.body,
-        is_first=is_first_creation(patcher.obj),
-    )
-    body = modify(request)
-    for path in (TAGS, IDENTITIES):
-        declared.declare(path, names_at(body, path))
-    revoked: list[str] = []
-    if observed is not None and observed.owed and observed.put == rendered.fingerprint:
-        # Some providers merge this map, and remove an entry only for a null.
-        have = scope.context.raw_get() or {}
-        revoked = declared.withdrawn_in(have, IDENTITIES)
-    if revoked:
-        body = {**body, "identity": without_identities(body.get("identity"), revoked)}
-    own = scope.references.without_secrets(body)
-    return Desired(rendered, body, own, tuple(revoked))
 
 
 def without_identities(identity: Any, revoked: Iterable[str]) -> JsonObject:

@@ -75,9 +75,9 @@ class SyncFacts:
     mode: SyncMode
     put: str
     observed: DriftBaseline | None
-    have: JsonObject | None = attrs.field(repr=False)
-    found: Sequence[Difference]
     repair_attempts: RepairAttempts
+    have: JsonObject | None = attrs.field(default=None, repr=False)
+    found: Sequence[Difference] = ()
     rest: str = ""
     notes: str = ""
     is_forced: bool = False

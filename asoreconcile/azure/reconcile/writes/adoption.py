@@ -5,11 +5,17 @@ Blocking: reads the resource. Rules: OW-1, OW-3.
 
 from collections.abc import Sequence
 
+import attrs
+
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.reconcile.model.annotations import EXISTENCE
-from asoreconcile.azure.reconcile.model.decisions import ReadAfter, ReconcileOutcome
+from asoreconcile.azure.reconcile.model.decisions import (
+    Put,
+    ReadAfter,
+    ReconcileOutcome,
+)
 from asoreconcile.azure.reconcile.model.differences import Difference
-from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, marks
 from asoreconcile.azure.reconcile.model.existence import (
     ADOPTED,
     ADOPTED_HERE,
@@ -22,13 +28,14 @@ from asoreconcile.azure.reconcile.model.if_exists import IfExists, require_adopt
 from asoreconcile.azure.reconcile.model.never_shown import what_differs
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired
-from asoreconcile.azure.reconcile.sync.look import baseline_of_adoption, compared
 from asoreconcile.azure.reconcile.writes.endings import settle
 from asoreconcile.azure.reconcile.writes.external_deletion import is_born_since
 from asoreconcile.base.objects import JsonObject
 
 
-def meet_existing(scope: ReconcileScope, made: Desired) -> ReconcileOutcome | None:
+def meet_existing(
+    scope: ReconcileScope, made: Desired, put: Put
+) -> ReconcileOutcome | None:
     """Decide for an object that is undecided about a resource that is there. Return the
     outcome of an adoption without a PUT; None if the PUT follows.
 
@@ -44,9 +51,9 @@ def meet_existing(scope: ReconcileScope, made: Desired) -> ReconcileOutcome | No
     policy = stated_policy(patcher.annotations, scope.namespace_annotations)
     if policy is IfExists.FAIL:
         require_adoptable(policy, patcher.arm_id)
-    found = compared(scope, made, have)
     if policy is IfExists.ADOPT_IF_SAME:
-        return _adopt_if_same(scope, made, have, found)
+        return _adopt_if_same(scope, made, put, have)
+    found, _ = made.compare(have)
     patcher.record({EXISTENCE: ADOPTED_HERE})
     _send_event(scope, f"the first PUT {what_changes(found)}")
     return None
@@ -71,15 +78,17 @@ def report_adoption(
 def _adopt_if_same(
     scope: ReconcileScope,
     made: Desired,
+    put: Put,
     have: JsonObject,
-    found: Sequence[Difference],
 ) -> ReconcileOutcome:
+    found, rest = made.compare(have)
     paths, unseen = what_differs(scope.patcher.version, made.own, have, found)
     require_adoptable(
         IfExists.ADOPT_IF_SAME, scope.patcher.arm_id, differs=listed(paths)
     )
-    baseline = baseline_of_adoption(scope, made, have, unseen)
-    scope.patcher.record({EXISTENCE: ADOPTED_HERE, OBSERVED: baseline.dumps()})
+    # As after a PUT that left the resource as it is.
+    record = attrs.evolve(put.record, known=marks(unseen), rest=rest)
+    scope.patcher.record({EXISTENCE: ADOPTED_HERE, OBSERVED: record.dumps()})
     text = "nothing that Azure shows differs from the spec, so no PUT was sent"
     if unseen:
         text += f"; Azure does not show {listed([one.path for one in unseen])}"

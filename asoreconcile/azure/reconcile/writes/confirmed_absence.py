@@ -7,15 +7,19 @@ it. A 404 whose code does not say that the resource is gone is asked for again a
 Rule: V11.
 """
 
+from collections.abc import Callable
+
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.collections import collection_of
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.reconcile.model.decisions import Requeue
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
 from asoreconcile.azure.reconcile.model.first_creation import was_there
-from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.state.memory import ObjectMemory
+from asoreconcile.azure.reconcile.sync.desired import Desired
 from asoreconcile.base.objects import status
 
 ASKED_AGAIN_SECONDS = 10.0
@@ -24,18 +28,22 @@ UNKNOWN_CODE_SECONDS = 60.0
 
 
 def confirm_absence(
-    scope: ReconcileScope, last_put: DriftBaseline | None
+    made: Desired,
+    last_put: DriftBaseline | None,
+    memory: ObjectMemory,
+    wake_children: Callable[[], None],
 ) -> Requeue | None:
     """Return None if the PUT may be sent, else the pause before the next read.
 
-    last_put: the record of the last PUT.
+    made: the PUT. last_put: the record of the last one. memory: the process's memory of
+    the object.
 
     Only a resource that was there before is asked for again: a new one has nothing to
     lose. Its child objects are woken at the first 404: they find out for themselves
     whether they are gone, too. Raises ConditionError if a list has the resource, and
-    as `ArmClient.pages`.
+    as `ArmAccess.list`.
     """
-    context, memory = scope.context, scope.memory
+    context, patcher = made.made_by.context, made.made_by.patcher
     if not context.is_known_absent:
         if context.read is not None:
             memory.absent_since = None
@@ -44,46 +52,43 @@ def confirm_absence(
     # Also for an object whose status was lost in a restore: a PUT that left a resource
     # was followed by a read.
     is_recorded = last_put is not None and bool(last_put.rest)
-    was_known = is_recorded or was_there(status(scope.patcher.obj))
+    was_known = not made.is_first and (is_recorded or was_there(status(patcher.obj)))
     if not was_known or (is_said and not context.needs_absence):
         memory.absent_since = None
         return None
-    now = scope.operator.clock.monotonic()
+    now = context.clock.monotonic()
     if memory.absent_since is None:
         memory.absent_since = now
-        scope.wake_children()
+        wake_children()
     pause = ASKED_AGAIN_SECONDS if is_said else UNKNOWN_CODE_SECONDS
     left = memory.absent_since + pause - now
     if left > 0:
-        scope.log.warning(
+        context.log.warning(
             "Azure says that the resource is gone; asking again before it is put",
-            armId=scope.patcher.arm_id,
+            armId=context.arm_id,
         )
         return Requeue(left)
     memory.absent_since = None
-    if context.needs_absence and _is_listed(scope):
+    if context.needs_absence and _is_listed(context):
         raise ConditionError(
-            f"Azure answers 404 for {scope.patcher.arm_id}, but its list has it: "
+            f"Azure answers 404 for {context.arm_id}, but its list has it: "
             "nothing is sent, as a PUT could delete what the resource contains",
             reason="AzureResourceNotFound",
         )
     return None
 
 
-def _is_listed(scope: ReconcileScope) -> bool:
+def _is_listed(context: ReconcileContext) -> bool:
     """Return whether the list of the resource's type has it; False if its group or
     parent is gone.
     """
-    patcher = scope.patcher
-    address = collection_of(patcher.arm_id)
+    address = collection_of(context.arm_id)
     if address is None:
         return False
-    pages = scope.connection.client.pages(address.path, patcher.version.api_version)
     try:
         return any(
-            ids.same(str(one.get("id") or ""), patcher.arm_id)
-            for page in pages
-            for one in page
+            ids.same(str(one.get("id") or ""), context.arm_id)
+            for one in context.arm.list(address.path, context.version.api_version)
         )
     except ArmError as error:
         if error.absence is Absence.SAID:

@@ -17,6 +17,7 @@ from asoreconcile.azure.middleware.requests import (
     Success,
 )
 from asoreconcile.azure.reconcile.exports.export import Exporter, FetchFailure
+from asoreconcile.azure.reconcile.identity.identity import is_own
 from asoreconcile.azure.reconcile.model.annotations import (
     ALLOW_OWNER_CHANGE,
     FINALIZER,
@@ -57,17 +58,13 @@ from asoreconcile.azure.reconcile.scope.arm_errors import (
     unreachable,
 )
 from asoreconcile.azure.reconcile.scope.effects import apply
+from asoreconcile.azure.reconcile.scope.next_sync import seconds_until_next_sync
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import failed_state
-from asoreconcile.azure.reconcile.sync.look import (
-    has_kept_identity,
-    inputs_changed,
-    learned,
-    rendered_again,
-    seconds_until_next_sync,
-)
-from asoreconcile.azure.reconcile.sync.resource_reads import is_same, observed_status
+from asoreconcile.azure.reconcile.sync.learned import has_kept_identity, learned
+from asoreconcile.azure.reconcile.sync.put_record import has_other_inputs
+from asoreconcile.azure.reconcile.sync.resource_reads import observed_status
 from asoreconcile.azure.reconcile.writes.external_deletion import (
     RECREATED,
     is_another,
@@ -78,6 +75,7 @@ from asoreconcile.azure.reconcile.writes.operation_polls import (
     forget_put,
 )
 from asoreconcile.azure.reconcile.writes.refused_changes import name_fixed_fields
+from asoreconcile.azure.reconcile.writes.rendering import rendered_again
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
     JsonObject,
@@ -107,8 +105,8 @@ def carry_out(
     """
     apply(scope, decided.effects)
     match decided.then:
-        case Read(after, body, is_listed):
-            return settle(scope, after, body=body, sent=sent, is_listed=is_listed)
+        case Read(after, body, listed_at):
+            return settle(scope, after, body=body, sent=sent, listed_at=listed_at)
         case RemoveFinalizer():
             return release(scope)
         case Succeeded() | Requeue() | Stop() as outcome:
@@ -131,7 +129,8 @@ def _error_of(
             return error
         case Refused(refusal, "CreateOrUpdate"):
             failed = put_failed(scope, refusal)
-            name_fixed_fields(scope, refusal, sent)
+            if sent is not None:
+                name_fixed_fields(refusal, sent)
             return failed
         case Refused(refusal, "Delete"):
             return delete_failed(scope, refusal)
@@ -147,7 +146,7 @@ def settle(
     *,
     body: JsonObject | None = None,
     sent: Desired | None = None,
-    is_listed: bool = False,
+    listed_at: float | None = None,
 ) -> ReconcileOutcome:
     """Read the resource, have extensions check it, and export its values.
 
@@ -158,7 +157,7 @@ def settle(
     """
     patcher = scope.patcher
     try:
-        _read(scope, after, body, is_listed=is_listed)
+        _read(scope, after, body, listed_at)
         mode = scope.sync_mode
         is_of_put = scope.memory.accepted is not None or after is ReadAfter.OPERATION
         rendered = None if sent is None else sent.rendered
@@ -166,14 +165,16 @@ def settle(
             rendered = rendered_again(scope)
         _require_success(scope, mode, after, rendered, sent)
         check_usable(scope)
-        is_outdated = after is ReadAfter.OPERATION and inputs_changed(scope, rendered)
+        is_outdated = after is ReadAfter.OPERATION and has_other_inputs(
+            patcher, rendered
+        )
         if after is ReadAfter.NOTHING:
             _disclaim(scope)
         elif is_of_put and not is_outdated:
             is_repair = bool(scope.memory.repair_attempts.pending)
             is_repair = is_repair or (sent is not None and bool(sent.revoked))
-            apply(scope, learned(scope, mode, rendered, sent))
-            if not is_repair and has_kept_identity(scope):
+            _learn(scope, mode, rendered, sent)
+            if not is_repair and has_kept_identity(scope.context):
                 # The next PUT takes it by a null.
                 scope.memory.accepted = None
                 is_outdated = True
@@ -208,19 +209,36 @@ def _read(
     scope: ReconcileScope,
     after: ReadAfter,
     body: JsonObject | None,
-    *,
-    is_listed: bool,
+    listed_at: float | None,
 ) -> None:
-    """Take what Azure has as the status; an event once if it is another resource."""
-    patcher, accepted = scope.patcher, scope.memory.accepted
+    """Take what Azure has as the status; an event once if it is another resource.
+
+    Raises ConditionError if the id is not the object's own; RetryError while the
+    owner's kind is not listed yet; as `observed_status`.
+    """
+    patcher, memory, accepted = scope.patcher, scope.memory, scope.memory.accepted
+    scope.connection.require_subscription_of(patcher.arm_id)
+    # Before the read: the id is in an annotation, which people can edit, and the status
+    # is believed when the owner is gone.
+    if not is_own(scope):
+        raise ConditionError(
+            f"annotation {RESOURCE_ID} is {patcher.arm_id}, which is not what "
+            "spec.owner and the Azure name of this object make: remove it, and it is "
+            "written anew",
+            reason="Failed",
+            severity="Error",
+        )
     before = status(patcher.obj)
-    observed = observed_status(scope, body)
+    observed = observed_status(scope.context, body)
+    memory.read_at = (
+        scope.operator.clock.monotonic() if listed_at is None else listed_at
+    )
     if observed is None:
         # The accepted PUT has left no resource: the next reconcile must PUT.
         if after is not ReadAfter.NOTHING:
             apply(scope, forget_put(patcher.annotations))
         raise absent(patcher.arm_id, after)
-    if not (is_listed and is_same(patcher.status, observed)):
+    if listed_at is None:
         patcher.replace_status(observed)
     if is_on(patcher.annotations, ALLOW_OWNER_CHANGE):
         # The schema's rule about the owner holds only while the status shows an id.
@@ -232,6 +250,21 @@ def _read(
     if is_another(before, patcher.status):
         scope.event("Warning", RECREATED, what_to_do(patcher.arm_id))
         scope.wake_children()
+
+
+def _learn(
+    scope: ReconcileScope,
+    mode: SyncMode,
+    rendered: RenderedSpec | None,
+    sent: Desired | None,
+) -> None:
+    """Record what a PUT has left. rendered: the body of the PUT before extensions; None
+    if it is not known. sent: the PUT, if this reconcile sent it.
+    """
+    if rendered is None:
+        return
+    attempts = scope.memory.repair_attempts
+    apply(scope, learned(rendered, mode, sent=sent, attempts=attempts))
 
 
 def _require_success(
@@ -249,7 +282,7 @@ def _require_success(
     state = failed_state(have or {})
     if not state:
         return
-    apply(scope, learned(scope, mode, rendered, sent))
+    _learn(scope, mode, rendered, sent)
     # The next PUT is a sync's, which comes once in a period.
     scope.memory.accepted = None
     again = (

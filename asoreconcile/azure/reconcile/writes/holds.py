@@ -4,6 +4,7 @@ Rules: OW-4, OW-7.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, Severity
 from asoreconcile.azure.reconcile.model.annotations import PACE
@@ -24,7 +25,7 @@ from asoreconcile.azure.reconcile.model.protection import (
     why_held,
     why_held_by,
 )
-from asoreconcile.azure.reconcile.scope.patch_helper import StaleError
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper, StaleError
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.base.objects import is_deleting, status, uid_of
 
@@ -52,7 +53,7 @@ def require_free(
         return
     if why_paused(patcher.annotations, inherited):
         raise StaleError(f"{patcher.key} was paused", after_seconds=_BEHIND_SECONDS)
-    _require_open(scope, inherited)
+    _require_open(patcher, inherited, scope.operator.clock.now())
 
 
 def paused(scope: ReconcileScope) -> Stop:
@@ -94,10 +95,11 @@ def _require_unprotected(scope: ReconcileScope, inherited: Mapping[str, str]) ->
         scope.event("Warning", "ProtectedElsewhere", text)
 
 
-def _require_open(scope: ReconcileScope, inherited: Mapping[str, str]) -> None:
+def _require_open(
+    patcher: PatchHelper, inherited: Mapping[str, str], now: datetime
+) -> None:
     """Make sure that the object may be changed in Azure now."""
-    now = scope.operator.clock.now()
-    closed = closed_at(now, scope.patcher.annotations, inherited)
+    closed = closed_at(now, patcher.annotations, inherited)
     if closed is None:
         return
     wait = _LONGEST_WAIT_SECONDS
@@ -106,14 +108,13 @@ def _require_open(scope: ReconcileScope, inherited: Mapping[str, str]) -> None:
     raise ConditionError(
         closed.why,
         reason=OUTSIDE_WINDOW,
-        severity=severity_of_wait(scope),
+        severity=severity_of_wait(patcher),
         after_seconds=wait,
     )
 
 
-def severity_of_wait(scope: ReconcileScope) -> Severity:
+def severity_of_wait(patcher: PatchHelper) -> Severity:
     """Return Info; Warning if Ready=True must give way, as for a changed Secret."""
-    patcher = scope.patcher
     ready = find_ready(status(patcher.obj).get("conditions")) or {}
     is_same = ready.get("observedGeneration") == patcher.generation
     return "Warning" if is_same and ready.get("status") == "True" else "Info"

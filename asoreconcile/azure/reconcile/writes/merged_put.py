@@ -11,15 +11,12 @@ from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.reconcile.model.decisions import Put
 from asoreconcile.azure.reconcile.model.drift_baseline import DriftBaseline
 from asoreconcile.azure.reconcile.model.existence import listed
-from asoreconcile.azure.reconcile.model.first_creation import is_first_creation
 from asoreconcile.azure.reconcile.model.foreign_values import REPLACED, replaced_paths
 from asoreconcile.azure.reconcile.model.merged_body import MergedBody, merged
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.sync.bulk_reads import said_absent_by_list
 from asoreconcile.azure.reconcile.sync.desired import Desired
-from asoreconcile.azure.reconcile.sync.look import compared
-from asoreconcile.azure.reconcile.sync.merging import rules_of
 from asoreconcile.azure.reconcile.writes.adoption import report_adoption
+from asoreconcile.azure.reconcile.writes.list_reads import said_absent_by_list
 
 _SAID_AGAIN_SECONDS = 3600.0
 
@@ -32,10 +29,10 @@ def merged_put(
 
     A PUT of a resource that may be there follows a read; of many new objects one list
     tells which resources are not there. last: the record of the last PUT. Raises as
-    `rules_of` and `ReconcileContext.raw_get`.
+    `merge_rules` and `ReconcileContext.raw_get`.
     """
-    context, rules, patcher = scope.context, rules_of(scope), scope.patcher
-    is_first, reads = is_first_creation(patcher.obj), scope.operator.collection_reads
+    context, rules, patcher = scope.context, scope.merge_rules(), scope.patcher
+    is_first, reads = made.is_first, scope.operator.collection_reads
     looks = rules.looks_first if is_first else bool(rules)
     if looks and "Get" in patcher.version.operations:
         try:
@@ -49,7 +46,7 @@ def merged_put(
     have = context.read.body if context.read else None
     if have is None:
         return put
-    found = compared(scope, made, have)
+    found, _ = made.compare(have)
     if is_first:
         report_adoption(scope, found, have)
     result = merged(put.body, have, rules, context.declared)

@@ -17,8 +17,7 @@ from asoreconcile.azure.reconcile.model.decisions import (
 from asoreconcile.azure.reconcile.scope.arm_errors import monitor_refused
 from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.sync.bulk_reads import note_write
-from asoreconcile.azure.reconcile.sync.look import inputs_changed, rendered_again
+from asoreconcile.azure.reconcile.sync.put_record import has_other_inputs
 from asoreconcile.azure.reconcile.writes.endings import carry_out
 from asoreconcile.azure.reconcile.writes.operation_polls import (
     PolledOperation,
@@ -26,6 +25,7 @@ from asoreconcile.azure.reconcile.writes.operation_polls import (
     after_poll,
     before_poll,
 )
+from asoreconcile.azure.reconcile.writes.rendering import rendered_again
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import is_deleting
 
@@ -54,7 +54,7 @@ def poll(scope: ReconcileScope) -> ReconcileOutcome:
     # The end of an operation is a write by Azure: a list that was started before may
     # not show it (Q8).
     if not isinstance(outcome, Pending):
-        note_write(scope)
+        scope.operator.note_write(patcher.arm_id)
     decided = after_poll(facts, outcome)
     if isinstance(decided.then, InferFromResource):
         apply(scope, decided.effects)
@@ -65,7 +65,7 @@ def poll(scope: ReconcileScope) -> ReconcileOutcome:
     is_outdated = (
         isinstance(outcome, Failed | Restart)
         and not facts.deleting
-        and inputs_changed(scope, rendered_again(scope))
+        and has_other_inputs(patcher, rendered_again(scope))
     )
     return carry_out(scope, decided, is_outdated=is_outdated)
 

@@ -58,36 +58,6 @@ def after_precheck(result: PreResult) -> Requeue | None:
             raise ConditionError(message, reason=BLOCKED, retry=retry)
 
 
-def fresh_owner(owner: Owner, version: KindVersion, body: JsonObject) -> JsonObject:
-    """Return the owner with the status that Azure reports now. body: Azure's."""
-    base = owner.obj or {
-        "apiVersion": version.gvk.api_version,
-        "kind": version.gvk.kind,
-        "metadata": {"name": owner.arm_id.rpartition("/")[2]},
-    }
-    return {**base, "status": status_of(version, body)}
-
-
-def fresh_object(
-    obj: JsonObject, version: KindVersion, body: JsonObject | None
-) -> JsonObject:
-    """Return the object with the status that Azure reports now; without a status if
-    Azure has
-    no resource: the old status of a deleted resource must not block the next one.
-    """
-    return {**obj, "status": {} if body is None else status_of(version, body)}
-
-
-def owner_absent(owner: Owner) -> ConditionError:
-    """The condition if the owner does not exist in Azure; the child is not PUT."""
-    what = "correct spec.owner" if owner.obj is None else "see its own Ready condition"
-    return waiting(
-        f"the owner {owner.arm_id} does not exist in Azure, so nothing is sent: it is "
-        f"waited for; {what}",
-        retry=RetryClass.SLOW,
-    )
-
-
 def run_prechecks(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
     """Return the checks' decision (`prechecks`); None: the PUT may be sent.
 
@@ -114,7 +84,10 @@ def run_prechecks(scope: ReconcileScope, owner: Owner | None) -> Requeue | None:
         obj = patcher.obj
         if patcher.version.is_arm:
             body = scope.context.raw_get()
-            obj = fresh_object(patcher.obj, patcher.version, body)
+            # Without a status if Azure has no resource: the old status of a deleted
+            # resource must not block the next one.
+            fresh = {} if body is None else status_of(patcher.version, body)
+            obj = {**obj, "status": fresh}
         return after_precheck(check(PreReconcile(ctx=scope.context, obj=obj)))
     return None
 
@@ -137,7 +110,7 @@ def require_references(scope: ReconcileScope) -> None:
     if memory.waiting_since is None:
         memory.waiting_since = scope.began
     seconds = scope.began - memory.waiting_since
-    is_info = severity_of_wait(scope) == "Info"
+    is_info = severity_of_wait(patcher) == "Info"
     raise waiting_for(missing, seconds=seconds, is_info=is_info)
 
 
@@ -186,9 +159,22 @@ def _fresh_owner(
         )
     except ArmError as error:
         if error.is_not_found:
-            raise owner_absent(owner) from error
+            what = "correct spec.owner" if owner.obj is None else _SEE_OWNER
+            raise waiting(
+                f"the owner {owner.arm_id} does not exist in Azure, so nothing is sent:"
+                f" it is waited for; {what}",
+                retry=RetryClass.SLOW,
+            ) from error
         raise
-    return fresh_owner(owner, version, body)
+    base = owner.obj or {
+        "apiVersion": version.gvk.api_version,
+        "kind": version.gvk.kind,
+        "metadata": {"name": owner.arm_id.rpartition("/")[2]},
+    }
+    return {**base, "status": status_of(version, body)}
+
+
+_SEE_OWNER = "see its own Ready condition"
 
 
 def _owner_version(scope: ReconcileScope, owner: Owner) -> KindVersion | None:

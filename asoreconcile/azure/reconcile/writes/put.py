@@ -6,6 +6,7 @@ import attrs
 
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.arm.outcomes import Failed
+from asoreconcile.azure.middleware.context import SuboperationPending
 from asoreconcile.azure.reconcile.exports.export import checked_expressions
 from asoreconcile.azure.reconcile.identity.claim import (
     move_claim,
@@ -17,12 +18,12 @@ from asoreconcile.azure.reconcile.identity.identity import identify
 from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
 from asoreconcile.azure.reconcile.model.conditions import reconciling, recreating
 from asoreconcile.azure.reconcile.model.decisions import (
-    CountSync,
     Decision,
     Effect,
     Put,
     Read,
     ReconcileOutcome,
+    Requeue,
     SetDrifted,
     Succeeded,
 )
@@ -32,33 +33,35 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     loads,
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
+from asoreconcile.azure.reconcile.model.owner import Owner
 from asoreconcile.azure.reconcile.model.put_budget import (
     PUT_BUDGET_SPENT,
     budget_spent,
 )
 from asoreconcile.azure.reconcile.model.sync_mode import SyncMode
 from asoreconcile.azure.reconcile.scope.effects import apply
+from asoreconcile.azure.reconcile.scope.next_sync import seconds_after_resumption
+from asoreconcile.azure.reconcile.scope.patch_helper import PatchHelper
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
-from asoreconcile.azure.reconcile.sync.desired import (
-    Desired,
-    RenderedSpec,
-    desired,
-    render,
+from asoreconcile.azure.reconcile.state.sync_schedule import (
+    is_period_over,
+    is_put_due,
 )
-from asoreconcile.azure.reconcile.sync.look import (
-    in_order_by_list,
+from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
+from asoreconcile.azure.reconcile.sync.drift import SyncFacts
+from asoreconcile.azure.reconcile.sync.look import Look, look
+from asoreconcile.azure.reconcile.sync.put_record import (
     is_recorded,
-    look,
     put_of,
     reads_first,
     ready_of_last_put,
-    resumable,
-    resumed_period,
+    seconds_since_put,
 )
 from asoreconcile.azure.reconcile.writes.adoption import meet_existing
 from asoreconcile.azure.reconcile.writes.confirmed_absence import confirm_absence
 from asoreconcile.azure.reconcile.writes.endings import carry_out
+from asoreconcile.azure.reconcile.writes.list_reads import listed
 from asoreconcile.azure.reconcile.writes.merged_put import merged_put
 from asoreconcile.azure.reconcile.writes.operations import poll
 from asoreconcile.azure.reconcile.writes.prechecks import run_prechecks
@@ -69,8 +72,10 @@ from asoreconcile.azure.reconcile.writes.put_answers import (
     operation_record,
 )
 from asoreconcile.azure.reconcile.writes.recreation import begin_recreation
+from asoreconcile.azure.reconcile.writes.rendering import bodies_of
 from asoreconcile.azure.reconcile.writes.sending import send_put
-from asoreconcile.base.objects import JsonObject, status
+from asoreconcile.base.errors import RetryError
+from asoreconcile.base.objects import JsonObject, status, uid_of
 
 
 def put(scope: ReconcileScope) -> ReconcileOutcome:
@@ -83,7 +88,12 @@ def put(scope: ReconcileScope) -> ReconcileOutcome:
     """
     # Values that are read from here on must still hold when the PUT is sent.
     with scope.operator.parent_writes.reading(scope.patcher.arm_id) as reading:
-        return _put(scope, reading)
+        try:
+            return _put(scope, reading)
+        except (SuboperationPending, RetryError):
+            # Nothing is wrong, and the spec is not in Azure yet.
+            scope.patcher.set_ready(reconciling(scope.patcher.generation))
+            raise
 
 
 def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
@@ -96,6 +106,7 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
         running = attrs.evolve(accepted.running, delay_seconds=0.0)
         record = operation_record(accepted, running, now=now, build=operator.build)
         apply(scope, record)
+        patcher.set_ready(reconciling(patcher.generation))
         return poll(scope)
     require_valid(patcher.version, patcher.obj)
     if not status(patcher.obj).get("id"):
@@ -106,70 +117,126 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     if written is not None:
         return written
     closed, mode = scope.closed, scope.sync_mode
-    ready = ready_of_last_put(patcher)
     last_put = loads(patcher.annotations.get(OBSERVED) or "")
+    ready = ready_of_last_put(patcher)
     if closed and reads_first(patcher, SyncMode.REPORT, ready, last_put):
         mode = SyncMode.REPORT  # the PUT follows when a window opens (OW-7)
-    is_sync = accepted is None and reads_first(patcher, mode, ready, last_put)
     # An object that has only observed has sent no PUT, whatever its Ready says.
-    is_sync = is_sync and not scope.is_undecided
+    is_sync = accepted is None and not scope.is_undecided
+    is_sync = is_sync and reads_first(patcher, mode, ready, last_put)
     rendered: RenderedSpec | None = None
     # Nothing more is read for an object that the previous process left in order: at a
     # start there are thousands.
-    if accepted is None and (observed := resumable(scope, mode, ready)) is not None:
-        rendered = render(scope, identify(scope, owner))
-        is_same = is_recorded(patcher, rendered, observed)
-        if is_same and observed.notes == rendered.notes:
-            scope.remember_credential()
-            return resumed_period(scope, mode)
+    is_first, memory.was_looked_at = not memory.was_looked_at, True
+    is_ready = (ready or {}).get("status") == "True"
+    is_resumable = is_first and is_ready and mode is not SyncMode.PUT
+    # Without a snapshot the last PUT was not followed to its end.
+    if is_resumable and not scope.asked and last_put and last_put.rest:
+        rendered = bodies_of(scope).render(identify(scope, owner), last_put)
+        is_same = is_recorded(patcher, rendered, last_put)
+        if is_same and last_put.notes == rendered.notes:
+            return _resumed(scope, mode)
     # The checks run only before a write: here if a PUT is sent whatever is read, else
     # once a PUT was decided. An extension may make room for the resource in between.
     is_checked = accepted is None and not is_sync
     if is_checked and (postponed := run_prechecks(scope, owner)) is not None:
-        patcher.restore_ready()
-        return postponed
+        return _postponed(patcher, postponed)
     identity = identify(scope, owner) if rendered is None else rendered.identity
     scope.connection.require_subscription_of(identity.arm_id)
     # Before the body is made: an object that has to wait asks Azure nothing for it.
     arm_id, claim = identity.arm_id, scope.claim
     require_sole(operator, patcher.version, patcher.obj, arm_id, claim)
-    rendered = rendered or render(scope, identity)
-    decided, made = _decide(scope, mode, rendered, last_put, is_sync=is_sync)
+    rendered = rendered or bodies_of(scope).render(identity, last_put)
+    intent = _Intent(owner, mode, rendered, last_put, ready, is_sync, is_checked)
+    return _reach(scope, intent, reading)
+
+
+@attrs.frozen
+class _Intent:
+    """The facts of a reconcile whose body is rendered.
+
+    mode: in force now. last_put: the record of the last PUT. ready: the result of
+    `ready_of_last_put`. is_sync: whether the resource is read before a PUT. is_checked:
+    whether the checks have run.
+    """
+
+    owner: Owner | None
+    mode: SyncMode
+    rendered: RenderedSpec
+    last_put: DriftBaseline | None
+    ready: JsonObject | None
+    is_sync: bool
+    is_checked: bool
+
+
+def _reach(
+    scope: ReconcileScope, intent: _Intent, reading: ParentRead
+) -> ReconcileOutcome:
+    """Decide whether to PUT, and do what was decided."""
+    patcher, memory, operator = scope.patcher, scope.memory, scope.operator
+    rendered, last_put = intent.rendered, intent.last_put
+    accepted, made = memory.accepted, None
+    # A retry after a reconcile that failed after its PUT: continue after the PUT.
+    if accepted is not None and accepted.record.put == rendered.fingerprint:
+        accepted = attrs.evolve(accepted, generation=patcher.generation)
+        now = operator.clock.monotonic()
+        decided = after_accepted((), accepted, now=now, build=operator.build)
+    elif intent.is_sync:
+        seen = _look(scope, intent)
+        decided, made = seen.decided, seen.made
+    else:
+        made = rendered.desired(last_put)
+        declared, today = scope.context.declared, operator.clock.now()
+        request = put_of(intent.mode, made, last_put, declared=declared, now=today)
+        decided = Decision((SetDrifted(),), request)
     if made is not None and isinstance(decided.then, Put):
-        if scope.is_undecided and (met := meet_existing(scope, made)) is not None:
-            return met
-        pause = None if is_checked else run_prechecks(scope, owner)
-        pause = pause or confirm_absence(scope, last_put)
+        if scope.is_undecided:
+            met = meet_existing(scope, made, decided.then)
+            if met is not None:
+                return met
+        pause = None if intent.is_checked else run_prechecks(scope, intent.owner)
+        if pause is None:
+            pause = confirm_absence(made, last_put, memory, scope.wake_children)
         if pause is not None:
-            patcher.restore_ready()
-            return pause
+            return _postponed(patcher, pause)
     memory.absent_since = None
     patcher.set_ready(reconciling(patcher.generation), reason_aware=True)
     if made is None or not isinstance(decided.then, Put):
         if isinstance(decided.then, Read | Succeeded):
             # The resource is in order: it was taken over without a PUT.
-            patcher.annotate(accept_claim(scope, identity.arm_id))
+            patcher.annotate(accept_claim(scope, rendered.identity.arm_id))
         return carry_out(scope, decided)
-    if is_sync and scope.context.is_known_absent:
+    if intent.is_sync and scope.context.is_known_absent:
         # Otherwise Ready stays True until the resource is back.
         patcher.set_ready(recreating(patcher.generation))
-    if ready is not None:
-        _brake(scope, mode, rendered, last_put, ready)
+    if intent.ready is not None:
+        _brake(scope, intent, intent.ready)
     request = merged_put(scope, decided.then, made, last_put)
     return _sent(scope, request, decided.effects, made, reading)
 
 
-def _brake(
-    scope: ReconcileScope,
-    mode: SyncMode,
-    rendered: RenderedSpec,
-    last_put: DriftBaseline | None,
-    ready: JsonObject,
-) -> None:
+def _postponed(patcher: PatchHelper, pause: Requeue) -> Requeue:
+    """Leave Ready as it is; a new object shows that it is reconciled."""
+    if not patcher.status.get("conditions"):
+        patcher.set_ready(reconciling(patcher.generation))
+    return pause
+
+
+def _resumed(scope: ReconcileScope, mode: SyncMode) -> Succeeded:
+    """Only wait: another process left the object Ready, and no input of its PUT has
+    changed.
+    """
+    scope.remember_credential()
+    scope.operator.count_sync("resumed", False)
+    return Succeeded(seconds_after_resumption(scope, mode))
+
+
+def _brake(scope: ReconcileScope, intent: _Intent, ready: JsonObject) -> None:
     """Count a PUT that follows a success although nobody edited the object. ready: the
     condition. Raises ConditionError `PutBudgetSpent` if there were too many.
     """
-    if mode is SyncMode.PUT and is_recorded(scope.patcher, rendered, last_put):
+    is_same = is_recorded(scope.patcher, intent.rendered, intent.last_put)
+    if intent.mode is SyncMode.PUT and is_same:
         return  # a PUT that each sync sends
     if ready.get("status") != "True" and ready.get("reason") != PUT_BUDGET_SPENT:
         return
@@ -181,34 +248,28 @@ def _brake(
     memory.put_budget = memory.put_budget.spent(now)
 
 
-def _decide(
-    scope: ReconcileScope,
-    mode: SyncMode,
-    rendered: RenderedSpec,
-    observed: DriftBaseline | None,
-    *,
-    is_sync: bool,
-) -> tuple[Decision, Desired | None]:
-    """Return the decision to PUT or do less, and the body of the PUT. observed: the
-    record of the last PUT.
-    """
-    patcher, operator, accepted = scope.patcher, scope.operator, scope.memory.accepted
-    # A retry after a reconcile that failed after its PUT: continue after the PUT.
-    if accepted is not None and accepted.record.put == rendered.fingerprint:
-        accepted = attrs.evolve(accepted, generation=patcher.generation)
-        now = operator.clock.monotonic()
-        return after_accepted((), accepted, now=now, build=operator.build), None
-    if not is_sync:
-        made = desired(scope, rendered, observed)
-        request = put_of(scope, mode, made, observed)
-        return Decision((SetDrifted(),), request), made
-    if (listed := in_order_by_list(scope, rendered, observed)) is not None:
-        return listed, None
-    decided, made = look(scope, mode, rendered, observed)
-    # The Drifted condition stays until a sync no longer finds the drift, or sends a
-    # PUT. A sync of a moving resource can tell nothing, so it keeps the condition.
-    gone = () if CountSync("moving") in decided.effects else (SetDrifted(),)
-    return attrs.evolve(decided, effects=(*gone, *decided.effects)), made
+def _look(scope: ReconcileScope, intent: _Intent) -> Look:
+    patcher, operator, last_put = scope.patcher, scope.operator, intent.last_put
+    today = operator.clock.now()
+    age = seconds_since_put(last_put, today)
+    uid, period = uid_of(patcher.obj), scope.kind.requeue_backoff.sync_period_seconds
+    known = SyncFacts(
+        mode=intent.mode,
+        put=intent.rendered.fingerprint,
+        observed=last_put,
+        repair_attempts=scope.memory.repair_attempts,
+        notes=intent.rendered.notes,
+        is_forced=is_put_due(uid, age, period_seconds=operator.force_put_seconds),
+        undeclared=operator.undeclared,
+        now=operator.clock.monotonic(),
+        is_period_over=is_period_over(age, period),
+        is_ready=(intent.ready or {}).get("status") == "True",
+    )
+    seen = look(intent.rendered, known, now=today, listed=listed(scope))
+    if seen.is_list_wrong and operator.collection_reads is not None:
+        api_version = patcher.version.api_version
+        operator.collection_reads.distrust(patcher.arm_id, api_version)
+    return seen
 
 
 def _sent(

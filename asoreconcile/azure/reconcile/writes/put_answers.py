@@ -143,15 +143,15 @@ def after_accepted(
     """After an accepted PUT, record its operation, or read the resource."""
     running = accepted.running
     if running is not None:
-        recorded = operation_record(accepted, running, now=now, build=build)
-        return Decision((*effects, *recorded), Requeue(running.delay_seconds))
+        poll, patch = operation_record(accepted, running, now=now, build=build)
+        return Decision((poll, *effects, patch), Requeue(running.delay_seconds))
     noted = SetMetadata(_notes(accepted), build_label(build))
     return Decision((*effects, noted), Read(ReadAfter.PUT))
 
 
 def operation_record(
     accepted: AcceptedPut, running: Pending, *, now: float, build: str
-) -> tuple[Effect, ...]:
+) -> tuple[Effect, Effect]:
     """Return the record of an accepted PUT's operation, for the next process too."""
     # A crash between Azure's answer and this write costs one identical PUT, no more.
     notes, label = _notes(accepted), build_label(build)

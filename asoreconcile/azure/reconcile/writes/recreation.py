@@ -35,8 +35,7 @@ from asoreconcile.azure.reconcile.model.recreation import (
 from asoreconcile.azure.reconcile.scope.arm_errors import delete_failed
 from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.sync.bulk_reads import note_write
-from asoreconcile.azure.reconcile.sync.desired import Desired, desired, render
+from asoreconcile.azure.reconcile.sync.desired import Desired
 from asoreconcile.azure.reconcile.sync.drift import is_moving
 from asoreconcile.azure.reconcile.sync.recreatable import why_not_recreated
 from asoreconcile.azure.reconcile.writes.deletion import after_delete
@@ -48,6 +47,7 @@ from asoreconcile.azure.reconcile.writes.refused_changes import (
     differing_fields,
     fixed_fields,
 )
+from asoreconcile.azure.reconcile.writes.rendering import bodies_of
 from asoreconcile.azure.reconcile.writes.sending import confirm_object, send_delete
 from asoreconcile.base.objects import uid_of
 
@@ -65,7 +65,7 @@ def begin_recreation(
     patcher = scope.patcher
     if not is_asked_for(patcher.annotations):
         return None
-    fields = fixed_fields(scope, refusal, made)
+    fields = fixed_fields(refusal, made)
     if not fields:
         return None
     if why := _why_not(scope, made):
@@ -100,7 +100,7 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
             due = clock.monotonic() + outcome.delay_seconds
             memory.poll = PollState(outcome.progress, due)
             return Requeue(outcome.delay_seconds)
-        note_write(scope)
+        scope.operator.note_write(patcher.arm_id)
         apply(scope, clear_token(patcher.annotations))
         if isinstance(outcome, Failed):
             raise delete_failed(scope, outcome.error)
@@ -114,9 +114,9 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
     if is_moving(have):
         return Requeue(_MOVING_SECONDS)
     last_put = loads(patcher.annotations.get(OBSERVED) or "")
-    rendered = render(scope, identify(scope, scope.owner()))
-    made = desired(scope, rendered, last_put)
-    if not differing_fields(scope, made, have) or _why_not(scope, made):
+    identity = identify(scope, scope.owner())
+    made = bodies_of(scope).render(identity, last_put).desired(last_put)
+    if not differing_fields(made, have) or _why_not(scope, made):
         return _give_up(scope)
     answer = send_delete(scope)
     if isinstance(answer, ResourceDeleted):

@@ -23,7 +23,6 @@ from asoreconcile.azure.reconcile.model.reach import require_in_reach
 from asoreconcile.azure.reconcile.scope.patch_helper import StaleError
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.state.parent_writes import ParentRead
-from asoreconcile.azure.reconcile.sync.bulk_reads import note_write
 from asoreconcile.azure.reconcile.writes.holds import require_free
 
 # A watch of Namespaces that is behind may be so for a while.
@@ -97,11 +96,10 @@ def send_put(
             # From here on Azure may have this body, also if the answer is a refusal:
             # values that it does not show are unknown until a PUT is accepted.
             memory.accepted = None
-            memory.last_look = None
             memory.absent_since = None
             if put.withdrawn:
                 scope.patcher.annotate({OBSERVED: put.withdrawn})
-            stack.callback(note_write, scope)
+            stack.callback(scope.operator.note_write, put.arm_id)
             stack.enter_context(awaiting_answer(memory))
             return connection.client.put(
                 put.arm_id,
@@ -131,4 +129,4 @@ def send_delete(scope: ReconcileScope) -> DeleteResult | ArmError:
         return error
     finally:
         # Also without an answer: Azure may have accepted the request.
-        note_write(scope)
+        operator.note_write(patcher.arm_id)

@@ -115,9 +115,9 @@ def test_a_put_that_takes_its_time_is_recorded_before_anything_else():
     accepted = attrs.evolve(RECORD, running=RUNNING)
     assert decided == Decision(
         (
+            UpdateMemory(poll=PollState(RUNNING.progress, 110.0)),
             UpdateMemory(precondition_failures=0, accepted=accepted),
             BEGUN,
-            UpdateMemory(poll=PollState(RUNNING.progress, 110.0)),
             RECORDED,
         ),
         Requeue(10.0),

@@ -1,0 +1,35 @@
+"""The bodies of the object of a reconcile. Blocking: reads Secrets."""
+
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.reconcile.identity.identity import identify
+from asoreconcile.azure.reconcile.model.drift_baseline import OBSERVED, loads
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.sync.desired import Bodies, RenderedSpec
+
+
+def bodies_of(scope: ReconcileScope) -> Bodies:
+    """Return the maker of an object's bodies. Raises ConditionError without a
+    connection.
+    """
+    operator = scope.operator
+    return Bodies(
+        scope.patcher,
+        scope.context,
+        scope.references,
+        scope.connection.principal(),
+        extensions=operator.extensions,
+        catalogue=operator.catalogue,
+        record_key=operator.record_key,
+        rules=scope.merge_rules,
+    )
+
+
+def rendered_again(scope: ReconcileScope) -> RenderedSpec | None:
+    """Return the body that the spec makes now, in a reconcile that sends no PUT; None
+    if an input cannot be read: the next PUT reports it.
+    """
+    last_put = loads(scope.patcher.annotations.get(OBSERVED) or "")
+    try:
+        return bodies_of(scope).render(identify(scope, scope.owner()), last_put)
+    except ConditionError:
+        return None
