@@ -82,6 +82,11 @@ class Logger:
         """Return the same logger with more fields on each of its records."""
         return Logger(self._logger.name, {**self._fields, **fields})
 
+    @property
+    def shows_debug(self) -> bool:
+        """Return whether `debug` logs anything: where its fields cost work."""
+        return self._logger.isEnabledFor(logging.DEBUG)
+
     def debug(self, message: str, **fields: Any) -> None:
         """Log how something was done; off by default."""
         self._emit(logging.DEBUG, message, fields)

@@ -126,15 +126,16 @@ class EventSources:
         # of the kind.
         def on_event(event: Event) -> None:
             for request in watch.requests(event):
-                _log.debug(
-                    "Reconcile is due",
-                    controller=self._queue.name,
-                    namespace=request.key.namespace,
-                    name=request.key.name,
-                    because=type(event).__name__,
-                    of=str(event.key),
-                    kind=_kind(watch.source),
-                )
+                if _log.shows_debug:
+                    _log.debug(
+                        "Reconcile is due",
+                        controller=self._queue.name,
+                        namespace=request.key.namespace,
+                        name=request.key.name,
+                        because=type(event).__name__,
+                        of=str(event.key),
+                        kind=_kind(watch.source),
+                    )
                 self._queue.add(request.key, priority=priority_of(event))
 
         def begin() -> None:
