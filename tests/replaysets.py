@@ -105,10 +105,10 @@ def replay(estate: ReplaySet, exchanges: list[RecordedExchange], folder: Path) -
 
 def most_requests(exchanges: list[RecordedExchange]) -> Counter[str]:
     """Return how many requests of each method a replay may send: those of the recorded
-    client, and a look before the first PUT of each resource (OW-1).
+    client, and a look before each PUT, as the first one may be refused (OW-1).
     """
-    script = script_of(exchanges)
-    return fewest_requests(script) + Counter(GET=len(script.puts))
+    fewest = fewest_requests(script_of(exchanges))
+    return fewest + Counter(GET=fewest["PUT"])
 
 
 def _create(estate: ReplaySet, operation: Operation) -> None:
