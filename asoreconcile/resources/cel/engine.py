@@ -110,17 +110,23 @@ def _environment(
     pool: Any = None,
 ) -> Any:
     names = "".join(f"- name: {name}\n" for name in _EXTENSIONS)
-    of_lists = lists.typed_functions if pool is not None else lists.functions
-    own = [*of_lists(library), *of_values.functions(library, is_typed=pool is not None)]
     return library.NewEnv(
         descriptor_pool=pool,
         config=library.NewEnvConfigFromYaml(f"extensions:\n{names}"),
         variables=variables,
         extensions=[
-            library.CelExtension("kubernetes", own),
+            _kubernetes(library, is_typed=pool is not None),
             *([library.CelExtension("more", functions(library))] if functions else []),
         ],
     )
+
+
+@cache
+def _kubernetes(library: Any, *, is_typed: bool) -> Any:
+    """Return the functions of Kubernetes, which all environments share."""
+    of_lists = lists.typed_functions if is_typed else lists.functions
+    own = [*of_lists(library), *of_values.functions(library, is_typed=is_typed)]
+    return library.CelExtension("kubernetes", own)
 
 
 def _compiled(environment: Any, text: str) -> Any:
