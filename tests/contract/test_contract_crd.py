@@ -289,6 +289,11 @@ def test_an_empty_list_of_values_allows_every_value(server: Server, namespace: s
     server.delete(f"{CRDS}/{plural}.{GROUP}")
 
 
+def test_a_default_of_the_whole_object_has_a_kind(server: Server):
+    top = {**schema(a=_TEXT), "default": {}}
+    assert "default.kind" in str(refused(server, crd("things", "Thing", top)))
+
+
 def test_the_top_of_a_schema_is_an_object(server: Server):
     assert refused(server, crd("things", "Thing", {"type": "string"}))
 

@@ -40,7 +40,8 @@ def _default_causes(schema: JsonObject, at: str) -> Iterator[Cause]:
     if pruned(schema, copy_json(value)) != value:
         yield invalid(at, _json(value), "must not have unknown fields")
     found = list(check(schema, value, ""))
-    if schema.get(EMBEDDED) and isinstance(value, dict):
+    is_object = schema.get(EMBEDDED) or at.endswith(".openAPIV3Schema.default")
+    if is_object and isinstance(value, dict):
         for name in ("apiVersion", "kind"):
             if not value.get(name):
                 yield required(f"{at}.{name}")
