@@ -61,7 +61,10 @@ def progress(clock: Clock | None = None) -> Iterator[Reporter]:
 
 
 class _Counts:
-    """found: resources to read so far. outcomes: by status."""
+    """The counts of an import.
+
+    found: resources to read so far. outcomes: by status.
+    """
 
     def __init__(self) -> None:
         self.found = 0

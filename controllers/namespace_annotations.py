@@ -43,7 +43,10 @@ class LiveNamespaces(Protocol):
 
 @attrs.frozen
 class _Read:
-    """began: `Clock.monotonic` seconds."""
+    """A read of a Namespace that is under way.
+
+    began: `Clock.monotonic` seconds.
+    """
 
     annotations: Mapping[str, str]
     began: float

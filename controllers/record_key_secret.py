@@ -45,7 +45,10 @@ class SecretStore(Protocol):
 
 @attrs.frozen
 class _Read:
-    """at: when the read began, in `Clock.monotonic` seconds."""
+    """The key as it was read.
+
+    at: when the read began, in `Clock.monotonic` seconds.
+    """
 
     key: RecordKey
     at: float

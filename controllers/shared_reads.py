@@ -32,7 +32,10 @@ T = TypeVar("T")
 
 @attrs.frozen(eq=False)
 class _Read:
-    """began: `Clock.monotonic` seconds. seen: what their kind's cache had reached."""
+    """A read that several reconciles share.
+
+    began: `Clock.monotonic` seconds. seen: what their kind's cache had reached.
+    """
 
     began: float
     seen: int

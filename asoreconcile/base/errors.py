@@ -105,8 +105,9 @@ def check_is(name: str, value: object, *classes: type) -> None:
 
 
 def check_list(name: str, value: object) -> None:
-    """Raises TypeError for a string where a list of strings is expected: each letter
-    would count as an item. Pure.
+    """Check that a value is a list of strings, not a string. Raises TypeError for a
+    string where a list of strings is expected: each letter would count as an item.
+    Pure.
     """
     if isinstance(value, str):
         raise TypeError(f"{name} is {value!r:.80}: give a list")

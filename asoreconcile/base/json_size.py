@@ -64,8 +64,9 @@ def most_value_bytes(text: bytes) -> int:
 def check_size(
     text: bytes, *, most_bytes: int = MOST_VALUE_BYTES, most_levels: int = MOST_LEVELS
 ) -> None:
-    """Raises JsonSizeError for text whose values take too much memory, or that is
-    nested too deeply; NoJsonError for a list or object without an end.
+    """Check the size of a JSON text before it is parsed. Raises JsonSizeError for
+    text whose values take too much memory, or that is nested too deeply;
+    NoJsonError for a list or object without an end.
     """
     start = len(text) - len(text.lstrip(b" \t\r\n"))
     if text[start : start + 1] in {b"{", b"["}:

@@ -322,7 +322,7 @@ class _Parts:
         self._marked = marked
 
     def whole(self, number: int) -> DeepJson:
-        """One of them with all that is in it."""
+        """Return the part with this number, with all that is in it."""
         pieces, todo = list[bytes](), list[bytes | int]([number])
         while todo:
             here = todo.pop()

@@ -163,8 +163,9 @@ def priority() -> int:
 
 
 def check() -> None:
-    """Raises StoppedError if this reconcile's controller is stopping, DeadlineError
-    after its deadline; does nothing outside a reconcile. Rules: CT-6, TH-9.
+    """Check whether this reconcile may go on. Raises StoppedError if this
+    reconcile's controller is stopping, DeadlineError after its deadline; does
+    nothing outside a reconcile. Rules: CT-6, TH-9.
     """
     context = _CURRENT.get()
     if context is not None:

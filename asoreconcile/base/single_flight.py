@@ -24,7 +24,10 @@ class PatienceError(TimeoutError):
 
 @attrs.define(eq=False)
 class _Flight(Generic[T]):
-    """abandoned: it ended because its caller ran out of time."""
+    """A call that several callers wait for.
+
+    abandoned: it ended because its caller ran out of time.
+    """
 
     over: StopSignal = attrs.field(factory=StopSignal)
     answer: list[T] = attrs.field(factory=list)
@@ -106,7 +109,9 @@ class SingleFlight(Generic[K, T]):
             self._land(key, flight, None)
 
     def _land(self, key: K, flight: _Flight[T], error: BaseException | None) -> None:
-        """In this order: a later caller makes a new call."""
+        """Hand the result to all callers that wait. In this order: a later caller makes
+        a new call.
+        """
         flight.error = error
         with self._lock:
             del self._flights[key]

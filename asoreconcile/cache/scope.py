@@ -57,8 +57,8 @@ class Scope:
     transform: Transform | None = None
 
     def by_namespace(self) -> Mapping[str, Selector] | None:
-        """Raises ValueError for an empty set of namespaces: that would cache
-        nothing.
+        """Return the selector of each namespace, None for all namespaces. Raises
+        ValueError for an empty set of namespaces: that would cache nothing.
         """
         if self.namespaces is None:
             return None
@@ -75,7 +75,9 @@ EVERYTHING = Scope()
 def _by_group_kind(
     kinds: Mapping[GroupKind, Scope] | Mapping[ApiResource, Scope],
 ) -> Mapping[GroupKind, Scope]:
-    """Raises TypeError for other keys: they would never match."""
+    """Return the scopes by group and kind. Raises TypeError for other keys: they
+    would never match.
+    """
     found = {}
     for key, scope in kinds.items():
         kind = key.group_kind if isinstance(key, ApiResource) else key

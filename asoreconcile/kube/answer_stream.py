@@ -140,8 +140,9 @@ class Stream:
 
 
 def check_plain(what: str, headers: Mapping[str, str]) -> None:
-    """Raises TransportError for a compressed response that was not requested: it is not
-    decompressed, as a megabyte may become a gigabyte.
+    """Check that a response is not compressed. Raises TransportError for a
+    compressed response that was not requested: it is not decompressed, as a
+    megabyte may become a gigabyte.
     """
     packed = headers.get("content-encoding", PLAIN)
     if packed != PLAIN:

@@ -344,8 +344,9 @@ class KubeClient(Writes):
 
 
 def _check_named(answer: JsonObject, key: ObjectKey) -> None:
-    """Raises DecodeError if the response is not the requested object, such as a Status
-    or a proxy's `{}`: it would seem to have no finalizers, for example.
+    """Check that a response is the requested object. Raises DecodeError if the
+    response is not the requested object, such as a Status or a proxy's `{}`: it
+    would seem to have no finalizers, for example.
     """
     if metadata(answer).get("name") != key.name:
         raise DecodeError(f"the answer is not the object {key}")

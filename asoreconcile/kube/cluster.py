@@ -9,8 +9,8 @@ from asoreconcile.wire.trust import TlsTrust
 
 
 class KubeConfigError(AsoreconcileError):
-    """No usable cluster configuration; the message lists the places that were
-    searched.
+    """There is no usable cluster configuration; the message lists the places that
+    were searched.
     """
 
 

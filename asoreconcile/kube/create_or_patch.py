@@ -191,7 +191,9 @@ def patch_object(
 
 
 def _check_untyped(resource: object, method: str) -> None:
-    """Raises TypeError for a class, with the method that takes its objects."""
+    """Check that a kind is not a class. Raises TypeError for a class, with the method
+    that takes its objects.
+    """
     if isinstance(resource, type):
         name = resource.__name__
         raise TypeError(f"{name} is a class: call client.{method} with a {name}")

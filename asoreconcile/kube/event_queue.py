@@ -95,7 +95,7 @@ class EventQueue:
             self._changed.notify_all()
 
     def end(self) -> None:
-        """No thread takes tasks any more: release the callers of `flush`."""
+        """Release the callers of `flush`, as no thread takes tasks any more."""
         with self._lock:
             self._ended = True
             self._changed.notify_all()

@@ -193,7 +193,7 @@ def _server(cluster: NamedEntry) -> str:
 
 
 def _check_proxy(cluster: NamedEntry) -> None:
-    """Raises KubeConfigError."""
+    """Check the address of a proxy. Raises KubeConfigError."""
     url = cluster.members["proxy-url"]
     if not url:
         return

@@ -177,8 +177,8 @@ class Pages:
         self._tokens = set[str]()
 
     def check_next(self, token: str) -> None:
-        """Raises DecodeError for a page that was requested before: the list would never
-        end.
+        """Check that the next page is a new one. Raises DecodeError for a page that was
+        requested before: the list would never end.
         """
         if token in self._tokens:
             raise DecodeError("the answer is no list: its pages go in a circle")

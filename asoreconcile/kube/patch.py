@@ -27,7 +27,9 @@ def merge_patch(before: JsonObject, after: JsonObject) -> JsonObject | None:
 
 @attrs.frozen
 class _Pair:
-    """Two objects in the same place; holder, name: where their change belongs."""
+    """Two values at the same place of two objects; holder, name: where their change
+    belongs.
+    """
 
     before: JsonObject
     after: JsonObject

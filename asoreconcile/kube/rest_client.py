@@ -50,7 +50,10 @@ class RequestMetrics(Protocol):
 
 @attrs.frozen
 class _Request:
-    """path: the API path. target: the path with its query, as sent."""
+    """One request to the API server.
+
+    path: the API path. target: the path with its query, as sent.
+    """
 
     method: str
     path: str
@@ -340,7 +343,10 @@ class RestClient:
             raise StoppedError("the Kubernetes client is closed")
 
     def _count(self, method: str, path: str, code: int | str, began: float) -> None:
-        """began: by the clock. Of a stream that is until its first bytes."""
+        """Count a request.
+
+        began: by the clock. Of a stream that is until its first bytes.
+        """
         seconds = self._clock.monotonic() - began
         _log.debug(
             "Kubernetes request",

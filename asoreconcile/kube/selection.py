@@ -15,8 +15,8 @@ _METADATA = "application/json;as={};g=meta.k8s.io;v=v1"
 
 
 def check_selector(name: str, selector: object) -> None:
-    """Raises TypeError unless it is a string; a mapping of labels is not accepted.
-    Pure.
+    """Check that a selector is a string. Raises TypeError unless it is a string; a
+    mapping of labels is not accepted. Pure.
     """
     if selector is not None and not isinstance(selector, str):
         said = f"{name} is {selector!r:.80}"

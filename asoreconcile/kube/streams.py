@@ -37,7 +37,9 @@ class KubeStreams:
     def listing(
         self, what: Selection, place: ListOptions, *, wake: Callable[[], None]
     ) -> Coroutine[Listing]:
-        """Raises ApiError, TransportError; StoppedError once closed."""
+        """Read a list as a stream. Raises ApiError, TransportError; StoppedError once
+        closed.
+        """
         stream = yield from self._exchange.streaming(
             self._loop,
             self._path(what),

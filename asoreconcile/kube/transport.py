@@ -279,13 +279,13 @@ class Transport:
 
 
 def _nobody() -> TlsTrust | None:
-    """Without TLS there are no CAs to trust."""
+    """Return no CA: without TLS there is none to trust."""
     return None
 
 
 def _destination(config: ClusterConfig) -> Destination:
-    """Raises KubeConfigError, which does not quote the URL, as it may contain a
-    password.
+    """Return where the API server listens. Raises KubeConfigError, which does not
+    quote the URL, as it may contain a password.
     """
     what = "proxy-url"
     try:

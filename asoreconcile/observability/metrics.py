@@ -213,7 +213,7 @@ class _Queues(Collector):
         yield from (depth, adds, retries, unfinished, longest)
 
     def describe(self) -> list[Metric]:
-        """No families: without this method, registering would scrape."""
+        """Return no families: without this method, registering would scrape."""
         return []
 
 

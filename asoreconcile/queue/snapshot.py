@@ -16,7 +16,9 @@ _OTHERS = "exceeded_cardinality_limit"
 
 
 def snapshot_of(state: QueueState[Key], *, now: float, retries: int) -> QueueSnapshot:
-    """now: `Clock.monotonic` seconds. The caller holds the queue's lock.
+    """Return the state of a queue for a scrape.
+
+    now: `Clock.monotonic` seconds. The caller holds the queue's lock.
 
     A priority that ever had a ready key stays in the depth, with 0.
     """

@@ -43,7 +43,9 @@ _NAME = re.compile(
 
 @attrs.frozen(eq=False)
 class Pattern:
-    """text: canonical. floor: the fewest characters of it that count as a piece.
+    """A secret in one of the forms in which a text may quote it.
+
+    text: canonical. floor: the fewest characters of it that count as a piece.
     is_encoded: base64, so that a character at either end may be half the secret's.
     """
 
@@ -79,7 +81,7 @@ def spelled(text: str) -> str:
 
 
 def lowered(text: str) -> str:
-    """In lower case, character for character."""
+    """Return a text in lower case, character for character."""
     lower = text.lower()
     if len(lower) == len(text):
         return lower

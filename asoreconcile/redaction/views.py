@@ -25,7 +25,9 @@ _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 @attrs.frozen
 class View:
-    """text: the text without escapes. starts: the offset of each character in the
+    """A text in one form, with the place of each character in the original.
+
+    text: the text without escapes. starts: the offset of each character in the
     original, and one more for the end; None if nothing was escaped.
     """
 

@@ -95,7 +95,7 @@ class Schema:
 
 @attrs.frozen
 class OmitEmpty:
-    """For a field whose empty value is not sent."""
+    """Marks a field whose empty value is not sent."""
 
 
 OMIT_EMPTY = OmitEmpty()

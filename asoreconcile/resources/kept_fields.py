@@ -22,7 +22,9 @@ _NONE: frozenset[str] = frozenset()
 
 @attrs.frozen
 class KeptFields:
-    """unknown: undefined fields by their JSON names. stated: names of fields that were
+    """The fields of an object that its class does not name.
+
+    unknown: undefined fields by their JSON names. stated: names of fields that were
     present with an empty value. absent: names of fields that were absent and got their
     default. document: the document as it was read, if the instance is a whole object.
     """

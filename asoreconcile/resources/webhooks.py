@@ -178,7 +178,9 @@ def _mutating(kind: TypedKind[Any], function: Any) -> Mutate:
 def _check(
     kind: TypedKind[Any], function: Any, answers: tuple[type, ...], *, what: str
 ) -> None:
-    """Raises TypeError for one that does not take the objects, or answers another."""
+    """Check a function of a webhook. Raises TypeError for one that does not take
+    the objects, or answers another.
+    """
     arguments = [kind.cls.__name__, *(["old"] if _takes_two(function) else [])]
     check_takes(function, *arguments, what=what)
     takes, said = hints_of(function)
@@ -229,7 +231,7 @@ def _is_no_worse(new: JsonObject, old: JsonObject | None) -> bool:
 
 
 def _expected(answer: Any, answers: tuple[type, ...]) -> Any:
-    """Raises TypeError: a False would look like a refusal, and let it pass."""
+    """Raise TypeError: a False would look like a refusal, and let it pass."""
     if answer is not None and not isinstance(answer, answers):
         raise TypeError(f"a function of a webhook answered {type(answer).__name__}")
     return answer

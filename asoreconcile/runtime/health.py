@@ -60,8 +60,8 @@ class HealthChecks:
         """Whether all checks have passed once, at the same time."""
 
     def add(self, name: str, check: Checker) -> None:
-        """Raises ValueError if the name is taken, TypeError if the check cannot be
-        called without arguments.
+        """Add a check. Raises ValueError if the name is taken, TypeError if the check
+        cannot be called without arguments.
         """
         check_takes(check, what="check")
         with self._lock:

@@ -8,7 +8,7 @@ from asoreconcile.runtime.health import CachesSynced
 
 
 class InformerRegistry:
-    """The informers by label: the kind. Safe from any thread."""
+    """The informers that metrics and `/debug` show, by kind. Safe from any thread."""
 
     def __init__(self, *, synced: CachesSynced, metrics: RuntimeMetrics) -> None:
         """synced, metrics: each informer is shown in both."""

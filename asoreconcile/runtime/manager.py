@@ -322,7 +322,7 @@ class Manager:
             self._settled.set()
 
     def _on_lost(self) -> None:
-        """No time is left, even for a stop that has begun: others may be writing."""
+        """End the process without delay, even during a stop: others may be writing."""
         self._lost_lease.set()
         # A stop may be waiting for the LEADER group: cut that wait short.
         with self._lock:

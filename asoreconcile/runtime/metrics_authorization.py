@@ -177,7 +177,9 @@ class _Answers(Generic[Answer]):
     def get(
         self, question: Hashable, ask: Callable[[], tuple[Answer, float]]
     ) -> Answer:
-        """ask: returns the result and for how many seconds it is valid. Raises what it
+        """Return a verdict, from the cache if it is valid.
+
+        ask: returns the result and for how many seconds it is valid. Raises what it
         raises.
         """
         now = self._clock.monotonic()

@@ -144,7 +144,9 @@ class ControllerOptions:
 
 
 def _check_limiter(limiter: Any) -> None:
-    """Raises TypeError now, rather than in a worker at an object's first failure."""
+    """Check the interface of a rate limiter. Raises TypeError now, rather than in a
+    worker at an object's first failure.
+    """
     if isinstance(limiter, type):
         raise TypeError(
             f"limiter is the class {limiter.__name__}: give an object of it"

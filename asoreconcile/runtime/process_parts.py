@@ -13,7 +13,7 @@ from asoreconcile.observability.metrics import RuntimeMetrics
 
 @attrs.frozen
 class ProcessParts:
-    """One of each for a process.
+    """The parts that a process has one of each.
 
     threads: starts the process's long-running threads, and restarts one that dies.
     metrics: `/metrics` serves their registry.
@@ -27,7 +27,10 @@ class ProcessParts:
 
     @classmethod
     def of(cls, clock: Clock | None) -> Self:
-        """clock: None is the system clock."""
+        """Make the parts of a process.
+
+        clock: None is the system clock.
+        """
         threads = Threads.timed_by(clock) if clock else Threads()
         # Not prometheus-client's global registry, in which two applications of one
         # process would collide.

@@ -23,7 +23,8 @@ _CHECK_SECONDS = 0.1
 
 
 class RunnableGroup(IntEnum):
-    """When a service starts; those of one group start together. Rules: MG-1, MG-2.
+    """The moment at which a service starts; services of one group start together.
+    Rules: MG-1, MG-2.
 
     Recorders of events start first, as any other service may record one, then servers
     so that probes are answered, webhooks before caches because listing may need a

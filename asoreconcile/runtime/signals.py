@@ -86,7 +86,7 @@ def _put_back(before: Mapping[int, Any], descriptor: int) -> None:
 
 
 def _after_fork() -> None:
-    """In a forked child: its signals must not stop the parent."""
+    """Forget the handlers in a forked child: its signals must not stop the parent."""
     if _BEFORE:
         _put_back(_BEFORE[0], -1)
         _BEFORE.clear()

@@ -33,7 +33,10 @@ class StartUp:
         self._steps: list[tuple[str, Callable[[], object]]] = []
 
     def add(self, name: str, step: Callable[[], object]) -> None:
-        """name: description of the step for the log: `discover kinds`."""
+        """Add a step.
+
+        name: description of the step for the log: `discover kinds`.
+        """
         self._steps.append((name, step))
 
     def run(self) -> None:

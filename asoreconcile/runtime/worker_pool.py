@@ -86,7 +86,7 @@ class WorkerPool(Generic[Key]):
         return self._workers
 
     def refused_seconds(self) -> float:
-        """For how long no needed worker could be started; otherwise 0."""
+        """The seconds for which no needed worker could be started, or 0."""
         with self._lock:
             since = self._refused_since
         return 0.0 if since is None else self._clock.monotonic() - since

@@ -215,7 +215,7 @@ class _Server(socketserver.ThreadingTCPServer):
         self.server_close()
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """On the connection's thread."""
+        """Serve a connection on its thread."""
         try:
             served = self._handshaken(request)
             # The counted socket is the raw one: it can be shut down from anywhere.

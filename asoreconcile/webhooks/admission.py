@@ -177,14 +177,16 @@ def mutating(chain: Sequence[Mutate]) -> Decide:
 
 
 def _checked(answer: object) -> JsonObject:
-    """Raises TypeError: a patch to anything else would replace the whole object."""
+    """Check that a webhook's answer is an object. Raises TypeError: a patch to
+    anything else would replace the whole object.
+    """
     if not isinstance(answer, dict):
         raise TypeError(f"a mutating function answered {type(answer).__name__}")
     return answer
 
 
 def _parsed(request: JsonObject) -> AdmissionRequest:
-    """Raises ReviewError."""
+    """Parse an admission review. Raises ReviewError."""
     kind = request.get("kind")
     operation = request.get("operation")
     if not isinstance(kind, dict) or not isinstance(operation, str):

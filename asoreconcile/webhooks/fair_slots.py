@@ -9,7 +9,7 @@ from asoreconcile.base.errors import AsoreconcileError
 
 
 class NoSlotError(AsoreconcileError):
-    """No slot came free in time, or the caller already waits for too many."""
+    """There was no free slot in time, or the caller already waits for too many."""
 
 
 class FairSlots:

@@ -69,7 +69,7 @@ class ReviewWork:
                 self._rest(self._clock.monotonic() - began)
 
     def check(self, deadline: float) -> None:
-        """Raises ReviewError after the deadline."""
+        """Check the deadline. Raises ReviewError after the deadline."""
         if self._clock.monotonic() >= deadline:
             raise ReviewError("the conversion took too long", code=504)
 

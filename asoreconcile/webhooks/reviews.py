@@ -38,7 +38,7 @@ class Review:
 
 
 def check_content_type(content_type: str) -> None:
-    """Raises ReviewError for anything but JSON."""
+    """Check that a request has JSON. Raises ReviewError for anything but JSON."""
     if content_type.partition(";")[0].strip() != "application/json":
         raise ReviewError("the content type is not application/json", code=400)
 

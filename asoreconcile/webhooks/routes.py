@@ -165,4 +165,4 @@ def _broken(metrics: PathMetrics | None) -> Callable[[], None]:
 
 
 def _nobody_counts() -> None:
-    """Without metrics."""
+    """Count nothing."""

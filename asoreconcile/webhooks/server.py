@@ -348,7 +348,7 @@ def _timeout_seconds(query: str) -> float:
 
 
 def _check_handshake(address: tuple[str, int]) -> None:
-    """Raises OSError (ssl.SSLError is one)."""
+    """Check that a TLS handshake succeeds. Raises OSError (ssl.SSLError is one)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     # Only the handshake is checked here; trust in the authority is checked elsewhere.

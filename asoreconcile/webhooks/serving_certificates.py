@@ -28,7 +28,9 @@ class ServingCertificates(Protocol):
     """The serving certificates of a server."""
 
     def context(self) -> ssl.SSLContext:
-        """For the next TLS handshake. Raises OSError while there is no certificate."""
+        """Return the context of the next TLS handshake. Raises OSError while there is
+        no certificate.
+        """
 
 
 class FileCertificates:

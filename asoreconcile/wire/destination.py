@@ -70,7 +70,10 @@ class Destination:
 
     @classmethod
     def of(cls, url: str, *, server_name: str = "", proxy: Proxy | None = None) -> Self:
-        """url: its path does not matter. Raises ValueError without quoting it."""
+        """Return the destination of a URL.
+
+        url: its path does not matter. Raises ValueError without quoting it.
+        """
         try:
             parts = urlsplit(url)
             port = parts.port

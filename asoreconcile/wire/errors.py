@@ -25,7 +25,7 @@ _OPENSSL = re.compile(r"^OpenSSL \w+: OpenSSL/[^:]+: (?:error:\w+:[^:]*:[^:]*:)?
 
 
 class WireError(AsoreconcileError):
-    """No response, or only a part of one.
+    """There was no response, or only a part of one.
 
     is_sent: bytes of the request may have left, so that it may have been executed.
     is_lost: the connection was reset or closed. is_untrusted: the server's certificate
@@ -74,7 +74,7 @@ def wire_error(code: int, text: str, *, is_sent: bool) -> WireError:
 
 
 def _explained(text: str) -> str:
-    """With what the machine is short of, unless the text says so."""
+    """Return a text with what the machine is short of, unless the text says so."""
     short_of = shortage()
     if not short_of or short_of.partition(":")[0] in text:
         return text

@@ -53,7 +53,9 @@ class Patience:
 
 
 class CurlHandle:
-    """At most one connection. For one thread at a time, except `cut`."""
+    """A handle of libcurl with at most one connection. For one thread at a time,
+    except `cut`.
+    """
 
     def __init__(
         self,
@@ -310,7 +312,7 @@ class CurlHandle:
         return connected  # libcurl takes a copy of its descriptor
 
     def _connected(self) -> socket.socket:
-        """Raises WireError, StoppedError."""
+        """Return a connected socket. Raises WireError, StoppedError."""
         host, port = self._destination.first_hop
         what = "the proxy " if self._destination.proxy is not None else ""
         try:
@@ -352,8 +354,9 @@ class CurlHandle:
 
 
 def _require_spares(connected: socket.socket) -> None:
-    """Raises OSError if there are no descriptors for what libcurl opens next, a copy of
-    the socket and the file of authorities: it would blame the server, or the file.
+    """Check that libcurl can open descriptors. Raises OSError if there are no
+    descriptors for what libcurl opens next, a copy of the socket and the file of
+    authorities: it would blame the server, or the file.
     """
     spares: list[int] = []
     try:

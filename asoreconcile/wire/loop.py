@@ -156,7 +156,9 @@ class StreamLoop:
         self._post(partial(self._resume, stream))
 
     def _ensure_thread(self) -> None:
-        """Raises WireError. The caller holds the lock."""
+        """Start the loop's thread, if it does not run. Raises WireError. The caller
+        holds the lock.
+        """
         if self._waker is not None:
             return
         waker = None

@@ -236,7 +236,10 @@ class LoopGroup:
         return 0
 
     def _watch(self, descriptor: int, events: int) -> None:
-        """events: events of the selector; 0 ends the watch."""
+        """Change which events of a socket are watched.
+
+        events: events of the selector; 0 ends the watch.
+        """
         is_watched = descriptor in self._wanted
         if events and is_watched:
             self._selector.modify(descriptor, events, self)

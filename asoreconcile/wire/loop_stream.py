@@ -136,7 +136,7 @@ class LoopStream(Transfer):
             self.end()
 
     def due(self, now: float) -> tuple[float, str]:
-        """When it times out unless data comes, and why."""
+        """Return when the stream times out unless data comes, and why."""
         if not self.has_head:
             return self._opened + self.limits.head, (
                 f"timed out after {self.limits.head:.1f} s"

@@ -196,7 +196,10 @@ class HandlePool:
         return self._renewals, self._generation()
 
     def _taken(self, *, fresh: bool = False) -> CurlHandle:
-        """fresh: take a new one."""
+        """Take a connection from the pool.
+
+        fresh: take a new one.
+        """
         # Two processes that write to one connection break it for both, and a lock that
         # another thread held at the fork is never given back here.
         check_process(self._made_in)
@@ -218,7 +221,7 @@ class HandlePool:
         return found or self._new()
 
     def _new(self) -> CurlHandle:
-        """Raises WireError if the machine lacks resources."""
+        """Make a connection. Raises WireError if the machine lacks resources."""
         trust = self._trust()
         try:
             handle = CurlHandle(
@@ -237,7 +240,7 @@ class HandlePool:
         return handle
 
     def _connecting(self, handle: CurlHandle) -> None:
-        """Raises _OutdatedError, StoppedError."""
+        """Connect a new connection. Raises _OutdatedError, StoppedError."""
         trust = self._trust()
         if self._is_closed:
             raise closed()
@@ -299,7 +302,9 @@ def _look(reference: weakref.ref[HandlePool]) -> None:
 
 
 def check_process(made_in: int) -> None:
-    """Raises RuntimeError in a process other than the one with this id."""
+    """Check that this process made the pool. Raises RuntimeError in a process other
+    than the one with this id.
+    """
     if made_in != os.getpid():
         raise RuntimeError(
             "this client belongs to the process that this one was forked from: make "

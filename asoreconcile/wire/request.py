@@ -22,7 +22,9 @@ def is_token(text: str) -> bool:
 
 @attrs.frozen
 class WireRequest:
-    """target: path and query, sent byte for byte. headers: a name may be there twice.
+    """One HTTP request.
+
+    target: path and query, sent byte for byte. headers: a name may be there twice.
 
     body: None for none. Raises ValueError for an invalid request head: a line break in
     a header could start another request.
@@ -36,7 +38,7 @@ class WireRequest:
     # Each request passes here, and a token is a thousand characters long: what CPython
     # looks for by itself takes a tenth of what a pattern does.
     def __attrs_post_init__(self) -> None:
-        """Raises ValueError."""
+        """Check the request. Raises ValueError."""
         if not is_token(self.method):
             raise ValueError(f"{self.method!r} is no method")
         target = self.target

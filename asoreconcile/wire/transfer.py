@@ -55,7 +55,7 @@ class Transfer:
         curl.setopt(pycurl.WRITEFUNCTION, takes)
 
     def check_fence(self) -> None:
-        """Raises what the fence raises."""
+        """Check the fence before the request is sent. Raises what the fence raises."""
         if self.is_fenced and self._fence is not None:
             self._fence()
 

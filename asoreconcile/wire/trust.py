@@ -15,7 +15,8 @@ Authorities = Path | bytes
 
 @attrs.frozen
 class TlsTrust:
-    """Two are equal if a connection made with one may be used with the other.
+    """Which servers a connection trusts, and how it identifies itself. Two are
+    equal if a connection made with one may be used with the other.
 
     pair: PEM of our certificate and its key. verify: False trusts any server, which a
     kubeconfig may set.

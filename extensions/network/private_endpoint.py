@@ -28,7 +28,7 @@ _STATE = "privateLinkServiceConnectionState.status"
 def until_approved(
     req: PostReconcile, call_next: Callable[[PostReconcile], PostResult], /
 ) -> PostResult:
-    """Not ready until every manual connection is approved.
+    """Keep the endpoint from being ready until every manual connection is approved.
 
     Connections of the other list approve themselves. One message names all.
     """

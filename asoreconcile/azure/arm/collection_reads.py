@@ -65,7 +65,9 @@ class ListedBody:
 
 @attrs.define(eq=False)
 class _Collection:
-    """asked: resources asked for since `since`, while there is no list. started: of the
+    """The state of one list, and of the reads that it would save.
+
+    asked: resources asked for since `since`, while there is no list. started: of the
     kept list. paid: how many reads its entries have saved. is_whole: whether no entry
     of the list was dropped.
     """

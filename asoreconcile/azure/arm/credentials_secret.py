@@ -286,7 +286,9 @@ class _Reader:
         return made
 
     def _check_hosts(self, given: Mapping[str, str], rules: SecretRules) -> None:
-        """A Secret's author must not choose where the operator connects to."""
+        """Check the hosts that a Secret names: its author must not choose where the
+        operator connects to.
+        """
         for key in ("AZURE_AUTHORITY_HOST", "AZURE_RESOURCE_MANAGER_ENDPOINT"):
             url = given[key]
             if not url or problem_of(url) or not rules.allow_clouds:

@@ -79,7 +79,9 @@ def listed_paths(text: str) -> list[str]:
 
 
 def check_paths(text: str) -> None:
-    """Raises IgnoredFieldError for a text that cannot be read as a list of paths."""
+    """Check that a text is a list of paths. Raises IgnoredFieldError for a text
+    that cannot be read as a list of paths.
+    """
     for path in listed_paths(text):
         _parsed(path)
 

@@ -190,8 +190,9 @@ def _documents(text: str) -> Iterator[tuple[int, Any]]:
 
 
 def _check_json(text: str) -> None:
-    """Raises yaml.YAMLError if a JSON document is nested too deeply, or if its values
-    would take too much memory.
+    """Check the depth and size of a JSON document before it is read. Raises
+    yaml.YAMLError if a JSON document is nested too deeply, or if its values would
+    take too much memory.
     """
     content = text.encode()
     openings = content.count(b"[") + content.count(b"{")
@@ -206,7 +207,9 @@ def _check_json(text: str) -> None:
 
 
 def _check_keys(text: str) -> None:
-    """Raises yaml.YAMLError if a member of a JSON object is given twice."""
+    """Check that no member is given twice. Raises yaml.YAMLError if a member of a
+    JSON object is given twice.
+    """
 
     def members(pairs: list[tuple[str, Any]]) -> None:
         seen: set[str] = set()

@@ -25,7 +25,7 @@ _FORGOTTEN_SECONDS = 0.001
 
 
 class EngineBusyError(RetryError):
-    """No engine became free: retry later, while other objects continue."""
+    """All engines are in use: retry later, while other objects continue."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -265,7 +265,9 @@ def _named(unique_name: str) -> str:
 def _check_group(
     answer: ArmResponse, group: JsonObject, *, method: str, url: str
 ) -> None:
-    """Raises ArmError if the answer is not a group."""
+    """Check that an answer is a group. Raises ArmError if the answer is not a
+    group.
+    """
     _check_id(answer, group, method=method, url=url)
     problem = ""
     for name in _TEXTS:

@@ -154,7 +154,8 @@ class LeaseElector:
         return [] if ended else [self.name]
 
     def check(self) -> None:
-        """Raises NotLeadingError if this process led and may no longer write.
+        """Check that this process may write. Raises NotLeadingError if this process led
+        and may no longer write.
 
         For `KubeClient(before_write=...)`: a process that resumes after a suspension
         finds here that its lease has expired, before it writes. Rule: LE-5.

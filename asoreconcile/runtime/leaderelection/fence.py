@@ -60,8 +60,8 @@ class LeaseFence:
         return -inf if self._until is None else self._clock.monotonic() - self._until
 
     def check(self) -> None:
-        """Raises NotLeadingError once it has ended; before it starts, writes are
-        allowed.
+        """Check that writes are allowed. Raises NotLeadingError once it has ended;
+        before it starts, writes are allowed.
         """
         # Without the lock: this runs before each part of each write.
         if self._ended or self._is_over():

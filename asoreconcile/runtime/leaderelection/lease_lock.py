@@ -53,7 +53,7 @@ class ObservedLease:
 
     @property
     def silent_seconds(self) -> float:
-        """For how long the lease has not been seen to change."""
+        """The seconds since the lease was last seen to change."""
         return self._clock.monotonic() - self._known.since
 
     @property

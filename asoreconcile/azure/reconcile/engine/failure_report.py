@@ -83,8 +83,9 @@ def has_no_way_in(error: ConditionError) -> bool:
 
 
 def _is_worth_an_event(facts: FailureFacts) -> bool:
-    """No event for a short wait: objects that are applied together wait for each other.
-    None either if the owner exists: the owner shows its own failure.
+    """Return whether a failure gets an event. A short wait gets none: objects that
+    are applied together wait for each other. None either if the owner exists: the
+    owner shows its own failure.
     """
     reason = facts.error.reason
     # Nothing is wrong: the object waits, as for a maintenance window.

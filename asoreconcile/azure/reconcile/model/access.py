@@ -1,7 +1,7 @@
 """Tells which differences may leave access to a resource open. Pure.
 
 If Azure accepts a PUT and keeps an identity, a policy or a firewall rule that the spec
-no longer declares, that is never learnt in silence.
+no longer declares, the condition `Drifted` says so for as long as it lasts.
 """
 
 import re

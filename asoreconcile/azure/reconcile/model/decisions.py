@@ -141,7 +141,7 @@ class CountSync:
 
 
 class Keep(Enum):
-    """No change."""
+    """A decision to change nothing."""
 
     KEEP = auto()
 

@@ -45,7 +45,10 @@ _MAX_PAIRS = 2500
 
 @attrs.frozen
 class Difference:
-    """path: as `properties/subnets[web]/addressPrefix`. Values hidden from reprs."""
+    """One difference between a body to PUT and what Azure shows.
+
+    path: as `properties/subnets[web]/addressPrefix`. Values hidden from reprs.
+    """
 
     path: str
     kind: DifferenceKind
@@ -89,7 +92,9 @@ def hidden_values(body: Any, path: str = "") -> Iterator[Difference]:
 
 @attrs.frozen
 class _Walk:
-    """children: paths of lists that other objects add to. free_maps: see `differences`.
+    """One comparison of two bodies.
+
+    children: paths of lists that other objects add to. free_maps: see `differences`.
     roughly: pair by position.
     """
 

@@ -44,7 +44,9 @@ _UNCONFIRMED = "?"
 
 @attrs.frozen
 class DriftBaseline:
-    """put: the fingerprint of the last accepted PUT; "" if none counts any more.
+    """The record of the last accepted PUT.
+
+    put: the fingerprint of the last accepted PUT; "" if none counts any more.
 
     at: when it was sent, in UTC. secrets: a keyed hash of it; "" if it has none. notes:
     the annotations that matter at a start. declared: marks of the names that the PUT

@@ -18,7 +18,10 @@ PERIOD_SECONDS = 3600.0
 
 @attrs.frozen
 class PutBudget:
-    """sent: the times of such PUTs, in monotonic seconds, the oldest first."""
+    """The PUTs of an object that followed a success.
+
+    sent: the times of such PUTs, in monotonic seconds, the oldest first.
+    """
 
     sent: tuple[float, ...] = ()
 

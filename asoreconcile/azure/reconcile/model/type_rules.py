@@ -20,7 +20,9 @@ _VERSION = re.compile(r"\d+(\.\d+)*")
 
 @attrs.frozen
 class TypeRule:
-    """path: in lower case, lists as `x[]`. keeps: want, have -> whether Azure is known
+    """A rule for one field of a type.
+
+    path: in lower case, lists as `x[]`. keeps: want, have -> whether Azure is known
     to store `have` for `want`.
     """
 
@@ -128,7 +130,9 @@ def _is_known(one: Difference, rules: Sequence[TypeRule]) -> bool:
 
 
 def _is_alias(path: str, want: Any, have: Any) -> bool:
-    """A partial version that Azure completes: 6 is 6.0, and 1.31 may be 1.31.4."""
+    """Return whether Azure completes a partial version: 6 is 6.0, and 1.31 may be
+    1.31.4.
+    """
     if not path.endswith("version") or not isinstance(have, str):
         return False
     text = str(want)

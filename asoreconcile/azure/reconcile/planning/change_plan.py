@@ -169,7 +169,9 @@ class Planner:
         obj: JsonObject,
         view: ManifestObjects,
     ) -> PlannedChange:
-        """Raises ArmError, ArmTransportError, AsoreconcileError."""
+        """Return the comparison of one manifest with its resource. Raises ArmError,
+        ArmTransportError, AsoreconcileError.
+        """
         have, absence = self._read(plan)
         context = ReconcileContext(
             version=version,

@@ -52,7 +52,7 @@ class ReadOnlyArm:
         return iter(self.reads.entries(path, api_version, query=query))
 
     def put(self, arm_id: str, api_version: str, body: JsonObject, /) -> Never:  # noqa: ARG002
-        """Raises WouldWriteError, which says what would be written."""
+        """Send nothing. Raises WouldWriteError, which says what would be written."""
         raise WouldWriteError(f"the operator would PUT {arm_id} first")
 
     def delete(
@@ -64,7 +64,7 @@ class ReadOnlyArm:
         query: Mapping[str, str] | None = None,  # noqa: ARG002
         headers: Mapping[str, str] | None = None,  # noqa: ARG002
     ) -> Never:
-        """Raises WouldWriteError, which says what would be deleted."""
+        """Send nothing. Raises WouldWriteError, which says what would be deleted."""
         raise WouldWriteError(f"the operator would DELETE {arm_id} first")
 
     def post(
@@ -74,13 +74,15 @@ class ReadOnlyArm:
         body: JsonObject | None = None,  # noqa: ARG002
         /,
     ) -> Never:
-        """Raises WouldWriteError: an action may change things, also one that lists
-        keys.
+        """Send nothing. Raises WouldWriteError: an action may change things, also one
+        that lists keys.
         """
         raise WouldWriteError(f"the operator would POST {arm_id_with_action} first")
 
     def poll(self, token: Token, progress: Progress | None = None, /) -> Never:  # noqa: ARG002
-        """Raises WouldWriteError: no operation can have been started here."""
+        """Send nothing. Raises WouldWriteError: no operation can have been started
+        here.
+        """
         raise WouldWriteError("the operator would wait for an operation first")
 
 

@@ -122,7 +122,7 @@ class Explanation:
         return made
 
     def lines(self) -> Iterator[str]:
-        """For a terminal, a line each."""
+        """Return the lines to print on a terminal."""
         yield self.title
         if self.cause:
             yield f"{'Cause:':12}{self.cause}"

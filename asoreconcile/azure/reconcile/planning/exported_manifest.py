@@ -22,7 +22,7 @@ _KEPT = ("name", "namespace")
 
 
 def exported_manifest(obj: JsonObject, *, adopt: bool = False) -> JsonObject:
-    """Without status and without what servers and operators wrote.
+    """Return an object without status and without what servers and operators wrote.
 
     adopt: keep the operator's annotations and labels, so that an operator of another
     cluster takes over. Shares nothing with the object.

@@ -62,7 +62,7 @@ class PatientReads:
         self._on_wait = on_wait
 
     def get(self, arm_id: str, api_version: str) -> JsonObject:
-        """Raises ArmError, ArmTransportError, StoppedError."""
+        """Read a resource. Raises ArmError, ArmTransportError, StoppedError."""
         return self._patiently(lambda: self._client.get(arm_id, api_version))
 
     def entries(

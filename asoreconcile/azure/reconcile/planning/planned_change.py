@@ -45,7 +45,9 @@ DELETE_OR_MEND = "delete it, or mend the manifest"
 
 @attrs.frozen
 class FieldChange:
-    """path: in the ARM body. rule: why it counts as a change.
+    """A field that a PUT would change.
+
+    path: in the ARM body. rule: why it counts as a change.
 
     want, have: None if there is no value on that side.
     """

@@ -39,7 +39,7 @@ class UnreadyCause:
         return made
 
     def lines(self) -> Iterator[str]:
-        """For a terminal, a line each."""
+        """Return the lines to print on a terminal."""
         severity = f", {self.severity}" if self.severity else ""
         yield f"{self.reason}{severity}: {self.message}".rstrip(": ")
         for name in self.objects:

@@ -116,7 +116,7 @@ def read_failed(scope: ReconcileScope, error: ArmError) -> ConditionError:
 
 
 def unreachable(scope: ReconcileScope, error: ArmTransportError) -> ConditionError:
-    """No answer, or an answer that is not Azure's."""
+    """Return the error of a request that got no answer, or none of Azure's."""
     scope.log.warning(
         "Azure did not answer",
         reason=str(error),

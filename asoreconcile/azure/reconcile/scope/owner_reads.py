@@ -21,7 +21,10 @@ _Key = tuple[str, str, str]
 
 @attrs.define(eq=False)
 class _Read:
-    """is_outdated: whether the owner was written by us since the read began."""
+    """A read of an owner that is under way.
+
+    is_outdated: whether the owner was written by us since the read began.
+    """
 
     body: JsonObject = attrs.field(factory=dict)
     at: float = 0.0

@@ -82,7 +82,8 @@ class Connection:
         return tenant, client, subscription
 
     def require_subscription_of(self, arm_id: str) -> None:
-        """Raises ConditionError `SubscriptionMismatch` (Error) for another
+        """Check that a resource is in the credential's subscription. Raises
+        ConditionError `SubscriptionMismatch` (Error) for another
         subscription: R8.6.
 
         To a credential of another subscription Azure answers that the resource does not
@@ -103,7 +104,9 @@ class ConnectionResolver(Protocol):
     """Finds the credential for an object (R8.1)."""
 
     def for_object(self, obj: JsonObject) -> Connection:
-        """Raises ConditionError `CredentialError` if the object has no credential."""
+        """Return the connection of an object's credential. Raises ConditionError
+        `CredentialError` if the object has no credential.
+        """
 
 
 class Recorder(Protocol):

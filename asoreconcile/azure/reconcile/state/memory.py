@@ -34,7 +34,9 @@ class RecentWrites:
     at: float | None = None
 
     def note(self, obj: JsonObject, *, at: float) -> None:
-        """obj: the API server's answer, received by `at` (`Clock.monotonic`
+        """Remember an own write.
+
+        obj: the API server's answer, received by `at` (`Clock.monotonic`
         seconds).
         """
         self.resource_version, self.at = resource_version(obj), at

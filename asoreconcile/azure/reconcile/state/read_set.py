@@ -48,7 +48,10 @@ class ReadSet:
     _read: dict[ObjectReference, int] = attrs.field(factory=dict)
 
     def note(self, node: ObjectReference, found: JsonObject | None) -> None:
-        """found: the object that was read; None if there was none."""
+        """Record a read.
+
+        found: the object that was read; None if there was none.
+        """
         version = 0 if found is None else version_number(resource_version(found))
         # Keep the first read: it is the oldest, and the reconcile may depend on it.
         self._read.setdefault(node, version)

@@ -104,7 +104,7 @@ def connect(
 
 
 def _connected(server: DatabaseServer) -> socket.socket:
-    """Raises ServerError."""
+    """Open a TCP connection. Raises ServerError."""
     try:
         made = socket.create_connection((server.host, server.port), CONNECT_SECONDS)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

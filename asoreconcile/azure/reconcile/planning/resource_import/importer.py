@@ -1,6 +1,6 @@
 """Import: read resources of Azure and all that is below them, as manifests.
 
-The calling thread hands out tasks and keeps the books; some workers read. A list that
+The calling thread hands out tasks and counts results; workers read. A list that
 fails costs the children that it would have shown, not their parent; what was read is
 never lost.
 """
@@ -70,7 +70,10 @@ class NotImportableError(AsoreconcileError):
 
 @attrs.frozen
 class ImportedResources:
-    """manifests: by group, version, kind and name."""
+    """The result of an import.
+
+    manifests: by group, version, kind and name.
+    """
 
     manifests: tuple[ImportedManifest, ...]
     report: ImportReport
@@ -90,7 +93,7 @@ class _Finding:
 
 
 class ResourceImporter:
-    """For one import. `stop` may be called from any thread or signal handler."""
+    """Runs one import. `stop` may be called from any thread or signal handler."""
 
     def __init__(
         self,
@@ -193,7 +196,7 @@ class ResourceImporter:
         return ResourceTask(arm_id, version, expected=True)
 
     def _do(self, task: Task) -> _Finding:
-        """On a worker. Once stopped, nothing is read any more."""
+        """Do a task on a worker. Does nothing once the import is stopped."""
         try:
             match task:
                 case ResourceTask():

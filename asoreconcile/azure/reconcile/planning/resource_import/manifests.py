@@ -31,7 +31,8 @@ class ImportedManifest:
 def manifests_of(
     read: Sequence[tuple[ResourceTask, JsonObject]], options: ImportOptions
 ) -> tuple[ImportedManifest, ...]:
-    """One for each resource with its body, by group, version, kind and name.
+    """Return a manifest for each resource with a body, by group, version, kind and
+    name.
 
     Ids of resources that are imported together become references by name.
     """

@@ -15,7 +15,9 @@ def _every(_: Kind) -> bool:
 
 @attrs.frozen
 class ImportOptions:
-    """namespace: of the manifests; "" writes none. labels, annotations: of each.
+    """The options of an import.
+
+    namespace: of the manifests; "" writes none. labels, annotations: of each.
 
     policy: the reconcile policy that they carry. workers: how many read at once.
     versions: of kinds that are not imported at their storage version. wanted: which

@@ -39,7 +39,7 @@ class Reporter(Protocol):
 
 
 class NoReporter:
-    """For who does not want to know how far an import is."""
+    """A reporter that prints no progress."""
 
     def found(self, count: int) -> None:
         """Does nothing."""
@@ -63,7 +63,9 @@ class ReportRow:
 
 @attrs.frozen
 class ImportReport:
-    """outcomes: of every resource and of every list that failed, by ARM id.
+    """The outcome of an import.
+
+    outcomes: of every resource and of every list that failed, by ARM id.
     was_stopped: it ended before all was read. unread: ids to go on with then, each of a
     resource that was not read or whose children were not.
     """
