@@ -88,7 +88,7 @@ def explain(
       asoctl explain -A
       asoctl explain VirtualNetwork/net --namespace shop
       asoctl explain virtualnetwork net -n shop
-      asoctl explain rg/shop
+      asoctl explain vn/net -n shop
       asoctl explain -f shop.yaml
 
     Exit code 1 when an object is not there, 2 for a wrong call.

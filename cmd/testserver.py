@@ -3,7 +3,6 @@ language.
 """
 
 import shutil
-import signal
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
@@ -16,6 +15,7 @@ from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.broken_pipe import QuietGroup
 from asoreconcile.azure.cmd.parent_watch import on_stdin_end
 from asoreconcile.azure.cmd.terminal import say, write
+from asoreconcile.runtime.signals import stop_signals
 
 _PORT = click.IntRange(0, 65535)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -357,15 +357,13 @@ def _serve(server: AbstractContextManager[Any], *, until_stdin_closes: bool) -> 
     """
     stopped, asked = threading.Event(), threading.Event()
 
-    def stop(*_: object) -> None:
+    def stop(_: str) -> None:
         asked.set()
         stopped.set()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
     if until_stdin_closes:
         on_stdin_end(stopped.set)
-    with server:
+    with stop_signals(stop), server:
         stopped.wait()
     return not asked.is_set()
 

@@ -34,13 +34,14 @@ CURL = component(
     version="8.1.0",
     externalReferences=[{"type": "vcs", "url": "https://github.com/curl/curl"}],
 )
+_, LIBC_VERSION = next(one for one in sorted(audit.locked()) if one[0] == "libc6")
 GLIBC = component(
     "libc6",
-    "pkg:deb/debian/libc6@2.41-12%2Bdeb13u4?arch=amd64",
-    version="2.41-12+deb13u4",
+    f"pkg:deb/debian/libc6@{LIBC_VERSION.replace('+', '%2B')}?arch=amd64",
+    version=LIBC_VERSION,
     properties=[
         {"name": "asoreconcile:source", "value": "glibc"},
-        {"name": "asoreconcile:source-version", "value": "2.41-12+deb13u4"},
+        {"name": "asoreconcile:source-version", "value": LIBC_VERSION},
     ],
 )
 
@@ -90,7 +91,7 @@ def test_packages_libraries_and_debian_are_looked_up():
         },
         {
             "package": {"name": "glibc", "ecosystem": "Debian:13"},
-            "version": "2.41-12+deb13u4",
+            "version": LIBC_VERSION,
         },
     ]
 

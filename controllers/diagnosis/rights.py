@@ -61,6 +61,7 @@ def operator_rights(
             yield Right(verb, version.gvk.group, version.plural)
         yield Right("patch", version.gvk.group, version.plural, "status")
     yield Right("get", "", "namespaces")
+    yield Right("list", "gateway.networking.k8s.io", "referencegrants")
     for verb in ("list", "watch"):
         yield Right(verb, "", "namespaces")
         yield Right(verb, "apiextensions.k8s.io", "customresourcedefinitions")

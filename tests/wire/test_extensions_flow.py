@@ -291,6 +291,8 @@ def test_backup_protection_in_error_is_synced(world):
     faults = world.azure.faults
     unprotected = _protection("ProtectionError", "UserErrorMissingPermission")
     faults.answer("PUT", "/backupInstances/disk$", 200, body=unprotected)
+    # It is not there before the PUT.
+    faults.answer("GET", "/backupInstances/disk$", 404, code="ResourceNotFound")
     faults.answer("GET", "/backupInstances/disk$", 200, body=unprotected)
     faults.answer("POST", "/sync$", 200, body={})
     world.apply(instance)

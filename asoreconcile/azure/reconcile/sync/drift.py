@@ -307,17 +307,22 @@ def after_own_put(
     observed: DriftBaseline,
     found: Sequence[Difference],
     rest: str,
+    *,
+    is_immediate: bool = False,
 ) -> tuple[Effect, ...]:
-    """After our PUT: remember the differences that remain, and what Azure has now.
+    """Return the record of the differences that remain after our PUT, and of what Azure
+    has now.
 
     A value that Azure does not show is accepted at once. A value that differs is
     accepted once a PUT was sent for it alone: Azure accepts some PUTs and does not
-    apply them at first. A declared tag is never accepted: Azure keeps tags as they were
-    put, so another writer has changed the tag while the PUT's operation was running.
-    found: how the resource differs now. rest: its snapshot.
+    apply them at first. A declared tag that differs after a long operation is never
+    accepted: another writer has changed the tag while the operation was running. If the
+    resource was read at once, a policy of Azure has the tag as it wants it.
+    found: how the resource differs now. rest: its snapshot. is_immediate: whether the
+    reconcile that sent the PUT has read it.
     """
     pending = repair_attempts.pending
-    accepted = [one for one in found if not _is_declared_tag(one)]
+    accepted = [one for one in found if is_immediate or not _is_declared_tag(one)]
     left = [one for one in accepted if difference_mark(one) in pending]
     kept = confirmed(observed.known) - (pending - marks(found))
     silent = marks(one for one in accepted if one.kind == "absent")

@@ -57,7 +57,8 @@ def learned(
     observed = attrs.evolve(observed, owed=context.declared.left_in(have))
     if mode is SyncMode.PUT:
         return (SetMetadata({OBSERVED: observed.dumps()}),)
-    return after_own_put(attempts, observed, *made.compare(have))
+    found, rest = made.compare(have)
+    return after_own_put(attempts, observed, found, rest, is_immediate=sent is not None)
 
 
 def has_kept_identity(context: ReconcileContext) -> bool:
