@@ -67,12 +67,13 @@ class ListedBody:
 class _Collection:
     """The state of one list, and of the reads that it would save.
 
-    asked: resources asked for since `since`, while there is no list. started: of the
-    kept list. paid: how many reads its entries have saved. is_whole: whether no entry
+    asked: keys of the resources that were asked for since `since`, while there is no
+    list. One resource that is asked for again counts once. started: of the kept list.
+    paid: how many reads its entries have saved. is_whole: whether no entry
     of the list was dropped.
     """
 
-    asked: int = 0
+    asked: set[str] = attrs.field(factory=set)
     since: float = 0.0
     started: float | None = None
     pages: int = 1
@@ -87,7 +88,7 @@ class _Collection:
         """
         if self.started is not None:
             return self.paid >= _READS_A_PAGE * self.pages
-        return self.asked > _READS_A_PAGE * self.pages
+        return len(self.asked) > _READS_A_PAGE * self.pages
 
     def size_bytes(self) -> int:
         return sum(map(len, self.entries.values()))
@@ -127,7 +128,7 @@ class CollectionReads:
         if address is None or (address.arm_type, api_version) in self._distrusted:
             return None
         key = _Key(credential, address.path.lower(), address.arm_type, api_version)
-        if self._is_wanted(key):
+        if self._is_wanted(key, ids.key(arm_id)):
             self._under_way.do(key, lambda: self._list(client, key, address))
         return self._taken(key, ids.key(arm_id), seen_at)
 
@@ -147,7 +148,7 @@ class CollectionReads:
         if address is None or (address.arm_type, api_version) in self._distrusted:
             return False
         key = _Key(credential, address.path.lower(), address.arm_type, api_version)
-        if self._is_wanted(key):
+        if self._is_wanted(key, ids.key(arm_id)):
             self._under_way.do(key, lambda: self._list(client, key, address))
         id_, now = ids.key(arm_id), self._clock.monotonic()
         with self._lock:
@@ -196,8 +197,8 @@ class CollectionReads:
             apiVersion=api_version,
         )
 
-    def _is_wanted(self, key: _Key) -> bool:
-        """Return whether to read a list now; counts requests while there is none."""
+    def _is_wanted(self, key: _Key, id_: str) -> bool:
+        """Return whether to read a list now; counts resources while there is none."""
         now = self._clock.monotonic()
         with self._lock:
             known = self._collections.setdefault(key, _Collection(since=now))
@@ -206,9 +207,9 @@ class CollectionReads:
             if known.started is not None and known.is_worth_it():
                 return True
             if known.started is not None or now - known.since > self._max_age_seconds:
-                known.started, known.asked, known.since = None, 0, now
+                known.started, known.asked, known.since = None, set(), now
                 known.entries = {}
-            known.asked += 1
+            known.asked.add(id_)
             return known.is_worth_it()
 
     def _is_young(self, known: _Collection, now: float) -> bool:
@@ -223,7 +224,7 @@ class CollectionReads:
             is_settled = self._is_young(known, started) or known.refused_until > started
             if is_settled or not known.is_worth_it():
                 return
-            affordable = max(1, max(known.asked, known.paid) // _READS_A_PAGE)
+            affordable = max(1, max(len(known.asked), known.paid) // _READS_A_PAGE)
         entries: dict[str, bytes] = {}
         pages = 0
         try:
