@@ -279,7 +279,7 @@ class Transport:
 
 
 def _nobody() -> TlsTrust | None:
-    """Return no CA: without TLS there is none to trust."""
+    """Return None, as a connection without TLS trusts no CA."""
     return None
 
 

@@ -68,7 +68,8 @@ class _Collection:
     """The state of one list, and of the reads that it would save.
 
     asked: keys of the resources that were asked for since `since`, while there is no
-    list. One resource that is asked for again counts once. started: of the kept list.
+    list. One resource that is asked for again counts once. started: when the kept list
+    was started.
     paid: how many reads its entries have saved. is_whole: whether no entry
     of the list was dropped.
     """
@@ -198,7 +199,7 @@ class CollectionReads:
         )
 
     def _is_wanted(self, key: _Key, id_: str) -> bool:
-        """Return whether to read a list now; counts resources while there is none."""
+        """Return whether to read a list now. Without a list, count the resource."""
         now = self._clock.monotonic()
         with self._lock:
             known = self._collections.setdefault(key, _Collection(since=now))

@@ -86,7 +86,7 @@ def may_list(
     """Return whether a sync may use a list: it is a periodic one, and not the one in
     many that uses a GET, in case that lists do not show every change.
 
-    age_seconds: of the last read. now: seconds of the wall clock.
+    age_seconds: age of the last read. now: seconds of the wall clock.
     """
     turn = int(now // period_seconds) + crc32(arm_id.encode())
     is_periodic = age_seconds >= _OF_THE_PERIOD * period_seconds

@@ -310,8 +310,8 @@ def after_own_put(
     *,
     is_immediate: bool = False,
 ) -> tuple[Effect, ...]:
-    """Return the record of the differences that remain after our PUT, and of what Azure
-    has now.
+    """Return the record of the resource after our PUT: the differences that remain, and
+    the state of the resource.
 
     A value that Azure does not show is accepted at once. A value that differs is
     accepted once a PUT was sent for it alone: Azure accepts some PUTs and does not

@@ -17,7 +17,8 @@ def _every(_: Kind) -> bool:
 class ImportOptions:
     """The options of an import.
 
-    namespace: of the manifests; "" writes none. labels, annotations: of each.
+    namespace: namespace of the manifests; if "", they have no namespace. labels,
+    annotations: metadata of each manifest.
 
     policy: the reconcile policy that they carry. workers: how many read at once.
     versions: of kinds that are not imported at their storage version. wanted: which
