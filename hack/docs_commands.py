@@ -35,23 +35,38 @@ def _command(command: click.Command, path: list[str]) -> Iterator[str]:
     if not isinstance(command, click.Group):
         yield f"```\n{command.get_usage(context).removeprefix('Usage: ')}\n```\n"
     yield _prose(command.help or "")
-    rows = [
-        record
-        for parameter in command.params
-        if not getattr(parameter, "hidden", False)
-        and (record := parameter.get_help_record(context))
-    ]
-    if rows:
+    if rows := option_rows(command, context):
         yield "\n| Option | |\n|---|---|"
         for name, text in rows:
             # A bar within backticks does not end a cell.
             yield f"| `{' '.join(name.split())}` | {_cell(text)} |"
         yield ""
-    if isinstance(command, click.Group):
-        for name in command.list_commands(context):
-            below = command.get_command(context, name)
-            if below is not None and not below.hidden:
-                yield from _command(below, [*path, name])
+    for below in inner_commands(command, context):
+        yield from _command(below, [*path, below.name or ""])
+
+
+def option_rows(
+    command: click.Command, context: click.Context
+) -> list[tuple[str, str]]:
+    """Return a command's options and arguments with their help, without the hidden
+    ones.
+    """
+    return [
+        record
+        for parameter in command.params
+        if not getattr(parameter, "hidden", False)
+        and (record := parameter.get_help_record(context))
+    ]
+
+
+def inner_commands(
+    command: click.Command, context: click.Context
+) -> list[click.Command]:
+    """Return the commands of a group, without the hidden ones."""
+    if not isinstance(command, click.Group):
+        return []
+    found = [command.get_command(context, n) for n in command.list_commands(context)]
+    return [one for one in found if one is not None and not one.hidden]
 
 
 def _prose(text: str) -> str:

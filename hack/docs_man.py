@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 import click
+from docs_commands import inner_commands, option_rows
 
 from asoreconcile.azure.cmd.asoctl import main as asoctl
 from asoreconcile.azure.cmd.asoreconcile import main as asoreconcile
@@ -26,17 +27,10 @@ def man_pages() -> dict[str, str]:
 
 def _pages(command: click.Command, path: list[str]) -> Iterator[tuple[str, str]]:
     context = click.Context(command, info_name=" ".join(path))
-    inner = _commands(command, context)
+    inner = inner_commands(command, context)
     yield f"{'-'.join(path)}.1", _page(command, context, path, inner)
     for one in inner:
         yield from _pages(one, [*path, one.name or ""])
-
-
-def _commands(command: click.Command, context: click.Context) -> list[click.Command]:
-    if not isinstance(command, click.Group):
-        return []
-    found = [command.get_command(context, n) for n in command.list_commands(context)]
-    return [one for one in found if one is not None and not one.hidden]
 
 
 def _page(
@@ -55,13 +49,7 @@ def _page(
         ".SH DESCRIPTION",
         *(_paragraph(part) for part in parts),
     ]
-    rows = [
-        record
-        for parameter in command.params
-        if not getattr(parameter, "hidden", False)
-        and (record := parameter.get_help_record(context))
-    ]
-    if rows:
+    if rows := option_rows(command, context):
         lines.append(".SH OPTIONS")
         lines += [f".TP\n.B {_text(name)}\n{_text(said)}" for name, said in rows]
     if inner:

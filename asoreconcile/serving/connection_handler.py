@@ -79,7 +79,7 @@ class ConnectionHandler:
         """
         self._counted = counted
         self._caller = caller
-        # Without a client authority TLS asks for no certificate, so there is none.
+        # TLS asks a client for its certificate only if an authority of clients is set.
         self._is_certified = isinstance(connection, ssl.SSLSocket) and bool(
             connection.getpeercert(binary_form=True)
         )

@@ -354,9 +354,9 @@ class CurlHandle:
 
 
 def _require_spares(connected: socket.socket) -> None:
-    """Check that libcurl can open descriptors. Raises OSError if there are no
-    descriptors for what libcurl opens next, a copy of the socket and the file of
-    authorities: it would blame the server, or the file.
+    """Check that the process can open the descriptors that libcurl needs next: a copy
+    of the socket, and the file of authorities. Without them libcurl reports an error of
+    the server or of the file. Raises OSError if there are too few.
     """
     spares: list[int] = []
     try:

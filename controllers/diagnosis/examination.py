@@ -24,6 +24,7 @@ from asoreconcile.azure.catalogue.webhook_manifests import (
 )
 from asoreconcile.azure.controllers.diagnosis import (
     checks,
+    crd_checks,
     credential_checks,
     environment_checks,
     webhook_checks,
@@ -244,9 +245,9 @@ class Examination:
         except OldServerError as old:
             yield error("kinds", str(old), "upgrade the cluster: no kind runs")
             return
-        yield from checks.of_crds(self._crds, self._catalogue, _OWN_BUILD, names)
+        yield from crd_checks.of_crds(self._crds, self._catalogue, _OWN_BUILD, names)
         if self._deployment is not None:
-            yield from checks.of_missing_kinds(
+            yield from crd_checks.of_missing_kinds(
                 self._deployment, self._crds, self._catalogue
             )
 

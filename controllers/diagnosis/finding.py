@@ -1,5 +1,6 @@
 """The result of a check, with advice."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import attrs
@@ -9,6 +10,7 @@ Level = Literal["ok", "warning", "error", "unknown"]
 DROP_STORED_VERSIONS = "drop-stored-versions"
 REMOVE_CA_BUNDLE = "remove-ca-bundle"
 RESTART_OPERATOR = "restart-operator"
+_SHOWN = 5
 
 
 @attrs.frozen
@@ -56,3 +58,9 @@ def unknown(check: str, text: str, mend: str) -> Finding:
     can be.
     """
     return Finding(check, "unknown", text, mend)
+
+
+def some(titles: Sequence[str]) -> str:
+    """Return the first titles, with an ellipsis if there are more."""
+    shown = ", ".join(titles[:_SHOWN])
+    return shown if len(titles) <= _SHOWN else f"{shown}, ..."

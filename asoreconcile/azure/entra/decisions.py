@@ -272,7 +272,7 @@ def _no_id(facts: Facts) -> ConditionError | None:
         return None
     return ConditionError(
         f"annotation {RESOURCE_ID} is {facts.claimed!r}, which is no id of a group: "
-        "correct it, or remove it, and it is written anew",
+        "correct it, or remove it: the operator then writes it again",
         reason="Failed",
         severity="Error",
     )

@@ -16,7 +16,7 @@ from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.arm.outcomes import Pending, PollState
-from asoreconcile.azure.arm.tokens import Token, TokenError
+from asoreconcile.azure.arm.tokens import Token
 from asoreconcile.azure.middleware import default_handlers
 from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.requests import (
@@ -32,9 +32,7 @@ from asoreconcile.azure.reconcile.identity.duplicates import (
 from asoreconcile.azure.reconcile.identity.identity import is_own
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETE_POLLER,
-    POLLER_ID,
     POLLER_TOKEN,
-    PUT_POLLER,
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
@@ -56,7 +54,7 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.reconcile.writes.endings import NOT_DELETED, carry_out, release
 from asoreconcile.azure.reconcile.writes.operation_polls import (
     clear_token,
-    recorded_token,
+    running_operation,
     token_annotations,
 )
 from asoreconcile.azure.reconcile.writes.sending import confirm_object, send_delete
@@ -147,18 +145,15 @@ def _is_gone(answer: DeleteResult | ArmError) -> bool:
 def _running_put(scope: ReconcileScope) -> Token | None:
     """Return the operation of a PUT that may still make the resource, or None."""
     patcher, accepted = scope.patcher, scope.memory.accepted
-    if patcher.annotations.get(POLLER_ID) == PUT_POLLER:
-        try:
-            return recorded_token(
-                patcher.annotations,
-                arm_id=patcher.arm_id,
-                deleting=False,
-                is_marked=scope.operations.has_mark(POLLER_TOKEN),
-            )
-        except TokenError:
-            return None
-    running = None if accepted is None else accepted.running
-    return None if running is None else running.token
+    recorded = running_operation(
+        patcher.annotations,
+        arm_id=patcher.arm_id,
+        deleting=False,
+        is_marked=scope.operations.has_mark(POLLER_TOKEN),
+    )
+    if recorded is not None or accepted is None or accepted.running is None:
+        return recorded
+    return accepted.running.token
 
 
 def _repeated_after(scope: ReconcileScope, put: Token, *, now: float) -> Requeue:

@@ -9,14 +9,12 @@ dies in between is followed by one that reads where the resource is. Rule: OW-6.
 from asoreconcile.azure.arm.absence import Absence
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.arm.outcomes import Failed, Pending, PollState
-from asoreconcile.azure.arm.tokens import Token, TokenError
+from asoreconcile.azure.arm.tokens import Token
 from asoreconcile.azure.catalogue.immutable import in_words_of_spec
 from asoreconcile.azure.middleware.requests import ResourceDeleted
 from asoreconcile.azure.reconcile.identity.duplicates import look_around, rivals_of
 from asoreconcile.azure.reconcile.identity.identity import identify, is_own
 from asoreconcile.azure.reconcile.model.annotations import (
-    DELETE_POLLER,
-    POLLER_ID,
     POLLER_TOKEN,
     RECREATION,
 )
@@ -41,7 +39,7 @@ from asoreconcile.azure.reconcile.sync.recreatable import why_not_recreated
 from asoreconcile.azure.reconcile.writes.deletion import after_delete
 from asoreconcile.azure.reconcile.writes.operation_polls import (
     clear_token,
-    recorded_token,
+    running_operation,
 )
 from asoreconcile.azure.reconcile.writes.refused_changes import (
     differing_fields,
@@ -163,18 +161,12 @@ def _why_not(scope: ReconcileScope, made: Desired) -> str:
 
 def _running(scope: ReconcileScope) -> Token | None:
     """Return the recorded operation of the DELETE, or None."""
-    patcher = scope.patcher
-    if patcher.annotations.get(POLLER_ID) != DELETE_POLLER:
-        return None
-    try:
-        return recorded_token(
-            patcher.annotations,
-            arm_id=patcher.arm_id,
-            deleting=True,
-            is_marked=scope.operations.has_mark(POLLER_TOKEN),
-        )
-    except TokenError:
-        return None
+    return running_operation(
+        scope.patcher.annotations,
+        arm_id=scope.patcher.arm_id,
+        deleting=True,
+        is_marked=scope.operations.has_mark(POLLER_TOKEN),
+    )
 
 
 def _deleted(scope: ReconcileScope) -> Requeue:

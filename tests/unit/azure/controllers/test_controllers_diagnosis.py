@@ -15,6 +15,7 @@ from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.crd_plan import DesiredCrds
 from asoreconcile.azure.controllers.diagnosis import (
     checks,
+    crd_checks,
     credential_checks,
     environment_checks,
     webhook_checks,
@@ -145,7 +146,7 @@ def of_crds(*crds, served=None):
         if crd.get("status", {}).get("conditions")
     }
     shown = names if served is None else served
-    return checks.of_crds(crds, builtin(), BUILD, shown)
+    return crd_checks.of_crds(crds, builtin(), BUILD, shown)
 
 
 def test_kinds_in_order():
@@ -331,7 +332,9 @@ def test_kinds_that_are_asked_for_and_not_there():
         return {"spec": {"template": {"spec": {"containers": containers}}}}
 
     def look(pattern):
-        return [*checks.of_missing_kinds(running(pattern), [installed()], builtin())]
+        return [
+            *crd_checks.of_missing_kinds(running(pattern), [installed()], builtin())
+        ]
 
     assert look("resources.azure.com/ResourceGroup") == []
     (missing,) = look("resources.azure.com/*;network.azure.com/VirtualNetwork")

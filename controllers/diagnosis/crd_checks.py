@@ -1,0 +1,224 @@
+"""The checks of the CRDs of Azure kinds, from CRDs to findings. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from asoreconcile.azure.catalogue.conversion import STORED_SUFFIX
+from asoreconcile.azure.catalogue.kinds import Catalogue
+from asoreconcile.azure.catalogue.patterns import match
+from asoreconcile.azure.catalogue.webhook_manifests import CONVERT_PATH, WebhookClient
+from asoreconcile.azure.controllers.crd_labels import NAME_LABEL, VERSION_LABEL
+from asoreconcile.azure.controllers.crd_plan import (
+    OPERATORS_NAME,
+    DesiredCrds,
+    is_build,
+    is_newer_build,
+    plan,
+)
+from asoreconcile.azure.controllers.crd_watcher import late_kinds
+from asoreconcile.azure.controllers.definitions import CrdState
+from asoreconcile.azure.controllers.diagnosis.finding import (
+    DROP_STORED_VERSIONS,
+    Finding,
+    error,
+    ok,
+    some,
+    warning,
+)
+from asoreconcile.azure.controllers.discovery import Names
+from asoreconcile.base.objects import (
+    GroupKind,
+    JsonObject,
+    dig,
+    is_deleting,
+    key_of,
+    labels,
+    status,
+)
+
+
+def of_crds(
+    crds: Sequence[JsonObject], catalogue: Catalogue, own: str, served: Names
+) -> Iterator[Finding]:
+    """Check that the kinds are served at known versions.
+
+    own: this program and its version, as it marks CRDs (`asoreconcile-1.2.3`).
+    served: the cluster's discovery.
+    """
+    ours = [crd for crd in crds if _kind(crd) in _kinds(catalogue)]
+    if not ours:
+        yield error(
+            "kinds",
+            "no CRD of an Azure kind is installed",
+            "set --crd-pattern, or apply what `asoreconcile kinds crd` prints",
+        )
+        return
+    troubles = [*_crd_troubles(ours, catalogue), *_not_running(ours, served)]
+    troubles += _edited(ours, catalogue, own)
+    yield from troubles
+    if not troubles:
+        yield ok("kinds", f"{len(ours)} kinds are installed")
+    yield from _builds(ours, own)
+    yield from _lacking(crds, catalogue)
+
+
+def _edited(
+    crds: Sequence[JsonObject], catalogue: Catalogue, own: str
+) -> Iterator[Finding]:
+    """Yield the CRDs of this build that are not as this build installs them."""
+    for crd in crds:
+        if labels(crd).get(VERSION_LABEL) != own:
+            continue
+        config = dig(crd, "spec.conversion.webhook.clientConfig") or {}
+        service = config.get("service") or {}
+        client = WebhookClient(
+            url=str(config.get("url", "")).removesuffix(CONVERT_PATH),
+            namespace=service.get("namespace", ""),
+            name=service.get("name", ""),
+            port=service.get("port", 443),
+            ca_bundle=config.get("caBundle", ""),
+        )
+        wanted = DesiredCrds(own, conversion=client if config else None)
+        if plan(catalogue.kind(_kind(crd)), crd, wanted).desired is not None:
+            yield warning(
+                "kinds",
+                f"{key_of(crd).name} is not as this program installs it: it was edited",
+                "a running operator repairs what --crd-pattern names; else apply what "
+                "`asoreconcile kinds crd` prints",
+            )
+
+
+def _builds(crds: Sequence[JsonObject], own: str) -> Iterator[Finding]:
+    """Yield which builds installed the CRDs. own: this program's mark."""
+    builds = Counter(labels(crd).get(VERSION_LABEL, "") for crd in crds)
+    for build in sorted(build for build in builds if build and not is_build(build)):
+        text = f"{builds[build]} are of Azure Service Operator {build}"
+        yield ok("kinds", f"{text}, and run as they are")
+    for build in sorted(filter(is_build, builds)):
+        if is_newer_build(build, own):
+            yield warning(
+                "kinds",
+                f"{builds[build]} CRDs are of {build}, newer than this program ({own})",
+                "look with that version, and run that operator",
+            )
+        elif is_newer_build(own, build):
+            yield warning(
+                "kinds",
+                f"{builds[build]} CRDs are of {build}, older than this program ({own})",
+                "upgrade the operator: it brings them up to date (--crd-pattern)",
+            )
+
+
+def _lacking(crds: Sequence[JsonObject], catalogue: Catalogue) -> Iterator[Finding]:
+    """Yield the kinds of Azure Service Operator that this program does not know."""
+    known = _kinds(catalogue)
+    unknown_: dict[str, list[str]] = {}
+    for crd in crds:
+        release = labels(crd).get(VERSION_LABEL) or "of an unknown release"
+        is_theirs = labels(crd).get(NAME_LABEL) == OPERATORS_NAME
+        if is_theirs and not is_build(release) and _kind(crd) not in known:
+            unknown_.setdefault(release, []).append(str(_kind(crd)))
+    for release, kinds in sorted(unknown_.items()):
+        yield warning(
+            "kinds",
+            f"Azure Service Operator {release} has kinds that this program lacks: "
+            f"{', '.join(sorted(kinds))}",
+            "their objects stay as they are and nobody reconciles them: keep Azure "
+            "Service Operator for these kinds, or use a newer build of this program",
+        )
+
+
+def of_missing_kinds(
+    deployment: JsonObject, crds: Sequence[JsonObject], catalogue: Catalogue
+) -> Iterator[Finding]:
+    """Check that the kinds of --crd-pattern are installed."""
+    containers = dig(deployment, "spec.template.spec.containers") or ()
+    words = [str(word) for one in containers for word in one.get("args") or ()]
+    patterns = [w.partition("=")[2] for w in words if w.startswith("--crd-pattern=")]
+    known = [*catalogue.kinds()]
+    matched = match(patterns, known)
+    for unmatched in matched.unmatched:
+        yield error("kinds", f"--crd-pattern: {unmatched}", "mend the argument")
+    there = {_kind(crd) for crd in crds}
+    missing = [str(k) for k in matched.kinds if k.group_kind not in there]
+    if missing:
+        yield error(
+            "kinds",
+            f"{len(missing)} that --crd-pattern asks for are missing: {some(missing)}",
+            "look at the operator's log: it installs them at its start, and says what "
+            "keeps it from that",
+        )
+
+
+def _not_running(crds: Sequence[JsonObject], served: Names) -> Iterator[Finding]:
+    """Yield the kinds whose CRDs are in order, and that do not run for all that."""
+    for crd in crds:
+        name, kind = key_of(crd).name, _kind(crd)
+        state = CrdState.of(crd, is_deleting=is_deleting(crd))
+        if state.is_deleting:
+            yield error(
+                "kinds",
+                f"{name} is being deleted, and all its objects with it",
+                "wait until it is gone: the operator installs what --crd-pattern asks "
+                "for again",
+            )
+        elif late_kinds(served, {kind: state}, [kind]):
+            shown = ", ".join(served.get(kind, ())) or "no version"
+            yield error(
+                "kinds",
+                f"{name} does not run as it should: the API server's discovery shows "
+                f"{shown} of {', '.join(sorted(state.served)) or 'none'}",
+                "wait a minute; else look at the log of the API server",
+            )
+
+
+def _crd_troubles(
+    crds: Sequence[JsonObject], catalogue: Catalogue
+) -> Iterator[Finding]:
+    for crd in crds:
+        name, spec = key_of(crd).name, crd.get("spec") or {}
+        conditions = {
+            c.get("type"): c.get("status") for c in status(crd).get("conditions") or ()
+        }
+        if conditions.get("Established") != "True":
+            yield error(
+                "kinds",
+                f"{name} is not served",
+                "`kubectl describe crd` says why; two CRDs may claim its names",
+            )
+        known = {*catalogue.kind(_kind(crd)).versions}
+        known |= {version + STORED_SUFFIX for version in known}
+        served = {v["name"] for v in spec.get("versions") or () if v.get("served")}
+        if unknown_ := served - known:
+            yield error(
+                "kinds",
+                f"{name} serves versions that this build does not know: "
+                f"{', '.join(sorted(unknown_))}",
+                "a newer operator wrote it: run that one, or a newer build of this",
+            )
+        stored = {*(status(crd).get("storedVersions") or ())}
+        versions = spec.get("versions") or ()
+        storage = next((v["name"] for v in versions if v.get("storage")), "")
+        if left := stored - {v["name"] for v in spec.get("versions") or ()}:
+            yield error(
+                "kinds",
+                f"{name} stores objects at {', '.join(sorted(left))}, which it lacks",
+                "install a build that knows them, which rewrites the objects",
+            )
+        elif old := sorted(stored - {storage}):
+            yield warning(
+                "kinds",
+                f"{name} lists {', '.join(old)}; objects are stored at {storage}",
+                "a running operator cleans up within minutes; else `asoctl clean crds`",
+                fix=DROP_STORED_VERSIONS,
+                target=name,
+            )
+
+
+def _kinds(catalogue: Catalogue) -> frozenset[GroupKind]:
+    return frozenset(kind.group_kind for kind in catalogue.kinds())
+
+
+def _kind(crd: JsonObject) -> GroupKind:
+    spec = crd.get("spec") or {}
+    return GroupKind(str(spec.get("group")), str((spec.get("names") or {}).get("kind")))
