@@ -274,7 +274,7 @@ class HandlePool:
         """
         old = []
         while self._idle and (
-            len(self._idle) > self._max_idle or self._idle[0][1] <= now - IDLE_SECONDS
+            len(self._idle) > self._max_idle or self._idle[0][1] + IDLE_SECONDS <= now
         ):
             old.append(self._idle.pop(0)[0])
         if self._idle and self._timer is None and self._clock is not None:

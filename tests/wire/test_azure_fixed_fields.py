@@ -40,13 +40,25 @@ def address(**spec):
         ("ImmutableProperty", 403, {"idleTimeoutInMinutes": 9}, "spec.idleTimeout"),
         ("CannotChangeX", 409, {"idleTimeoutInMinutes": 9}, "spec.idleTimeout"),
         ("BadRequest", 400, {"idleTimeoutInMinutes": 9}, ""),
+        # The code names another cause.
+        ("PublicIPCountQuotaExceeded", 409, {"zones": ["1"]}, ""),
+        # The PUT is accepted, and its operation fails.
+        ("ImmutableProperty", None, {"idleTimeoutInMinutes": 9}, "spec.idleTimeout"),
+        ("BadRequest", None, {"zones": ["1"]}, "spec.zones"),
+        ("InternalServerError", None, {"zones": ["1"]}, ""),
     ],
 )
 def test_ow6_the_condition_names_the_field(world, code, status, spec, named):
     world.settled(address())
-    world.azure.faults.answer("PUT", "publicIPAddresses/pip$", status, code=code)
+    if status is None:
+        fails = world.azure.faults.fail_operation
+        fails("publicIPAddresses/pip", code, "No.", undoes=True)
+    else:
+        world.azure.faults.answer("PUT", "publicIPAddresses/pip$", status, code=code)
     world.apply(address(tags={"a": "b"}, **spec))
-    world.run(address())
+    world.clock.advance(world.run(address()).requeue_after_seconds)
+    if status is None:
+        world.run(address())
     ready = world.ready(address())
     assert ready["reason"] == code
     assert named in ready["message"]

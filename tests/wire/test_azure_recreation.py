@@ -21,7 +21,11 @@ from asoreconcile.azure.reconcile.model.annotations import (
 from asoreconcile.base.objects import annotations, copy_json
 from asoreconcile.kube.errors import ApiError, TransportError
 
+CODE = "PropertyChangeNotAllowed"
 ADDRESSES, TABLES = "publicIPAddresses/pip$", "routeTables/table$"
+
+
+polled_too = pytest.mark.parametrize("polled", [False, True], ids=["put", "polled"])
 
 
 @pytest.fixture
@@ -69,11 +73,17 @@ def route(name="out"):
     )
 
 
-def refused(world, obj, path=ADDRESSES, times=1):
-    """Edit an object; Azure refuses the PUT as the change of a fixed field."""
-    world.azure.faults.answer(
-        "PUT", path, 400, code="PropertyChangeNotAllowed", times=times
-    )
+def refused(world, obj, path=ADDRESSES, times=1, code=CODE, *, polled=False):
+    """Edit an object; Azure refuses the PUT as the change of a fixed field.
+
+    polled: Azure accepts the PUT, and its operation fails.
+    """
+    faults = world.azure.faults
+    if polled:
+        fragment = path.rstrip("$")
+        faults.fail_operation(fragment, code, "No.", undoes=True, times=times)
+    else:
+        faults.answer("PUT", path, 400, code=code, times=times)
     world.azure.journal.clear()
     world.apply(obj)
 
@@ -86,14 +96,18 @@ def writes(world, fragment=""):
     ]
 
 
-def test_ow6_the_resource_is_deleted_and_made_again(world):
+@polled_too
+def test_ow6_the_resource_is_deleted_and_made_again(world, polled):
     world.settled(address())
-    refused(world, address("Basic"))
+    refused(world, address("Basic"), polled=polled)
     world.settle(address())
     assert writes(world) == ["PUT", "DELETE", "PUT"]
     (text,) = [e[3] for e in world.events if e[2] == "RecreatesResource"]
     assert "spec.sku.name" in text
-    # Once for each generation: the next refusal is shown.
+
+
+def test_ow6_each_generation_deletes_once(world):
+    world.settled(address("Basic"))
     refused(world, address("Standard"), times=4)
     for _ in range(6):
         world.clock.advance(world.run(address()).requeue_after_seconds or 0.0)
@@ -112,12 +126,17 @@ def test_ow6_the_resource_is_deleted_and_made_again(world):
     ],
     ids=["not asked for", "misspelt", "protected", "detached"],
 )
-def test_ow6_nothing_is_deleted(world, notes, why):
+@polled_too
+def test_ow6_nothing_is_deleted(world, notes, why, polled):
     world.settled(address(**notes))
-    refused(world, address("Basic", **notes))
-    world.run(address())
+    refused(world, address("Basic", **notes), polled=polled)
+    world.clock.advance(world.run(address()).requeue_after_seconds)
+    if polled:
+        world.run(address())
     assert writes(world) == ["PUT"]
-    assert why in world.ready(address())["message"]
+    message = world.ready(address())["message"]
+    assert why in message
+    assert "spec.sku.name" in message
 
 
 def test_ow6_children_of_others_stand_against_it_and_own_ones_come_back(world):
@@ -190,7 +209,9 @@ def test_ow6_consent_that_is_withdrawn_stops_the_deletion(world):
 
 
 def test_ow6_it_ends_the_same_wherever_the_process_dies(world):
-    """After each write to Azure and to the cluster, and in its answer."""
+    """After each write to Azure and to the cluster, and in its answer; also if Azure
+    refuses the change at the end of the PUT's operation.
+    """
     at, dies = [0], [0, ""]
 
     def write(_name, effect, lost):
@@ -209,9 +230,9 @@ def test_ow6_it_ends_the_same_wherever_the_process_dies(world):
         tap = KubeTap(world.client, {}, write)
         return attrs.evolve(world.make_operator(), client=tap, connections=connections)
 
-    def end(moment, when):
+    def end(moment, when, *, polled=False):
         sku = "Basic" if address_sku(world) == "Standard" else "Standard"
-        refused(world, address(sku), times=30)
+        refused(world, address(sku), times=1 if polled else 30, polled=polled)
         at[0], dies[:] = 0, [moment, when]
         operator, seconds = process(), 0.0
         for _ in range(30):
@@ -240,6 +261,8 @@ def test_ow6_it_ends_the_same_wherever_the_process_dies(world):
     for moment in range(1, steps + 1):
         for when in ("after", "lost"):
             end(moment, when)
+        if moment > 1:  # the first write is the PUT, whose operation is lost
+            end(moment, "after", polled=True)
 
 
 def address_sku(world):

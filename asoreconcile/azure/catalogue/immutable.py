@@ -130,12 +130,24 @@ _REFUSED = re.compile(
     r"|InvalidResourceLocation|InvalidResourceGroupLocation",
     re.IGNORECASE,
 )
+_ANOTHER_CAUSE = re.compile(
+    r"Quota|Capacity|Allocation|SkuNotAvailable|OfferRestricted|Locked|Policy"
+    r"|Authorization|InProgress|Busy|Throttl|TooManyRequests|Retryable",
+    re.IGNORECASE,
+)
 _ELEMENT = re.compile(r"\[[^\]]*\]")
 
 
 def is_refused_change(codes: Iterable[str]) -> bool:
     """Return whether a code of Azure's refusal says that a field cannot be changed."""
     return any(_REFUSED.search(code) for code in codes)
+
+
+def has_another_cause(codes: Iterable[str]) -> bool:
+    """Return whether a code of Azure's refusal names a cause outside the resource, such
+    as a quota: the same resource could not be made again.
+    """
+    return any(_ANOTHER_CAUSE.search(code) for code in codes)
 
 
 def immutable_among(arm_type: str, paths: Iterable[str]) -> list[str]:

@@ -136,12 +136,16 @@ class ArmFaults(Faults):
         message: str,
         *,
         status: str = "Failed",
+        undoes: bool = False,
         times: int = 1,
     ) -> None:
         """Make the next operations of the matching resources fail: Failed
         or Canceled.
+
+        undoes: whether a failed update leaves the resource as it was before.
         """
-        self.failures.plan(path, Failure(code, message, status), times=times)
+        failure = Failure(code, message, status, undoes)
+        self.failures.plan(path, failure, times=times)
 
     def cancel_operation(self, path: str, *, times: int = 1) -> None:
         """Make the next operations of the matching resources end as canceled (W15)."""

@@ -17,12 +17,13 @@ from asoreconcile.testing.arm.style import Answer, Style
 class Failure:
     """The error with which an operation ends.
 
-    status: Failed or Canceled (W15).
+    status: Failed or Canceled (W15). undoes: whether the resource is then as before.
     """
 
     code: str
     message: str
     status: str = "Failed"
+    undoes: bool = False
 
 
 @attrs.define(eq=False)

@@ -125,7 +125,7 @@ class Provider:
         failure = self._simulation.faults.failures.take(address.id)
         if failure is not None and not style_answer.is_slow:
             raise RefusedError(409, failure.code, failure.message, from_gateway=False)
-        is_new = present is None
+        before = None if present is None else (present.body, present.sent)
         self._note_write(address, present)
         body = self._named.written(address, body, present)
         resource = self._storage.store(address, body, present, keeps_children=is_patch)
@@ -143,7 +143,7 @@ class Provider:
             style=self._stuck_or(style, address),
             answer=style_answer,
             failure=failure,
-            finish=lambda failed: self._end_put(resource, failed, is_new=is_new),
+            finish=lambda failed: self._end_put(resource, failed, before),
         )
         return self._started(operation, resource)
 
@@ -250,12 +250,17 @@ class Provider:
         return self._views.response(style_answer.status, resource, headers)
 
     def _end_put(
-        self, resource: ArmResource, failed: Failure | None, *, is_new: bool
+        self,
+        resource: ArmResource,
+        failed: Failure | None,
+        before: tuple[JsonObject, JsonObject] | None,
     ) -> None:
         style = self._styles[resource.address.type]
         if failed is not None:
-            if is_new and not style.keeps_failed:
+            if before is None and not style.keeps_failed:
                 self._storage.remove(resource)
+            if before is not None and failed.undoes:
+                resource.body, resource.sent = before
             resource.enter(failed.status if style.done else "")
             return
         resource.enter(style.done)

@@ -74,7 +74,6 @@ from asoreconcile.azure.reconcile.writes.operation_polls import (
     clear_token,
     forget_put,
 )
-from asoreconcile.azure.reconcile.writes.refused_changes import name_fixed_fields
 from asoreconcile.azure.reconcile.writes.rendering import rendered_again
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
@@ -112,7 +111,7 @@ def carry_out(
         case Succeeded() | Requeue() | Stop() as outcome:
             return outcome
         case Fail() | Refused() | OperationLost() as failure:
-            failed = _error_of(scope, failure, sent)
+            failed = _error_of(scope, failure)
             failed.is_outdated = is_outdated
             raise failed
         case other:
@@ -120,18 +119,13 @@ def carry_out(
 
 
 def _error_of(
-    scope: ReconcileScope,
-    failure: Fail | Refused | OperationLost,
-    sent: Desired | None,
+    scope: ReconcileScope, failure: Fail | Refused | OperationLost
 ) -> ConditionError:
     match failure:
         case Fail(error):
             return error
         case Refused(refusal, "CreateOrUpdate"):
-            failed = put_failed(scope, refusal)
-            if sent is not None:
-                name_fixed_fields(refusal, sent)
-            return failed
+            return put_failed(scope, refusal)
         case Refused(refusal, "Delete"):
             return delete_failed(scope, refusal)
         case Refused(refusal):

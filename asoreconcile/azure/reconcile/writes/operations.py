@@ -25,6 +25,7 @@ from asoreconcile.azure.reconcile.writes.operation_polls import (
     after_poll,
     before_poll,
 )
+from asoreconcile.azure.reconcile.writes.recreation import after_refusal
 from asoreconcile.azure.reconcile.writes.rendering import rendered_again
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import is_deleting
@@ -61,12 +62,16 @@ def poll(scope: ReconcileScope) -> ReconcileOutcome:
         undecided = decided.then.undecided
         outcome = _inferred(scope, facts, undecided)
         decided = after_judging(facts, undecided, outcome)
-    # A failed PUT may have been made of inputs that have changed since.
-    is_outdated = (
-        isinstance(outcome, Failed | Restart)
-        and not facts.deleting
-        and has_other_inputs(patcher, rendered_again(scope))
-    )
+    is_outdated = False
+    if isinstance(outcome, Failed | Restart) and not facts.deleting:
+        # A failed PUT may have been made of inputs that have changed since.
+        rendered = rendered_again(scope)
+        is_outdated = has_other_inputs(patcher, rendered)
+        if isinstance(outcome, Failed) and rendered is not None and not is_outdated:
+            followed = after_refusal(scope, outcome.error, rendered)
+            if followed is not None:
+                apply(scope, decided.effects)
+                return followed
     return carry_out(scope, decided, is_outdated=is_outdated)
 
 

@@ -71,7 +71,7 @@ from asoreconcile.azure.reconcile.writes.put_answers import (
     after_put,
     operation_record,
 )
-from asoreconcile.azure.reconcile.writes.recreation import begin_recreation
+from asoreconcile.azure.reconcile.writes.recreation import after_refusal
 from asoreconcile.azure.reconcile.writes.rendering import bodies_of
 from asoreconcile.azure.reconcile.writes.sending import send_put
 from asoreconcile.base.errors import RetryError
@@ -305,7 +305,7 @@ def _sent(
     )
     refusal = answer.error if isinstance(answer, Failed) else answer
     if isinstance(refusal, ArmError):
-        outcome = begin_recreation(scope, refusal, made)
+        outcome = after_refusal(scope, refusal, made.rendered, made)
         if outcome is not None:
             apply(scope, decided.effects)
             return outcome

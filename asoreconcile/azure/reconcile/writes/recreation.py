@@ -33,7 +33,7 @@ from asoreconcile.azure.reconcile.model.recreation import (
 from asoreconcile.azure.reconcile.scope.arm_errors import delete_failed
 from asoreconcile.azure.reconcile.scope.effects import apply
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
-from asoreconcile.azure.reconcile.sync.desired import Desired
+from asoreconcile.azure.reconcile.sync.desired import Desired, RenderedSpec
 from asoreconcile.azure.reconcile.sync.drift import is_moving
 from asoreconcile.azure.reconcile.sync.recreatable import why_not_recreated
 from asoreconcile.azure.reconcile.writes.deletion import after_delete
@@ -52,30 +52,40 @@ from asoreconcile.base.objects import uid_of
 _MOVING_SECONDS = 10.0
 
 
-def begin_recreation(
-    scope: ReconcileScope, refusal: ArmError, made: Desired
+def after_refusal(
+    scope: ReconcileScope,
+    refusal: ArmError,
+    rendered: RenderedSpec,
+    sent: Desired | None = None,
 ) -> ReconcileOutcome | None:
-    """Record that the resource is deleted and made again, if the object asks for it and
-    Azure has refused its PUT because of a field that cannot be changed.
+    """Record that the resource is deleted and made again, if Azure has refused its PUT,
+    at once or at the end of its operation, because of a field that cannot be changed,
+    and the object asks for it.
 
-    None if the refusal is to be shown; the condition then gives the reason.
+    None if the refusal is to be shown; the condition then names the fields, and why the
+    resource is kept. Parameters as of `fixed_fields`. Raises as `_why_not`.
     """
     patcher = scope.patcher
-    if not is_asked_for(patcher.annotations):
-        return None
-    fields = fixed_fields(refusal, made)
+    fields = fixed_fields(refusal, rendered, sent)
     if not fields:
         return None
-    if why := _why_not(scope, made):
-        text = f"it is not deleted and made again: {why}"
-        patcher.remark = "; ".join(filter(None, (patcher.remark, text)))
-        return None
     named = listed([in_words_of_spec(path) for path in fields])
-    text = f"{patcher.arm_id} is deleted and made again: Azure does not change {named}"
-    scope.log.warning("Recreating resource", armId=patcher.arm_id, reason=named)
-    scope.event("Warning", RECREATES, text)
-    _record(scope, Stage.DELETING)
-    return Requeue()
+    text = (
+        f"Azure does not let {named} be changed after the resource was made: restore "
+        "the value that Azure has, or delete the object and create it again"
+    )
+    texts = [patcher.remark, text]
+    if is_asked_for(patcher.annotations):
+        why = _why_not(scope, rendered)
+        if not why:
+            text = f"{patcher.arm_id} is deleted and made again: Azure does not change "
+            scope.log.warning("Recreating resource", armId=patcher.arm_id, reason=named)
+            scope.event("Warning", RECREATES, text + named)
+            _record(scope, Stage.DELETING)
+            return Requeue()
+        texts.append(f"it is not deleted and made again: {why}")
+    patcher.remark = "; ".join(filter(None, texts))
+    return None
 
 
 def recreate(scope: ReconcileScope) -> ReconcileOutcome:
@@ -114,7 +124,7 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
     last_put = loads(patcher.annotations.get(OBSERVED) or "")
     identity = identify(scope, scope.owner())
     made = bodies_of(scope).render(identity, last_put).desired(last_put)
-    if not differing_fields(made, have) or _why_not(scope, made):
+    if not differing_fields(made, have) or _why_not(scope, made.rendered):
         return _give_up(scope)
     answer = send_delete(scope)
     if isinstance(answer, ResourceDeleted):
@@ -126,7 +136,7 @@ def recreate(scope: ReconcileScope) -> ReconcileOutcome:
     return Requeue(answer.after_seconds)
 
 
-def _why_not(scope: ReconcileScope, made: Desired) -> str:
+def _why_not(scope: ReconcileScope, rendered: RenderedSpec) -> str:
     """Return why the resource is left as it is, or "". Raises RetryError while objects
     are not listed yet; as `why_not_recreated`.
     """
@@ -152,7 +162,7 @@ def _why_not(scope: ReconcileScope, made: Desired) -> str:
     return why_not_recreated(
         version,
         arm_id,
-        made.rendered.body,  # extensions add children of others to the body
+        rendered.body,  # extensions add children of others to the body
         catalogue=operator.catalogue,
         read=scope.connection.client.list,
         is_ours=lambda id_: bool(rivals_of(operator, obj, id_)),
