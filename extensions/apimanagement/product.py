@@ -3,17 +3,15 @@
 from collections.abc import Callable
 
 from asoreconcile.azure.middleware.extension_points import DELETE
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.requests import DeleteRequest, DeleteResult
-from asoreconcile.base.objects import GroupKind
 
-PRODUCT = GroupKind("apimanagement.azure.com", "Product")
-EXTENSIONS = ExtensionSet("apimanagement.Product", BUILT_IN_ORDER)
+EXTENSIONS = built_in("apimanagement", "Product")
 
 _API_VERSION = "2022-08-01"
 
 
-@EXTENSIONS.on(DELETE, PRODUCT)
+@EXTENSIONS.on(DELETE)
 def with_subscriptions(
     req: DeleteRequest, call_next: Callable[[DeleteRequest], DeleteResult], /
 ) -> DeleteResult:

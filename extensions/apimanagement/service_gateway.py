@@ -1,14 +1,12 @@
 """ServiceGateway: export its two keys."""
 
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import export_keys
-from asoreconcile.base.objects import GroupKind
 
-SERVICE_GATEWAY = GroupKind("apimanagement.azure.com", "ServiceGateway")
-EXTENSIONS = ExtensionSet("apimanagement.ServiceGateway", BUILT_IN_ORDER)
+EXTENSIONS = built_in("apimanagement", "ServiceGateway")
 
-EXTENSIONS.on(EXPORT_SECRETS, SERVICE_GATEWAY)(
+EXTENSIONS.on(EXPORT_SECRETS)(
     export_keys(
         "listKeys", "2022-08-01", {"primaryKey": "primary", "secondaryKey": "secondary"}
     )

@@ -2,10 +2,8 @@
 
 from asoreconcile.azure.extensions.app._shared import ENVIRONMENT_IS_LATE
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.base.objects import GroupKind
+from asoreconcile.azure.middleware.extension_set import built_in
 
-JOB = GroupKind("app.azure.com", "Job")
-EXTENSIONS = ExtensionSet("app.Job", BUILT_IN_ORDER)
+EXTENSIONS = built_in("app", "Job")
 
-EXTENSIONS.on(CLASSIFY_ERROR, JOB)(ENVIRONMENT_IS_LATE)
+EXTENSIONS.on(CLASSIFY_ERROR)(ENVIRONMENT_IS_LATE)

@@ -1,11 +1,10 @@
 """ConfigurationStore: export its four access keys."""
 
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import export_keys
-from asoreconcile.base.objects import GroupKind
 
-EXTENSIONS = ExtensionSet("appconfiguration.ConfigurationStore", BUILT_IN_ORDER)
+EXTENSIONS = built_in("appconfiguration", "ConfigurationStore")
 
 # Azure lists the keys by name; of each the id, the value and the connection string.
 _KEYS = {
@@ -23,6 +22,4 @@ _KEYS = {
     )
 }
 
-EXTENSIONS.on(
-    EXPORT_SECRETS, GroupKind("appconfiguration.azure.com", "ConfigurationStore")
-)(export_keys("listKeys", "2022-05-01", _KEYS))
+EXTENSIONS.on(EXPORT_SECRETS)(export_keys("listKeys", "2022-05-01", _KEYS))

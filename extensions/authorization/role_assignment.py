@@ -7,13 +7,12 @@ from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.extension_points import IMPORT, MODIFY_PAYLOAD
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import skip_import_if
 from asoreconcile.azure.middleware.requests import ModifyPayload
-from asoreconcile.base.objects import GroupKind, JsonObject, dig
+from asoreconcile.base.objects import JsonObject, dig
 
-ROLE_ASSIGNMENT = GroupKind("authorization.azure.com", "RoleAssignment")
-EXTENSIONS = ExtensionSet("authorization.RoleAssignment", BUILT_IN_ORDER)
+EXTENSIONS = built_in("authorization", "RoleAssignment")
 
 _DEFINITIONS = "/providers/Microsoft.Authorization/roleDefinitions"
 _API_VERSION = "2022-04-01"
@@ -99,13 +98,11 @@ def _scope(ctx: ReconcileContext) -> str:
     return f"/subscriptions/{subscription}" if subscription else ""
 
 
-EXTENSIONS.on(MODIFY_PAYLOAD, ROLE_ASSIGNMENT)(role_by_name(BuiltInRoles()))
+EXTENSIONS.on(MODIFY_PAYLOAD)(role_by_name(BuiltInRoles()))
 
 
 def _is_inherited(obj: JsonObject, owner_id: str) -> bool:
     return not ids.same(str(dig(obj, "status.scope") or ""), owner_id)
 
 
-EXTENSIONS.on(IMPORT, ROLE_ASSIGNMENT)(
-    skip_import_if("is inherited from a wider scope", _is_inherited)
-)
+EXTENSIONS.on(IMPORT)(skip_import_if("is inherited from a wider scope", _is_inherited))

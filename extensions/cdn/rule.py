@@ -2,10 +2,8 @@
 
 from asoreconcile.azure.extensions.cdn._shared import ORIGINS_ARE_LATE
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.base.objects import GroupKind
+from asoreconcile.azure.middleware.extension_set import built_in
 
-RULE = GroupKind("cdn.azure.com", "Rule")
-EXTENSIONS = ExtensionSet("cdn.Rule", BUILT_IN_ORDER)
+EXTENSIONS = built_in("cdn", "Rule")
 
-EXTENSIONS.on(CLASSIFY_ERROR, RULE)(ORIGINS_ARE_LATE)
+EXTENSIONS.on(CLASSIFY_ERROR)(ORIGINS_ARE_LATE)

@@ -1,14 +1,12 @@
 """SecurityPolicy: retried while its domains do not exist yet."""
 
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import code, message_contains, reclassify
-from asoreconcile.base.objects import GroupKind
 
-SECURITY_POLICY = GroupKind("cdn.azure.com", "SecurityPolicy")
-EXTENSIONS = ExtensionSet("cdn.SecurityPolicy", BUILT_IN_ORDER)
+EXTENSIONS = built_in("cdn", "SecurityPolicy")
 
-EXTENSIONS.on(CLASSIFY_ERROR, SECURITY_POLICY)(
+EXTENSIONS.on(CLASSIFY_ERROR)(
     reclassify(
         code("BadRequest")
         & message_contains(

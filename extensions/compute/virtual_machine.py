@@ -2,10 +2,8 @@
 
 from asoreconcile.azure.extensions.compute._shared import QUOTA_MAY_GROW
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.base.objects import GroupKind
+from asoreconcile.azure.middleware.extension_set import built_in
 
-VIRTUAL_MACHINE = GroupKind("compute.azure.com", "VirtualMachine")
-EXTENSIONS = ExtensionSet("compute.VirtualMachine", BUILT_IN_ORDER)
+EXTENSIONS = built_in("compute", "VirtualMachine")
 
-EXTENSIONS.on(CLASSIFY_ERROR, VIRTUAL_MACHINE)(QUOTA_MAY_GROW)
+EXTENSIONS.on(CLASSIFY_ERROR)(QUOTA_MAY_GROW)

@@ -12,16 +12,14 @@ from asoreconcile.azure.middleware.extension_points import (
     CLASSIFY_ERROR,
     MODIFY_PAYLOAD,
 )
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import ChildMerge, keep_children
-from asoreconcile.base.objects import GroupKind
 
-SCALE_SET = GroupKind("compute.azure.com", "VirtualMachineScaleSet")
-EXTENSIONS = ExtensionSet("compute.VirtualMachineScaleSet", BUILT_IN_ORDER)
+EXTENSIONS = built_in("compute", "VirtualMachineScaleSet")
 
 _SHAPES = orjson.loads((files(__package__) / "children.json").read_bytes())["shapes"]
 
-EXTENSIONS.on(MODIFY_PAYLOAD, SCALE_SET)(
+EXTENSIONS.on(MODIFY_PAYLOAD)(
     keep_children(
         "properties.virtualMachineProfile.extensionProfile.extensions",
         shapes=_SHAPES["Microsoft.Compute/virtualMachineScaleSets"],
@@ -30,4 +28,4 @@ EXTENSIONS.on(MODIFY_PAYLOAD, SCALE_SET)(
         parent_may_be_absent=True,
     )
 )
-EXTENSIONS.on(CLASSIFY_ERROR, SCALE_SET)(QUOTA_MAY_GROW)
+EXTENSIONS.on(CLASSIFY_ERROR)(QUOTA_MAY_GROW)

@@ -7,7 +7,7 @@ from asoreconcile.azure.middleware.extension_points import (
     EXPORT_SECRETS,
     PRE_RECONCILE,
 )
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import (
     block_unless_state,
     code,
@@ -17,7 +17,7 @@ from asoreconcile.azure.middleware.factories import (
 from asoreconcile.base.objects import GroupKind, JsonObject
 
 MANAGED_CLUSTER = GroupKind("containerservice.azure.com", "ManagedCluster")
-EXTENSIONS = ExtensionSet("containerservice.ManagedCluster", BUILT_IN_ORDER)
+EXTENSIONS = built_in("containerservice", "ManagedCluster")
 
 
 def _kubeconfig(answer: JsonObject) -> str | None:
@@ -33,7 +33,7 @@ def _kubeconfig(answer: JsonObject) -> str | None:
         return None
 
 
-EXTENSIONS.on(PRE_RECONCILE, MANAGED_CLUSTER)(
+EXTENSIONS.on(PRE_RECONCILE)(
     block_unless_state(
         "status.provisioningState",
         message='Managed cluster is in provisioning state "{state}": '
@@ -41,17 +41,17 @@ EXTENSIONS.on(PRE_RECONCILE, MANAGED_CLUSTER)(
     )
 )
 # Two requests, each made only when its own credentials are wanted.
-EXTENSIONS.on(EXPORT_SECRETS, MANAGED_CLUSTER)(
+EXTENSIONS.on(EXPORT_SECRETS)(
     export_keys(
         "listClusterAdminCredential", "2022-04-01", {"adminCredentials": _kubeconfig}
     )
 )
-EXTENSIONS.on(EXPORT_SECRETS, MANAGED_CLUSTER)(
+EXTENSIONS.on(EXPORT_SECRETS)(
     export_keys(
         "listClusterUserCredential", "2022-04-01", {"userCredentials": _kubeconfig}
     )
 )
 # A role assignment of its own grants the permission, and may come late.
-EXTENSIONS.on(CLASSIFY_ERROR, MANAGED_CLUSTER)(
+EXTENSIONS.on(CLASSIFY_ERROR)(
     reclassify(code("CustomKubeletIdentityMissingPermissionError"))
 )

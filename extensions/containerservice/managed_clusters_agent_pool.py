@@ -8,19 +8,17 @@ from asoreconcile.azure.middleware.extension_points import (
     PRE_RECONCILE,
     PRE_RECONCILE_OWNER,
 )
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import (
     block_unless_owner_state,
     block_unless_state,
     code,
     reclassify,
 )
-from asoreconcile.base.objects import GroupKind
 
-AGENT_POOL = GroupKind("containerservice.azure.com", "ManagedClustersAgentPool")
-EXTENSIONS = ExtensionSet("containerservice.ManagedClustersAgentPool", BUILT_IN_ORDER)
+EXTENSIONS = built_in("containerservice", "ManagedClustersAgentPool")
 
-EXTENSIONS.on(PRE_RECONCILE_OWNER, AGENT_POOL)(
+EXTENSIONS.on(PRE_RECONCILE_OWNER)(
     block_unless_owner_state(
         MANAGED_CLUSTER,
         "status.provisioningState",
@@ -28,7 +26,7 @@ EXTENSIONS.on(PRE_RECONCILE_OWNER, AGENT_POOL)(
         "its agent pools take changes once that has ended",
     )
 )
-EXTENSIONS.on(PRE_RECONCILE, AGENT_POOL)(
+EXTENSIONS.on(PRE_RECONCILE)(
     block_unless_state(
         "status.provisioningState",
         message='Agent pool is in provisioning state "{state}": '
@@ -36,6 +34,4 @@ EXTENSIONS.on(PRE_RECONCILE, AGENT_POOL)(
     )
 )
 # Until the cluster itself has been upgraded.
-EXTENSIONS.on(CLASSIFY_ERROR, AGENT_POOL)(
-    reclassify(code("NodePoolMcVersionIncompatible"))
-)
+EXTENSIONS.on(CLASSIFY_ERROR)(reclassify(code("NodePoolMcVersionIncompatible")))

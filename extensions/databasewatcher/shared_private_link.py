@@ -12,7 +12,7 @@ from asoreconcile.azure.arm.condition_error import RetryClass
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.extensions.databasewatcher._shared import why_left_alone
 from asoreconcile.azure.middleware.extension_points import POST_RECONCILE
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.requests import NotReady, PostReconcile, PostResult
 from asoreconcile.base.objects import (
     GroupKind,
@@ -23,8 +23,7 @@ from asoreconcile.base.objects import (
     key_of,
 )
 
-SHARED_PRIVATE_LINK = GroupKind("databasewatcher.azure.com", "SharedPrivateLink")
-EXTENSIONS = ExtensionSet("databasewatcher.SharedPrivateLink", BUILT_IN_ORDER)
+EXTENSIONS = built_in("databasewatcher", "SharedPrivateLink")
 
 _FORBIDDEN = 403
 _CONNECTION_STATE = "privateLinkServiceConnectionState"
@@ -33,7 +32,7 @@ _NOT_PENDING = "PrivateEndpointConnectionStatusNotPending"
 _API_VERSION = re.compile(r"v(?:1api)?(\d{4})(\d\d)(\d\d)(preview)?")
 
 
-@EXTENSIONS.on(POST_RECONCILE, SHARED_PRIVATE_LINK)
+@EXTENSIONS.on(POST_RECONCILE)
 def until_connected(
     req: PostReconcile, call_next: Callable[[PostReconcile], PostResult], /
 ) -> PostResult:

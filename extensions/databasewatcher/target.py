@@ -9,15 +9,14 @@ from collections.abc import Callable
 from asoreconcile.azure.arm.condition_error import RetryClass
 from asoreconcile.azure.extensions.databasewatcher._shared import why_left_alone
 from asoreconcile.azure.middleware.extension_points import POST_RECONCILE
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.requests import NotReady, PostReconcile, PostResult
-from asoreconcile.base.objects import GroupKind, dig, key_of
+from asoreconcile.base.objects import dig, key_of
 
-TARGET = GroupKind("databasewatcher.azure.com", "Target")
-EXTENSIONS = ExtensionSet("databasewatcher.Target", BUILT_IN_ORDER)
+EXTENSIONS = built_in("databasewatcher", "Target")
 
 
-@EXTENSIONS.on(POST_RECONCILE, TARGET)
+@EXTENSIONS.on(POST_RECONCILE)
 def until_watched(
     req: PostReconcile, call_next: Callable[[PostReconcile], PostResult], /
 ) -> PostResult:

@@ -8,12 +8,11 @@ from collections.abc import Callable
 
 from asoreconcile.azure.middleware.context import KeptAs
 from asoreconcile.azure.middleware.extension_points import POST_RECONCILE
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.requests import NotReady, PostReconcile, PostResult
-from asoreconcile.base.objects import GroupKind, dig
+from asoreconcile.base.objects import dig
 
-BACKUP_INSTANCE = GroupKind("dataprotection.azure.com", "BackupVaultsBackupInstance")
-EXTENSIONS = ExtensionSet("dataprotection.BackupVaultsBackupInstance", BUILT_IN_ORDER)
+EXTENSIONS = built_in("dataprotection", "BackupVaultsBackupInstance")
 
 _API_VERSION = "2024-04-01"
 _SYNC = "sync-backup-instance"
@@ -36,7 +35,7 @@ _SETTLED = frozenset(
 )
 
 
-@EXTENSIONS.on(POST_RECONCILE, BACKUP_INSTANCE)
+@EXTENSIONS.on(POST_RECONCILE)
 def until_protection_settles(
     req: PostReconcile, call_next: Callable[[PostReconcile], PostResult], /
 ) -> PostResult:

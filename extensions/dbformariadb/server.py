@@ -1,12 +1,11 @@
 """Server: exports its host name."""
 
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import export_status
-from asoreconcile.base.objects import GroupKind
 
-EXTENSIONS = ExtensionSet("dbformariadb.Server", BUILT_IN_ORDER)
+EXTENSIONS = built_in("dbformariadb", "Server")
 
-EXTENSIONS.on(EXPORT_SECRETS, GroupKind("dbformariadb.azure.com", "Server"))(
+EXTENSIONS.on(EXPORT_SECRETS)(
     export_status({"fullyQualifiedDomainName": "status.fullyQualifiedDomainName"})
 )

@@ -1,12 +1,11 @@
 """FlexibleServer: exports its host name."""
 
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import export_status
-from asoreconcile.base.objects import GroupKind
 
-EXTENSIONS = ExtensionSet("dbformysql.FlexibleServer", BUILT_IN_ORDER)
+EXTENSIONS = built_in("dbformysql", "FlexibleServer")
 
-EXTENSIONS.on(EXPORT_SECRETS, GroupKind("dbformysql.azure.com", "FlexibleServer"))(
+EXTENSIONS.on(EXPORT_SECRETS)(
     export_status({"fullyQualifiedDomainName": "status.fullyQualifiedDomainName"})
 )

@@ -2,11 +2,9 @@
 
 from asoreconcile.azure.extensions.dbformysql._shared import SKIP_UNSET
 from asoreconcile.azure.middleware.extension_points import IMPORT
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.base.objects import GroupKind
+from asoreconcile.azure.middleware.extension_set import built_in
 
-CONFIGURATION = GroupKind("dbformysql.azure.com", "FlexibleServersConfiguration")
-EXTENSIONS = ExtensionSet("dbformysql.FlexibleServersConfiguration", BUILT_IN_ORDER)
+EXTENSIONS = built_in("dbformysql", "FlexibleServersConfiguration")
 
 for importer in SKIP_UNSET:
-    EXTENSIONS.on(IMPORT, CONFIGURATION)(importer)
+    EXTENSIONS.on(IMPORT)(importer)

@@ -1,11 +1,10 @@
 """IotHub: export the keys of the policies that every hub has."""
 
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import export_keys
-from asoreconcile.base.objects import GroupKind
 
-EXTENSIONS = ExtensionSet("devices.IotHub", BUILT_IN_ORDER)
+EXTENSIONS = built_in("devices", "IotHub")
 
 _KEYS = {
     f"{name}{which}Key": f"value[keyName={policy}].{which.lower()}Key"
@@ -19,6 +18,4 @@ _KEYS = {
     for which in ("Primary", "Secondary")
 }
 
-EXTENSIONS.on(EXPORT_SECRETS, GroupKind("devices.azure.com", "IotHub"))(
-    export_keys("listkeys", "2023-06-30", _KEYS)
-)
+EXTENSIONS.on(EXPORT_SECRETS)(export_keys("listkeys", "2023-06-30", _KEYS))

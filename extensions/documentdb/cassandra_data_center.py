@@ -2,15 +2,13 @@
 
 from asoreconcile.azure.extensions.documentdb.cassandra_cluster import CASSANDRA_CLUSTER
 from asoreconcile.azure.middleware.extension_points import PRE_RECONCILE_OWNER
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import block_unless_owner_state
-from asoreconcile.base.objects import GroupKind
 
-DATA_CENTER = GroupKind("documentdb.azure.com", "CassandraDataCenter")
-EXTENSIONS = ExtensionSet("documentdb.CassandraDataCenter", BUILT_IN_ORDER)
+EXTENSIONS = built_in("documentdb", "CassandraDataCenter")
 
 # A failed cluster takes no data centre either.
-EXTENSIONS.on(PRE_RECONCILE_OWNER, DATA_CENTER)(
+EXTENSIONS.on(PRE_RECONCILE_OWNER)(
     block_unless_owner_state(
         CASSANDRA_CLUSTER,
         "status.properties.provisioningState",

@@ -5,7 +5,7 @@ from asoreconcile.azure.middleware.extension_points import (
     EXPORT_SECRETS,
     PRE_RECONCILE,
 )
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import (
     block_if_state,
     code,
@@ -14,12 +14,10 @@ from asoreconcile.azure.middleware.factories import (
     message_contains,
     reclassify,
 )
-from asoreconcile.base.objects import GroupKind
 
-DATABASE_ACCOUNT = GroupKind("documentdb.azure.com", "DatabaseAccount")
-EXTENSIONS = ExtensionSet("documentdb.DatabaseAccount", BUILT_IN_ORDER)
+EXTENSIONS = built_in("documentdb", "DatabaseAccount")
 
-EXTENSIONS.on(PRE_RECONCILE, DATABASE_ACCOUNT)(
+EXTENSIONS.on(PRE_RECONCILE)(
     block_if_state(
         "status.provisioningState",
         {"deleting"},
@@ -27,7 +25,7 @@ EXTENSIONS.on(PRE_RECONCILE, DATABASE_ACCOUNT)(
         "it is created anew once it is gone",
     )
 )
-EXTENSIONS.on(EXPORT_SECRETS, DATABASE_ACCOUNT)(
+EXTENSIONS.on(EXPORT_SECRETS)(
     export_keys(
         "listKeys",
         "2021-10-15",
@@ -42,11 +40,11 @@ EXTENSIONS.on(EXPORT_SECRETS, DATABASE_ACCOUNT)(
         },
     )
 )
-EXTENSIONS.on(EXPORT_SECRETS, DATABASE_ACCOUNT)(
+EXTENSIONS.on(EXPORT_SECRETS)(
     export_status({"documentEndpoint": "status.documentEndpoint"})
 )
 # The region has no capacity: a person has to choose another.
-EXTENSIONS.on(CLASSIFY_ERROR, DATABASE_ACCOUNT)(
+EXTENSIONS.on(CLASSIFY_ERROR)(
     reclassify(
         code("ServiceUnavailable")
         & message_contains("currently experiencing high demand"),

@@ -2,17 +2,15 @@
 
 from asoreconcile.azure.extensions.eventhub._shared import API_VERSION
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import (
     KEYS_AND_CONNECTION_STRINGS,
     export_keys,
 )
-from asoreconcile.base.objects import GroupKind
 
-NAMESPACE = GroupKind("eventhub.azure.com", "Namespace")
-EXTENSIONS = ExtensionSet("eventhub.Namespace", BUILT_IN_ORDER)
+EXTENSIONS = built_in("eventhub", "Namespace")
 
-EXTENSIONS.on(EXPORT_SECRETS, NAMESPACE)(
+EXTENSIONS.on(EXPORT_SECRETS)(
     export_keys(
         "authorizationRules/RootManageSharedAccessKey/listKeys",
         API_VERSION,

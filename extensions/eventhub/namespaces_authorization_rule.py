@@ -2,10 +2,8 @@
 
 from asoreconcile.azure.extensions.eventhub._shared import EXPORT_RULE_KEYS
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.base.objects import GroupKind
+from asoreconcile.azure.middleware.extension_set import built_in
 
-NAMESPACE_RULE = GroupKind("eventhub.azure.com", "NamespacesAuthorizationRule")
-EXTENSIONS = ExtensionSet("eventhub.NamespacesAuthorizationRule", BUILT_IN_ORDER)
+EXTENSIONS = built_in("eventhub", "NamespacesAuthorizationRule")
 
-EXTENSIONS.on(EXPORT_SECRETS, NAMESPACE_RULE)(EXPORT_RULE_KEYS)
+EXTENSIONS.on(EXPORT_SECRETS)(EXPORT_RULE_KEYS)

@@ -14,18 +14,17 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.requests import ModifyPayload
-from asoreconcile.base.objects import GroupKind, JsonObject, dig
+from asoreconcile.base.objects import JsonObject, dig
 
-VAULT = GroupKind("keyvault.azure.com", "Vault")
-EXTENSIONS = ExtensionSet("keyvault.Vault", BUILT_IN_ORDER)
+EXTENSIONS = built_in("keyvault", "Vault")
 
 _API_VERSION = "2024-11-01"
 _RECOVER, _PURGE = "createOrRecover", "purgeThenCreate"
 
 
-@EXTENSIONS.on(MODIFY_PAYLOAD, VAULT)
+@EXTENSIONS.on(MODIFY_PAYLOAD)
 def create_mode(
     req: ModifyPayload, call_next: Callable[[ModifyPayload], JsonObject], /
 ) -> JsonObject:

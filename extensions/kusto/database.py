@@ -6,21 +6,19 @@ stopped, starting or updating.
 
 from asoreconcile.azure.extensions.kusto.cluster import CLUSTER
 from asoreconcile.azure.middleware.extension_points import PRE_RECONCILE_OWNER
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import block_unless_owner_state
-from asoreconcile.base.objects import GroupKind
 
-DATABASE = GroupKind("kusto.azure.com", "Database")
-EXTENSIONS = ExtensionSet("kusto.Database", BUILT_IN_ORDER)
+EXTENSIONS = built_in("kusto", "Database")
 
-EXTENSIONS.on(PRE_RECONCILE_OWNER, DATABASE)(
+EXTENSIONS.on(PRE_RECONCILE_OWNER)(
     block_unless_owner_state(
         CLUSTER,
         "status.provisioningState",
         message='Owning cluster is in provisioning state "{state}"',
     )
 )
-EXTENSIONS.on(PRE_RECONCILE_OWNER, DATABASE)(
+EXTENSIONS.on(PRE_RECONCILE_OWNER)(
     block_unless_owner_state(
         CLUSTER,
         "status.state",

@@ -4,17 +4,15 @@ from asoreconcile.azure.middleware.extension_points import (
     CLASSIFY_ERROR,
     EXPORT_SECRETS,
 )
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import (
     code,
     export_keys,
     message_contains,
     reclassify,
 )
-from asoreconcile.base.objects import GroupKind
 
-WORKSPACE = GroupKind("machinelearningservices.azure.com", "Workspace")
-EXTENSIONS = ExtensionSet("machinelearningservices.Workspace", BUILT_IN_ORDER)
+EXTENSIONS = built_in("machinelearningservices", "Workspace")
 
 _KEYS = {
     "appInsightsInstrumentationKey": "appInsightsInstrumentationKey",
@@ -30,7 +28,7 @@ _KEYS = {
     ),
 }
 
-EXTENSIONS.on(EXPORT_SECRETS, WORKSPACE)(export_keys("listKeys", "2021-07-01", _KEYS))
-EXTENSIONS.on(CLASSIFY_ERROR, WORKSPACE)(
+EXTENSIONS.on(EXPORT_SECRETS)(export_keys("listKeys", "2021-07-01", _KEYS))
+EXTENSIONS.on(CLASSIFY_ERROR)(
     reclassify(code("BadRequest") & message_contains("StorageAccountIsNotProvisioned"))
 )

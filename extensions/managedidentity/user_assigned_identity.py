@@ -2,12 +2,11 @@
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import export_status
-from asoreconcile.base.objects import GroupKind, JsonObject, dig
+from asoreconcile.base.objects import JsonObject, dig
 
-IDENTITY = GroupKind("managedidentity.azure.com", "UserAssignedIdentity")
-EXTENSIONS = ExtensionSet("managedidentity.UserAssignedIdentity", BUILT_IN_ORDER)
+EXTENSIONS = built_in("managedidentity", "UserAssignedIdentity")
 
 
 def _subscription_id(obj: JsonObject) -> str | None:
@@ -17,7 +16,7 @@ def _subscription_id(obj: JsonObject) -> str | None:
     return ids.subscription_of(dig(obj, "status.id") or "")
 
 
-EXTENSIONS.on(EXPORT_SECRETS, IDENTITY)(
+EXTENSIONS.on(EXPORT_SECRETS)(
     export_status(
         {
             "clientId": "status.clientId",

@@ -2,10 +2,8 @@
 
 from asoreconcile.azure.extensions.network._shared import RECORD_TARGET_IS_LATE
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
-from asoreconcile.base.objects import GroupKind
+from asoreconcile.azure.middleware.extension_set import built_in
 
-DNS_ZONES_A_RECORD = GroupKind("network.azure.com", "DnsZonesARecord")
-EXTENSIONS = ExtensionSet("network.DnsZonesARecord", BUILT_IN_ORDER)
+EXTENSIONS = built_in("network", "DnsZonesARecord")
 
-EXTENSIONS.on(CLASSIFY_ERROR, DNS_ZONES_A_RECORD)(RECORD_TARGET_IS_LATE)
+EXTENSIONS.on(CLASSIFY_ERROR)(RECORD_TARGET_IS_LATE)

@@ -2,14 +2,12 @@
 
 from asoreconcile.azure.extensions.network._shared import shapes_of
 from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import ChildMerge, keep_children
-from asoreconcile.base.objects import GroupKind
 
-NETWORK_SECURITY_GROUP = GroupKind("network.azure.com", "NetworkSecurityGroup")
-EXTENSIONS = ExtensionSet("network.NetworkSecurityGroup", BUILT_IN_ORDER)
+EXTENSIONS = built_in("network", "NetworkSecurityGroup")
 
-EXTENSIONS.on(MODIFY_PAYLOAD, NETWORK_SECURITY_GROUP)(
+EXTENSIONS.on(MODIFY_PAYLOAD)(
     keep_children(
         "properties.securityRules",
         shapes=shapes_of("Microsoft.Network/networkSecurityGroups"),

@@ -1,14 +1,12 @@
 """NetworkWatchersFlowLog: retried while its security group or storage is missing."""
 
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import code, reclassify
-from asoreconcile.base.objects import GroupKind
 
-FLOW_LOG = GroupKind("network.azure.com", "NetworkWatchersFlowLog")
-EXTENSIONS = ExtensionSet("network.NetworkWatchersFlowLog", BUILT_IN_ORDER)
+EXTENSIONS = built_in("network", "NetworkWatchersFlowLog")
 
-EXTENSIONS.on(CLASSIFY_ERROR, FLOW_LOG)(
+EXTENSIONS.on(CLASSIFY_ERROR)(
     reclassify(
         code(
             "NetworkSecurityGroupNotFoundForFlowLog",

@@ -6,7 +6,7 @@ from asoreconcile.azure.middleware.extension_points import (
     EXPORT_CONFIG_MAPS,
     POST_RECONCILE,
 )
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.requests import (
     Export,
     ExportConfigMaps,
@@ -14,17 +14,16 @@ from asoreconcile.azure.middleware.requests import (
     PostReconcile,
     PostResult,
 )
-from asoreconcile.base.objects import GroupKind, JsonObject, dig, status
+from asoreconcile.base.objects import JsonObject, dig, status
 
-PRIVATE_ENDPOINT = GroupKind("network.azure.com", "PrivateEndpoint")
-EXTENSIONS = ExtensionSet("network.PrivateEndpoint", BUILT_IN_ORDER)
+EXTENSIONS = built_in("network", "PrivateEndpoint")
 
 _NIC_API_VERSION = "2022-01-01"
 _PRIVATE_IP = "spec.operatorSpec.configMaps.primaryNicPrivateIpAddress"
 _STATE = "privateLinkServiceConnectionState.status"
 
 
-@EXTENSIONS.on(POST_RECONCILE, PRIVATE_ENDPOINT)
+@EXTENSIONS.on(POST_RECONCILE)
 def until_approved(
     req: PostReconcile, call_next: Callable[[PostReconcile], PostResult], /
 ) -> PostResult:
@@ -47,7 +46,7 @@ def _shown(connection: JsonObject) -> str:
     return f"{name} ({dig(connection, _STATE) or 'no state yet'})"
 
 
-@EXTENSIONS.on(EXPORT_CONFIG_MAPS, PRIVATE_ENDPOINT)
+@EXTENSIONS.on(EXPORT_CONFIG_MAPS)
 def private_ip_address(
     req: ExportConfigMaps,
     call_next: Callable[[ExportConfigMaps], tuple[Export, ...]],

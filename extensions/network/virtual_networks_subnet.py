@@ -8,23 +8,22 @@ from asoreconcile.azure.middleware.extension_points import (
     CLASSIFY_ERROR,
     POST_RECONCILE,
 )
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import code, reclassify
 from asoreconcile.azure.middleware.requests import PostReconcile, PostResult, Ready
-from asoreconcile.base.objects import GroupKind, status
+from asoreconcile.base.objects import status
 
-SUBNET = GroupKind("network.azure.com", "VirtualNetworksSubnet")
-EXTENSIONS = ExtensionSet("network.VirtualNetworksSubnet", BUILT_IN_ORDER)
+EXTENSIONS = built_in("network", "VirtualNetworksSubnet")
 
 # A subnet of a large cluster lists an id for each address in use; some thousands of
 # them are more than the API server stores in one object.
 _MOST_IP_CONFIGURATIONS = 2000
 
 # The network may be about to grow.
-EXTENSIONS.on(CLASSIFY_ERROR, SUBNET)(reclassify(code("NetcfgSubnetRangeOutsideVnet")))
+EXTENSIONS.on(CLASSIFY_ERROR)(reclassify(code("NetcfgSubnetRangeOutsideVnet")))
 
 
-@EXTENSIONS.on(POST_RECONCILE, SUBNET)
+@EXTENSIONS.on(POST_RECONCILE)
 def without_long_lists(
     req: PostReconcile, call_next: Callable[[PostReconcile], PostResult], /
 ) -> PostResult:

@@ -1,17 +1,15 @@
 """Namespace: export the keys of the rule that every namespace has."""
 
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import (
     KEYS_AND_CONNECTION_STRINGS,
     export_keys,
 )
-from asoreconcile.base.objects import GroupKind
 
-NAMESPACE = GroupKind("notificationhubs.azure.com", "Namespace")
-EXTENSIONS = ExtensionSet("notificationhubs.Namespace", BUILT_IN_ORDER)
+EXTENSIONS = built_in("notificationhubs", "Namespace")
 
-EXTENSIONS.on(EXPORT_SECRETS, NAMESPACE)(
+EXTENSIONS.on(EXPORT_SECRETS)(
     export_keys(
         "AuthorizationRules/RootManageSharedAccessKey/listKeys",
         "2017-04-01",

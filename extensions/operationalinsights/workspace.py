@@ -1,13 +1,12 @@
 """Workspace: export its shared keys."""
 
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import export_keys
-from asoreconcile.base.objects import GroupKind
 
-EXTENSIONS = ExtensionSet("operationalinsights.Workspace", BUILT_IN_ORDER)
+EXTENSIONS = built_in("operationalinsights", "Workspace")
 
-EXTENSIONS.on(EXPORT_SECRETS, GroupKind("operationalinsights.azure.com", "Workspace"))(
+EXTENSIONS.on(EXPORT_SECRETS)(
     export_keys(
         "sharedKeys",
         "2020-08-01",

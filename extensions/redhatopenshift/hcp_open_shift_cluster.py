@@ -4,14 +4,13 @@ from datetime import datetime
 
 from asoreconcile.azure.middleware.context import KeptAs
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS, PRE_RECONCILE
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import block_if_state, export_keys
-from asoreconcile.base.objects import GroupKind, JsonObject
+from asoreconcile.base.objects import JsonObject
 
-HCP_CLUSTER = GroupKind("redhatopenshift.azure.com", "HcpOpenShiftCluster")
-EXTENSIONS = ExtensionSet("redhatopenshift.HcpOpenShiftCluster", BUILT_IN_ORDER)
+EXTENSIONS = built_in("redhatopenshift", "HcpOpenShiftCluster")
 
-EXTENSIONS.on(PRE_RECONCILE, HCP_CLUSTER)(
+EXTENSIONS.on(PRE_RECONCILE)(
     block_if_state(
         "status.properties.provisioningState",
         {"deleting"},
@@ -36,7 +35,7 @@ def _lifetime(answer: JsonObject, now: datetime) -> float:
 
 # Azure makes a new credential at each request, over minutes: the export goes on where
 # it was, reconcile by reconcile, and does not start again while one is being made.
-EXTENSIONS.on(EXPORT_SECRETS, HCP_CLUSTER)(
+EXTENSIONS.on(EXPORT_SECRETS)(
     export_keys(
         "requestAdminCredential",
         "2026-06-30-preview",

@@ -1,13 +1,9 @@
 """NamespacesTopicsSubscription: retried while its target does not exist yet."""
 
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import code, reclassify
-from asoreconcile.base.objects import GroupKind
 
-TOPIC_SUBSCRIPTION = GroupKind("servicebus.azure.com", "NamespacesTopicsSubscription")
-EXTENSIONS = ExtensionSet("servicebus.NamespacesTopicsSubscription", BUILT_IN_ORDER)
+EXTENSIONS = built_in("servicebus", "NamespacesTopicsSubscription")
 
-EXTENSIONS.on(CLASSIFY_ERROR, TOPIC_SUBSCRIPTION)(
-    reclassify(code("MessagingGatewayBadRequest"))
-)
+EXTENSIONS.on(CLASSIFY_ERROR)(reclassify(code("MessagingGatewayBadRequest")))

@@ -1,14 +1,12 @@
 """StorageAccount: access keys and endpoints."""
 
 from asoreconcile.azure.middleware.extension_points import EXPORT_SECRETS
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.factories import export_keys, export_status
-from asoreconcile.base.objects import GroupKind
 
-STORAGE_ACCOUNT = GroupKind("storage.azure.com", "StorageAccount")
-EXTENSIONS = ExtensionSet("storage.StorageAccount", BUILT_IN_ORDER)
+EXTENSIONS = built_in("storage", "StorageAccount")
 
-EXTENSIONS.on(EXPORT_SECRETS, STORAGE_ACCOUNT)(
+EXTENSIONS.on(EXPORT_SECRETS)(
     export_keys(
         "listKeys",
         "2024-01-01",
@@ -18,7 +16,7 @@ EXTENSIONS.on(EXPORT_SECRETS, STORAGE_ACCOUNT)(
         },
     )
 )
-EXTENSIONS.on(EXPORT_SECRETS, STORAGE_ACCOUNT)(
+EXTENSIONS.on(EXPORT_SECRETS)(
     export_status(
         {
             f"{service}Endpoint": f"status.primaryEndpoints.{service}"

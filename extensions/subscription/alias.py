@@ -12,16 +12,15 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.extension_points import DELETE, EVERY_SUCCESS
-from asoreconcile.azure.middleware.extension_set import BUILT_IN_ORDER, ExtensionSet
+from asoreconcile.azure.middleware.extension_set import built_in
 from asoreconcile.azure.middleware.requests import (
     DeleteRequest,
     DeleteResult,
     Success,
 )
-from asoreconcile.base.objects import GroupKind, JsonObject, annotations, dig
+from asoreconcile.base.objects import JsonObject, annotations, dig
 
-ALIAS = GroupKind("subscription.azure.com", "Alias")
-EXTENSIONS = ExtensionSet("subscription.Alias", BUILT_IN_ORDER)
+EXTENSIONS = built_in("subscription", "Alias")
 
 _API_VERSION = "2021-10-01"
 _READ_API_VERSION = "2022-12-01"
@@ -31,7 +30,7 @@ CANCEL = "asoreconcile/cancel-subscription"
 _CHILD_ID_OVERRIDE = "serviceoperator.azure.com/child-resource-id-override"
 
 
-@EXTENSIONS.on(EVERY_SUCCESS, ALIAS)
+@EXTENSIONS.on(EVERY_SUCCESS)
 def children_live_in_the_subscription(
     req: Success, call_next: Callable[[Success], Mapping[str, str]], /
 ) -> Mapping[str, str]:
@@ -47,7 +46,7 @@ def children_live_in_the_subscription(
     }
 
 
-@EXTENSIONS.on(DELETE, ALIAS)
+@EXTENSIONS.on(DELETE)
 def cancel_on_request(
     req: DeleteRequest, call_next: Callable[[DeleteRequest], DeleteResult], /
 ) -> DeleteResult:

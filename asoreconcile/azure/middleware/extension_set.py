@@ -52,16 +52,23 @@ class ExtensionSet:
     order: a set of a higher order wraps those of lower ones; the built-in sets have 0,
     the innermost place.
     api: the level of this interface that the set was written for.
+    kinds: those of an extension that is registered without kinds.
 
     Not thread-safe. Within a set the extension registered first is the outermost.
     """
 
     def __init__(
-        self, name: str, order: int = THIRD_PARTY_ORDER, api: int = API_LEVEL
+        self,
+        name: str,
+        order: int = THIRD_PARTY_ORDER,
+        api: int = API_LEVEL,
+        *,
+        kinds: tuple[GroupKind, ...] = (),
     ) -> None:
         self.name = name
         self.order = order
         self.api = api
+        self._kinds = kinds
         self._links: list[Extension] = []
         self._frozen = False
 
@@ -73,13 +80,15 @@ class ExtensionSet:
             @aks.on(PRE_RECONCILE, MANAGED_CLUSTER)
             def not_on_fridays(req, call_next): ...
 
-        kinds: at least one, or `ANY_KIND`, or `ANY_ARM_KIND`.
+        kinds: those of the set if there are none; `ANY_KIND` and `ANY_ARM_KIND` are
+        possible too.
 
         Raises ExtensionError if there is no kind, if the set is already in use, for
         `ANY_KIND` at a point that only kinds of ARM run, and for a function that cannot
         be called with a request and the next link and return a result, such as an
         `async` one.
         """
+        kinds = kinds or self._kinds
         if not kinds:
             raise ExtensionError(f"extension set {self.name!r}: name at least one kind")
         if point.needs_arm and ANY_KIND in kinds:
@@ -117,6 +126,15 @@ class ExtensionSet:
 
     def __repr__(self) -> str:
         return f"ExtensionSet({self.name!r}, order={self.order})"
+
+
+def built_in(group: str, kind: str) -> ExtensionSet:
+    """Return the empty set of the project's own extensions for one kind of Azure.
+
+    group: the first label of the kind's group, such as `network`.
+    """
+    own = GroupKind(f"{group}.azure.com", kind)
+    return ExtensionSet(f"{group}.{kind}", BUILT_IN_ORDER, kinds=(own,))
 
 
 def _where_called() -> str:
