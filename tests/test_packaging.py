@@ -362,8 +362,9 @@ def test_what_the_tests_import_is_what_they_ask_for():
     everything = _listed(dev=True)
     imported = _foreign("tests", "hack")
     # Microsoft's clients are large: their tests skip without them. So are measurements
-    # whose peer is not there. What builds the documentation has griffe.
-    elsewhere = {"azure.mgmt", "cattrs", "griffe"}
+    # whose peer is not there. Griffe is for the documentation, and playwright
+    # drives a browser.
+    elsewhere = {"azure.mgmt", "cattrs", "griffe", "playwright"}
     assert _unlisted(imported, everything | elsewhere) == set()
     assert _unused(imported, everything - _listed(dev=False)) == set()
 

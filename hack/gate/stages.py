@@ -72,15 +72,21 @@ def recordings(root: Path) -> str | Environment:
     return f"no replay-sets in {folder} (ASORECONCILE_DATA)"
 
 
-def real_server(root: Path) -> str | Environment:
-    """Return the variable that names a real kube-apiserver, or why there is none."""
-    program = root / "hack" / "envtest"
-    done = subprocess.run(
-        [program, "--check"], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        return last_line(done.stderr)
-    return {"KUBEBUILDER_ASSETS": done.stdout.strip()}
+def folder_of(command: str, variable: str) -> Callable[[Path], str | Environment]:
+    """Return a check that a tool's folder is made; the variable names it to tests."""
+
+    def check(root: Path) -> str | Environment:
+        done = subprocess.run(
+            [root / command, "--check"], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            return last_line(done.stderr)
+        return {variable: done.stdout.strip()}
+
+    return check
+
+
+real_server = folder_of("hack/envtest", "KUBEBUILDER_ASSETS")
 
 
 def program(path: str) -> Callable[[Path], str | Environment]:
@@ -147,6 +153,16 @@ LONG = (
     Stage(
         *("long", ("hack/test", "-m", "long"), "tests that are long by nature"),
         more={"ASORECONCILE_LONG": "1"},
+    ),
+    Stage(
+        *("chromium", ("hack/browser",), "a Chromium and what drives it, for tests"),
+        quiet=True,
+        tool=True,
+    ),
+    Stage(
+        *("browser", ("hack/test", "tests/browser", "-n", "0")),
+        "the page in a real browser; pictures: dist/ci/browser",
+        needs=folder_of("hack/browser", "ASORECONCILE_BROWSER"),
     ),
     Stage("matrix", ("hack/matrix",), "every cell of the crash and race matrix"),
     Stage(

@@ -22,6 +22,7 @@ export class Detail {
   #seen = null; // what the server said last
   #asked = 0;
   #timer = null;
+  #isAwaited = false; // whether the keyboard goes on here once there is something
   #actions = [];
 
   /** on: functions `close`, `select` (a key), `tab` (a name) and `keyOf` (row, link, index). */
@@ -46,8 +47,12 @@ export class Detail {
     if (key) this.#load();
   }
 
-  /** Put the keyboard on the object's name. */
-  focus() { this.#element.querySelector("h2")?.focus(); }
+  /** Put the keyboard on the object's name, as soon as it is there. */
+  focus() {
+    const name = this.#element.querySelector("h2");
+    this.#isAwaited = !name;
+    name?.focus();
+  }
 
   /** Ask again soon, because the object changed. */
   refresh() {
@@ -94,6 +99,7 @@ export class Detail {
         .find((one) => one.id === mark || one.dataset.mark === mark);
       (again || this.#element.querySelector("h2"))?.focus({ preventScroll: true });
     }
+    if (this.#isAwaited) this.focus();
   }
 
   #nothing() {
@@ -139,7 +145,7 @@ export class Detail {
       type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "detail-panel",
       "aria-selected": String(name === this.#tab), tabindex: name === this.#tab ? "0" : "-1",
       onclick: () => this.#on.tab(name),
-    }, TABS[name], numbers[name] ? el("span", { class: "number" }, numbers[name]) : null)));
+    }, TABS[name], numbers[name] ? [" ", el("span", { class: "number" }, numbers[name])] : null)));
   }
 
   #panel() {

@@ -4,13 +4,14 @@
  */
 
 import { el, svg, stateIcon, STATES, perFrame } from "./dom.js";
-import { layout, CARD } from "./layout.js";
+import { blocksOf, packed, CARD } from "./layout.js";
 
 const BEYOND = 200; // around what is in sight
 const BAND = 600; // the graph is indexed by bands of this height
 const STRIP = 56;
 const SIZES = [0.4, 0.5, 0.65, 0.8, 1, 1.25, 1.5];
-const FAR = 0.6; // smaller cards have one line of larger text
+const FAR = 0.55; // smaller cards have one line of larger text
+const LEAST_FIT = 0.75; // where cards are as small as this, the graph rather scrolls
 const DRAWN_LAST = ["warning", "failed"];
 
 export class Graph {
@@ -19,6 +20,8 @@ export class Graph {
   #world = el("div", { class: "world" });
   #lines = svg("svg", { class: "lines" });
   #strip = el("canvas", { class: "strip", "aria-hidden": "true", width: STRIP });
+  #frame = el("div", { class: "strip-frame", "aria-hidden": "true" });
+  #blocks = null;
   #places = { places: new Map(), lines: [], width: 0, height: 0 };
   #bands = [];
   #cards = new Map();
@@ -27,6 +30,7 @@ export class Graph {
   #isFitted = true;
   #colours = null;
   #draw = perFrame(() => this.#inSight());
+  #paintStripSoon = perFrame(() => this.#paintStrip());
 
   /** onSelect: is called with the key of a card that is clicked. */
   constructor(scroller, { smaller, larger, fit }, onSelect) {
@@ -34,7 +38,7 @@ export class Graph {
     this.#world.append(this.#lines);
     this.#space.append(this.#world);
     scroller.append(this.#space);
-    scroller.after(this.#strip);
+    scroller.after(this.#strip, this.#frame);
     scroller.addEventListener("scroll", this.#draw, { passive: true });
     scroller.addEventListener("click", (event) => {
       const card = event.target.closest("[data-key]");
@@ -61,12 +65,14 @@ export class Graph {
 
   /** Show objects. matched, shown: keys, or null for all. selected: a key or "". */
   show(objects, { matched, shown }, selected) {
-    const isSame = this.#shown?.forest === objects.forest && this.#shown.shown === null && shown === null;
+    const isSame = this.#shown?.forest === objects.forest && this.#shown.shown === shown;
     this.#shown = { objects, forest: objects.forest, matched, shown, selected };
-    for (const card of this.#cards.values()) card.remove();
-    this.#cards.clear();
-    if (isSame) this.#draw();
-    else this.#place();
+    if (!isSame) this.#blocks = blocksOf(objects.forest, shown);
+    if (isSame) {
+      this.#forget();
+      this.#draw();
+      this.#paintStripSoon();
+    } else this.#place();
   }
 
   /** Bring the card of a key to the middle, if it is out of sight. */
@@ -84,7 +90,7 @@ export class Graph {
   /** Draw again in the colours of another theme. */
   recolour() {
     this.#colours = null;
-    if (this.#shown) this.#draw();
+    this.#paintStripSoon();
   }
 
   #resize(step) {
@@ -103,28 +109,24 @@ export class Graph {
   }
 
   #place() {
-    const { objects, shown } = this.#shown;
     const width = this.#scroller.clientWidth;
-    if (this.#isFitted) {
-      const widest = layout(objects.forest, shown, 0).widest;
-      this.#size = Math.max(FAR, Math.min(1, width / widest));
-    }
-    this.#places = layout(objects.forest, shown, width / this.#size);
+    if (this.#isFitted) this.#size = Math.max(LEAST_FIT, Math.min(1, width / this.#blocks.widest));
+    this.#places = packed(this.#blocks, width / this.#size);
     this.#bands = [];
     const band = (number) => (this.#bands[number] ??= { keys: [], lines: [] });
     for (const [key, { y }] of this.#places.places) band(Math.floor(y / BAND)).keys.push(key);
     for (const line of this.#places.lines) {
       for (let at = Math.floor(line.top / BAND); at <= Math.floor(line.bottom / BAND); at += 1) band(at).lines.push(line);
     }
-    for (const card of this.#cards.values()) card.remove();
-    this.#cards.clear();
+    this.#forget();
     this.#space.style.width = `${this.#places.width * this.#size}px`;
     this.#space.style.height = `${this.#places.height * this.#size}px`;
     this.#world.style.transform = `scale(${this.#size})`;
-    this.#world.classList.toggle("far", this.#size < FAR + 0.01);
+    this.#world.classList.toggle("far", this.#size < FAR);
     this.#lines.setAttribute("width", this.#places.width);
     this.#lines.setAttribute("height", this.#places.height);
     this.#inSight();
+    this.#paintStripSoon();
   }
 
   #inSight() {
@@ -148,7 +150,7 @@ export class Graph {
       ...[...lines].map((line) => svg("path", { class: "owns", d: line.d })),
       ...[...wanted].flatMap((key) => this.#references(key)),
     );
-    this.#paintStrip();
+    this.#moveFrame();
   }
 
   #card(key) {
@@ -182,9 +184,16 @@ export class Graph {
     });
   }
 
+  #forget() {
+    for (const card of this.#cards.values()) card.remove();
+    this.#cards.clear();
+  }
+
   #paintStrip() {
-    const { clientHeight, scrollTop, scrollHeight } = this.#scroller;
+    if (!this.#shown) return;
+    const { clientHeight, scrollHeight } = this.#scroller;
     this.#strip.hidden = scrollHeight < clientHeight * 1.5;
+    this.#frame.hidden = this.#strip.hidden;
     if (this.#strip.hidden) return;
     const scale = devicePixelRatio;
     const height = clientHeight;
@@ -205,9 +214,12 @@ export class Graph {
       paint.fillStyle = this.#colours[state];
       for (const { x, y } of byState[state]) paint.fillRect(4 + x * dx, y * dy, w, DRAWN_LAST.includes(state) ? Math.max(2, h) : h);
     }
-    paint.strokeStyle = this.#colours.text;
-    paint.lineWidth = 1.5;
-    paint.strokeRect(1, 1 + (scrollTop / scrollHeight) * (height - 2), STRIP - 2, Math.max(8, (clientHeight / scrollHeight) * height - 2));
+  }
+
+  #moveFrame() {
+    const { clientHeight, scrollTop, scrollHeight } = this.#scroller;
+    this.#frame.style.height = `${Math.max(8, (clientHeight / scrollHeight) * clientHeight)}px`;
+    this.#frame.style.transform = `translateY(${(scrollTop / scrollHeight) * clientHeight}px)`;
   }
 
   #drag(event) {
@@ -216,10 +228,10 @@ export class Graph {
   }
 }
 
-/** Return the colour of each state and of text; a canvas reads no style sheet. */
+/** Return the colour of each state; a canvas reads no style sheet. */
 function coloursOf(canvas) {
   const probe = canvas.appendChild(el("span"));
-  const colours = { text: getComputedStyle(probe).color };
+  const colours = {};
   for (const state of Object.keys(STATES)) {
     probe.className = `probe ${state}`;
     colours[state] = getComputedStyle(probe).color;

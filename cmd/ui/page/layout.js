@@ -9,13 +9,11 @@ const COLUMN = 5;
 const MOST_COLUMNS = 6;
 
 /**
- * Return `places` (key to {x, y}), `lines` from owners ({key, top, bottom, d}), `width`
- * and `height`. Each object is visited once.
+ * Return the trees of a forest as blocks of cards; each object is visited once.
  *
- * forest: roots and children. shown: keys to place, or null for all. width: what is
- * there to fill with columns of trees.
+ * forest: roots and children. shown: keys to place, or null for all.
  */
-export function layout(forest, shown, width) {
+export function blocksOf(forest, shown) {
   const isIn = (key) => shown === null || shown.has(key);
   const childrenOf = (key) => (forest.children.get(key) ?? []).filter(isIn);
   const blocks = [];
@@ -24,8 +22,8 @@ export function layout(forest, shown, width) {
     if (childrenOf(root).length) blocks.push(tree(root, childrenOf));
     else alone.push(root);
   }
-  if (alone.length) blocks.push(grid(alone, width));
-  return packed(blocks, width);
+  const widest = Math.max(CARD.width, ...blocks.map((block) => block.width)) + 2 * EDGE;
+  return { trees: blocks, alone, widest };
 }
 
 function tree(root, childrenOf) {
@@ -95,19 +93,21 @@ function grid(keys, width) {
     key, (index % columns) * (CARD.width + GAP.y), Math.floor(index / columns) * (CARD.height + GAP.y),
   ]);
   return {
-    places, lines: [], isWide: true,
+    places, lines: [],
     width: Math.min(columns, keys.length) * (CARD.width + GAP.y),
     height: Math.ceil(keys.length / columns) * (CARD.height + GAP.y),
   };
 }
 
-/** Put blocks below each other in as many columns as fit, the next one into the shortest. */
-function packed(blocks, width) {
-  const result = { places: new Map(), lines: [], width: 0, height: 0, widest: 0 };
-  const narrow = blocks.filter((block) => !block.isWide);
-  result.widest = Math.max(CARD.width, ...narrow.map((block) => block.width)) + 2 * EDGE;
-  const step = result.widest - 2 * EDGE + BETWEEN_TREES;
-  const count = Math.max(1, Math.min(narrow.length, Math.floor((width - 2 * EDGE + BETWEEN_TREES) / step)));
+/**
+ * Put the blocks of `blocksOf` below each other, in as many columns as fit into a width:
+ * the next one into the shortest. Return `places` (key to {x, y}), `lines` from owners
+ * ({key, top, bottom, d}), `width` and `height`.
+ */
+export function packed({ trees, alone, widest }, width) {
+  const result = { places: new Map(), lines: [], width: 0, height: 0 };
+  const step = widest - 2 * EDGE + BETWEEN_TREES;
+  const count = Math.max(1, Math.min(trees.length, Math.floor((width - 2 * EDGE + BETWEEN_TREES) / step)));
   const tops = new Array(count).fill(EDGE);
   const put = (block, dx, dy) => {
     for (const [key, x, y] of block.places) result.places.set(key, { x: x + dx, y: y + dy });
@@ -115,11 +115,11 @@ function packed(blocks, width) {
     result.width = Math.max(result.width, dx + block.width + EDGE);
     result.height = Math.max(result.height, dy + block.height + EDGE);
   };
-  for (const block of narrow) {
+  for (const block of trees) {
     const column = tops.indexOf(Math.min(...tops));
     put(block, EDGE + column * step, tops[column]);
     tops[column] += block.height + BETWEEN_TREES;
   }
-  for (const block of blocks) if (block.isWide) put(block, EDGE, Math.max(...tops));
+  if (alone.length) put(grid(alone, width), EDGE, Math.max(...tops));
   return result;
 }

@@ -42,11 +42,9 @@ function go(change, isStep) {
   show();
 }
 
-let isGoingToDetail = false;
-
 function select(key, isToDetail) {
-  isGoingToDetail = isToDetail;
   go({ view: "objects", key }, true);
+  if (isToDetail) detail.focus();
 }
 
 function show() {
@@ -62,18 +60,20 @@ function show() {
   requests.draw();
   byId("workspace").classList.toggle("with-detail", Boolean(now.key));
   detail.show(now.key, now.tab);
-  if (isGoingToDetail) { isGoingToDetail = false; setTimeout(() => detail.focus(), 50); }
   showFilters();
   refresh(true);
 }
 
+let isLoaded = false;
 let lastKey = null;
 const refresh = (isMoved) => {
   const filter = objects.filtered({ ...now });
   tree.show(objects, filter, now.key);
   graph.show(objects, filter, now.key);
-  const shown = filter.matched ? filter.matched.size : objects.size;
-  byId("count").textContent = filter.matched ? `${shown.toLocaleString("en")} of ${counted(objects.size, "object")}` : counted(objects.size, "object");
+  const all = counted(objects.size, "object");
+  byId("count").textContent = filter.matched ? `${filter.matched.size.toLocaleString("en")} of ${all}` : all;
+  byId("empty").hidden = (filter.matched?.size ?? objects.size) > 0;
+  byId("empty").textContent = !isLoaded ? "Reading the objects…" : objects.size ? "No object is as the filter says." : "There are no objects yet.";
   if (isMoved && now.key !== lastKey && objects.get(now.key)) {
     lastKey = now.key;
     tree.reveal(now.key);
@@ -162,6 +162,7 @@ async function load(what, path, take) {
 
 const loadObjects = () => load("objects", "api/objects", (answer) => {
   objects.replace(answer.objects);
+  isLoaded = true;
   show();
   detail.refresh();
 });

@@ -4,6 +4,9 @@ export class Objects {
   #rows = new Map();
   #forest = null;
   #texts = new WeakMap();
+  #changes = 0;
+  #asked = null; // the last filter, and what it found
+  #found = null;
 
   get size() { return this.#rows.size; }
 
@@ -14,11 +17,13 @@ export class Objects {
   replace(rows) {
     this.#rows = new Map(rows.map((row) => [row.key, row]));
     this.#forest = null;
+    this.#changes += 1;
   }
 
   /** Take a change over. Returns the rows that are new or have another state. */
   change({ changed = [], gone = [] }) {
     const news = [];
+    this.#changes += 1;
     for (const row of changed) {
       const before = this.#rows.get(row.key);
       if (before?.owner !== row.owner || before === undefined) this.#forest = null;
@@ -40,6 +45,15 @@ export class Objects {
    * (`shown`), or null for both if there is no filter.
    */
   filtered({ q, kind, ns, state }) {
+    const asked = JSON.stringify([q, kind, ns, state, this.#changes]);
+    if (asked !== this.#asked) {
+      this.#asked = asked;
+      this.#found = this.#filtered(q, kind, ns, state);
+    }
+    return this.#found;
+  }
+
+  #filtered(q, kind, ns, state) {
     const words = q.toLowerCase().split(/\s+/).filter(Boolean);
     if (!words.length && !kind && !ns && !state.length) return { matched: null, shown: null };
     const matched = new Set();

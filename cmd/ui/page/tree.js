@@ -108,13 +108,13 @@ export class Tree {
       "aria-level": item.level, "aria-posinset": item.position, "aria-setsize": item.of,
       "aria-selected": String(item.key === selected),
       "aria-expanded": item.below ? String(item.isOpen) : null,
-      "aria-label": `${row.name}, ${row.kind}, ${STATES[row.state] ?? "Unknown"}, namespace ${row.namespace}`,
       title: [`${row.namespace}/${row.name}`, row.reason, row.message].filter(Boolean).join("\n"),
     },
     el("span", { class: "twist", "aria-hidden": "true" }, item.below ? (item.isOpen ? "▾" : "▸") : ""),
     stateIcon(row.state),
     el("span", { class: "name" }, row.name),
-    el("span", { class: "kind" }, row.kind));
+    el("span", { class: "kind" }, row.kind),
+    el("span", { class: "unseen" }, `${STATES[row.state] ?? "Unknown"} in ${row.namespace}`));
     made.style.transform = `translateY(${index * ROW}px)`;
     made.style.paddingInlineStart = `${6 + (item.level - 1) * 18}px`;
     return made;
