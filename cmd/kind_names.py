@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 
 from asoreconcile.azure.catalogue.kinds import Catalogue, Kind
 from asoreconcile.azure.catalogue.suggestions import hint, lacking
-from asoreconcile.azure.controllers.discovery import DISCOVERY_ACCEPT, DiscoveryReader
+from asoreconcile.azure.controllers.discovery import DISCOVERY_ACCEPT
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import GroupKind, JsonObject
+from asoreconcile.kube.client import KubeClient
 
 _VERSION = re.compile(r"v\d\w*")
 
@@ -20,7 +21,7 @@ class KindNameError(AsoreconcileError):
     """A word names no kind of Azure; the message says what the word could mean."""
 
 
-def kinds_named(word: str, catalogue: Catalogue, client: DiscoveryReader) -> list[Kind]:
+def kinds_named(word: str, catalogue: Catalogue, client: KubeClient) -> list[Kind]:
     """Return the kinds of the catalogue that a word names; at least one.
 
     Reads the cluster's discovery if the catalogue has no such kind: two requests.
@@ -57,7 +58,7 @@ def _initials(kind: Kind) -> str:
     return "".join(re.findall(r"[A-Z]", kind.group_kind.kind)).lower()
 
 
-def _served(name: str, kinds: Sequence[Kind], client: DiscoveryReader) -> list[Kind]:
+def _served(name: str, kinds: Sequence[Kind], client: KubeClient) -> list[Kind]:
     """Return the kinds that the cluster serves by a name. Raises KindNameError if
     only kinds of others have the name.
     """

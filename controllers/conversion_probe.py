@@ -10,7 +10,6 @@ does not help: it may reach us only once we are ready and the Service lists us.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 import attrs
 
@@ -18,9 +17,9 @@ from asoreconcile.azure.controllers.kind_registry import RunningKind, resource_o
 from asoreconcile.base.backoff import ItemExponential
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
-from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey
+from asoreconcile.base.objects import GroupKind, ObjectKey
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ApiError, NotFoundError, TransportError
-from asoreconcile.kube.resources import ApiResource
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, CheckResult
 from asoreconcile.runtime.options import ControllerOptions
@@ -37,22 +36,12 @@ _LAST_PAUSE_SECONDS = 15.0
 _UNTRUSTED_WORDS = ("x509", "certificate")
 
 
-class ProbeReader(Protocol):
-    """Reads an object (`kube.client.KubeClient`)."""
-
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
-        """Read an object from the server.
-
-        Blocking; raises ApiError and TransportError.
-        """
-
-
 class ConversionProbe:
     """`runtime.reconciler.Reconciler` for one key, `PROBE`, and a readiness check."""
 
     def __init__(
         self,
-        client: ProbeReader,
+        client: KubeClient,
         running: Callable[[], Mapping[GroupKind, RunningKind]],
         *,
         clock: Clock,

@@ -15,7 +15,6 @@ import attrs
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.controllers.definitions import CrdState, Definitions
 from asoreconcile.azure.controllers.discovery import (
-    DiscoveryReader,
     Names,
     read_names,
     served_in,
@@ -27,6 +26,7 @@ from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import GroupKind, ObjectKey
 from asoreconcile.cache.informer import Informer
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.handlers import map_to
 from asoreconcile.runtime.health import CheckResult
@@ -123,7 +123,7 @@ class CrdWatcher:
 
     def __init__(
         self,
-        client: DiscoveryReader,
+        client: KubeClient,
         catalogue: Catalogue,
         kinds: Kinds,
         *,

@@ -5,36 +5,16 @@ credential to delete their resources. With the finalizer the Secret stays until 
 object that uses it is gone.
 """
 
-from typing import Protocol
-
 import attrs
 
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
-from asoreconcile.base.objects import JsonObject, ObjectKey
-from asoreconcile.cache.entry import Entry
+from asoreconcile.base.objects import ObjectKey
+from asoreconcile.cache.informer import Informer
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import NotFoundError
-from asoreconcile.kube.resources import SECRETS, ApiResource
+from asoreconcile.kube.resources import SECRETS
 
 FINALIZER = OWN_PREFIX + "credential-in-use"
-
-
-class HeldSecrets(Protocol):
-    """The metadata of Secrets in the cluster (`cache.informer.Informer`)."""
-
-    def entry(self, key: ObjectKey) -> Entry | None:
-        """Return the Secret's metadata, or None if the cache has no such Secret."""
-
-    def record_write(self, obj: JsonObject) -> None:
-        """Make later reads of the cache at least as new as this object."""
-
-
-class SecretPatcher(Protocol):
-    """Writes to the API server (`kube.client.KubeClient`)."""
-
-    def patch(
-        self, resource: ApiResource, key: ObjectKey, body: JsonObject
-    ) -> JsonObject:
-        """Send a merge patch. Blocking; raises ApiError, TransportError."""
 
 
 @attrs.frozen
@@ -43,8 +23,8 @@ class CredentialHold:
     removed.
     """
 
-    client: SecretPatcher
-    secrets: HeldSecrets
+    client: KubeClient
+    secrets: Informer
     is_wanted: bool
 
     def update(self, key: ObjectKey, *, is_used: bool) -> None:

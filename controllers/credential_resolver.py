@@ -48,8 +48,10 @@ from asoreconcile.base.objects import (
     uid_of,
 )
 from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.informer import Informer
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ForbiddenError, NotFoundError
-from asoreconcile.kube.resources import SECRETS, ApiResource
+from asoreconcile.kube.resources import SECRETS
 from asoreconcile.redaction import register
 
 if TYPE_CHECKING:
@@ -67,28 +69,6 @@ class Connect(Protocol):
     def __call__(
         self, source: CredentialSource, name: str, *, entra_app_id: str = ""
     ) -> "Connection": ...
-
-
-class SecretReader(Protocol):
-    """Reads one object from the API server (`kube.client.KubeClient`)."""
-
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
-        """Read an object from the server.
-
-        Blocking; raises ApiError and TransportError.
-        """
-
-
-class SecretHeaders(Protocol):
-    """The Secrets in the cluster, without their data (`cache.informer.Informer`)."""
-
-    def has_synced(self) -> bool:
-        """Return whether the cache holds the first list; before that, absence means
-        nothing.
-        """
-
-    def entry(self, key: ObjectKey) -> Entry | None:
-        """Return the Secret's metadata, or None if the cache has no such Secret."""
 
 
 class GlobalConnection:
@@ -155,8 +135,8 @@ class CredentialResolver:
 
     def __init__(
         self,
-        client: SecretReader,
-        headers: SecretHeaders,
+        client: KubeClient,
+        headers: Informer,
         *,
         connect: Connect,
         rules: SecretRules,

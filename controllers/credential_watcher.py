@@ -4,16 +4,20 @@ An object without a working credential continues once there is one. A Ready obje
 at once if its new credential does not work. The caches keep the index.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
 
 from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET
 from asoreconcile.azure.controllers.credential_hold import CredentialHold
-from asoreconcile.azure.controllers.kind_registry import RunningKind, failure_limiter
+from asoreconcile.azure.controllers.credential_resolver import CredentialResolver
+from asoreconcile.azure.controllers.kind_registry import (
+    KindRegistry,
+    RunningKind,
+    failure_limiter,
+)
 from asoreconcile.azure.reconcile.model.annotations import CREDENTIAL_FROM
 from asoreconcile.azure.reconcile.model.conditions import is_ready
 from asoreconcile.base.log import Logger
-from asoreconcile.base.objects import GroupKind, ObjectKey
+from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Event, Updated
 from asoreconcile.cache.informer import Informer
@@ -28,32 +32,13 @@ _log = Logger(__name__)
 _INDEX = "credential"
 
 
-class CredentialCache(Protocol):
-    """The cache of Secrets' content (`credential_resolver.CredentialResolver`)."""
-
-    def digest(self, key: ObjectKey) -> str:
-        """Return a hash of the Secret's present content; "" if there is none.
-        Blocking.
-        """
-
-    def forget(self, key: ObjectKey) -> None:
-        """Drop the data of a Secret, so that the next use reads it again."""
-
-
-class KindsOfCredential(Protocol):
-    """The running kinds (`controllers.kind_registry.KindRegistry`)."""
-
-    def running(self) -> Mapping[GroupKind, RunningKind]:
-        """Return the running kinds by group and kind."""
-
-
 class CredentialWatcher:
     """`runtime.reconciler.Reconciler` for Secrets: one at a time."""
 
     def __init__(
         self,
-        kept: CredentialCache,
-        kinds: KindsOfCredential,
+        kept: CredentialResolver,
+        kinds: KindRegistry,
         hold: CredentialHold | None = None,
     ) -> None:
         """hold: keeps Secrets that are in use; None changes no Secret."""
@@ -132,7 +117,7 @@ class CredentialWatcher:
 class NamedCredentials:
     """The Secrets that objects name as their credential. Safe from any thread."""
 
-    def __init__(self, kinds: KindsOfCredential) -> None:
+    def __init__(self, kinds: KindRegistry) -> None:
         self._kinds = kinds
 
     def __call__(self, secret: ObjectKey) -> bool:

@@ -6,7 +6,6 @@ The rest, up to a megabyte each, is dropped before it is cached.
 
 import base64
 from collections.abc import Callable, Collection, Mapping
-from typing import Protocol
 
 import attrs
 
@@ -23,6 +22,7 @@ from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, dig, spec
 from asoreconcile.base.tls import fingerprints
 from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.informer import Informer
 from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, CheckResult
 from asoreconcile.webhooks.ca_bundles import WebhookTarget
 
@@ -100,22 +100,12 @@ class CrdState:
         return cls(frozenset(served), "", is_deleting, possibly_stored(crd))
 
 
-class Cached(Protocol):
-    """All CRDs, reduced (`cache.informer.Informer`)."""
-
-    def has_synced(self) -> bool:
-        """Return whether the cache holds the first list."""
-
-    def entry(self, key: ObjectKey) -> Entry | None:
-        """Return the CRD, or None if there is no such CRD."""
-
-
 class Definitions:
     """The cluster's CRDs of our kinds. Safe from any thread; sends no request."""
 
     def __init__(
         self,
-        cached: Cached,
+        cached: Informer,
         catalogue: Catalogue,
         *,
         installed: Collection[Kind],

@@ -6,7 +6,6 @@ OW-4.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
 
 import attrs
 
@@ -24,17 +23,11 @@ from asoreconcile.base.objects import (
     key_of,
     uid_of,
 )
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ApiError, TransportError
-from asoreconcile.kube.resources import NAMESPACES, ApiResource
+from asoreconcile.kube.resources import NAMESPACES
 
 _log = Logger(__name__)
-
-
-class LiveReader(Protocol):
-    """Reads from the API server (`kube.client.KubeClient`)."""
-
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
-        """Blocking; raises ApiError, TransportError."""
 
 
 @attrs.frozen
@@ -45,7 +38,7 @@ class DeletionGuard:
     (`SharedDependencies`).
     """
 
-    reader: LiveReader
+    reader: KubeClient
     default_policy: Policy = Policy.MANAGE
     protected_below: Callable[[str, str], Sequence[ObjectReference]] = (
         lambda _arm_id, _uid: ()

@@ -4,7 +4,6 @@ One request covers all kinds.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
 
 import attrs
 
@@ -13,6 +12,7 @@ from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion, newest
 from asoreconcile.azure.catalogue.storage_codec import kept_stored
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import GroupKind, JsonObject
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ApiError
 
 DISCOVERY_PATH = "/apis"
@@ -33,16 +33,6 @@ class OldServerError(AsoreconcileError):
     """The API server is too old: no kind could be started."""
 
 
-class DiscoveryReader(Protocol):
-    """Reads a document that is not an object (`kube.client.KubeClient`)."""
-
-    def read(self, path: str, *, accept: str) -> JsonObject:
-        """Return a document of the server by its path.
-
-        Blocking; raises ApiError, TransportError.
-        """
-
-
 @attrs.frozen
 class DiscoveredKinds:
     """Our kinds that the cluster serves.
@@ -56,13 +46,13 @@ class DiscoveredKinds:
 
 
 def discover(
-    client: DiscoveryReader, catalogue: Catalogue, *, converts: bool = False
+    client: KubeClient, catalogue: Catalogue, *, converts: bool = False
 ) -> DiscoveredKinds:
     """Read the cluster's discovery. Blocking, one request. Raises as `read_names`."""
     return served_in(read_names(client), catalogue, converts=converts)
 
 
-def read_names(client: DiscoveryReader) -> Names:
+def read_names(client: KubeClient) -> Names:
     """Read the served versions of all kinds of the cluster. Blocking, one request.
 
     Raises ApiError, TransportError; OldServerError if the API server does not give all

@@ -7,12 +7,12 @@ never blocking. To wake an object means to queue a reconcile of it.
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Protocol
 
 import attrs
 
 from asoreconcile.azure.catalogue.conversion import KindConversionError
 from asoreconcile.azure.catalogue.storage_codec import StorageCodec
+from asoreconcile.azure.controllers.kind_registry import KindRegistry
 from asoreconcile.azure.reconcile.model import policy
 from asoreconcile.azure.reconcile.model.annotations import (
     ALLOWED_SCOPES,
@@ -56,35 +56,12 @@ _log = Logger(__name__)
 _NAMESPACE = GroupKind("", "Namespace")
 
 
-class RunningKinds(Protocol):
-    """The running kinds (`controllers.kind_registry.KindRegistry`)."""
-
-    def entry(self, node: ObjectReference) -> Entry | None:
-        """Return the cached object of a node; None if it or its kind does not exist."""
-
-    def entries_in(self, namespace: str) -> Mapping[ObjectReference, Entry]:
-        """Return all cached objects of all running kinds in a namespace."""
-
-    def wake(
-        self,
-        node: ObjectReference,
-        changed: ObjectReference,
-        version: str,
-        waits: Waits = always,
-    ) -> None:
-        """Queue the reconcile of `node`, because `changed` got a new version. If one is
-        in flight, queue at its end, and only if the object `waits` then.
-
-        Never blocks.
-        """
-
-
 class EventMapping:
     """Event handlers that update the dependency index and wake dependents."""
 
     def __init__(
         self,
-        kinds: RunningKinds,
+        kinds: KindRegistry,
         dependents: DependencyIndex,
         waiting: Waiting | None = None,
     ) -> None:

@@ -5,40 +5,20 @@ Namespace cannot be read, the reconcile waits.
 """
 
 from collections.abc import Mapping
-from typing import Protocol
 
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import RetryError
-from asoreconcile.base.objects import JsonObject, ObjectKey, annotations
+from asoreconcile.base.objects import ObjectKey, annotations
 from asoreconcile.base.single_flight import SingleFlight
-from asoreconcile.cache.entry import Entry
+from asoreconcile.cache.informer import Informer
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import ApiError, TransportError
-from asoreconcile.kube.resources import NAMESPACES, ApiResource
+from asoreconcile.kube.resources import NAMESPACES
 
 _AGAIN_SECONDS = 0.1
-
-
-class CachedNamespaces(Protocol):
-    """The Namespaces in the cluster (`cache.informer.Informer`)."""
-
-    def has_synced(self) -> bool:
-        """True once the cache holds the first list."""
-
-    def entry(self, key: ObjectKey) -> Entry | None:
-        """The Namespace's metadata, or None if there is none."""
-
-    def record_write(self, obj: JsonObject) -> None:
-        """Make later reads of the cache at least as new as this object."""
-
-
-class LiveNamespaces(Protocol):
-    """Reads from the API server (`kube.client.KubeClient`)."""
-
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
-        """Blocking; raises ApiError, TransportError."""
 
 
 @attrs.frozen
@@ -57,9 +37,7 @@ class NamespaceAnnotations:
     thread.
     """
 
-    def __init__(
-        self, cache: CachedNamespaces, reader: LiveNamespaces, clock: Clock
-    ) -> None:
+    def __init__(self, cache: Informer, reader: KubeClient, clock: Clock) -> None:
         self._cache = cache
         self._reader = reader
         self._clock = clock

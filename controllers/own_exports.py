@@ -5,7 +5,6 @@ of the Namespace, as the author of an export chooses the identity of others.
 """
 
 from collections.abc import Callable
-from typing import Protocol
 
 import attrs
 
@@ -13,14 +12,8 @@ from asoreconcile.azure.catalogue.reserved import EXPORT_MARK, export_parts
 from asoreconcile.azure.reconcile.model.annotations import EXPORTS_AS_CREDENTIALS
 from asoreconcile.azure.reconcile.model.record_key import RecordKey
 from asoreconcile.base.objects import JsonObject, ObjectKey, annotations, key_of
-from asoreconcile.kube.resources import NAMESPACES, ApiResource
-
-
-class NamespaceSource(Protocol):
-    """Reads one object from the API server (`kube.client.KubeClient`)."""
-
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
-        """Blocking; raises ApiError, TransportError."""
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.resources import NAMESPACES
 
 
 @attrs.frozen
@@ -30,7 +23,7 @@ class OwnExports:
     reader: reads the Namespace. record_key: the key that marked the exports.
     """
 
-    reader: NamespaceSource
+    reader: KubeClient
     record_key: Callable[[], RecordKey]
 
     def __call__(self, secret: JsonObject) -> bool:

@@ -4,13 +4,12 @@ Runs on worker and watch threads; never blocks. Rule: OW-4.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
 
 import attrs
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.kinds import KindVersion
-from asoreconcile.azure.controllers.kind_registry import RunningKind
+from asoreconcile.azure.controllers.kind_registry import KindRegistry
 from asoreconcile.azure.reconcile.model.annotations import (
     DELETION_PROTECTION,
     OPERATOR_NAMESPACE,
@@ -21,7 +20,7 @@ from asoreconcile.azure.reconcile.model.policy import Policy, policy_of
 from asoreconcile.azure.reconcile.model.switches import is_on, switched_by
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.log import Logger
-from asoreconcile.base.objects import GroupKind, ObjectKey
+from asoreconcile.base.objects import GroupKind
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Deleted, Event
 from asoreconcile.cache.informer import Informer
@@ -42,32 +41,10 @@ def index_protected(informer: Informer) -> None:
     informer.add_index(_INDEX, values)
 
 
-class IndexedKinds(Protocol):
-    """The running kinds (`controllers.kind_registry.KindRegistry`)."""
-
-    def running(self) -> Mapping[GroupKind, RunningKind]:
-        """Return the running kinds."""
-
-    def entries_in(self, namespace: str) -> Mapping[ObjectReference, Entry]:
-        """Return all cached objects of all running kinds in a namespace."""
-
-
-class NamespaceList(Protocol):
-    """The Namespaces in the cluster (`cache.informer.Informer`)."""
-
-    def keys(self, namespace: str | None = None) -> Sequence[ObjectKey]:
-        """Return the keys of the Namespaces."""
-
-    def entry(self, key: ObjectKey) -> Entry | None:
-        """Return a Namespace's metadata, or None if there is none."""
-
-
 class ProtectedObjects:
     """Finds protected objects by the resource that contains theirs."""
 
-    def __init__(
-        self, kinds: IndexedKinds, namespaces: NamespaceList | None = None
-    ) -> None:
+    def __init__(self, kinds: KindRegistry, namespaces: Informer | None = None) -> None:
         """namespaces: None leaves out objects that only their Namespace protects."""
         self._kinds = kinds
         self._namespaces = namespaces

@@ -7,7 +7,6 @@ Secret can forge records, so it is read by its name, directly and never through 
 import base64
 import binascii
 import threading
-from typing import Protocol
 
 import attrs
 
@@ -18,29 +17,20 @@ from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import JsonObject, ObjectKey
 from asoreconcile.base.single_flight import SingleFlight
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import (
     AlreadyExistsError,
     ApiError,
     NotFoundError,
     TransportError,
 )
-from asoreconcile.kube.resources import SECRETS, ApiResource
+from asoreconcile.kube.resources import SECRETS
 
 _log = Logger(__name__)
 
 # A rotated key is in use everywhere after this time.
 FRESH_SECONDS = 300.0
 KEY, PREVIOUS = "key", "previous"
-
-
-class SecretStore(Protocol):
-    """Reads and creates Secrets (`kube.client.KubeClient`)."""
-
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
-        """Blocking; raises ApiError, TransportError."""
-
-    def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
-        """Blocking; raises ApiError, TransportError."""
 
 
 @attrs.frozen
@@ -57,7 +47,7 @@ class _Read:
 class RecordKeySecret:
     """The operator's record key, for `SharedDependencies`. Safe from any thread."""
 
-    def __init__(self, store: SecretStore, namespace: str, clock: Clock) -> None:
+    def __init__(self, store: KubeClient, namespace: str, clock: Clock) -> None:
         self._store = store
         self._name = ObjectKey(namespace, RECORD_KEY_SECRET)
         self._clock = clock

@@ -7,7 +7,6 @@ then trusts one namespace, and no author of another can sign in with it.
 
 import threading
 from datetime import datetime
-from typing import Protocol
 
 import attrs
 
@@ -16,13 +15,14 @@ from asoreconcile.base.clock import Clock
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import JsonObject, dig
 from asoreconcile.base.single_flight import SingleFlight
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import (
     ApiError,
     ForbiddenError,
     NotFoundError,
     TransportError,
 )
-from asoreconcile.kube.resources import SERVICE_ACCOUNTS, ApiResource
+from asoreconcile.kube.resources import SERVICE_ACCOUNTS
 from asoreconcile.redaction import register
 
 _log = Logger(__name__)
@@ -36,15 +36,6 @@ _PART_OF_LIFE = 0.8
 _AGAIN_SECONDS = 60.0
 # Entra must still see a valid token after the way there.
 _MARGIN_SECONDS = 30.0
-
-
-class TokenRequester(Protocol):
-    """Creates subresources (`kube.client.KubeClient`)."""
-
-    def create(
-        self, resource: ApiResource, obj: JsonObject, *, subresource: str = ""
-    ) -> JsonObject:
-        """Blocking; raises ApiError, TransportError."""
 
 
 @attrs.frozen
@@ -61,7 +52,7 @@ class WorkloadTokens:
     thread.
     """
 
-    def __init__(self, client: TokenRequester, clock: Clock) -> None:
+    def __init__(self, client: KubeClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
         self._requests: SingleFlight[str, _Token] = SingleFlight()

@@ -6,7 +6,7 @@ an empty memory; the next one continues from the state that this one left.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 from estate import ROLES, UNSEEN, Estate, key_of, role_of_id
@@ -21,6 +21,9 @@ from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
 from asoreconcile.base.objects import JsonObject, ObjectKey, gvk_of
 from asoreconcile.kube.errors import ApiError, TransportError
 from asoreconcile.runtime.reconciler import Request
+
+if TYPE_CHECKING:
+    from asoreconcile.cache.informer import Informer
 
 _PASSES = 120
 _LIMITER_SECONDS = 1.0
@@ -69,9 +72,8 @@ class Process:
         self.arm.seen.clear()
         kind = self._kinds[gvk_of(obj).group_kind]
         try:
-            result = ArmReconciler(self._operator, kind, self).reconcile(
-                Request(key_of(obj))
-            )
+            reconciler = ArmReconciler(self._operator, kind, cast("Informer", self))
+            result = reconciler.reconcile(Request(key_of(obj)))
         except (ApiError, TransportError):
             return _LIMITER_SECONDS
         return result.requeue_after_seconds

@@ -4,26 +4,16 @@ Rule: CL-7.
 """
 
 import threading
-from typing import Protocol
 
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import GroupKind, GroupVersionKind, JsonObject, dig
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.resources import ApiResource
 
 
 class UnknownKindError(AsoreconcileError):
     """The server does not serve the kind, or not at that version."""
-
-
-class DocumentReader(Protocol):
-    """Reads documents (`kube.client.KubeClient`)."""
-
-    def read(self, path: str) -> JsonObject:
-        """Return a document of the server by its path.
-
-        Blocking; raises ApiError, TransportError.
-        """
 
 
 class Discovery:
@@ -33,7 +23,7 @@ class Discovery:
     later.
     """
 
-    def __init__(self, client: DocumentReader) -> None:
+    def __init__(self, client: KubeClient) -> None:
         self._client = client
         self._lock = threading.Lock()
         self._versions: dict[str, list[str]] = {}

@@ -13,7 +13,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Literal, Protocol
+from typing import Literal
 
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import StoppedError
@@ -30,6 +30,7 @@ from asoreconcile.base.objects import (
 from asoreconcile.base.printable import printable
 from asoreconcile.base.random_id import random_id
 from asoreconcile.base.threads import Threads
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import (
     AlreadyExistsError,
     ApiError,
@@ -51,7 +52,6 @@ from asoreconcile.kube.event_encoding import (
 )
 from asoreconcile.kube.event_queue import EventQueue, EventTask
 from asoreconcile.kube.event_series import IDLE_SECONDS, SeriesCorrelator
-from asoreconcile.kube.resources import ApiResource
 from asoreconcile.redaction import redact
 
 _log = Logger(__name__)
@@ -64,18 +64,6 @@ _RETRY_SECONDS = 10.0
 EventApi = Literal["v1", "events.k8s.io/v1"]
 
 
-class EventClient(Protocol):
-    """Writes events (`kube.client.KubeClient`)."""
-
-    def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
-        """Create an Event. Blocking; raises ApiError, TransportError."""
-
-    def patch(
-        self, resource: ApiResource, key: ObjectKey, body: JsonObject
-    ) -> JsonObject:
-        """Merge-patch an Event. NotFoundError once the server has let it expire."""
-
-
 class EventRecorder:
     """Records events; a service for the manager. Safe from any thread.
 
@@ -84,7 +72,7 @@ class EventRecorder:
 
     def __init__(
         self,
-        client: EventClient,
+        client: KubeClient,
         source: str,
         *,
         clock: Clock,

@@ -9,7 +9,7 @@ import hashlib
 import threading
 import urllib.parse
 from collections.abc import Callable, Hashable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from asoreconcile.base import jsontext
 from asoreconcile.base.clock import Clock
@@ -51,13 +51,6 @@ _DENIED_SECONDS = 30.0
 _MOST_ANSWERS = 1000
 
 
-class ReviewClient(Protocol):
-    """The client that creates reviews (`kube.client.KubeClient`)."""
-
-    def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
-        """Return the review with its status. Raises AsoreconcileError."""
-
-
 class AccessReviews:
     """Asks the API server whether users may do things. Safe from any thread.
 
@@ -65,7 +58,7 @@ class AccessReviews:
     `create` on subjectaccessreviews.
     """
 
-    def __init__(self, client: ReviewClient, *, clock: Clock) -> None:
+    def __init__(self, client: KubeClient, *, clock: Clock) -> None:
         self._client = client
         self._kept: _Answers[bool] = _Answers(clock)
 
@@ -100,7 +93,7 @@ class MetricsAuthorizationFilter:
     `get` on the nonResourceURL, such as `/metrics`.
     """
 
-    def __init__(self, client: ReviewClient, *, clock: Clock) -> None:
+    def __init__(self, client: KubeClient, *, clock: Clock) -> None:
         self._client = client
         self._users: _Answers[JsonObject | None] = _Answers(clock)
         self._permissions = AccessReviews(client, clock=clock)
@@ -205,7 +198,7 @@ def _path(request: ServerRequest) -> str:
 
 
 def _reviewed(
-    client: ReviewClient, resource: ApiResource, content: JsonObject
+    client: KubeClient, resource: ApiResource, content: JsonObject
 ) -> JsonObject:
     """Return the status of a new review. content: its spec."""
     review = {

@@ -12,12 +12,12 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Iterator
 from math import inf
-from typing import Protocol
 
 import attrs
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.bearer import ForeignHostError
+from asoreconcile.azure.arm.client import ArmClient
 from asoreconcile.azure.arm.collections import CollectionAddress, collection_of
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.base import jsontext
@@ -34,13 +34,6 @@ _ASKED_AGAIN_AFTER_SECONDS = 86_400.0
 # Beyond it the oldest lists are dropped: their resources are read one by one until the
 # next list.
 _MAX_KEPT_BYTES = 32 * 1024 * 1024
-
-
-class BulkReader(Protocol):
-    """Reads lists from Azure, one request a page (`arm.client.ArmClient`)."""
-
-    def pages(self, path: str, api_version: str) -> Iterator[list[JsonObject]]:
-        """A list's pages, as the iteration gets there. Blocks; raises ArmError."""
 
 
 @attrs.frozen
@@ -111,7 +104,7 @@ class CollectionReads:
 
     def entry(
         self,
-        client: BulkReader,
+        client: ArmClient,
         arm_id: str,
         api_version: str,
         *,
@@ -135,7 +128,7 @@ class CollectionReads:
 
     def says_absent(
         self,
-        client: BulkReader,
+        client: ArmClient,
         arm_id: str,
         api_version: str,
         *,
@@ -216,7 +209,7 @@ class CollectionReads:
     def _is_young(self, known: _Collection, now: float) -> bool:
         return known.started is not None and now - known.started < self._max_age_seconds
 
-    def _list(self, client: BulkReader, key: _Key, address: CollectionAddress) -> None:
+    def _list(self, client: ArmClient, key: _Key, address: CollectionAddress) -> None:
         started = self._clock.monotonic()
         with self._lock:
             known = self._collections.setdefault(key, _Collection(since=started))

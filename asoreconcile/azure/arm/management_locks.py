@@ -5,10 +5,10 @@ Azure's refusal names the locked scopes, and only sometimes the locks. Rule: OW-
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.client import ArmClient
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import JsonObject, dig
@@ -31,13 +31,6 @@ _LOCK_ID = re.compile(
 _MOST_SCOPES = 3
 
 
-class LockReader(Protocol):
-    """Reads lists of ARM (`arm.client.ArmClient`)."""
-
-    def list(self, path: str, api_version: str) -> Iterator[JsonObject]:
-        """Yield the entries. Raises ArmError, ArmTransportError."""
-
-
 def is_locked(error: ArmError) -> bool:
     """Return whether a management lock is the reason for a refusal. Pure."""
     if any(code.lower() in _CODES for code in (error.code, *error.codes)):
@@ -52,7 +45,7 @@ def locked_scopes(error: ArmError) -> Sequence[str]:
     return tuple(dict.fromkeys(scopes))
 
 
-def lock_names(error: ArmError, lister: LockReader) -> str:
+def lock_names(error: ArmError, lister: ArmClient) -> str:
     """Return the locks behind a refusal as a clause, such as `lock keep (CanNotDelete)
     of /subscriptions/...`; "" if Azure does not tell.
 
@@ -68,7 +61,7 @@ def lock_names(error: ArmError, lister: LockReader) -> str:
     return ", ".join(names)
 
 
-def _locks_of(scope: str, lister: LockReader) -> list[JsonObject]:
+def _locks_of(scope: str, lister: ArmClient) -> list[JsonObject]:
     """Return the locks of a scope itself; [] if they cannot be read."""
     try:
         listed = list(lister.list(f"{scope}/providers/{_TYPE}", _API_VERSION))

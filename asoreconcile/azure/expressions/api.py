@@ -60,18 +60,6 @@ class Typed(Hashable, Protocol):
         """
 
 
-class Asks(Protocol):
-    """A connection to the engine (`pool.EnginePool`)."""
-
-    def ask(self, request: JsonObject, *, namespace: str) -> JsonObject:
-        """Send a request to an engine process and wait for its response.
-
-        namespace: the namespace whose share of time is used.
-
-        Blocks up to the pool's limit for one request.
-        """
-
-
 @attrs.frozen
 class Checked:
     """The facts about an expression that are known before it runs.
@@ -93,7 +81,7 @@ class Expressions:
     without being run again. Meanwhile it does not delay other expressions.
     """
 
-    def __init__(self, engine: Asks, *, clock: Clock) -> None:
+    def __init__(self, engine: EnginePool, *, clock: Clock) -> None:
         self._engine = engine
         self._metrics: ExpressionMetrics | None = None
         self._kind = lru_cache(maxsize=1024)(_kind)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from asoreconcile.azure.expressions.fair_share import FairShare
 from asoreconcile.azure.expressions.process import EngineProcess
@@ -13,18 +12,6 @@ PROCESSES = 3
 """Each takes 30 MB once it is needed; the first does alone while nobody has to wait."""
 
 
-class EngineClient(Protocol):
-    """Handles one request at a time (`process.EngineProcess`)."""
-
-    def ask(self, request: JsonObject) -> JsonObject:
-        """Send one request and return its response; raises if the process died or was
-        ended.
-        """
-
-    def close(self) -> None:
-        """End the process, if it runs."""
-
-
 class EnginePool:
     """Handles a few requests at a time. Safe from any thread, blocking."""
 
@@ -32,12 +19,12 @@ class EnginePool:
         self,
         *,
         clock: Clock,
-        make: Callable[[], EngineClient] = EngineProcess,
+        make: Callable[[], EngineProcess] = EngineProcess,
         processes: int = PROCESSES,
     ) -> None:
         self._clock = clock
         self._made_in = os.getpid()
-        self._engines: Sequence[EngineClient] = [make() for _ in range(processes)]
+        self._engines: Sequence[EngineProcess] = [make() for _ in range(processes)]
         self._fair_share = FairShare(self._engines, clock=clock)
 
     def ask(self, request: JsonObject, *, namespace: str) -> JsonObject:

@@ -8,7 +8,6 @@ from asoreconcile.azure.non_arm.extension_points import delete_through_extension
 from asoreconcile.azure.non_arm.owner_in_azure import require_gone
 from asoreconcile.azure.non_arm.resource import ExternalResource
 from asoreconcile.azure.reconcile.engine.object_reconciler import (
-    ObjectReader,
     ObjectReconciler,
 )
 from asoreconcile.azure.reconcile.engine.plan import Step
@@ -39,6 +38,7 @@ from asoreconcile.azure.reconcile.writes.endings import (
 from asoreconcile.azure.reconcile.writes.holds import paused
 from asoreconcile.azure.reconcile.writes.sending import confirm
 from asoreconcile.base.objects import ObjectKey, spec
+from asoreconcile.cache.informer import Informer
 
 
 class ExternalReconciler(ObjectReconciler):
@@ -48,7 +48,7 @@ class ExternalReconciler(ObjectReconciler):
         self,
         operator: SharedDependencies,
         kind: KindRuntime,
-        reader: ObjectReader,
+        reader: Informer,
         resource: ExternalResource,
     ) -> None:
         super().__init__(operator, kind, reader, run=self._run, on_gone=resource.forget)

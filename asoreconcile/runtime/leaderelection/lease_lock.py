@@ -7,12 +7,12 @@ extends the fence. Raises ApiError, TransportError. Rules: LE-3 - LE-6.
 import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Protocol
 
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import JsonObject, ObjectKey, annotations
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import AlreadyExistsError, ConflictError, NotFoundError
-from asoreconcile.kube.resources import LEASES, ApiResource
+from asoreconcile.kube.resources import LEASES
 from asoreconcile.runtime.leaderelection.fence import LeaseFence
 from asoreconcile.runtime.leaderelection.lease import (
     Follow,
@@ -92,27 +92,12 @@ class ObservedLease:
         return released(self._known.lease, self._identity, wall=self._clock.now())
 
 
-class LeaseClient(Protocol):
-    """Reads and writes Leases (`kube.client.KubeClient`)."""
-
-    def get(self, resource: ApiResource, key: ObjectKey) -> JsonObject:
-        """Read the Lease. Blocking; raises NotFoundError if there is none."""
-
-    def create(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
-        """Create the Lease; raises AlreadyExistsError if another replica did."""
-
-    def replace(self, resource: ApiResource, obj: JsonObject) -> JsonObject:
-        """Write the Lease at the version that was read; ConflictError if it changed
-        since.
-        """
-
-
 class LeaseLock:
     """Takes, renews and releases one Lease. For use by one thread."""
 
     def __init__(
         self,
-        client: LeaseClient,
+        client: KubeClient,
         observed: ObservedLease,
         fence: LeaseFence,
         *,

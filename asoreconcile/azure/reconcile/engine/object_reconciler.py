@@ -6,7 +6,6 @@ depends on the kind: `reconciler` has the one for ARM.
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
 
 import attrs
 
@@ -54,6 +53,7 @@ from asoreconcile.base.objects import (
     status,
     uid_of,
 )
+from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.unreadable import known_of
 from asoreconcile.kube.errors import ApiError, ConflictError, is_too_large
 from asoreconcile.queue.workqueue import LOW_PRIORITY
@@ -64,15 +64,6 @@ _log = Logger(__name__)
 _BREAKS_THE_SCHEMA = 422
 
 
-class ObjectReader(Protocol):
-    """The kind's cache (`cache.informer.Informer`)."""
-
-    def get(self, key: ObjectKey) -> JsonObject | None:
-        """Return a copy of the cached object, never older than our own writes; None if
-        it is gone.
-        """
-
-
 class ObjectReconciler:
     """`runtime.reconciler.Reconciler` for one kind."""
 
@@ -80,7 +71,7 @@ class ObjectReconciler:
         self,
         operator: SharedDependencies,
         kind: KindRuntime,
-        reader: ObjectReader,
+        reader: Informer,
         *,
         run: Callable[[ReconcileScope], ReconcileOutcome],
         on_gone: Callable[[ObjectKey], None] = lambda _: None,

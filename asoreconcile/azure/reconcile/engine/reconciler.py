@@ -8,7 +8,6 @@ from enum import Enum
 
 from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.reconcile.engine.object_reconciler import (
-    ObjectReader,
     ObjectReconciler,
 )
 from asoreconcile.azure.reconcile.engine.plan import Step, plan
@@ -50,13 +49,14 @@ from asoreconcile.azure.reconcile.writes.holds import paused
 from asoreconcile.azure.reconcile.writes.operations import poll
 from asoreconcile.azure.reconcile.writes.put import put
 from asoreconcile.azure.reconcile.writes.recreation import recreate
+from asoreconcile.cache.informer import Informer
 
 
 class ArmReconciler(ObjectReconciler):
     """`runtime.reconciler.Reconciler` for one ARM kind."""
 
     def __init__(
-        self, operator: SharedDependencies, kind: KindRuntime, reader: ObjectReader
+        self, operator: SharedDependencies, kind: KindRuntime, reader: Informer
     ) -> None:
         super().__init__(operator, kind, reader, run=_run)
 

@@ -16,7 +16,6 @@ If the object is gone, the reconcile ends silently (`GoneError`): R1.17, D2.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 import attrs
 
@@ -42,7 +41,6 @@ from asoreconcile.base.errors import AsoreconcileError, StoppedError
 from asoreconcile.base.jsontext import dumps
 from asoreconcile.base.objects import (
     JsonObject,
-    ObjectKey,
     annotations,
     copy_json,
     generation,
@@ -54,6 +52,7 @@ from asoreconcile.base.objects import (
     uid_of,
 )
 from asoreconcile.base.printable import printable
+from asoreconcile.cache.informer import Informer
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.errors import (
     ConflictError,
@@ -125,21 +124,6 @@ class StaleError(AsoreconcileError):
         self.after_seconds = after_seconds
 
 
-class WriteCache(Protocol):
-    """Receives the answers of writes (`cache.informer.Informer`)."""
-
-    def record_write(self, obj: JsonObject) -> None:
-        """Show the answer of a write to readers of the cache at once, before
-        its event.
-        """
-
-    def record_deletion(self, key: ObjectKey, uid: str) -> None:
-        """Hide a deleted object from readers of the cache, before its event."""
-
-    def is_behind(self, obj: JsonObject) -> bool:
-        """Return whether the watch has not delivered this version of an object."""
-
-
 class PatchHelper:
     """The working copy of a reconcile. Not for sharing between threads.
 
@@ -159,7 +143,7 @@ class PatchHelper:
         *,
         resource: ApiResource,
         client: KubeClient,
-        cache: WriteCache,
+        cache: Informer,
         clock: Clock,
         form: StorageCodec,
         is_live: bool = False,

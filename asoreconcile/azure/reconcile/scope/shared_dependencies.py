@@ -6,7 +6,7 @@ kind.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Protocol
 
 import attrs
 
@@ -31,7 +31,6 @@ from asoreconcile.azure.reconcile.model.sync_mode import (
     Undeclared,
 )
 from asoreconcile.azure.reconcile.scope.owner_reads import OwnerReads
-from asoreconcile.azure.reconcile.scope.patch_helper import WriteCache
 from asoreconcile.azure.reconcile.state.claims_under_way import ClaimsUnderWay
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.azure.reconcile.state.parent_writes import ParentWrites
@@ -43,8 +42,10 @@ from asoreconcile.azure.reconcile.state.sync_metrics import Confirmed
 from asoreconcile.azure.reconcile.state.waiting import Waiting
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey
+from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.unreadable import Unreadable
 from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.events import EventRecorder, NamedRecorder
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.selection import Selection
 
@@ -109,26 +110,6 @@ class ConnectionResolver(Protocol):
         """
 
 
-class Recorder(Protocol):
-    """Writes events without blocking (`kube.events.EventRecorder`)."""
-
-    def event(
-        self,
-        obj: JsonObject,
-        type: Literal["Normal", "Warning"],  # noqa: A002 - the field's name
-        reason: str,
-        message: str,
-    ) -> None:
-        """Queue an event about the object. reason: one CamelCase word. Never blocks."""
-
-
-class NamingRecorder(Recorder, Protocol):
-    """A recorder from which others are derived (`kube.events.EventRecorder`)."""
-
-    def named(self, source: str) -> Recorder:
-        """Return the same recorder, for the events of one controller."""
-
-
 class ServedKinds(Objects, Protocol):
     """The Azure objects in the cluster, and the version each kind is served at."""
 
@@ -186,7 +167,7 @@ class SharedDependencies:
     objects: ServedKinds
     connections: ConnectionResolver
     extensions: Extensions
-    recorder: NamingRecorder
+    recorder: EventRecorder
     namespace_annotations: NamespaceReader
     namespace: str
     default_policy: Policy
@@ -256,7 +237,7 @@ class KindRuntime:
 
     version: KindVersion
     resource: ApiResource
-    cache: WriteCache
+    cache: Informer
     requeue_backoff: RequeueBackoff
     in_flight_reads: InFlightReads
     form: StorageCodec = attrs.field(
@@ -269,7 +250,7 @@ class KindRuntime:
         default=attrs.Factory(lambda self: [Selection(self.resource)], takes_self=True)
     )
     unreadable: Callable[[], Mapping[ObjectKey, Unreadable]] = dict
-    recorder: Recorder | None = None
+    recorder: NamedRecorder | None = None
 
     @property
     def group_kind(self) -> GroupKind:

@@ -12,6 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 import attrs
 
 from asoreconcile.azure.arm import ids
+from asoreconcile.azure.arm.client import ArmClient
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.arm.errors import stated_resource
 from asoreconcile.azure.arm.ids import ArmId
@@ -30,7 +31,7 @@ from asoreconcile.azure.middleware.requests import (
     Skipped,
 )
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
-from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads, ReadClient
+from asoreconcile.azure.reconcile.planning.patient_reads import PatientReads
 from asoreconcile.azure.reconcile.planning.resource_import import failures
 from asoreconcile.azure.reconcile.planning.resource_import.child_types import (
     RESOURCE_GROUPS,
@@ -97,7 +98,7 @@ class ResourceImporter:
 
     def __init__(
         self,
-        client: ReadClient,
+        client: ArmClient,
         catalogue: Catalogue,
         extension_sets: Iterable[ExtensionSet] = (),
         *,
