@@ -24,6 +24,7 @@ _COMMANDS = {
     "import": ("import_azure:import_group", "Print manifests for resources in Azure."),
     "plan": ("plan:plan", "Show what manifests would change in Azure."),
     "render": ("render:render", "Print the requests that manifests become."),
+    "ui": ("ui.command:ui", "Show the objects of a cluster on a page of the browser."),
     "uninstall": (
         "uninstall:uninstall",
         "Remove the operator; keep or delete what is in Azure.",

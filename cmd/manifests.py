@@ -198,17 +198,23 @@ class AppliedManifests:
         objects: how many there are, by `plural.group`; kinds without any are not asked
         for. requests: counts by ARM id in lower case.
         """
-        present = {
+        return [
+            _row(obj, resource, requests, now)
+            for resource, version in self.present(objects).items()
+            for obj in client.list_page(resource_of(version)).items
+        ]
+
+    def present(self, objects: Mapping[str, int]) -> Mapping[str, KindVersion]:
+        """Return the kinds that have objects, by resource.
+
+        objects: the argument of `rows` of this name.
+        """
+        found = {
             resource: self._version_of(resource)
             for resource, count in sorted(objects.items())
             if count and resource.endswith(_AZURE)
         }
-        return [
-            _row(obj, resource, requests, now)
-            for resource, version in present.items()
-            if version is not None
-            for obj in client.list_page(resource_of(version)).items
-        ]
+        return {name: version for name, version in found.items() if version is not None}
 
     def _version_of(self, resource: str) -> KindVersion | None:
         return self._by_resource.get(resource) or self.other_kinds.get(resource)

@@ -174,16 +174,19 @@ def object_graph(catalogue: Catalogue, objects: Iterable[JsonObject]) -> ObjectG
         nodes.pop(own, None)
         own = attrs.evolve(own, ready=str(ready.get("status", "")))
         nodes[own] = own
-        for label, to in _references(version, obj, own.namespace):
+        for label, to in links_of(version, obj, own.namespace):
             edges[own, nodes.setdefault(to, to), label] = None
     shown = tuple((nodes[a], nodes[b], label) for a, b, label in edges)
     return ObjectGraph(tuple(nodes.values()), shown)
 
 
-def _references(
+def links_of(
     version: KindVersion, obj: JsonObject, namespace: str
 ) -> Iterator[tuple[str, GraphNode]]:
-    """Yield the owner and each reference with the label of its edge."""
+    """Yield the owner and each reference of an object with the label of its edge.
+
+    The label of the owner is `owner`. An owner named by its ARM id has no group.
+    """
     owner = spec(obj).get("owner") or {}
     if arm_id := owner.get("armId"):
         yield "owner", GraphNode("ARM id", arm_id.rpartition("/")[2])

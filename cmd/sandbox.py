@@ -6,6 +6,7 @@ import threading
 
 import click
 
+from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.local_cluster import AzureOptions, LocalCluster
 from asoreconcile.azure.cmd.terminal import say
 from asoreconcile.base.errors import AsoreconcileError
@@ -63,6 +64,13 @@ _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     help="Write all exchanges with Azure there at the end, without secrets. "
     "`asoreconcile.testing.replay` plays them.",
 )
+@click.option(
+    "--web",
+    is_flag=True,
+    help="Serve a page that shows the objects as a graph, with buttons for faults and "
+    "an editor.",
+)
+@sharedoptions.page_port
 def sandbox(
     *,
     files: tuple[str, ...],
@@ -72,6 +80,8 @@ def sandbox(
     all_versions: bool,
     chaos: bool,
     record: str,
+    web: bool,
+    port: int,
 ) -> None:
     """Run a Kubernetes API, a simulated Azure and the operator, and apply manifests.
 
@@ -100,7 +110,14 @@ def sandbox(
         cluster.launch()
         from asoreconcile.azure.cmd.sandbox_run import SandboxRun
 
-        run = SandboxRun(cluster, stop, files, all_versions=all_versions, chaos=chaos)
+        run = SandboxRun(
+            cluster,
+            stop,
+            files,
+            all_versions=all_versions,
+            chaos=chaos,
+            page_port=port if web else None,
+        )
         unready = run.until_done(timeout if exit_when_ready else None)
     except AsoreconcileError as error:
         raise click.ClickException(str(error)) from error

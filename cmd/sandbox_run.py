@@ -4,14 +4,17 @@ import errno
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 import click
 
 import asoreconcile
+from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.cmd.broken_pipe import drop_output
 from asoreconcile.azure.cmd.local_cluster import LocalCluster
@@ -22,7 +25,11 @@ from asoreconcile.azure.cmd.terminal import say
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.webhooks import WebhookOptions
 from asoreconcile.base.errors import AsoreconcileError
+from asoreconcile.base.objects import GroupKind
 from asoreconcile.testing.throwaway_certificates import certificate_authority
+
+if TYPE_CHECKING:
+    from asoreconcile.azure.cmd.ui.page_server import PageServer
 
 _HOST = "127.0.0.1"
 _STEP_SECONDS = 0.05
@@ -193,10 +200,12 @@ class SandboxRun:
         *,
         all_versions: bool,
         chaos: bool = False,
+        page_port: int | None = None,
     ) -> None:
         """files: if empty, the samples.
         stop: ends the run, once it is set.
         chaos: plays faults of the simulator.
+        page_port: serves the page there, 0 at any free port; None serves none.
 
         Raises UsageError for manifests that cannot be applied.
         """
@@ -205,6 +214,7 @@ class SandboxRun:
         self._manifests = _manifests(files, all_versions=all_versions)
         self._converts = all_versions
         self._faults = FaultLoop(cluster) if chaos else None
+        self._page_port = page_port
 
     def until_done(self, limit_seconds: float | None) -> list[Row]:
         """Apply and show until stopped, or with a limit until all is Ready.
@@ -212,7 +222,7 @@ class SandboxRun:
         Returns the objects that are not Ready when the limit is over. Blocking. Raises
         ChildError, ApiError.
         """
-        with self._cluster:
+        with self._cluster, ExitStack() as running:
             # The kinds first: what has no CRD yet could not be applied.
             conversion = self._run_kinds()
             self._manifests.apply(self._cluster.client)
@@ -221,6 +231,9 @@ class SandboxRun:
             )
             try:
                 say(f"export KUBECONFIG={self._cluster.kubeconfig}")
+                if self._page_port is not None:
+                    server = running.enter_context(self._page(self._page_port))
+                    say(f"page: {server.url}")
                 say()
                 return self._look_on(more, limit_seconds)
             except OSError as error:
@@ -233,6 +246,17 @@ class SandboxRun:
                 # this.
                 self._stop.set()
                 more.wait()
+
+    def _page(self, port: int) -> "PageServer":
+        """Return the server of the page. Raises OSError if the port is taken."""
+        from asoreconcile.azure.cmd.ui.page_server import PageServer
+        from asoreconcile.azure.cmd.ui.sandbox_page import SandboxPage
+
+        def kinds() -> Mapping[GroupKind, KindVersion]:
+            present = self._manifests.present(self._cluster.kube("objects"))
+            return {version.group_kind: version for version in present.values()}
+
+        return PageServer(SandboxPage(self._cluster, kinds), port=port)
 
     def _run_kinds(self) -> WebhookClient | None:
         """Install and run the manifests' kinds; return the conversion webhook,

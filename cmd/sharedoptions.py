@@ -183,6 +183,13 @@ control_token = click.option(
     help="Open the paths below /_control/ to who sends this token as x-control-token. "
     f"Default: {CONTROL_TOKEN}, which no other user of the machine can read.",
 )
+page_port = click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="PORT",
+    help="The page's port on 127.0.0.1. Default: any free one.",
+)
 # How a child knows that its parent ended: `subprocesses.ChildProcess` passes it.
 until_stdin_closes = click.option("--until-stdin-closes", is_flag=True, hidden=True)
 

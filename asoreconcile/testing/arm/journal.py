@@ -26,6 +26,7 @@ class JournalEntry:
     at: seconds on the server's clock.
     body: the body that was sent.
     status: 0 for a connection that was dropped.
+    seconds: how long the answer took.
     headers: without the bearer token.
     resource: id of the resource concerned, in lower case, also for polls and actions.
     """
@@ -39,10 +40,16 @@ class JournalEntry:
     resource: str
     headers: JsonObject = attrs.field(repr=False)
     body: Any = attrs.field(default=None, repr=False)
+    seconds: float = 0.0
 
 
 def exchange(
-    request: HttpRequest, *, status: int, at: float, monitored: str = ""
+    request: HttpRequest,
+    *,
+    status: int,
+    at: float,
+    monitored: str = "",
+    seconds: float = 0.0,
 ) -> JournalEntry:
     """Return the journal's entry for a request.
 
@@ -60,6 +67,7 @@ def exchange(
         resource=(monitored or _without_action(request)).lower(),
         headers={k: v for k, v in request.headers.items() if k != "authorization"},
         body=_parsed(request.body),
+        seconds=seconds,
     )
 
 

@@ -279,6 +279,7 @@ class ArmServer(Cloud):
         if request.path.startswith(PREFIX):
             return self._control.handle(request)
         status = 0
+        began = self._clock.monotonic()
         try:
             response = super().serve(request)
             status = response.status
@@ -286,7 +287,7 @@ class ArmServer(Cloud):
                 if self._recorder is not None:
                     self._recorder.note(self.url, request, response)
         finally:
-            self._note(request, status)
+            self._note(request, status, began)
         return response
 
     def answer(self, request: HttpRequest) -> HttpResponse:
@@ -299,17 +300,19 @@ class ArmServer(Cloud):
         with self._lock:
             return self._gateway.handle(request, grant.client_id if grant else "")
 
-    def _note(self, request: HttpRequest, status: int) -> None:
+    def _note(self, request: HttpRequest, status: int, began: float) -> None:
         """Write a request to the journal.
 
         status: 0 for a dropped connection.
         """
         with self._lock:
             look = self._gateway.look(request)
+            at = self._clock.monotonic()
             entry = exchange(
                 request,
                 status=status,
-                at=self._clock.monotonic(),
+                at=at,
+                seconds=at - began,
                 monitored=look.operation.address.id if look else "",
             )
             self.journal.append(entry)

@@ -1,0 +1,86 @@
+"""`asoctl ui`: show a cluster's Azure objects on a page."""
+
+import signal
+import sys
+import threading
+import webbrowser
+
+import click
+
+from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
+from asoreconcile.azure.cmd.terminal import say
+from asoreconcile.base.errors import AsoreconcileError
+
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_WAIT_SECONDS = 3600.0
+
+
+@click.command()
+@click.option(
+    "-n",
+    "--namespace",
+    metavar="NAME",
+    shell_complete=sharedoptions.complete_namespaces,
+    help="Default: the one of the context.",
+)
+@click.option("-A", "--all-namespaces", is_flag=True)
+@sharedoptions.cluster_choice
+@sharedoptions.page_port
+@click.option(
+    "--open/--no-open",
+    "opens",
+    default=True,
+    show_default=True,
+    help="Open the page in the browser.",
+)
+def ui(
+    *,
+    namespace: str | None,
+    all_namespaces: bool,
+    choice: ClusterChoice,
+    port: int,
+    opens: bool,
+) -> None:
+    """Show Azure objects of the cluster on a page of the browser, until Ctrl-C.
+
+    Shows owners and references as a graph, and of each object its conditions over time,
+    why it is not Ready, its events, and the differences of spec and status. The page
+    reads with the rights of your kubeconfig and changes nothing. It is served on
+    127.0.0.1 alone; other users of this machine can reach it there.
+
+    \b
+    Example:
+      asoctl ui -A
+      asoctl ui -n shop --port 8001 --no-open
+
+    Exit code 1 if the cluster or the port cannot be used.
+    """  # noqa: D301 -- click wants the character
+    from asoreconcile.azure.cmd.ui.cluster_page import ClusterPage
+    from asoreconcile.azure.cmd.ui.page_server import PageServer
+
+    stop = threading.Event()
+    for number in _ENDS:
+        # Under nohup the page outlives the terminal.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda *_: stop.set())
+    try:
+        config = choice.config()
+        place = "" if all_namespaces else namespace or config.namespace
+        with choice.client() as client:
+            # A wrong address or user is said here, not on an empty page.
+            client.read("/version")
+            page = ClusterPage(
+                client, server=config.url, user=config.user, namespace=place
+            )
+            with PageServer(page, port=port) as server:
+                say(f"page: {server.url}")
+                if opens and sys.stdout.isatty():
+                    webbrowser.open(server.url)
+                while not stop.wait(_WAIT_SECONDS):
+                    pass
+    except AsoreconcileError as error:
+        raise click.ClickException(str(error)) from error
+    except OSError as error:
+        message = f"cannot listen on port {port}: {error}"
+        raise click.ClickException(message) from error
