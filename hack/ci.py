@@ -5,8 +5,10 @@
     hack/ci long          the long proofs, before a change to their subjects
     hack/ci --list        name the stages
 
-A stage that cannot run on this machine says SKIPPED, and why. Exit code 1 if a stage
-fails; the stages after it do not run.
+A stage that cannot run on this machine says SKIPPED, and why. Two stages that leave a
+core idle run at the same time. Exit code 1 if a stage fails; no stage starts after it,
+and another that runs goes on to its end. SIGTERM, SIGHUP and Ctrl-C end the stages that
+run, with their children.
 """
 
 import argparse

@@ -4,7 +4,9 @@ A run adds an entry for each, to be committed; it goes away once the cause is me
 Dates are for the reader: no result depends on them.
 """
 
+import fcntl
 import json
+import os
 import sys
 import tomllib
 from dataclasses import dataclass
@@ -61,13 +63,17 @@ def read(root: Path) -> list[Entry]:
 
 
 def add(root: Path, entries: list[Entry]) -> list[Entry]:
-    """Add the entries whose tests have none yet, and return those."""
-    known = {entry.test for entry in read(root)}
-    new = [entry for entry in entries if entry.test not in known]
-    path = root / FILE
-    if new:
-        before = path.read_text() if path.exists() else HEAD
-        path.write_text(before + "".join(entry.text() for entry in new))
+    """Add the entries whose tests have none yet, and return those.
+
+    Two stages of a run may do so at the same time.
+    """
+    with (root / FILE).open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        known = {entry.test for entry in read(root)}
+        new = [entry for entry in entries if entry.test not in known]
+        if new:
+            head = "" if file.seek(0, os.SEEK_END) else HEAD
+            file.write(head + "".join(entry.text() for entry in new))
     return new
 
 

@@ -1,9 +1,10 @@
 """The stages of `hack/ci`: checks that must pass before a change lands, and long ones.
 
 A stage is a command. Its output goes on to the terminal, or is kept back and printed
-if the command fails; all of it is kept in `dist/ci/NAME.log`. The first stage that
-fails ends the run. At the end come a table of the stages, the results of the tests, and
-the first failure whole.
+if the command fails; all of it is kept in `dist/ci/NAME.log`. If two stages run at
+once (`schedule`), the output of the second waits for the end of the first. No stage
+starts after a failure. At the end come a table of the stages, the results of the tests,
+and the first failure of each failed stage, whole.
 """
 
 import os
@@ -12,56 +13,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
 from gate import results
+from gate.schedule import LOGS, Environment, Schedule, Stage, Turn, last_line
 
 ROOT = Path(__file__).resolve().parents[2]
-LOGS = Path("dist", "ci")
 # How much is printed once more of a stage that failed without a failed test.
 LAST_LINES = 100
-Environment = Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One stage.
-
-    command: words of the command. about: the subject, for the list of stages. quiet: if
-    true, its output is printed only if it fails. tool: if true, it only fetches or
-    builds a program that tests skip without, so its failure is a skip. more: variables
-    of its environment. needs: returns why the stage cannot run here, or variables that
-    it needs.
-    """
-
-    name: str
-    command: tuple[str, ...]
-    about: str
-    quiet: bool = False
-    tool: bool = False
-    more: Environment = field(default_factory=dict)
-    needs: Callable[[Path], str | Environment] | None = None
-
-
-@dataclass
-class Done:
-    """The end of a stage. skipped: why it did not run. failed: its exit code, or 0."""
-
-    stage: Stage
-    seconds: float
-    skipped: str = ""
-    failed: int = 0
-
-    def line(self) -> str:
-        """Return the stage's line of the table."""
-        outcome = "passed"
-        if self.skipped:
-            outcome = f"SKIPPED: {self.skipped}"
-        elif self.failed:
-            outcome = f"FAILED (exit code {self.failed})"
-        return f"{self.stage.name:<12} {self.seconds:7.1f} s  {outcome}"
 
 
 def recordings(root: Path) -> str | Environment:
@@ -106,10 +66,20 @@ def go_program(name: str, about: str) -> Stage:
 
 STAGES = (
     Stage(
-        "check", ("hack/check",), "format, lint, types, import contracts", quiet=True
+        *("check", ("hack/check",), "format, lint, types, import contracts"),
+        quiet=True,
+        shares=True,
     ),
-    Stage("rules", ("hack/rules",), "each claimed rule has a test", quiet=True),
-    Stage("docs", ("hack/docs",), "the site builds without a warning", quiet=True),
+    Stage(
+        *("rules", ("hack/rules",), "each claimed rule has a test"),
+        quiet=True,
+        shares=True,
+    ),
+    Stage(
+        *("docs", ("hack/docs",), "the site builds without a warning"),
+        quiet=True,
+        shares=True,
+    ),
     Stage("helm", ("hack/helm",), "a real helm, for tests", quiet=True, tool=True),
     Stage(
         *("databases", ("hack/databases",), "real servers of databases, for tests"),
@@ -126,11 +96,6 @@ STAGES = (
     go_program("crdvalidation", "Kubernetes' validation of CRDs"),
     go_program("kro", "a controller that composes our kinds"),
     Stage("test", ("hack/test",), "the test suite"),
-    Stage("explore", ("hack/explore",), "what a new seed finds"),
-    Stage(
-        *("replay", ("hack/replay",), "recorded estates, by the whole operator"),
-        needs=recordings,
-    ),
     Stage(
         *("envtest", ("hack/envtest",), "a real kube-apiserver, for tests"),
         quiet=True,
@@ -143,8 +108,15 @@ STAGES = (
             *("tests/security", "-m", "real"),
         ),
         "operator, contract and installation on a real kube-apiserver",
+        shares=True,
         needs=real_server,
     ),
+    Stage(
+        *("replay", ("hack/replay",), "recorded estates, by the whole operator"),
+        shares=True,
+        needs=recordings,
+    ),
+    Stage("explore", ("hack/explore",), "what a new seed finds", shares=True),
 )
 LONG = (
     # Two minutes each, on two cores: too long for each change.
@@ -221,65 +193,19 @@ def chosen(names: list[str]) -> list[Stage]:
 
 def run(stages: list[Stage], *, root: Path = ROOT, out: TextIO = sys.stdout) -> int:
     """Run stages until one fails, and print a summary. Returns an exit code."""
-    logs = root / LOGS
-    found = logs / "results"
+    began = time.monotonic()
+    found = root / LOGS / "results"
     shutil.rmtree(found, ignore_errors=True)
     found.mkdir(parents=True)
-    everything = []
-    for stage in stages:
-        print(f"==> {stage.name}: {stage.about}", file=out, flush=True)
-        done = run_stage(stage, root, found, out)
-        everything.append(done)
-        print(f"<== {done.line()}", file=out, flush=True)
-        if done.failed:
-            break
-    summary(everything, stages[len(everything) :], results.read(found), logs, out)
-    return 1 if everything[-1].failed else 0
-
-
-def run_stage(stage: Stage, root: Path, found: Path, out: TextIO) -> Done:
-    """Run one stage. found: the folder that runs of pytest write their results to."""
-    began = time.monotonic()
-    needed = stage.needs(root) if stage.needs else {}
-    if isinstance(needed, str):
-        return Done(stage, time.monotonic() - began, skipped=needed)
-    environment = {
-        **os.environ,
-        **stage.more,
-        **needed,
-        results.FOLDER_VARIABLE: str(found),
-    }
-    log = root / LOGS / f"{stage.name}.log"
-    with (
-        log.open("w") as kept,
-        subprocess.Popen(
-            [root / stage.command[0], *stage.command[1:]],
-            cwd=root,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        ) as process,
-    ):
-        assert process.stdout is not None
-        for line in process.stdout:
-            kept.write(line)
-            if not stage.quiet:
-                print(line, end="", file=out, flush=True)
-        code = process.wait()
-    seconds = time.monotonic() - began
-    if code and stage.tool:
-        return Done(stage, seconds, skipped=last_line(log.read_text()))
-    if code and stage.quiet:
-        print(log.read_text(), end="", file=out, flush=True)
-    return Done(stage, seconds, failed=code)
-
-
-def last_line(text: str) -> str:
-    """Return the last line that says something."""
-    return ([line for line in text.splitlines() if line.strip()] or ["no reason"])[-1]
+    with Schedule(stages, root, found) as schedule:
+        schedule.start()
+        for turn in schedule.turns:
+            for text in turn.output():
+                print(text, end="", file=out, flush=True)
+            if turn.done is not None:
+                print(f"<== {turn.line()}", file=out, flush=True)
+    summary(schedule.turns, time.monotonic() - began, root / LOGS, out)
+    return 1 if any(turn.has_failed for turn in schedule.turns) else 0
 
 
 def closing_line(counts: Mapping[str, int]) -> str:
@@ -289,22 +215,21 @@ def closing_line(counts: Mapping[str, int]) -> str:
     )
 
 
-def summary(
-    everything: list[Done],
-    rest: list[Stage],
-    tests: results.Results,
-    logs: Path,
-    out: TextIO,
-) -> None:
-    """Print the table of stages, the results of the tests, and the first failure."""
+def summary(turns: list[Turn], seconds: float, logs: Path, out: TextIO) -> None:
+    """Print the table of stages, the results of the tests, and the first failures."""
 
     def say(*lines: str) -> None:
         for line in lines:
             print(line, file=out)
 
-    say("", "=== stages ===", *(done.line() for done in everything))
-    say(*(f"{stage.name:<12}         -  not run" for stage in rest))
-    seconds = sum(done.seconds for done in everything)
+    found = {
+        turn.stage.name: results.read(logs / "results" / turn.stage.name)
+        for turn in turns
+    }
+    tests = results.Results()
+    for some in found.values():
+        tests.add(some)
+    say("", "=== stages ===", *(turn.line() for turn in turns))
     say(f"{'together':<12} {seconds:7.1f} s")
     if tests.skipped:
         say("", "=== skipped tests ===")
@@ -316,15 +241,15 @@ def summary(
     if tests.flaky:
         say("", "=== FLAKY ===", *tests.flaky)
         say("Commit their entries in tests/flaky.toml.")
-    if everything and everything[-1].failed:
-        name = everything[-1].stage.name
+    failed = [turn.stage.name for turn in turns if turn.has_failed]
+    for name in failed:
         say("", f"=== first failure, in {name} ===")
-        if tests.failures:
-            test, text = next(iter(tests.failures.items()))
-            say(test, text)
+        if found[name].failures:
+            say(*next(iter(found[name].failures.items())))
         else:
             say(*(logs / f"{name}.log").read_text().splitlines()[-LAST_LINES:])
-        say("", f"=== FAILED: {name} ===")
+    if failed:
+        say("", f"=== FAILED: {', '.join(failed)} ===")
     if tests.counts:
         say("", f"=== {closing_line(tests.counts)} in {seconds:.2f}s ===")
     out.flush()

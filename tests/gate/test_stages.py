@@ -2,9 +2,12 @@
 
 import io
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -94,6 +97,94 @@ def test_the_first_failed_stage_ends_the_run_and_is_printed_again(run):
     assert end.startswith("t.py::test_b\nfirst\nof two\n\n=== FAILED: bad ===\n")
     assert "second" not in end
     assert re.search(r"=== 2 failed, 1 passed in [\d.]+s ===\n\Z", end)
+
+
+@pytest.fixture
+def meet(tmp_path):
+    """Commands of two scripts that end only together: of one and of the other."""
+    os.mkfifo(tmp_path / "met")
+    return "timeout 60 sh -c 'echo > met' || exit 9", "timeout 60 cat met || exit 9"
+
+
+def test_two_stages_that_share_run_at_once_and_one_that_does_not_runs_alone(run, meet):
+    shares = {"shares": True}
+    code, said = run(
+        ("one", f"{meet[0]}; echo of one; touch one-ended", shares),
+        ("two", f"{meet[1]}; echo of two; touch two-ended", shares),
+        ("whole", "ls one-ended two-ended; touch whole-ended", {}),
+        ("three", "ls whole-ended", shares),
+    )
+    assert code == 0
+    texts = re.findall(r"^(?:==> \w+|of \w+|<== \w+|\w+-ended)", said, re.MULTILINE)
+    assert texts == [
+        *("==> one", "of one", "<== one", "==> two", "of two", "<== two"),
+        *("==> whole", "one-ended", "two-ended", "<== whole"),
+        *("==> three", "whole-ended", "<== three"),
+    ]
+
+
+def test_a_stage_beside_one_that_fails_goes_on_to_its_end(run, meet):
+    of_one = found(failures={"t.py::test_of_one": "text one"})
+    of_two = found(failures={"t.py::test_of_two": "text two"})
+    shares = {"shares": True}
+    code, said = run(
+        ("one", f"{of_one}\n{meet[0]}; exit 3", shares),
+        ("two", f"{of_two}\n{meet[1]}; echo to the end; exit 4", shares),
+        ("three", "echo never", shares),
+    )
+    assert code == 1
+    assert "to the end\n<== two T s  FAILED (exit code 4)\n" in said
+    assert "never" not in said
+    assert re.search(r"^three +- +not run$", said, re.MULTILINE)
+    end = said[said.index("=== first failure, in one ===") :]
+    assert end == (
+        "=== first failure, in one ===\nt.py::test_of_one\ntext one\n\n"
+        "=== first failure, in two ===\nt.py::test_of_two\ntext two\n\n"
+        "=== FAILED: one, two ===\n"
+    )
+
+
+def test_a_stage_whose_command_cannot_run_fails(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("threading.excepthook", lambda _: None)  # it prints a traceback
+    out = io.StringIO()
+    some = [Stage("gone", ("gone",), "nothing"), Stage("after", ("gone",), "nothing")]
+    assert stages.run(some, root=tmp_path, out=out) == 1
+    assert re.search(r"^gone .* FAILED \(exit code 1\)$", out.getvalue(), re.MULTILINE)
+    assert re.search(r"^after +- +not run$", out.getvalue(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("trap", ["", "trap '' TERM HUP"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_an_interrupted_run_ends_what_its_stages_started(tmp_path, number, trap):
+    """Two stages run, with children that keep a pipe open until they end."""
+    os.mkfifo(tmp_path / "alive")
+    script = f"#!/bin/sh\n{trap}\nexec > alive\necho $0\nsleep 300 & wait; wait\n"
+    for name in ("one", "two", "three"):
+        (tmp_path / name).write_text(script)
+        (tmp_path / name).chmod(0o755)
+    program = f"""
+from pathlib import Path
+from gate import schedule, stages
+schedule.END_SECONDS = {0.2 if trap else 60}
+some = [schedule.Stage(n, (n,), n, shares=True) for n in ("one", "two", "three")]
+stages.run(some, root=Path({str(tmp_path)!r}))
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "hack")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    with ExitStack() as stack:
+        stack.enter_context(process)
+        stack.callback(process.kill)
+        alive = stack.enter_context((tmp_path / "alive").open())
+        started = {Path(alive.readline().strip()).name for _ in range(2)}
+        process.send_signal(number)
+        assert alive.read() == ""  # until no process holds the pipe
+        process.wait()
+    assert started == {"one", "two"}
+    assert process.returncode == (128 + number if number != signal.SIGINT else -number)
 
 
 def test_what_a_quiet_stage_said_is_printed_where_it_fails_and_at_the_end(run):
