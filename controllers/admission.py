@@ -22,6 +22,7 @@ from asoreconcile.azure.catalogue.validation import rule_problems
 from asoreconcile.azure.controllers.dropped_fields import dropped_fields
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER, RESOURCE_ID
 from asoreconcile.azure.reconcile.model.claim_record import Standing, stated_claim
+from asoreconcile.azure.reconcile.model.placeholders import with_placeholders
 from asoreconcile.base.objects import (
     GroupVersionKind,
     JsonObject,
@@ -151,6 +152,7 @@ class Admission:
             return obj
         name = _claimed_name(obj, request.old)
         made = with_defaults(version, obj, claimed_name=name)
+        made = with_placeholders(version, made, request.old)
         return self._complete(request, version, made)
 
     def _version(self, gvk: GroupVersionKind) -> KindVersion | None:

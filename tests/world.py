@@ -328,7 +328,8 @@ class World:
 
     def resource_for(self, obj):
         builtins = {"Secret": SECRETS, "ConfigMap": CONFIG_MAPS}
-        return builtins.get(obj["kind"]) or self._kinds[gvk_of(obj).group_kind].resource
+        known = builtins.get(obj["kind"]) if obj["apiVersion"] == "v1" else None
+        return known or self._kinds[gvk_of(obj).group_kind].resource
 
     def read(self, obj):
         """Return the object as the API server has it now, or None."""

@@ -36,6 +36,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     OWNER_GROUP_KIND,
     OWNER_NAME,
     OWNER_UID,
+    PLACEHOLDERS,
     RESOURCE_ID,
     build_label,
 )
@@ -228,8 +229,9 @@ def _facts(scope: ReconcileScope, claiming: ExitStack) -> ClaimFacts:
     kind, namespace = version.group_kind, patcher.key.namespace
     is_granted = partial(scope.operator.is_granted, kind, namespace, arm_id)
     require_in_reach(arm_id, version.arm_type, inherited, is_granted)
-    # Resolve every input now: an object that cannot be PUT is not claimed yet.
-    to_arm(version, spec(obj), name=identity.name, inputs=scope.references)
+    if PLACEHOLDERS not in patcher.annotations:
+        # Resolve every input now: an object that cannot be PUT is not claimed yet.
+        to_arm(version, spec(obj), name=identity.name, inputs=scope.references)
     claiming.enter_context(scope.operator.claims_under_way.claiming(arm_id))
     return attrs.evolve(
         facts,

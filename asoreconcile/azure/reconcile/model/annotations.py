@@ -50,6 +50,9 @@ AUTHOR = OWN_PREFIX + "author"
 # annotation.
 EXISTENCE = OWN_PREFIX + "existence"
 
+# The fields of a spec that only observes whose values the webhook has added.
+PLACEHOLDERS = OWN_PREFIX + "placeholders"
+
 # The authenticated record of the claimed ARM id (`claim_record`); ASO has none.
 CLAIM = OWN_PREFIX + "claim"
 

@@ -7,7 +7,7 @@ that no object that has written before is asked again. Rule: OW-3.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from asoreconcile.azure.reconcile.model.annotations import EXISTENCE
+from asoreconcile.azure.reconcile.model.annotations import EXISTENCE, RESOURCE_ID
 from asoreconcile.azure.reconcile.model.differences import Difference
 from asoreconcile.azure.reconcile.model.if_exists import IF_EXISTS, IfExists
 
@@ -45,6 +45,12 @@ def is_undecided(own: Mapping[str, str]) -> bool:
 def is_observing(own: Mapping[str, str], inherited: Mapping[str, str]) -> bool:
     """Return whether the object only reads its resource."""
     return is_undecided(own) and stated_policy(own, inherited) is IfExists.OBSERVE
+
+
+def will_observe(own: Mapping[str, str], inherited: Mapping[str, str]) -> bool:
+    """Return whether the object only reads its resource, or will once it is claimed."""
+    is_free = RESOURCE_ID not in own or is_undecided(own)
+    return is_free and stated_policy(own, inherited) is IfExists.OBSERVE
 
 
 def note_of_claim(

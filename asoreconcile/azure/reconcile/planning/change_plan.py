@@ -30,7 +30,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
     DriftBaseline,
     loads,
 )
-from asoreconcile.azure.reconcile.model.existence import listed
+from asoreconcile.azure.reconcile.model.existence import listed, will_observe
 from asoreconcile.azure.reconcile.model.first_creation import is_first_creation
 from asoreconcile.azure.reconcile.model.merge_rules import (
     AUTOSCALE_SETTING,
@@ -337,6 +337,8 @@ def _inherited(obj: JsonObject, view: ManifestObjects) -> Mapping[str, str]:
 def _skipping(obj: JsonObject, view: ManifestObjects) -> str:
     """Return which policy prevents writes; "" if they are allowed."""
     inherited = _inherited(obj, view)
+    if will_observe(annotations(obj), inherited):
+        return "the object only observes"
     policy = policy_of(annotations(obj), inherited, Policy.MANAGE)
     if policy is None:
         return unreadable_policy(annotations(obj), inherited)

@@ -16,6 +16,7 @@ from asoreconcile.azure.reconcile.identity.claim import (
 from asoreconcile.azure.reconcile.identity.duplicates import require_sole
 from asoreconcile.azure.reconcile.identity.identity import identify
 from asoreconcile.azure.reconcile.identity.recorded_claim import accept_claim
+from asoreconcile.azure.reconcile.model.annotations import PLACEHOLDERS
 from asoreconcile.azure.reconcile.model.conditions import reconciling, recreating
 from asoreconcile.azure.reconcile.model.decisions import (
     Decision,
@@ -34,6 +35,7 @@ from asoreconcile.azure.reconcile.model.drift_baseline import (
 )
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.owner import Owner
+from asoreconcile.azure.reconcile.model.placeholders import placeholders_left
 from asoreconcile.azure.reconcile.model.put_budget import (
     PUT_BUDGET_SPENT,
     budget_spent,
@@ -109,6 +111,9 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
         patcher.set_ready(reconciling(patcher.generation))
         return poll(scope)
     require_valid(patcher.version, patcher.obj)
+    notes = patcher.annotations
+    if PLACEHOLDERS in notes:
+        raise placeholders_left(notes[PLACEHOLDERS])
     if not status(patcher.obj).get("id"):
         # Nothing is created in Azure that its author still has to mend.
         checked_expressions(operator, patcher.version, patcher.obj)
@@ -117,7 +122,7 @@ def _put(scope: ReconcileScope, reading: ParentRead) -> ReconcileOutcome:
     if written is not None:
         return written
     closed, mode = scope.closed, scope.sync_mode
-    last_put = loads(patcher.annotations.get(OBSERVED) or "")
+    last_put = loads(notes.get(OBSERVED) or "")
     ready = ready_of_last_put(patcher)
     if closed and reads_first(patcher, SyncMode.REPORT, ready, last_put):
         mode = SyncMode.REPORT  # the PUT follows when a window opens (OW-7)

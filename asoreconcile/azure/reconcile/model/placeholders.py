@@ -1,0 +1,149 @@
+"""Fills the required fields of a spec whose object only reads its resource.
+
+A CRD requires fields whatever an annotation says, but the API server checks them after
+it has asked the mutating webhook. The values are never sent: the annotation
+`asoreconcile/placeholders` names their paths, and while it names one, no PUT is sent.
+Rule: OW-3. Pure.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.catalogue.tables import Table
+from asoreconcile.azure.reconcile.model.annotations import PLACEHOLDERS
+from asoreconcile.azure.reconcile.model.existence import will_observe
+from asoreconcile.base.objects import (
+    GroupKind,
+    JsonObject,
+    annotations,
+    dig,
+    metadata,
+    spec,
+)
+
+_TEXT, _ADDRESS = "placeholder", "0.0.0.0"
+_NOWHERE = (
+    "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/placeholder"
+)
+
+# The fields that say which resource is read: their author writes them.
+_OWNER = ("owner",)
+_IDENTITY = {
+    GroupKind("communication.azure.com", "Domain"): (*_OWNER, "domainManagement"),
+    GroupKind("communication.azure.com", "SenderUsername"): (*_OWNER, "username"),
+}
+
+
+def with_placeholders(
+    version: KindVersion, obj: JsonObject, old: JsonObject | None = None
+) -> JsonObject:
+    """Return an object with values for the required fields that it leaves out, if its
+    own annotation says that it only reads its resource; the same object if nothing
+    changes.
+
+    old: the object before a write, which names a placeholder no more if it changes its
+    value.
+    """
+    notes = annotations(obj)
+    named = notes.get(PLACEHOLDERS, "")
+    is_observing = will_observe(notes, {})
+    if not version.is_arm or not (is_observing or named):
+        return obj
+    content = spec(obj)
+    before = content if old is None else spec(old)
+    left = [
+        path
+        for path in filter(None, named.split(","))
+        if dig(content, path) == dig(before, path)
+    ]
+    whole = _Part(version.spec_schema, version.table)
+    missing = [
+        (path, value)
+        for path, value in (whole.missing(content) if is_observing else ())
+        if path not in _IDENTITY.get(version.group_kind, _OWNER)
+    ]
+    for path, value in missing:
+        content = _with(content, path.split("."), value)
+        left.append(path)
+    names = ",".join(dict.fromkeys(left))
+    if names == named and not missing:
+        return obj
+    kept = {name: value for name, value in notes.items() if name != PLACEHOLDERS}
+    kept |= {PLACEHOLDERS: names} if names else {}
+    meta = {**metadata(obj), "annotations": kept}
+    return {**obj, "metadata": meta, "spec": content}
+
+
+def placeholders_left(names: str) -> ConditionError:
+    """Return the condition of an object whose annotation still names placeholders."""
+    named = ", ".join(f"spec.{path}" for path in names.split(","))
+    return ConditionError(
+        f"this object was made to observe only, and its values of {named} stand in for "
+        f"yours: set them, and remove the annotation {PLACEHOLDERS} if it still names "
+        "one that is right; until then nothing is sent",
+        reason="Failed",
+        severity="Error",
+    )
+
+
+@attrs.frozen
+class _Part:
+    """The schema of a part of a spec, and the mapping table that knows its unions."""
+
+    schema: JsonObject
+    table: Table | None
+
+    def at(self, name: str) -> "_Part":
+        fields = () if self.table is None else self.table.fields
+        tables = [f.table for f in fields if f.source == name and not f.nesting]
+        inner = self.schema.get("properties", {}).get(name, {})
+        return _Part(inner, tables[0] if tables else None)
+
+    def required(self, value: JsonObject) -> list[str]:
+        """Return the names of the required fields that a value lacks."""
+        names = [*self.schema.get("required", ())]
+        leaves = () if self.table is None else self.table.leaves
+        if leaves and all(value.get(leaf) is None for leaf in leaves):
+            names.append(leaves[0])
+        return [name for name in names if value.get(name) is None]
+
+    def least(self) -> Any:
+        """Return the least value that is permitted, always the same."""
+        schema = self.schema
+        if schema.get("enum"):
+            return schema["enum"][0]
+        match schema.get("type"):
+            case "string":
+                length = schema.get("maxLength", len(_TEXT))
+                text = _TEXT[:length].ljust(schema.get("minLength", 0), "0")
+                is_fitting = re.search(schema.get("pattern", ""), text)
+                return text if is_fitting else _ADDRESS
+            case "integer" | "number":
+                return schema.get("minimum", 0)
+            case "boolean":
+                return False
+            case "array":
+                item = _Part(schema.get("items", {}), None).least()
+                return [item] * schema.get("minItems", 0)
+        if "armId" in schema.get("properties", {}):
+            return {"armId": _NOWHERE}
+        return {name: self.at(name).least() for name in self.required({})}
+
+    def missing(self, value: JsonObject, above: str = "") -> Iterator[tuple[str, Any]]:
+        """Yield path and least value of each required field that is not there."""
+        for name in self.required(value):
+            yield f"{above}{name}", self.at(name).least()
+        for name, inner in value.items():
+            if isinstance(inner, dict) and f"{above}{name}" not in _OWNER:
+                yield from self.at(name).missing(inner, f"{above}{name}.")
+
+
+def _with(content: JsonObject, path: list[str], value: Any) -> JsonObject:
+    name, *rest = path
+    inner = _with(content.get(name) or {}, rest, value) if rest else value
+    return {**content, name: inner}
