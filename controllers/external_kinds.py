@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
-from asoreconcile.azure.entra.security_group import SecurityGroups
+from asoreconcile.azure.entra.directory_objects import DirectoryObjects
+from asoreconcile.azure.entra.kinds import ENTRA_KINDS
 from asoreconcile.azure.non_arm.resource import ExternalResource
 from asoreconcile.azure.sql_users.kinds import (
     azure_sql_users,
@@ -45,7 +46,7 @@ EXTERNAL: Mapping[GroupKind, Factory] = {
         clock=shared.clock, fence=shared.fence
     ),
     # Its clients, of the credentials, have clock and fence.
-    GroupKind("entra.azure.com", "SecurityGroup"): lambda _: SecurityGroups(),
+    **{group_kind: lambda _: DirectoryObjects() for group_kind in ENTRA_KINDS},
 }
 
 

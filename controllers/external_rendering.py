@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from functools import partial
 
 from asoreconcile.azure.catalogue.render import DescribeOutside
-from asoreconcile.azure.entra.planning import GroupPlanner
-from asoreconcile.azure.entra.rendering import described_group
+from asoreconcile.azure.entra.kinds import ENTRA_KINDS
+from asoreconcile.azure.entra.planning import EntraPlanner
+from asoreconcile.azure.entra.rendering import described_object
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.reconcile.planning.change_plan import OutsidePlan
 from asoreconcile.azure.sql_users.kinds import user_planners
@@ -19,7 +20,7 @@ from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import GroupKind
 
 DESCRIBED: Mapping[GroupKind, DescribeOutside] = {
-    GroupKind("entra.azure.com", "SecurityGroup"): described_group,
+    **dict.fromkeys(ENTRA_KINDS, described_object),
     **{group_kind: partial(rendered_user, group_kind) for group_kind in DIALECTS},
 }
 
@@ -34,6 +35,6 @@ def outside_plans(
     graph: returns a client that reads Entra.
     users: looks up the objects that database users name.
     """
-    groups = GroupPlanner(graph, clock)
+    entra = EntraPlanner(graph, clock)
     with user_planners(users, clock) as planners:
-        yield {GroupKind("entra.azure.com", "SecurityGroup"): groups, **planners}
+        yield {**dict.fromkeys(ENTRA_KINDS, entra), **planners}

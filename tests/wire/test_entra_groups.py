@@ -3,8 +3,9 @@
 import pytest
 from world import World
 
+from asoreconcile.azure.entra.directory_objects import DirectoryObjects
+from asoreconcile.azure.entra.graph_calls import TENANT
 from asoreconcile.azure.entra.questions import CREATION
-from asoreconcile.azure.entra.security_group import TENANT, SecurityGroups
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
     FINALIZER,
@@ -39,7 +40,7 @@ NOBODY = "00000000-0000-0000-0000-000000000001"
 def world(tmp_path):
     with World(tmp_path) as running:
         running.install(KIND)
-        running.external[GROUP_KIND] = SecurityGroups()
+        running.external[GROUP_KIND] = DirectoryObjects()
         yield running
 
 

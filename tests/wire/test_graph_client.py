@@ -11,6 +11,7 @@ from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.arm.metrics import ArmMetrics
 from asoreconcile.azure.arm.transport import ArmTransport
 from asoreconcile.azure.graph.client import GraphClient, is_absent
+from asoreconcile.azure.graph.collections import GROUPS
 from asoreconcile.azure.graph.metrics import GraphMetrics
 from asoreconcile.base import jsontext
 from asoreconcile.runtime.leaderelection.fence import NotLeadingError
@@ -84,9 +85,12 @@ def client(make):
 
 
 def test_a_group_is_created_once_whoever_asks_again(client, graph):
-    made = client.create_group("mark", BODY)
+    made = client.create(GROUPS, BODY, unique_name="mark")
     assert made["displayName"] == "Shop's team"
-    assert client.create_group("mark", {**BODY, "description": "new"}) is None
+    assert (
+        client.create(GROUPS, {**BODY, "description": "new"}, unique_name="mark")
+        is None
+    )
     (group,) = graph.groups().values()
     assert (group["uniqueName"], group["description"]) == ("mark", "new")
 
@@ -94,32 +98,32 @@ def test_a_group_is_created_once_whoever_asks_again(client, graph):
 def test_a_lost_answer_of_a_creation_makes_no_second_group(client, graph):
     graph.faults.drop("PATCH", "uniqueName", phase="after")
     with pytest.raises(ArmTransportError) as lost:
-        client.create_group("mark", BODY)
+        client.create(GROUPS, BODY, unique_name="mark")
     assert lost.value.sent == "maybe"
-    assert client.create_group("mark", BODY) is None
-    assert client.group_named("mark")["id"] in graph.groups()
+    assert client.create(GROUPS, BODY, unique_name="mark") is None
+    assert client.keyed(GROUPS, "uniqueName", "mark")["id"] in graph.groups()
     assert len(graph.groups()) == 1
 
 
 def test_a_group_is_read_by_id_and_by_name(client, graph):
-    id_ = client.create_group("mark", BODY)["id"]
-    assert client.group(id_) == client.group_named("mark")
-    assert client.group(id_)["mailNickname"] == "shop"
-    assert client.group(NOBODY) is None
-    assert client.group_named("another") is None
+    id_ = client.create(GROUPS, BODY, unique_name="mark")["id"]
+    assert client.one(GROUPS, id_) == client.keyed(GROUPS, "uniqueName", "mark")
+    assert client.one(GROUPS, id_)["mailNickname"] == "shop"
+    assert client.one(GROUPS, NOBODY) is None
+    assert client.keyed(GROUPS, "uniqueName", "another") is None
 
 
 def test_groups_are_found_by_display_name_without_case_and_with_quotes(client, graph):
     ids = {graph.seed(displayName="Shop's team", mailNickname=f"n{n}") for n in "abcd"}
     graph.seed(displayName="Shop")
-    found = client.groups_shown_as("shop's TEAM")
+    found = client.found(GROUPS, "displayName", "shop's TEAM")
     assert {group["id"] for group in found} == ids
-    assert client.groups_shown_as("nobody' or displayName eq 'Shop") == []
+    assert client.found(GROUPS, "displayName", "nobody' or displayName eq 'Shop") == []
 
 
 def test_only_the_changes_are_written(client, graph, azure):
     id_ = graph.seed(displayName="Shop", description="old")
-    client.update_group(id_, {"description": "new"})
+    client.update(GROUPS, id_, {"description": "new"})
     (sent,) = azure.requests("PATCH")
     assert sent.body == {"description": "new"}
     assert graph.groups()[id_]["description"] == "new"
@@ -127,8 +131,8 @@ def test_only_the_changes_are_written(client, graph, azure):
 
 def test_a_deleted_group_can_be_deleted_again(client, graph):
     id_ = graph.seed(displayName="Shop")
-    client.delete_group(id_)
-    client.delete_group(id_)
+    client.delete(GROUPS, id_)
+    client.delete(GROUPS, id_)
     assert not graph.groups()
 
 
@@ -191,7 +195,7 @@ def test_a_list_that_leads_in_a_circle_is_an_error(client, graph):
 
 
 def test_the_token_is_of_graphs_audience(client, graph, identity):
-    client.group(NOBODY)
+    client.one(GROUPS, NOBODY)
     assert identity.scopes == [f"{graph.url}/.default"]
 
 
@@ -204,7 +208,7 @@ def test_graph_takes_no_token_of_arms_and_arm_none_of_graphs(azure, graph, clock
     wrong.audience = "https://management.azure.com"  # type: ignore[attr-defined]
     client = GraphClient(graph.url, wrong, clock=clock)
     with pytest.raises(ArmError, match="Invalid audience") as refused:
-        client.group(NOBODY)
+        client.one(GROUPS, NOBODY)
     assert refused.value.status == 401
     client.close()
     wrong.audience = "https://graph.microsoft.com"  # type: ignore[attr-defined]
@@ -216,9 +220,9 @@ def test_graph_takes_no_token_of_arms_and_arm_none_of_graphs(azure, graph, clock
 
 
 def test_an_expired_token_is_replaced_once(client, graph, azure, identity):
-    client.group(NOBODY)
+    client.one(GROUPS, NOBODY)
     azure.entra.revoke_all()
-    assert client.group(NOBODY) is None
+    assert client.one(GROUPS, NOBODY) is None
     assert len(identity.scopes) == 2
 
 
@@ -229,26 +233,26 @@ def test_a_throttling_holds_back_the_same_for_as_long_as_graph_says(
     id_ = graph.seed(displayName="Shop")
     graph.faults.throttle("GET", id_, retry_after=17)
     with pytest.raises(ArmError) as throttled:
-        client.group(id_)
+        client.one(GROUPS, id_)
     assert throttled.value.retry_after_seconds == 17
     with pytest.raises(ThrottledError) as held:
-        client.group(id_)
+        client.one(GROUPS, id_)
     assert 10 < held.value.after_seconds <= 18
     assert len(azure.requests("GET", id_)) == 1
     clock.advance(20)
-    assert client.group(id_)["id"] == id_
+    assert client.one(GROUPS, id_)["id"] == id_
 
 
 def test_a_404_of_a_proxy_is_no_word_of_graphs(client, graph):
     page = HttpResponse(404, b"<html>gone</html>", {"Content-Type": "text/html"})
     graph.faults.respond("GET", NOBODY, page)
     with pytest.raises(ArmError) as refused:
-        client.group(NOBODY)
+        client.one(GROUPS, NOBODY)
     assert not is_absent(refused.value)
     empty = HttpResponse(404, b"", {})
     graph.faults.respond("DELETE", NOBODY, empty)
     with pytest.raises(ArmError):
-        client.delete_group(NOBODY)
+        client.delete(GROUPS, NOBODY)
 
 
 def test_a_page_in_place_of_a_success_is_an_error(client, graph):
@@ -256,9 +260,9 @@ def test_a_page_in_place_of_a_success_is_an_error(client, graph):
     for method in ("GET", "PATCH", "DELETE"):
         graph.faults.respond(method, "", page)
     for call in (
-        lambda: client.group(NOBODY),
-        lambda: client.update_group(NOBODY, {}),
-        lambda: client.delete_group(NOBODY),
+        lambda: client.one(GROUPS, NOBODY),
+        lambda: client.update(GROUPS, NOBODY, {}),
+        lambda: client.delete(GROUPS, NOBODY),
     ):
         with pytest.raises(ArmError):
             call()
@@ -267,7 +271,7 @@ def test_a_page_in_place_of_a_success_is_an_error(client, graph):
 def test_a_creation_without_an_id_is_an_error(client, graph):
     graph.faults.respond("PATCH", "uniqueName", HttpResponse(201, b"{}"))
     with pytest.raises(ArmError, match="without its id"):
-        client.create_group("mark", BODY)
+        client.create(GROUPS, BODY, unique_name="mark")
 
 
 OTHER = "00000000-0000-0000-0000-000000000002"
@@ -284,13 +288,13 @@ ODD_GROUPS = {
 def test_what_is_no_group_or_another_one_is_an_error(client, graph, odd):
     shown = {"id": NOBODY, "uniqueName": "mark", "displayName": "Shop", **odd}
     for call, name, document in (
-        (client.group, NOBODY, shown),
-        (client.group_named, "mark", shown),
-        (client.groups_shown_as, "Shop", {"value": [shown]}),
+        (client.one, (NOBODY,), shown),
+        (client.keyed, ("uniqueName", "mark"), shown),
+        (client.found, ("displayName", "Shop"), {"value": [shown]}),
     ):
         graph.faults.respond("GET", "", HttpResponse(200, jsontext.dumps(document)))
         with pytest.raises(ArmError, match=r"the answer shows|found another"):
-            call(name)
+            call(GROUPS, *name)
 
 
 @pytest.mark.parametrize(
@@ -301,7 +305,7 @@ def test_a_page_without_ids_or_value_is_no_shorter_list(client, graph, page):
     graph.faults.respond("GET", "", HttpResponse(200, body), times=2)
     for call in (
         lambda: client.linked(NOBODY, "members"),
-        lambda: client.groups_shown_as("Shop"),
+        lambda: client.found(GROUPS, "displayName", "Shop"),
     ):
         with pytest.raises(ArmError, match=r"is no list|without its id"):
             call()
@@ -311,7 +315,7 @@ def test_a_page_without_ids_or_value_is_no_shorter_list(client, graph, page):
 def test_a_name_is_the_same_without_case_and_marks(client, graph, name):
     body = jsontext.dumps({"value": [{"id": NOBODY, "displayName": name}]})
     graph.faults.respond("GET", "", HttpResponse(200, body))
-    assert client.groups_shown_as("Café")[0]["id"] == NOBODY
+    assert client.found(GROUPS, "displayName", "Café")[0]["id"] == NOBODY
 
 
 def test_le5_who_leads_no_more_sends_no_write(make, graph, azure):
@@ -321,11 +325,11 @@ def test_le5_who_leads_no_more_sends_no_write(make, graph, azure):
     transport = ArmTransport(url=graph.url, before_write=stopped)
     client = make(transport=transport)
     id_ = graph.seed(displayName="Shop")
-    assert client.group(id_)
+    assert client.one(GROUPS, id_)
     writes = (
-        lambda: client.create_group("mark", BODY),
-        lambda: client.update_group(id_, {"description": "x"}),
-        lambda: client.delete_group(id_),
+        lambda: client.create(GROUPS, BODY, unique_name="mark"),
+        lambda: client.update(GROUPS, id_, {"description": "x"}),
+        lambda: client.delete(GROUPS, id_),
         lambda: client.add(id_, "members", graph.add_object()),
         lambda: client.remove(id_, "members", NOBODY),
     )
@@ -339,12 +343,12 @@ def test_requests_are_counted_by_what_they_are_about(make, graph):
     registry = CollectorRegistry()
     client = make(metrics=GraphMetrics(ArmMetrics(registry)))
     id_ = graph.seed(displayName="Shop")
-    client.group(id_)
-    client.group_named("mark")
+    client.one(GROUPS, id_)
+    client.keyed(GROUPS, "uniqueName", "mark")
     client.linked(id_, "owners")
     graph.faults.drop("GET", id_, times=2)
     with pytest.raises(ArmTransportError):
-        client.group(id_)
+        client.one(GROUPS, id_)
 
     def count(name, **labels):
         return registry.get_sample_value(name, labels)
@@ -361,7 +365,7 @@ def test_requests_are_counted_by_what_they_are_about(make, graph):
 def test_support_finds_a_request_by_the_id_that_its_error_has(client, graph, azure):
     azure.graph.deny(azure.client_id)
     with pytest.raises(ArmError, match="Insufficient privileges") as refused:
-        client.group(NOBODY)
+        client.one(GROUPS, NOBODY)
     (sent,) = azure.requests("GET", NOBODY)
     assert sent.headers["client-request-id"] == refused.value.client_request_id
     assert refused.value.code == "Authorization_RequestDenied"
@@ -369,12 +373,12 @@ def test_support_finds_a_request_by_the_id_that_its_error_has(client, graph, azu
 
 def test_a_new_group_is_read_later_and_not_made_twice(client, graph, clock):
     graph.lag(30.0)
-    id_ = client.create_group("mark", BODY)["id"]
-    assert client.group(id_) is None
-    assert client.group_named("mark") is None
-    assert client.create_group("mark", BODY) is None
+    id_ = client.create(GROUPS, BODY, unique_name="mark")["id"]
+    assert client.one(GROUPS, id_) is None
+    assert client.keyed(GROUPS, "uniqueName", "mark") is None
+    assert client.create(GROUPS, BODY, unique_name="mark") is None
     clock.advance(31)
-    assert client.group(id_)["id"] == id_
+    assert client.one(GROUPS, id_)["id"] == id_
 
 
 def _json(body):

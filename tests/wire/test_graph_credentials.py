@@ -12,6 +12,7 @@ from asoreconcile.azure.arm.credentials_secret import entra_app_in
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.azure.graph.cloud import SETTING
+from asoreconcile.azure.graph.collections import GROUPS
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.arm.applications import EntraApplication
@@ -51,22 +52,22 @@ def connect(azure):
 
 def test_the_credential_in_use_asks_graph(azure, connect):
     azure.graph.deny(APP)
-    assert connect().graph().group(NOBODY) is None
+    assert connect().graph().one(GROUPS, NOBODY) is None
 
 
 def test_another_application_asks_graph_where_one_is_named(azure, connect):
     azure.entra.register(EntraApplication(APP, azure.client_secret))
     azure.graph.deny(azure.client_id)
     connection = connect(entra_app_id=APP)
-    assert connection.graph().group(NOBODY) is None
+    assert connection.graph().one(GROUPS, NOBODY) is None
     azure.graph.deny(APP)
     with pytest.raises(ArmError, match="Insufficient privileges"):
-        connection.graph().group(NOBODY)
+        connection.graph().one(GROUPS, NOBODY)
 
 
 def test_an_application_that_is_not_registered_is_a_credential_error(connect):
     with pytest.raises(CredentialError, match="AADSTS700016"):
-        connect(entra_app_id=APP).graph().group(NOBODY)
+        connect(entra_app_id=APP).graph().one(GROUPS, NOBODY)
 
 
 def test_one_client_for_all_who_use_a_connection(connect):

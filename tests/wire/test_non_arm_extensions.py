@@ -6,7 +6,7 @@ from test_entra_groups import KIND as GROUPS
 from test_non_arm_flow import SERVERS, USER, Outside, server, user
 from world import World
 
-from asoreconcile.azure.entra.security_group import SecurityGroups
+from asoreconcile.azure.entra.directory_objects import DirectoryObjects
 from asoreconcile.azure.middleware.extension_points import (
     DELETE,
     EVERY_SUCCESS,
@@ -70,7 +70,7 @@ def world(tmp_path, policy):
     with World(tmp_path, extensions=[policy.set]) as running:
         running.install(SERVERS, "dbforpostgresql.azure.com/User", GROUPS)
         running.outside = running.external[USER] = Writing()
-        running.external[GROUP_KIND] = SecurityGroups()
+        running.external[GROUP_KIND] = DirectoryObjects()
         yield running
 
 

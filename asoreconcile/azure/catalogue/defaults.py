@@ -7,10 +7,10 @@ from typing import Any
 
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.names import azure_name, is_named_by_uuid
-from asoreconcile.base.objects import GroupKind, JsonObject, dig, spec
+from asoreconcile.base.objects import JsonObject, dig, spec
 
 IDENTITIES = "userAssignedIdentities"
-_SECURITY_GROUP = GroupKind("entra.azure.com", "SecurityGroup")
+_ENTRA = "entra.azure.com"  # each of its kinds has a creation mode
 
 
 def with_defaults(
@@ -34,7 +34,7 @@ def with_defaults(
         name = content.get("azureName") or kept or azure_name(version, obj)
         if name and not content.get("azureName"):
             added["azureName"] = name
-    if version.group_kind == _SECURITY_GROUP and not _creation_mode(content):
+    if version.group_kind.group == _ENTRA and not _creation_mode(content):
         operator_spec = content.get("operatorSpec") or {}
         added["operatorSpec"] = {**operator_spec, "creationMode": "AdoptOrCreate"}
     return {**obj, "spec": {**content, **added}} if added else obj

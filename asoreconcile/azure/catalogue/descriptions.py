@@ -15,10 +15,12 @@ from asoreconcile.azure.catalogue.tables import NAME_FIELD, Field, Path, Table
 from asoreconcile.base.objects import JsonObject
 
 _KINDS: Mapping[str, str] = {
-    "dbformysql.azure.com": "A user of a MySQL flexible server, with its privileges.",
-    "dbforpostgresql.azure.com": "A role of a PostgreSQL flexible server that logs in.",
-    "entra.azure.com": "A security group of Microsoft Entra ID.",
-    "sql.azure.com": "A user of a database of Azure SQL, with its roles.",
+    "User.dbformysql.azure.com": "A user of a MySQL server, with its privileges.",
+    "User.dbforpostgresql.azure.com": "A role of a PostgreSQL server that logs in.",
+    "Application.entra.azure.com": "An application of Microsoft Entra ID.",
+    "SecurityGroup.entra.azure.com": "A security group of Microsoft Entra ID.",
+    "ServicePrincipal.entra.azure.com": "An application's identity in this tenant.",
+    "User.sql.azure.com": "A user of a database of Azure SQL, with its roles.",
 }
 _FIELDS: Mapping[str, str] = {
     "aadUser": "A user of Entra ID: signs in with a token.",
@@ -28,7 +30,7 @@ _FIELDS: Mapping[str, str] = {
     "conditions": "The condition Ready: how the object is doing.",
     "createDb": "May make databases (CREATEDB).",
     "createRole": "May make roles (CREATEROLE).",
-    "creationMode": "AdoptOrCreate takes what is there; AlwaysCreate makes another.",
+    "creationMode": "Whether what is there is taken, only read, or another made.",
     "databasePrivileges": "Privileges by database; those not listed are revoked.",
     "hostname": "Where the user may connect from; by default anywhere (%).",
     "key": "Key in it.",
@@ -56,7 +58,11 @@ def described_without_arm(version: KindVersion, schema: JsonObject) -> JsonObjec
     parts["spec"] = {"description": "What is to be there.", **parts["spec"]}
     said = "What was found last. The operator writes it, and nobody else."
     parts["status"] = {"description": said, **parts["status"]}
-    return {"description": _KINDS[version.gvk.group], **schema, "properties": parts}
+    return {
+        "description": _KINDS[str(version.group_kind)],
+        **schema,
+        "properties": parts,
+    }
 
 
 def _with_field_texts(schema: JsonObject) -> JsonObject:

@@ -1,6 +1,8 @@
-"""Entra's security groups as a kind without ARM (`non_arm.resource`).
+"""Entra's security groups, applications and service principals as kinds without ARM
+(`non_arm.resource`).
 
-Pure: `desired` (the group that a spec describes), `decisions` (which group belongs to
-the object, and whether to create one), `links` (members and owners to add and remove).
-`security_group` calls Microsoft Graph and executes the decisions.
+Pure: `kinds` (the kinds as a table), `desired` (what a spec describes), `decisions`
+(what of Entra belongs to the object, and whether to create it), `links` (members and
+owners to add and remove). `directory_objects` calls Microsoft Graph and executes the
+decisions.
 """

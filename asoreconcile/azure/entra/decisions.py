@@ -1,27 +1,29 @@
-"""Decide which group belongs to an object, and how to proceed. Pure.
+"""Decide which entry of Entra belongs to an object, and how to proceed. Pure. An entry
+is a group, an application or a service principal.
 
 Each decision takes facts and returns one step; a step may be a question whose answer
 adds a fact:
 
-    recorded id -> the object's mark -> the display name -> create a group
+    recorded id -> the object's mark -> the display name or appId -> create an entry
 
-An object's id is in an annotation, which every editor of the object can write. A group
-with that id belongs to the object only if the status, which only the operator writes,
-has the id, if the group has the object's mark, or if adoption would find it by its
-name.
+An object's id is in an annotation, which every editor of the object can write. The
+entry with that id belongs to the object only if the status, which only the operator
+writes, has the id, if the entry has the object's mark, or if adoption would find it by
+its name.
 """
 
-import re
 from enum import Enum, auto
 
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.entra.desired import (
-    MARK_PREFIX,
-    DesiredGroup,
-    unique_name_of,
+    ENTRA_ID,
+    DesiredObject,
+    mark_of,
+    marks_in,
 )
+from asoreconcile.azure.entra.kinds import kind_of
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
     FINALIZER,
@@ -33,13 +35,12 @@ from asoreconcile.azure.reconcile.model.existence import (
 )
 from asoreconcile.base.objects import JsonObject, annotations, finalizers, uid_of
 
-# How long readers of Entra may not see a group that was made: minutes at the most.
+# How long readers of Entra may not see what was made: minutes at the most.
 VISIBLE_SECONDS = 300.0
 # How soon it is looked for again meanwhile.
 LOOK_SECONDS = 5.0
 AMBIGUOUS = "AmbiguousGroup"
 _SHOWN = 5
-_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class Unread(Enum):
@@ -53,28 +54,28 @@ UNREAD = Unread.UNREAD
 
 @attrs.frozen
 class Facts:
-    """The facts about an object's group.
+    """The facts about the entry of an object.
 
     claimed: the id in the annotation, or "".
     seen: the id in the status.
-    mark: the `uniqueName` of a group created for the object.
-    by_id, by_mark: the groups with these; None if Graph has none.
-    shown_alike: all groups with the display name.
+    mark: the mark of an entry that was created for the object.
+    by_id, by_mark: the entries with these; None if Graph has none.
+    alike: all entries that the search for one to adopt finds.
     tried_seconds: time since the last attempt to create one; None if there was none.
     """
 
-    desired: DesiredGroup
+    desired: DesiredObject
     claimed: str
     seen: str
     mark: str
     by_id: JsonObject | Unread | None = UNREAD
     by_mark: JsonObject | Unread | None = UNREAD
-    shown_alike: tuple[JsonObject, ...] | Unread = UNREAD
+    alike: tuple[JsonObject, ...] | Unread = UNREAD
     tried_seconds: float | None = None
 
     @property
     def is_fresh(self) -> bool:
-        """Return whether a new group may exist that reads do not show yet."""
+        """Return whether a new entry may exist that reads do not show yet."""
         return self.tried_seconds is not None and self.tried_seconds < VISIBLE_SECONDS
 
 
@@ -83,24 +84,24 @@ class Ask(Enum):
 
     BY_ID = auto()
     BY_MARK = auto()
-    BY_NAME = auto()
+    BY_SEARCH = auto()
 
 
 @attrs.frozen
 class Manage:
-    """The group belongs to the object."""
+    """The entry belongs to the object."""
 
-    group: JsonObject
+    entry: JsonObject
 
 
 @attrs.frozen
 class Create:
-    """There is no group: create one with the object's mark."""
+    """There is no entry: create one with the object's mark."""
 
 
 @attrs.frozen
 class Wait:
-    """The group was created and is not visible yet: check again."""
+    """The entry was created and is not visible yet: check again."""
 
 
 @attrs.frozen
@@ -111,30 +112,30 @@ class Refuse:
 
 
 @attrs.frozen
-class DeleteGroup:
-    """The group belongs to the object and is deleted."""
+class DeleteEntry:
+    """The entry belongs to the object and is deleted."""
 
-    group_id: str
+    entry_id: str
 
 
 @attrs.frozen
 class Leave:
-    """Only the object is deleted, not the group. why: for the event."""
+    """Only the object is deleted, not the entry. why: a sentence for the event."""
 
     why: str
 
 
 class Gone(Enum):
-    """The group no longer exists."""
+    """The entry no longer exists."""
 
     GONE = auto()
 
 
-GroupStep = Ask | Manage | Create | Wait | Refuse
-DeleteStep = Ask | DeleteGroup | Leave | Wait | Refuse | Gone
+EntraStep = Ask | Manage | Create | Wait | Refuse
+DeleteStep = Ask | DeleteEntry | Leave | Wait | Refuse | Gone
 
 
-def decide(facts: Facts) -> GroupStep:
+def decide(facts: Facts) -> EntraStep:
     """Return the next step for an object that is not being deleted."""
     if facts.claimed:
         if problem := _no_id(facts):
@@ -150,96 +151,112 @@ def decide(facts: Facts) -> GroupStep:
         return Manage(facts.by_mark)
     if facts.is_fresh:
         # Made again by its mark it stays one; found by name it could be another's.
-        return Wait() if facts.claimed else Create()
+        return Wait() if facts.claimed else _creation(facts.desired)
     if not facts.desired.adopts:
-        return Create()
-    if facts.shown_alike is UNREAD:
-        return Ask.BY_NAME
-    return _chosen(facts, facts.shown_alike)
+        return _creation(facts.desired)
+    if facts.alike is UNREAD:
+        return Ask.BY_SEARCH
+    return _chosen(facts, facts.alike)
 
 
 def decide_delete(facts: Facts) -> DeleteStep:
     """Return the next step for an object that is being deleted."""
+    left = f"the {facts.desired.noun} {facts.claimed} is left in Entra"
+    if facts.desired.is_only_read:
+        return Leave(f"{left}: {_ONLY_READ}") if facts.claimed else Gone.GONE
     if facts.claimed:
         if problem := _no_id(facts):
             return Refuse(problem)
         if facts.by_id is UNREAD:
             return Ask.BY_ID
         if facts.by_id is not None:
-            if foreign := foreign_mark(facts.by_id, facts.mark):
+            if foreign := _foreign_mark(facts):
                 return Leave(
-                    f"the group {facts.claimed} is left in Entra: its uniqueName is "
-                    f"{foreign!r}, so the operator made it for another object, perhaps "
-                    "of another cluster"
+                    f"{left}: its mark is {foreign!r}, so the operator made it for "
+                    "another object, perhaps of another cluster"
                 )
             if is_own(facts):
-                return DeleteGroup(str(facts.by_id["id"]))
-            return Leave(f"the group {facts.claimed} is left in Entra: {_UNPROVEN}")
+                return DeleteEntry(str(facts.by_id["id"]))
+            return Leave(f"{left}: {_UNPROVEN}")
     if facts.by_mark is UNREAD:
         return Ask.BY_MARK
     if facts.by_mark is not None:
-        return DeleteGroup(str(facts.by_mark["id"]))
+        return DeleteEntry(str(facts.by_mark["id"]))
     return Wait() if facts.is_fresh else Gone.GONE
 
 
 def is_another_tenant(noted: str, tenant: str) -> bool:
     """Return whether two tenants certainly differ; a domain's name may mean either."""
-    both_ids = _ID.fullmatch(noted) and _ID.fullmatch(tenant)
+    both_ids = ENTRA_ID.fullmatch(noted) and ENTRA_ID.fullmatch(tenant)
     return bool(both_ids) and noted.lower() != tenant.lower()
 
 
-def foreign_mark(group: JsonObject, mark: str) -> str:
-    """Return the mark if the group was made for another object, else "".
-
-    mark: the `uniqueName` of a group that was made for this object.
-    """
-    found = str(group.get("uniqueName") or "")
-    is_foreign = found.lower().startswith(MARK_PREFIX) and found.lower() != mark.lower()
-    return found if is_foreign else ""
-
-
 def is_own(facts: Facts) -> bool:
-    """Return whether the group with the recorded id belongs to this object."""
-    group = facts.by_id
-    if not isinstance(group, dict):
+    """Return whether the entry with the recorded id belongs to this object."""
+    entry, desired = facts.by_id, facts.desired
+    if not isinstance(entry, dict):
         return False
-    name = str(group.get("displayName") or "")
+    name, value = desired.search
     return (
         facts.seen.lower() == facts.claimed.lower()
-        or group.get("uniqueName") == facts.mark
+        or facts.mark in marks_in(desired.of, entry)
         or (
-            facts.desired.adopts
-            and name.casefold() == facts.desired.display_name.casefold()
+            desired.adopts and str(entry.get(name) or "").casefold() == value.casefold()
         )
     )
 
 
-def must_decide(obj: JsonObject, group: JsonObject) -> bool:
-    """Return whether the object has still to decide about a group that Entra has: one
-    without the object's mark. Rule: OW-3.
+def must_decide(obj: JsonObject, entry: JsonObject) -> bool:
+    """Return whether the object has still to decide about an entry: one without the
+    object's mark. Rule: OW-3.
     """
     state = annotations(obj).get(EXISTENCE)
     is_new = state is None and FINALIZER not in finalizers(obj)
     is_open = is_new or state in {UNDECIDED, CREATED_HERE}
-    return is_open and group.get("uniqueName") != unique_name_of(uid_of(obj))
+    return is_open and not is_marked(obj, entry)
 
 
-def _chosen(facts: Facts, alike: tuple[JsonObject, ...]) -> GroupStep:
-    """Choose among several groups of one name the one with the nickname, if there is
-    one.
-    """
-    if not alike:
+def is_marked(obj: JsonObject, entry: JsonObject) -> bool:
+    """Return whether the entry has the object's mark."""
+    return mark_of(uid_of(obj)) in marks_in(kind_of(obj).collection, entry)
+
+
+def _foreign_mark(facts: Facts) -> str:
+    """Return the mark if the entry was made for another object, else ""."""
+    found = marks_in(facts.desired.of, facts.by_id or {})  # type: ignore[arg-type]
+    mine = facts.mark.lower()
+    if mine in map(str.lower, found):
+        return ""
+    return found[0] if found else ""
+
+
+def _creation(desired: DesiredObject) -> Create | Refuse:
+    """Return the step if Entra has no such entry."""
+    if not desired.is_only_read and not desired.lacks:
         return Create()
-    desired = facts.desired.mail_nickname.casefold()
-    named = [g for g in alike if str(g.get("mailNickname")).casefold() == desired]
+    name, value = desired.search
+    why = _ONLY_READ
+    if not desired.is_only_read:
+        why = f"without spec.{desired.lacks} none can be created"
+    text = f"Entra has no {desired.noun} whose {name} is {value!r}, and {why}"
+    return Refuse(ConditionError(text, reason="AzureResourceNotFound"))
+
+
+def _chosen(facts: Facts, alike: tuple[JsonObject, ...]) -> EntraStep:
+    """Choose among several of one name the one with the nickname, if there is one."""
+    desired = facts.desired
+    if not alike:
+        return _creation(desired)
+    nickname = desired.nickname.casefold()
+    named = [e for e in alike if str(e.get("mailNickname")).casefold() == nickname]
     found = list(alike) if len(alike) == 1 else named
     if len(found) == 1:
         return Manage(found[0])
-    shown = ", ".join(str(group["id"]) for group in alike[:_SHOWN])
+    shown = ", ".join(str(entry["id"]) for entry in alike[:_SHOWN])
     more = f" and {len(alike) - _SHOWN} more" if len(alike) > _SHOWN else ""
     return Refuse(
         ConditionError(
-            f"Entra has {len(alike)} groups called {facts.desired.display_name!r} "
+            f"Entra has {len(alike)} {desired.noun}s called {desired.search[1]!r} "
             f"({shown}{more}): write the id of the one to adopt into annotation "
             f"{RESOURCE_ID}, or set spec.operatorSpec.creationMode to AlwaysCreate for "
             "another one",
@@ -250,14 +267,16 @@ def _chosen(facts: Facts, alike: tuple[JsonObject, ...]) -> GroupStep:
 
 _UNPROVEN = (
     f"annotation {RESOURCE_ID} names it, but it bears neither this object's mark nor "
-    "its display name, and no status of the operator's says it"
+    "the name in its spec, and no status of the operator's says it"
 )
+_ONLY_READ = "creationMode AdoptOnly only reads"
 
 
 def _foreign(facts: Facts) -> ConditionError:
+    noun, name = facts.desired.noun, facts.desired.search[0]
     return ConditionError(
-        f"nothing is written to the group {facts.claimed}: {_UNPROVEN}. Correct the "
-        "annotation, or make spec.displayName the group's and spec.operatorSpec."
+        f"nothing is written to the {noun} {facts.claimed}: {_UNPROVEN}. Correct the "
+        f"annotation, or make spec.{name} the {noun}'s and spec.operatorSpec."
         "creationMode AdoptOrCreate to adopt it",
         reason="Failed",
         severity="Error",
@@ -268,11 +287,12 @@ def _no_id(facts: Facts) -> ConditionError | None:
     """Return an error if the recorded id is not a GUID: it becomes part of URL
     paths.
     """
-    if _ID.fullmatch(facts.claimed):
+    if ENTRA_ID.fullmatch(facts.claimed):
         return None
     return ConditionError(
-        f"annotation {RESOURCE_ID} is {facts.claimed!r}, which is no id of a group: "
-        "correct it, or remove it: the operator then writes it again",
+        f"annotation {RESOURCE_ID} is {facts.claimed!r}, which is no id of a "
+        f"{facts.desired.noun}: correct it, or remove it: the operator then writes it "
+        "again",
         reason="Failed",
         severity="Error",
     )

@@ -1,157 +1,165 @@
-"""Translate the spec of a SecurityGroup to Microsoft Graph's terms. Pure."""
+"""Specs of Entra's kinds in Microsoft Graph's terms. Pure."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.graph.client import GroupLink
+from asoreconcile.azure.graph.collections import DirectoryCollection
 from asoreconcile.base.objects import JsonObject
 
 MARK_PREFIX = "asoreconcile-"
-UNIFIED = "Unified"
-# "enabled" says that a rule decides who is a member, and the spec has no field for the
-# rule: such a group is made with assigned members, and a rule that it has is left.
-_UNIFIED: Mapping[str, bool] = {
-    "assigned": False,
-    "assignedm365": True,
-    "enabled": False,
-    "enabledm365": True,
-}
-RULED = frozenset({"enabled", "enabledm365"})
-_ALWAYS_CREATE = "AlwaysCreate"
+ENTRA_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_ALWAYS_CREATE, _ADOPT_ONLY = "AlwaysCreate", "AdoptOnly"
 
 
 @attrs.frozen
-class DesiredGroup:
-    """A spec; None for values that Graph chooses.
+class EntraKind:
+    """A kind of Entra: its collection, and how a spec of it is read.
 
-    mail_nickname: the part before the @ of an address.
-    membership: as in the spec, "" if not set.
-    adopts: if true, an existing group may become the object's.
+    desired: returns the spec in Graph's terms.
+    shown: returns the status without conditions for an entry of Entra.
+    require_possible: takes a spec and an entry, and raises ConditionError for changes
+    that Graph cannot make.
+    permission: the permission that the operator's application needs to write.
+    exports: destinations of `operatorSpec.configmaps`, and the property for each.
+    links: the lists of a spec that name other objects of Entra.
+    first_status: returns the fields of the status that ASO's schema requires.
     """
 
-    display_name: str
-    mail_nickname: str
-    description: str | None
-    membership: str
-    is_assignable: bool | None
+    collection: DirectoryCollection
+    desired: Callable[[JsonObject], "DesiredObject"]
+    shown: Callable[[JsonObject], JsonObject]
+    require_possible: Callable[[JsonObject, JsonObject], None]
+    permission: str
+    exports: Mapping[str, str]
+    links: tuple[GroupLink, ...] = ()
+    first_status: Callable[["DesiredObject"], JsonObject] = lambda _: {}
+
+
+@attrs.frozen
+class DesiredObject:
+    """A spec; values that Graph chooses are left out.
+
+    properties: values to keep in line; None removes a value.
+    at_creation: further properties of a creation.
+    search: the property, and its value, that finds an entry that was there before.
+    nickname: the value that decides among several of them, or "".
+    adopts: if true, an entry that was there may become the object's.
+    is_only_read: if true, nothing is ever written.
+    lacks: a field of the spec without which no entry can be created, or "".
+    """
+
+    of: DirectoryCollection
+    properties: JsonObject
+    at_creation: JsonObject
+    search: tuple[str, str]
+    nickname: str
     adopts: bool
+    is_only_read: bool
+    lacks: str = ""
 
     @property
-    def is_unified(self) -> bool:
-        """Return whether the group is created as a Microsoft 365 group."""
-        return _UNIFIED.get(self.membership, False)
+    def noun(self) -> str:
+        """Return the noun for an entry, such as "group"."""
+        return self.of.noun
 
 
-def desired_group(spec: JsonObject) -> DesiredGroup:
-    """Return the group that a spec describes.
-
-    Raises ConditionError `Failed` (Error) for a spec that no schema has checked.
-    """
-    name, nickname = (_text(spec, field) for field in ("displayName", "mailNickname"))
-    operator_spec = spec.get("operatorSpec") or {}
-    return DesiredGroup(
-        display_name=name,
-        mail_nickname=nickname.partition("@")[0],
-        description=spec.get("description"),
-        membership=str(spec.get("membershipType") or ""),
-        is_assignable=spec.get("isAssignableToRole"),
-        adopts=operator_spec.get("creationMode") != _ALWAYS_CREATE,
+def desired_object(
+    of: DirectoryCollection,
+    spec: JsonObject,
+    *,
+    properties: JsonObject,
+    search: tuple[str, str],
+    at_creation: JsonObject | None = None,
+    nickname: str = "",
+    lacks: str = "",
+) -> DesiredObject:
+    """Return a spec in Graph's terms, with its creation mode."""
+    mode = (spec.get("operatorSpec") or {}).get("creationMode")
+    return DesiredObject(
+        of,
+        # Graph takes no "".
+        {n: None if v == "" else v for n, v in properties.items()},
+        at_creation or {},
+        search,
+        nickname,
+        adopts=mode != _ALWAYS_CREATE,
+        is_only_read=mode == _ADOPT_ONLY,
+        lacks=lacks,
     )
 
 
-def unique_name_of(uid: str) -> str:
-    """Return the `uniqueName` of the group that is created for an object.
+def mark_of(uid: str) -> str:
+    """Return the mark of an entry that is created for an object: its `uniqueName`, or
+    one of its tags in a collection without unique names.
 
-    Graph allows one group per name and never changes the name, so the group is found
+    Graph allows one entry per `uniqueName` and never changes it, so the entry is found
     again even if the response to its creation was lost.
     """
     return f"{MARK_PREFIX}{uid}"
 
 
+def marks_in(of: DirectoryCollection, entry: JsonObject) -> list[str]:
+    """Return the marks of an entry, of all installations."""
+    found = [entry.get("uniqueName")]
+    if not of.has_unique_names:
+        found = list(entry.get("tags") or ())
+    return [m for m in map(str, found) if m.lower().startswith(MARK_PREFIX)]
+
+
 def creation_body(
-    desired: DesiredGroup, links: Mapping[str, Sequence[str]]
+    desired: DesiredObject, mark: str, links: Mapping[str, Sequence[str]]
 ) -> JsonObject:
-    """Return the body that creates the group. links: `members`, `owners` to
+    """Return the body that creates the entry. links: `members`, `owners` to
     references.
     """
-    body: JsonObject = {
-        "displayName": desired.display_name,
-        "mailNickname": desired.mail_nickname,
-        "mailEnabled": desired.is_unified,
-        "securityEnabled": True,
-        "groupTypes": [UNIFIED] if desired.is_unified else [],
-    }
-    if desired.description:
-        body["description"] = desired.description
-    if desired.is_assignable is not None:
-        body["isAssignableToRole"] = desired.is_assignable
+    body = {n: v for n, v in desired.properties.items() if v is not None}
+    body |= desired.at_creation
+    if not desired.of.has_unique_names:
+        body["tags"] = [mark]
     for link, references in links.items():
         if references:
             body[f"{link}@odata.bind"] = list(references)
     return body
 
 
-def changes_of(desired: DesiredGroup, group: JsonObject) -> JsonObject:
-    """Return the properties of a group that differ from the spec, with the spec's
+def changes_of(desired: DesiredObject, entry: JsonObject) -> JsonObject:
+    """Return the properties of an entry that differ from the spec, with the spec's
     values.
     """
-    values: dict[str, Any] = {
-        "displayName": desired.display_name,
-        "mailNickname": desired.mail_nickname,
-        "securityEnabled": True,
+    return {
+        name: value
+        for name, value in desired.properties.items()
+        if not _is_as(value, entry.get(name))
     }
-    if desired.description is not None:
-        values["description"] = desired.description or None  # Graph takes no ""
-    return {n: v for n, v in values.items() if group.get(n) != v}
 
 
-def require_possible(desired: DesiredGroup, group: JsonObject) -> None:
-    """Raise ConditionError `Failed` (Error) for changes that Graph cannot make to a
-    group.
+def _is_as(want: Any, have: Any) -> bool:
+    """Return whether a value is as the spec has it: of a mapping the fields that the
+    spec has, of a list the values in any order.
     """
-    if group.get("onPremisesSyncEnabled") and changes_of(desired, group):
-        raise _impossible(
-            f"the group {group['id']} is synchronised from a directory on premises and "
-            "can be changed there alone: change it there, or set the reconcile policy "
-            "to skip"
-        )
-    is_assignable = bool(group.get("isAssignableToRole"))
-    if desired.is_assignable not in (None, is_assignable):
-        raise _impossible(
-            f"isAssignableToRole of the group {group['id']} is "
-            f"{str(is_assignable).lower()} and cannot change: change the spec back, or "
-            "delete the object and create it anew"
-        )
-    is_unified = UNIFIED in (group.get("groupTypes") or ())
-    is_said = desired.membership and desired.membership not in RULED
-    if is_said and desired.is_unified != is_unified:
-        kind = "a Microsoft 365 group" if is_unified else "no Microsoft 365 group"
-        raise _impossible(
-            f"the group {group['id']} is {kind}, which cannot change: membershipType "
-            f"{desired.membership!r} is for another: change the spec back, or delete "
-            "the object and create it anew"
-        )
+    if isinstance(want, dict):
+        there = have or {}
+        return all(_is_as(value, there.get(name)) for name, value in want.items())
+    if isinstance(want, list):
+        return sorted(map(str, want)) == sorted(map(str, have or ()))
+    return bool(want == have)
 
 
-def status_of(group: JsonObject) -> JsonObject:
-    """Return the status of the object, without conditions."""
-    values = {
-        "entraID": group.get("id"),
-        "displayName": group.get("displayName"),
-        "groupEmailAddress": group.get("mailNickname"),
-        "description": group.get("description"),
-    }
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _text(spec: JsonObject, field: str) -> str:
+def text_in(spec: JsonObject, field: str, noun: str) -> str:
+    """Return a text that a spec must have. Raises ConditionError `Failed` (Error) for
+    a spec that no schema has checked.
+    """
     value = spec.get(field)
-    if not isinstance(value, str) or not value.partition("@")[0]:
-        raise _impossible(f"spec.{field} is missing: a group must have it")
+    if not isinstance(value, str) or not value:
+        raise impossible(f"spec.{field} is missing: {noun} must have it")
     return value
 
 
-def _impossible(message: str) -> ConditionError:
+def impossible(message: str) -> ConditionError:
+    """Return the error for a spec that no further attempt can reach."""
     return ConditionError(message, reason="Failed", severity="Error")

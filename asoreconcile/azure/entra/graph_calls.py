@@ -6,6 +6,8 @@ from typing import TypeVar
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.entra.decisions import LOOK_SECONDS, Facts, is_another_tenant
+from asoreconcile.azure.entra.desired import EntraKind
+from asoreconcile.azure.entra.kinds import ENTRA_KINDS
 from asoreconcile.azure.entra.links import object_ids
 from asoreconcile.azure.entra.questions import facts_of
 from asoreconcile.azure.graph.client import GraphClient, GroupLink
@@ -16,13 +18,14 @@ from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.base.errors import RetryError
 from asoreconcile.base.objects import spec
 
-TENANT = OWN_PREFIX + "entra-tenant"  # whose the group is
+TENANT = OWN_PREFIX + "entra-tenant"  # the tenant of the entry
 _FORBIDDEN = 403
-_ADVICE = (
-    "grant the operator's application the permission Group.ReadWrite.All of Microsoft "
-    "Graph (an application permission, with an administrator's consent)"
-)
 _Answer = TypeVar("_Answer")
+
+
+def entra_kind(scope: ReconcileScope) -> EntraKind:
+    """Return the kind of the object."""
+    return ENTRA_KINDS[scope.patcher.version.group_kind]
 
 
 def present_facts(scope: ReconcileScope) -> Facts:
@@ -34,15 +37,16 @@ def graph_of(scope: ReconcileScope) -> GraphClient:
     """Return the Graph client. Raises ConditionError if the credential is of another
     tenant.
 
-    Entra tells a client of another tenant that the group does not exist.
+    Entra tells a client of another tenant that the object does not exist.
     """
     connection = scope.connection
     noted, tenant = (scope.patcher.annotations.get(TENANT) or ""), connection.tenant_id
     if is_another_tenant(noted, tenant):
+        noun = entra_kind(scope).collection.noun
         raise ConditionError(
-            f"the group is in tenant {noted}, but the credential from "
-            f"{connection.source} is of {tenant}: use a credential of the group's "
-            f"tenant, or remove annotation {TENANT} to have a group in the other",
+            f"the {noun} is in tenant {noted}, but the credential from "
+            f"{connection.source} is of {tenant}: use a credential of the {noun}'s "
+            f"tenant, or remove annotation {TENANT} to have one in the other",
             reason="TenantMismatch",
             severity="Error",
         )
@@ -59,7 +63,7 @@ def read(scope: ReconcileScope, call: Callable[[], _Answer]) -> _Answer:
     try:
         return call()
     except ArmError as error:
-        raise advised(read_failed(scope, error), error) from error
+        raise advised(scope, read_failed(scope, error), error) from error
 
 
 def written(scope: ReconcileScope, call: Callable[[], _Answer]) -> _Answer:
@@ -75,14 +79,21 @@ def written(scope: ReconcileScope, call: Callable[[], _Answer]) -> _Answer:
 
 def refused(scope: ReconcileScope, error: ArmError) -> ConditionError:
     """Return the condition for a refused write."""
-    return advised(put_failed(scope, error), error)
+    return advised(scope, put_failed(scope, error), error)
 
 
-def advised(condition: ConditionError, error: ArmError) -> ConditionError:
+def advised(
+    scope: ReconcileScope, condition: ConditionError, error: ArmError
+) -> ConditionError:
     """Return the condition, with the permission to grant if one is missing."""
     if error.status != _FORBIDDEN:
         return condition
-    return with_text(condition, f"{condition}: {_ADVICE}")
+    permission = entra_kind(scope).permission
+    advice = (
+        f"grant the operator's application the permission {permission} of Microsoft "
+        "Graph (an application permission, with an administrator's consent)"
+    )
+    return with_text(condition, f"{condition}: {advice}")
 
 
 def with_text(condition: ConditionError, text: str) -> ConditionError:
@@ -99,5 +110,5 @@ def with_text(condition: ConditionError, text: str) -> ConditionError:
 
 
 def not_seen() -> RetryError:
-    """Return the error for a group that readers of Entra do not see yet."""
-    return RetryError("Entra does not show the group yet", after_seconds=LOOK_SECONDS)
+    """Return the error for an entry that readers of Entra do not see yet."""
+    return RetryError("Entra does not show it yet", after_seconds=LOOK_SECONDS)

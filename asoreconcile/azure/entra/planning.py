@@ -1,4 +1,4 @@
-"""Compute the changes that a reconcile would make to a group, for `asoctl plan`."""
+"""Compute the changes that a reconcile would make in Entra, for `asoctl plan`."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,10 +12,11 @@ from asoreconcile.azure.entra.decisions import (
     decide,
     must_decide,
 )
-from asoreconcile.azure.entra.desired import changes_of, desired_group, require_possible
+from asoreconcile.azure.entra.desired import changes_of
+from asoreconcile.azure.entra.kinds import kind_of
 from asoreconcile.azure.entra.links import link_changes, object_ids
 from asoreconcile.azure.entra.questions import asked, facts_of
-from asoreconcile.azure.entra.rendering import ConfigMapReader, described_group
+from asoreconcile.azure.entra.rendering import ConfigMapReader, described_object
 from asoreconcile.azure.graph.client import GraphClient, GroupLink
 from asoreconcile.azure.reconcile.model.existence import (
     listed,
@@ -33,13 +34,11 @@ from asoreconcile.azure.reconcile.planning.planned_change import (
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import JsonObject, annotations, spec, uid_of
 
-_LINKS: tuple[GroupLink, ...] = ("owners", "members")
-
 
 @attrs.frozen
-class GroupPlanner:
-    """Plans for SecurityGroups. graph: returns the client to read with, made on first
-    use.
+class EntraPlanner:
+    """Plans for the kinds of Entra. graph: returns the client to read with, made on
+    first use.
     """
 
     graph: Callable[[], GraphClient]
@@ -54,45 +53,49 @@ class GroupPlanner:
         """
         facts = facts_of(obj, now=self.clock.now())
         if not uid_of(obj):
-            facts = attrs.evolve(facts, by_mark=None)  # no object yet, and so no group
+            facts = attrs.evolve(facts, by_mark=None)  # no object yet, and so no mark
         while isinstance(step := decide(facts), Ask):
             facts = asked(self.graph(), facts, step)
         match step:
             case Refuse(error):
                 raise error
             case Create():
-                body = described_group(obj, inputs)["body"]
+                body = described_object(obj, inputs)["body"]
                 return attrs.evolve(
                     plan, action="create", why="Entra does not have it", sent=body
                 )
-            case Manage(group):
-                return self._compared(plan, obj, inputs, group)
-        return attrs.evolve(plan, why="the group was made and is not to be seen yet")
+            case Manage(entry):
+                return self._compared(plan, obj, inputs, entry)
+        return attrs.evolve(plan, why="it was made and is not to be seen yet")
 
     def _compared(
         self,
         plan: PlannedChange,
         obj: JsonObject,
         inputs: ConfigMapReader,
-        group: JsonObject,
+        entry: JsonObject,
     ) -> PlannedChange:
-        desired, group_id = desired_group(spec(obj)), str(group["id"])
-        require_possible(desired, group)
+        kind, entry_id = kind_of(obj), str(entry["id"])
+        desired = kind.desired(spec(obj))
+        kind.require_possible(spec(obj), entry)
         changes = [
-            FieldChange(name, "Entra has another value", value, group.get(name))
-            for name, value in changes_of(desired, group).items()
+            FieldChange(name, "Entra has another value", value, entry.get(name))
+            for name, value in changes_of(desired, entry).items()
         ]
-        for link in _LINKS:
+        for link in kind.links:
             ids = object_ids(spec(obj), link, inputs.config_map)
             if ids is not None:
-                changes += _links(link, ids, self.graph().linked(group_id, link))
-        plan = attrs.evolve(plan, arm_id=group_id, changes=tuple(changes), found=group)
+                changes += _links(link, ids, self.graph().linked(entry_id, link))
+        plan = attrs.evolve(plan, arm_id=entry_id, changes=tuple(changes), found=entry)
+        if desired.is_only_read:
+            why = "creationMode is AdoptOnly"
+            return attrs.evolve(plan, action="no change", why=why)
         choice = stated_policy(annotations(obj), {}) or IfExists.ADOPT
         differs = listed(sorted({one.path for one in changes}))
-        if must_decide(obj, group) and not require_adoptable(
-            choice, f"the group {group_id}", differs=differs
+        if must_decide(obj, entry) and not require_adoptable(
+            choice, f"the {desired.noun} {entry_id}", differs=differs
         ):
-            why = f"{IF_EXISTS} is observe, and the group was there before"
+            why = f"{IF_EXISTS} is observe, and the {desired.noun} was there before"
             return attrs.evolve(plan, action="no change", why=why)
         if changes:
             return attrs.evolve(plan, action="update")

@@ -1,4 +1,4 @@
-"""Collect the facts about an object's group from the object and from Graph."""
+"""Collect the facts about an object's entry, from the object and from Graph."""
 
 from datetime import datetime
 
@@ -6,13 +6,14 @@ import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.entra.decisions import VISIBLE_SECONDS, Ask, Facts
-from asoreconcile.azure.entra.desired import desired_group, unique_name_of
+from asoreconcile.azure.entra.desired import DesiredObject, mark_of
+from asoreconcile.azure.entra.kinds import desired_of
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX, RESOURCE_ID
-from asoreconcile.base.objects import JsonObject, annotations, spec, status, uid_of
+from asoreconcile.base.objects import JsonObject, annotations, status, uid_of
 
 _MOST_SHOWN = 40
-CREATION = OWN_PREFIX + "entra-creation"  # when a group was last tried to be made
+CREATION = OWN_PREFIX + "entra-creation"  # when one was last tried to be made
 
 
 def facts_of(obj: JsonObject, *, now: datetime) -> Facts:
@@ -23,10 +24,10 @@ def facts_of(obj: JsonObject, *, now: datetime) -> Facts:
     """
     notes = annotations(obj)
     return Facts(
-        desired=desired_group(spec(obj)),
+        desired=desired_of(obj),
         claimed=notes.get(RESOURCE_ID, ""),
         seen=str(status(obj).get("entraID") or ""),
-        mark=unique_name_of(uid_of(obj)),
+        mark=mark_of(uid_of(obj)),
         tried_seconds=_seconds_since(notes.get(CREATION, ""), now),
     )
 
@@ -61,11 +62,20 @@ def _bad_time(noted: str, problem: str) -> ConditionError:
 
 def asked(graph: GraphClient, facts: Facts, question: Ask) -> Facts:
     """Return the facts with the answer. Blocking; raises the client's errors."""
+    of = facts.desired.of
     match question:
         case Ask.BY_ID:
-            return attrs.evolve(facts, by_id=graph.group(facts.claimed))
+            return attrs.evolve(facts, by_id=graph.one(of, facts.claimed))
         case Ask.BY_MARK:
-            return attrs.evolve(facts, by_mark=graph.group_named(facts.mark))
-        case Ask.BY_NAME:
-            alike = graph.groups_shown_as(facts.desired.display_name)
-            return attrs.evolve(facts, shown_alike=tuple(alike))
+            return attrs.evolve(facts, by_mark=marked(graph, facts.desired, facts.mark))
+        case Ask.BY_SEARCH:
+            return attrs.evolve(
+                facts, alike=tuple(graph.found(of, *facts.desired.search))
+            )
+
+
+def marked(graph: GraphClient, desired: DesiredObject, mark: str) -> JsonObject | None:
+    """Return the entry with a mark, or None. Blocking; raises the client's errors."""
+    if desired.of.has_unique_names:
+        return graph.keyed(desired.of, "uniqueName", mark)
+    return next(iter(graph.found(desired.of, "tags", mark)), None)

@@ -1,12 +1,9 @@
-"""Render the request of a SecurityGroup from its manifest alone. Pure."""
+"""Render the request of a kind of Entra from its manifest alone. Pure."""
 
 from typing import Protocol
 
-from asoreconcile.azure.entra.desired import (
-    creation_body,
-    desired_group,
-    unique_name_of,
-)
+from asoreconcile.azure.entra.desired import creation_body, mark_of
+from asoreconcile.azure.entra.kinds import kind_of
 from asoreconcile.azure.entra.links import MOST_AT_CREATION, object_ids
 from asoreconcile.base.objects import JsonObject, spec, uid_of
 
@@ -18,27 +15,28 @@ class ConfigMapReader(Protocol):
         """Return the value of one key of a ConfigMap."""
 
 
-def described_group(obj: JsonObject, inputs: ConfigMapReader) -> JsonObject:
-    """Return the request that creates the group, and the group that would be adopted.
+def described_object(obj: JsonObject, inputs: ConfigMapReader) -> JsonObject:
+    """Return the request that creates the entry of a manifest, and the entry that would
+    be adopted instead.
 
     Raises ConditionError for an invalid spec, and the errors of `inputs`.
     """
-    content = spec(obj)
-    desired = desired_group(content)
+    content, kind = spec(obj), kind_of(obj)
+    desired, of = kind.desired(content), kind.collection
     links: dict[str, list[str]] = {}
     room = MOST_AT_CREATION
-    for link in ("owners", "members"):
+    for link in kind.links:
         ids = object_ids(content, link, inputs.config_map) or ()
         links[link] = [f"directoryObjects/{id_}" for id_ in ids[:room]]
         room -= len(links[link])
-    mark = unique_name_of(uid_of(obj) or "<uid of the object>")
-    document: JsonObject = {
-        "service": "Microsoft Graph",
-        "method": "PATCH",
-        "path": f"/v1.0/groups(uniqueName='{mark}')",
-        "body": creation_body(desired, links),
-    }
+    mark = mark_of(uid_of(obj) or "<uid of the object>")
+    document: JsonObject = {"service": "Microsoft Graph"}
+    if not desired.is_only_read and not desired.lacks:
+        named = f"(uniqueName='{mark}')" if of.has_unique_names else ""
+        document["method"] = "PATCH" if named else "POST"
+        document["path"] = f"/v1.0/{of.name}{named}"
+        document["body"] = creation_body(desired, mark, links)
     if desired.adopts:
-        name = desired.display_name.replace("'", "''")
-        document["adopts"] = f"the group with displayName eq '{name}', if there is one"
+        found = of.filter_of(*desired.search)
+        document["adopts"] = f"the {of.noun} with {found}, if there is one"
     return document

@@ -2,13 +2,12 @@
 
 ARM's pipeline sends the requests, with the same TLS, proxies, limits, fence and
 sign-in. The tokens are for Graph's audience and go to Graph's host only. The client
-never waits, and retries only one 401. Facts: Microsoft's reference of the group
-resource, v1.0.
+never waits, and retries only one 401.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from azure.core.credentials import TokenCredential
@@ -27,6 +26,7 @@ from asoreconcile.azure.arm.paging import Paging
 from asoreconcile.azure.arm.pipeline import NO_HEADERS, ArmPipeline
 from asoreconcile.azure.arm.response import PERHAPS_A_PROXY, ArmResponse
 from asoreconcile.azure.graph.cloud import graph_scope
+from asoreconcile.azure.graph.collections import GROUPS, DirectoryCollection
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.base.random_id import random_id
@@ -37,18 +37,14 @@ _ROOT = "/v1.0"
 # Lists of v1.0 leave service principals out, and so managed identities; Microsoft's
 # reference names the same call of this version for complete lists.
 _LISTS = "/beta"
-_SELECTED = (
-    "id,displayName,mailNickname,mail,description,groupTypes,securityEnabled,"
-    "mailEnabled,isAssignableToRole,uniqueName,onPremisesSyncEnabled"
-)
-_PAGE = "999"  # Graph's most for members and groups
+_PAGE = "999"  # Graph's most for lists
 _NEXT_LINK = "@odata.nextLink"
 _ABSENT = "Request_ResourceNotFound"
 _BAD_REQUEST = "Request_BadRequest"
 # Graph has no separate code for a reference that already exists.
 _THERE_ALREADY = "already exist"
+_TAKEN = "Request_MultipleObjectsWithSameKeyValue"
 _ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_TEXTS = ("displayName", "mailNickname", "description", "uniqueName")
 
 
 class GraphClient:
@@ -91,58 +87,66 @@ class GraphClient:
             auxiliary_tenants=(),
         )
 
-    def group(self, group_id: str) -> JsonObject | None:
-        """Return a group by its object id; None if Graph has no such group."""
-        return self._one(f"{_ROOT}/groups/{group_id}", "id", group_id)
+    def one(self, of: DirectoryCollection, id_: str) -> JsonObject | None:
+        """Return an object by its object id; None if Graph has no such object."""
+        return self._one(of, f"/{id_}", "id", id_)
 
-    def group_named(self, unique_name: str) -> JsonObject | None:
-        """Return a group by its `uniqueName`; None if Graph has no such group."""
-        return self._one(_named(unique_name), "uniqueName", unique_name)
+    def keyed(self, of: DirectoryCollection, key: str, value: str) -> JsonObject | None:
+        """Return an object by a property that no two objects share; None if Graph has
+        none.
+        """
+        return self._one(of, f"({key}='{value}')", key, value)
 
-    def groups_shown_as(self, display_name: str) -> list[JsonObject]:
-        """Return all groups with a display name; Graph compares without case."""
-        quoted = display_name.replace("'", "''")
+    def found(self, of: DirectoryCollection, name: str, value: str) -> list[JsonObject]:
+        """Return all objects with a value of a property, or with it in their list;
+        Graph compares without case.
+        """
         query = {
-            "$filter": f"displayName eq '{quoted}'",
-            "$select": _SELECTED,
+            "$filter": of.filter_of(name, value),
+            "$select": of.selected,
             "$top": _PAGE,
         }
         found = []
-        for answer, url, group in self._list(f"{_ROOT}/groups", query):
-            _check_group(answer, group, method="GET", url=url)
-            if _folded(group.get("displayName")) != _folded(display_name):
-                message = f"a search by display name found another one{PERHAPS_A_PROXY}"
+        for answer, url, entry in self._list(f"{_ROOT}/{of.name}", query):
+            _check_entry(of, answer, entry, method="GET", url=url)
+            stated = entry.get(name)
+            values = stated if isinstance(stated, list) else [stated]
+            if _folded(value) not in map(_folded, values):
+                message = f"a search by {name} found another one{PERHAPS_A_PROXY}"
                 raise protocol_fault(answer, message, method="GET", url=url)
-            found.append(group)
+            found.append(entry)
         return found
 
-    def create_group(self, unique_name: str, body: JsonObject) -> JsonObject | None:
-        """Create a group unless a group with this `uniqueName` exists.
+    def create(
+        self, of: DirectoryCollection, body: JsonObject, *, unique_name: str = ""
+    ) -> JsonObject | None:
+        """Create an object; with a unique name, unless Graph has an object of the name.
 
-        body: a group in Graph's form.
-
-        A repeated request, or one whose response was lost, so creates no second group.
-        Returns the group. Returns None if the group existed: it then has the properties
-        of the body, and `group_named` reads it.
+        A repeated request, or one whose response was lost, then creates no second
+        object. Returns the object. Returns None if it existed: it then has the
+        properties of the body, and `keyed` reads it.
         """
-        url = self.endpoint.address(_named(unique_name))
-        answer = self._send(
-            "PATCH", url, body=body, headers={"Prefer": "create-if-missing"}
-        )
+        method, path = "POST", f"{_ROOT}/{of.name}"
+        headers = NO_HEADERS
+        if unique_name:
+            method, path = "PATCH", f"{path}(uniqueName='{unique_name}')"
+            headers = {"Prefer": "create-if-missing"}
+        url = self.endpoint.address(path)
+        answer = self._send(method, url, body=body, headers=headers)
         if answer.status == 204:
             return None
-        created = stated_object(answer, method="PATCH", url=url)
-        _check_group(answer, created, method="PATCH", url=url)
+        created = stated_object(answer, method=method, url=url)
+        _check_entry(of, answer, created, method=method, url=url)
         return created
 
-    def update_group(self, group_id: str, changes: JsonObject) -> None:
-        """Write the given properties of a group."""
-        url = self.endpoint.address(f"{_ROOT}/groups/{group_id}")
+    def update(self, of: DirectoryCollection, id_: str, changes: JsonObject) -> None:
+        """Write the given properties of an object."""
+        url = self.endpoint.address(f"{_ROOT}/{of.name}/{id_}")
         self._send("PATCH", url, body=changes)
 
-    def delete_group(self, group_id: str) -> None:
-        """Delete a group; a group that does not exist counts as deleted."""
-        url = self.endpoint.address(f"{_ROOT}/groups/{group_id}")
+    def delete(self, of: DirectoryCollection, id_: str) -> None:
+        """Delete an object; an object that does not exist counts as deleted."""
+        url = self.endpoint.address(f"{_ROOT}/{of.name}/{id_}")
         self._unless_absent("DELETE", url)
 
     def linked(self, group_id: str, link: GroupLink) -> list[str]:
@@ -153,7 +157,7 @@ class GraphClient:
         returned. Graph still hides members if the group's membership is hidden and the
         application lacks Member.Read.Hidden.
         """
-        path = f"{_LISTS}/groups/{group_id}/{link}"
+        path = f"{_LISTS}/{GROUPS.name}/{group_id}/{link}"
         found: dict[str, None] = {}
         for answer, url, entry in self._list(path, {"$select": "id", "$top": _PAGE}):
             _check_id(answer, entry, method="GET", url=url)
@@ -188,18 +192,24 @@ class GraphClient:
         """Close all connections; the client cannot be used afterwards."""
         self._pipeline.close()
 
-    def _one(self, path: str, member: str, value: str) -> JsonObject | None:
-        """Return the group at a path. member, value: identify the group."""
-        url = self.endpoint.address(path, query={"$select": _SELECTED})
+    def _one(
+        self, of: DirectoryCollection, path: str, member: str, value: str
+    ) -> JsonObject | None:
+        """Return the object at a path below the collection. member, value: identify
+        the object.
+        """
+        url = self.endpoint.address(
+            f"{_ROOT}/{of.name}{path}", query={"$select": of.selected}
+        )
         answer = self._unless_absent("GET", url)
         if answer is None:
             return None
-        group = stated_object(answer, method="GET", url=url)
-        _check_group(answer, group, method="GET", url=url)
-        if str(group.get(member)).lower() != value.lower():
-            message = f"the answer shows another group{PERHAPS_A_PROXY}"
+        entry = stated_object(answer, method="GET", url=url)
+        _check_entry(of, answer, entry, method="GET", url=url)
+        if str(entry.get(member)).lower() != value.lower():
+            message = f"the answer shows another {of.noun}{PERHAPS_A_PROXY}"
             raise protocol_fault(answer, message, method="GET", url=url)
-        return group
+        return entry
 
     def _list(
         self, path: str, query: Mapping[str, str]
@@ -250,33 +260,23 @@ def is_absent(error: ArmError) -> bool:
     return error.is_not_found and _ABSENT in (error.code, *error.codes)
 
 
-def bound(references: Sequence[str], link: GroupLink) -> JsonObject:
-    """Return the part of a creation that names owners or members.
-
-    references: results of `GraphClient.reference`.
-    """
-    return {f"{link}@odata.bind": list(references)} if references else {}
+def is_taken(error: ArmError) -> bool:
+    """Return whether Graph has another object with a value that no two may have."""
+    return _TAKEN in (error.code, *error.codes)
 
 
-def _named(unique_name: str) -> str:
-    return f"{_ROOT}/groups(uniqueName='{unique_name}')"
-
-
-def _check_group(
-    answer: ArmResponse, group: JsonObject, *, method: str, url: str
+def _check_entry(
+    of: DirectoryCollection,
+    answer: ArmResponse,
+    entry: JsonObject,
+    *,
+    method: str,
+    url: str,
 ) -> None:
-    """Check that an answer is a group. Raises ArmError if the answer is not a
-    group.
-    """
-    _check_id(answer, group, method=method, url=url)
-    problem = ""
-    for name in _TEXTS:
-        if not isinstance(group.get(name), str | None):
-            problem = f"its {name} is no text"
-    if not isinstance(group.get("groupTypes"), list | None):
-        problem = "its groupTypes is no list"
-    if problem:
-        message = f"the answer shows no group: {problem}{PERHAPS_A_PROXY}"
+    """Check that an answer is an object of the collection. Raises ArmError if not."""
+    _check_id(answer, entry, method=method, url=url)
+    if problem := of.problem_of(entry):
+        message = f"the answer shows no {of.noun}: {problem}{PERHAPS_A_PROXY}"
         raise protocol_fault(answer, message, method=method, url=url)
 
 

@@ -1,7 +1,7 @@
 """Count requests to Microsoft Graph in the metrics of requests to Azure.
 
-The label `resource` is `Microsoft.Graph/groups`, `.../groups/members` or
-`.../groups/owners`.
+The label `resource` is `Microsoft.Graph/` and the collection; of a group's members
+and owners `.../groups/members` and `.../groups/owners`.
 """
 
 import re
@@ -9,7 +9,8 @@ import re
 from asoreconcile.azure.arm.metrics import ArmMetrics
 
 _PATH = re.compile(
-    r"/(?:v1\.0|beta)/(groups)(?:\([^/]*\))?(?:/[^/]+(?:/(members|owners))?)?"
+    r"/(?:v1\.0|beta)/(groups|applications|servicePrincipals)"
+    r"(?:\([^/]*\))?(?:/[^/]+(?:/(members|owners))?)?"
 )
 
 

@@ -47,7 +47,7 @@ from asoreconcile.testing.clock import FakeClock
 from asoreconcile.testing.graph import GraphServer
 from asoreconcile.testing.http import HttpRequest, HttpResponse
 
-_GROUP = re.compile(r"/v1\.0/groups/([0-9a-fA-F-]{36})")
+_GROUP = re.compile(r"/v1\.0/[A-Za-z]+/([0-9a-fA-F-]{36})")
 
 
 class ArmServer(Cloud):

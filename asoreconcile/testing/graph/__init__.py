@@ -1,4 +1,4 @@
-"""A simulator of Microsoft Graph's groups, as an application sees them.
+"""A simulator of Microsoft Graph, as an application sees it.
 
 The entry point is `server.GraphServer`.
 """

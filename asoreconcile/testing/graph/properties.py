@@ -1,16 +1,58 @@
-"""The properties of a group, and the values that Graph refuses."""
+"""The properties of groups, applications and service principals, and the values that
+Graph refuses.
+"""
 
 import uuid
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Literal
 
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.graph.answers import bad_request
 
+Collection = Literal["applications", "groups", "servicePrincipals"]
+RESOURCES: Mapping[Collection, str] = {
+    "applications": "Application",
+    "groups": "Group",
+    "servicePrincipals": "ServicePrincipal",
+}
 REQUIRED = ("displayName", "mailEnabled", "mailNickname", "securityEnabled")
-IMMUTABLE = ("id", "isAssignableToRole", "uniqueName", "securityIdentifier")
+IMMUTABLE = ("id", "appId", "isAssignableToRole", "uniqueName", "securityIdentifier")
 _TYPES = frozenset({"DynamicMembership", "Unified"})
 _NOT_IN_NICKNAMES = frozenset('@()\\[]";:<>, ')
 _MAX_NAME, _MAX_NICKNAME = 256, 64
+_AUDIENCES = frozenset(
+    {
+        "AzureADMyOrg",
+        "AzureADMultipleOrgs",
+        "AzureADandPersonalMicrosoftAccount",
+        "PersonalMicrosoftAccount",
+    }
+)
+# The other collections' properties with the values of a new object.
+_REDIRECTS: JsonObject = {"redirectUris": []}
+_OTHERS: Mapping[Collection, JsonObject] = {
+    "applications": {
+        "displayName": None,
+        "description": None,
+        "signInAudience": "AzureADMyOrg",
+        "identifierUris": [],
+        "web": {
+            **_REDIRECTS,
+            "homePageUrl": None,
+            "implicitGrantSettings": {
+                "enableIdTokenIssuance": False,
+                "enableAccessTokenIssuance": False,
+            },
+        },
+        "spa": _REDIRECTS,
+        "publicClient": _REDIRECTS,
+        "tags": [],
+        "isFallbackPublicClient": None,
+        "groupMembershipClaims": None,
+    },
+    "servicePrincipals": {"displayName": None, "tags": [], "accountEnabled": True},
+}
 _WRITABLE = frozenset(
     {
         *REQUIRED,
@@ -63,27 +105,68 @@ def new_group(
     }
 
 
-def check_created(body: JsonObject) -> None:
+def new_other(
+    collection: Collection, body: JsonObject, *, unique_name: str | None
+) -> JsonObject:
+    """Return a new application or service principal as Graph shows it."""
+    made: JsonObject = {"id": str(uuid.uuid4()), "appId": str(uuid.uuid4())}
+    if collection == "applications":
+        made["uniqueName"] = unique_name
+    return patched({**made, **_OTHERS[collection]}, body)
+
+
+def patched(present: JsonObject, body: JsonObject) -> JsonObject:
+    """Return properties with those of a body; the fields of a complex value that the
+    body does not have stay.
+    """
+    return present | {
+        name: patched(present[name], value)
+        if isinstance(value, dict) and isinstance(present.get(name), dict)
+        else value
+        for name, value in body.items()
+    }
+
+
+def check_created(collection: Collection, body: JsonObject) -> None:
     """Check the body of a creation. Raises GraphRefusal 400."""
-    for name in REQUIRED:
+    required: Mapping[Collection, tuple[str, ...]] = {
+        "applications": ("displayName",),
+        "groups": REQUIRED,
+        "servicePrincipals": ("appId",),
+    }
+    for name in required[collection]:
         if body.get(name) in (None, ""):
             raise bad_request(
-                f"A value is required for property '{name}' of resource 'Group'."
+                f"A value is required for property '{name}' of resource "
+                f"'{RESOURCES[collection]}'."
             )
-    _check_values(body)
+    _check_body(collection, body)
 
 
-def check_updated(present: JsonObject, changes: JsonObject) -> None:
+def check_updated(
+    collection: Collection, present: JsonObject, changes: JsonObject
+) -> None:
     """Check the body of an update. Raises GraphRefusal 400."""
-    _check_values(changes)
+    _check_body(collection, changes)
     for name in IMMUTABLE:
-        if name in changes and changes[name] != present[name]:
+        if name in changes and changes[name] != present.get(name):
             raise bad_request(f"Property '{name}' is read-only and cannot be set.")
     types = changes.get("groupTypes")
     if types is not None and ("Unified" in types) != (
         "Unified" in present["groupTypes"]
     ):
         raise bad_request("The groupTypes value of an existing group cannot change.")
+
+
+def _check_body(collection: Collection, body: JsonObject) -> None:
+    if collection == "groups":
+        _check_values(body)
+        return
+    for name, value in body.items():
+        if name not in _OTHERS[collection] and name not in IMMUTABLE:
+            raise bad_request(f"Invalid property '{name}'.")
+        if name == "signInAudience" and value not in _AUDIENCES:
+            raise bad_request("Invalid value specified for property 'signInAudience'.")
 
 
 def _check_values(body: JsonObject) -> None:

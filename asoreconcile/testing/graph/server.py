@@ -1,5 +1,5 @@
-"""A simulated Microsoft Graph over TLS, for groups. It takes tokens of its own
-audience.
+"""A simulated Microsoft Graph over TLS, for groups, applications and service
+principals. It takes tokens of its own audience.
 
     with ArmServer() as azure:
         azure.graph.groups()      # the groups that exist
@@ -15,8 +15,13 @@ from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm.entra import Grant
 from asoreconcile.testing.graph.answers import GraphRefusal
-from asoreconcile.testing.graph.directory import Directory, DirectoryType, Group
+from asoreconcile.testing.graph.directory import (
+    Directory,
+    DirectoryEntry,
+    DirectoryType,
+)
 from asoreconcile.testing.graph.faults import GraphFaults
+from asoreconcile.testing.graph.properties import RESOURCES, Collection
 from asoreconcile.testing.graph.service import GraphService
 from asoreconcile.testing.http import HttpRequest, HttpResponse, HttpsServer, Server
 
@@ -82,15 +87,37 @@ class GraphServer(Server):
         yet.
         """
         with self._lock:
-            return {g.id: _whole(g) for g in self._directory.all_groups()}
+            return {e.id: _whole(e) for e in self._directory.all_of("groups")}
+
+    def entries(self, collection: Collection) -> dict[str, JsonObject]:
+        """Return all objects of a collection by id, visible or not yet."""
+        with self._lock:
+            return {
+                e.id: dict(e.properties) for e in self._directory.all_of(collection)
+            }
+
+    def deleted(self) -> list[str]:
+        """Return the ids of the applications and service principals that can be
+        restored.
+        """
+        with self._lock:
+            return [entry.id for entry in self._directory.deleted()]
 
     def id_of(self, path: str) -> str:
-        """Return the id of the group whose `uniqueName` is in a path, or ""."""
+        """Return the id of the object whose `uniqueName` is in a path, or ""."""
         with self._lock:
-            for group in self._directory.all_groups():
-                if f"'{group.properties['uniqueName']}'" in path:
-                    return group.id
+            for of in ("groups", "applications"):
+                for entry in self._directory.all_of(of):
+                    if f"'{entry.properties['uniqueName']}'" in path:
+                        return entry.id
         return ""
+
+    def seed_in(self, collection: Collection, **properties: object) -> str:
+        """Add an object to a collection as another client would have; return its id."""
+        with self._lock:
+            entry = self._directory.create(properties, collection=collection)
+            entry.visible_at = self._clock.monotonic()
+            return entry.id
 
     def seed(self, **properties: object) -> str:
         """Add a group as another client would have; return its id.
@@ -105,20 +132,17 @@ class GraphServer(Server):
             "securityEnabled": True,
             **properties,
         }
-        with self._lock:
-            group = self._directory.create(body)
-            group.visible_at = self._clock.monotonic()
-            return group.id
+        return self.seed_in("groups", **body)
 
-    def change(self, group_id: str, **properties: object) -> None:
-        """Change a group as another client would."""
+    def change(self, id_: str, **properties: object) -> None:
+        """Change an object as another client would."""
         with self._lock:
-            self._found(group_id).properties.update(properties)
+            self._found(id_).properties.update(properties)
 
-    def remove(self, group_id: str) -> None:
-        """Delete a group as another client would."""
+    def remove(self, id_: str) -> None:
+        """Delete an object as another client would."""
         with self._lock:
-            self._directory.delete(self._found(group_id))
+            self._directory.delete(self._found(id_))
 
     def add_object(self, object_id: str = "", type_: DirectoryType = "user") -> str:
         """Add an object other than a group; return its id."""
@@ -133,7 +157,7 @@ class GraphServer(Server):
             ids.append(self._directory.add_object(object_id))
 
     def lag(self, seconds: float) -> None:
-        """Make groups that are created from now on visible only after this delay."""
+        """Make objects that are created from now on visible only after this delay."""
         with self._lock:
             self._directory.lag_seconds = seconds
 
@@ -147,11 +171,12 @@ class GraphServer(Server):
         with self._lock:
             self._denied.discard(client_id.lower())
 
-    def _found(self, group_id: str) -> Group:
-        for group in self._directory.all_groups():
-            if group.id == group_id:
-                return group
-        raise KeyError(group_id)
+    def _found(self, id_: str) -> DirectoryEntry:
+        for of in RESOURCES:
+            for entry in self._directory.all_of(of):
+                if entry.id == id_:
+                    return entry
+        raise KeyError(id_)
 
     def _serve(self, request: HttpRequest) -> HttpResponse:
         status = 0
@@ -200,7 +225,7 @@ def _unauthenticated(message: str) -> GraphRefusal:
     )
 
 
-def _whole(group: Group) -> JsonObject:
+def _whole(group: DirectoryEntry) -> JsonObject:
     return {
         **group.properties,
         "members": list(group.members),

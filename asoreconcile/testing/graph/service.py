@@ -1,4 +1,4 @@
-"""The endpoints of Microsoft Graph v1.0 that an operator of groups calls.
+"""The endpoints of Microsoft Graph v1.0 that an operator calls.
 
     GET, POST                /groups                     $filter, $select, $top
     GET, PATCH               /groups(uniqueName='NAME')  Prefer: create-if-missing
@@ -7,9 +7,11 @@
     POST                     /groups/ID/members/$ref
     DELETE                   /groups/ID/members/ID/$ref
 
-Owners have the same endpoints as members. The behaviour follows Microsoft's reference:
-for example, POST creates a second group with the same name, and lists of members leave
-service principals out, except in the version `beta`.
+Owners have the same endpoints as members. `applications` have those of groups, without
+members; `servicePrincipals` too, with the key `appId` in place of `uniqueName`. The
+behaviour follows Microsoft's reference: for example, POST creates a second group with
+the same name, and lists of members leave service principals out, except in the version
+`beta`.
 """
 
 import re
@@ -26,14 +28,23 @@ from asoreconcile.testing.graph.answers import (
     entity,
     not_found,
 )
-from asoreconcile.testing.graph.directory import Directory, Group, GroupRelation
+from asoreconcile.testing.graph.directory import (
+    Directory,
+    DirectoryEntry,
+    GroupRelation,
+)
+from asoreconcile.testing.graph.properties import Collection
 from asoreconcile.testing.http import HttpRequest, HttpResponse
 
 _PATH = re.compile(
-    r"^/(?P<version>v1\.0|beta)/groups(?:\(uniqueName='(?P<name>[^']*)'\)|/(?P<id>[^/()]+)"
+    r"^/(?P<version>v1\.0|beta)/(?P<of>groups|applications|servicePrincipals)"
+    r"(?:\((?P<key>uniqueName|appId)='(?P<name>[^']*)'\)|/(?P<id>[^/()]+)"
     r"(?:/(?P<link>members|owners)(?:/(?P<object>[^/$]+))?(?P<ref>/\$ref)?)?)?$"
 )
-_FILTER = re.compile(r"^(displayName|mailNickname|uniqueName) eq '((?:[^']|'')*)'$")
+_FILTER = re.compile(
+    r"^(?:(displayName|mailNickname|uniqueName|appId) eq|(tags)/any\(t:t eq) "
+    r"'((?:[^']|'')*)'\)?$"
+)
 _SKIP = "$skiptoken"
 _DEFAULT_PAGE, _MOST = 100, 999
 
@@ -56,71 +67,84 @@ class GraphService:
         if match is None:
             segment = request.path.rpartition("/")[2]
             raise bad_request(f"Resource not found for the segment '{segment}'.")
+        of = cast("Collection", match["of"])
         if match["name"] is not None:
-            return self._named(request, match["name"])
+            return self._keyed(request, of, match["key"], match["name"])
         if match["id"] is None:
-            return self._collection(request)
+            return self._collection(request, of)
+        entry = self._directory.find(of, match["id"])
         if match["link"] is None:
-            return self._group(request, self._directory.find(match["id"]))
-        group = self._directory.find(match["id"])
+            return self._entry(request, entry)
         link = cast("GroupRelation", match["link"])
         if not match["ref"] and not match["object"]:
             _only(request, "GET")
-            shown = self._listed(group, link, is_beta=match["version"] == "beta")
+            shown = self._listed(entry, link, is_beta=match["version"] == "beta")
             return self._page("directoryObjects", shown, request)
-        return self._linked(request, group, link, match["object"] or "", match["ref"])
+        return self._linked(request, entry, link, match["object"] or "", match["ref"])
 
-    def _collection(self, request: HttpRequest) -> HttpResponse:
+    def _collection(self, request: HttpRequest, of: Collection) -> HttpResponse:
         if request.method == "POST":
-            group = self._directory.create(_body(request))
-            return self._shown(201, group, request)
+            entry = self._directory.create(_body(request), collection=of)
+            return self._shown(201, entry, request)
         _only(request, "GET")
-        found = self._filtered(request.query.get("$filter", ""))
-        shown = [_selected(group.properties, request) for group in found]
-        return self._page("groups", shown, request)
+        found = self._filtered(of, request.query.get("$filter", ""))
+        shown = [_selected(entry.properties, request) for entry in found]
+        return self._page(of, shown, request)
 
-    def _filtered(self, filter_: str) -> list[Group]:
+    def _filtered(self, of: Collection, filter_: str) -> list[DirectoryEntry]:
         match = _FILTER.match(filter_)
         if filter_ and match is None:
             raise bad_request(f"Invalid filter clause: {filter_}")
-        groups = list(self._directory.groups())
+        entries = list(self._directory.visible(of))
         if match is None:
-            return groups
-        name, value = match[1], match[2].replace("''", "'").lower()
-        return [g for g in groups if str(g.properties[name] or "").lower() == value]
+            return entries
+        name, value = match[1] or match[2], match[3].replace("''", "'").lower()
 
-    def _named(self, request: HttpRequest, name: str) -> HttpResponse:
+        def values(entry: DirectoryEntry) -> list[str]:
+            found = entry.properties[name]
+            listed = found if isinstance(found, list) else [found]
+            return [str(one or "").lower() for one in listed]
+
+        return [entry for entry in entries if value in values(entry)]
+
+    def _keyed(
+        self, request: HttpRequest, of: Collection, key: str, name: str
+    ) -> HttpResponse:
         if request.method == "GET":
-            group = self._directory.named(name)
-            if group is None:
+            entry = self._directory.keyed(of, key, name)
+            if entry is None:
                 raise not_found(name)
-            return self._shown(200, group, request)
+            return self._shown(200, entry, request)
         _only(request, "PATCH")
         body = _body(request)
         creates = "create-if-missing" in request.headers.get("prefer", "")
-        group = self._directory.named(name, as_writer=creates)
-        if group is not None:
-            self._directory.update(group, body)
+        entry = self._directory.keyed(of, key, name, as_writer=creates)
+        if entry is not None:
+            self._directory.update(entry, body)
             return answer(204)
         if not creates:
             raise not_found(name)
-        made = self._directory.create(body, unique_name=name)
+        if key == "appId":
+            body = {**body, key: name}
+        made = self._directory.create(
+            body, collection=of, unique_name=name if key == "uniqueName" else None
+        )
         return self._shown(201, made, request)
 
-    def _group(self, request: HttpRequest, group: Group) -> HttpResponse:
+    def _entry(self, request: HttpRequest, entry: DirectoryEntry) -> HttpResponse:
         if request.method == "GET":
-            return self._shown(200, group, request)
+            return self._shown(200, entry, request)
         if request.method == "PATCH":
-            self._directory.update(group, _body(request))
+            self._directory.update(entry, _body(request))
         else:
             _only(request, "DELETE")
-            self._directory.delete(group)
+            self._directory.delete(entry)
         return answer(204)
 
     def _linked(
         self,
         request: HttpRequest,
-        group: Group,
+        group: DirectoryEntry,
         link: GroupRelation,
         object_id: str,
         ref: str,
@@ -135,7 +159,7 @@ class GraphService:
         return answer(204)
 
     def _listed(
-        self, group: Group, link: GroupRelation, *, is_beta: bool
+        self, group: DirectoryEntry, link: GroupRelation, *, is_beta: bool
     ) -> list[JsonObject]:
         """Return the members or owners that Graph shows.
 
@@ -150,9 +174,11 @@ class GraphService:
             if is_beta or type_ != "servicePrincipal"
         ]
 
-    def _shown(self, status: int, group: Group, request: HttpRequest) -> HttpResponse:
-        body = _selected(group.properties, request)
-        return answer(status, entity(self.url, "groups", body))
+    def _shown(
+        self, status: int, entry: DirectoryEntry, request: HttpRequest
+    ) -> HttpResponse:
+        body = _selected(entry.properties, request)
+        return answer(status, entity(self.url, entry.collection, body))
 
     def _page(
         self, set_: str, entries: Sequence[JsonObject], request: HttpRequest

@@ -41,8 +41,8 @@ def test_list_shows_the_served_version_first():
 def test_list_as_json_lists_all_kinds():
     listed = json.loads(run(kinds, "list", "-o", "json").output)
 
-    assert len(listed) == 295
-    assert sum(len(kind["versions"]) for kind in listed) == 778
+    assert len(listed) == 297
+    assert sum(len(kind["versions"]) for kind in listed) == 780
 
 
 @pytest.mark.parametrize(

@@ -24,12 +24,14 @@ def test_all_kinds_ship():
     kinds = builtin().kinds()
 
     assert len(builtin().groups()) == 47
-    assert len(kinds) == 295
-    assert sum(len(kind.versions) for kind in kinds) == 778
+    assert len(kinds) == 297
+    assert sum(len(kind.versions) for kind in kinds) == 780
     assert {str(kind) for kind in kinds if not kind.is_arm} == {
         "dbformysql.azure.com/User",
         "dbforpostgresql.azure.com/User",
+        "entra.azure.com/Application",
         "entra.azure.com/SecurityGroup",
+        "entra.azure.com/ServicePrincipal",
         "sql.azure.com/User",
     }
 

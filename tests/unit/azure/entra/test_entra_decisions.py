@@ -10,7 +10,7 @@ from asoreconcile.azure.entra.decisions import (
     VISIBLE_SECONDS,
     Ask,
     Create,
-    DeleteGroup,
+    DeleteEntry,
     Facts,
     Gone,
     Leave,
@@ -21,12 +21,13 @@ from asoreconcile.azure.entra.decisions import (
     decide_delete,
     is_another_tenant,
 )
-from asoreconcile.azure.entra.desired import desired_group, unique_name_of
+from asoreconcile.azure.entra.desired import mark_of
+from asoreconcile.azure.entra.groups import desired_group
 from asoreconcile.azure.entra.questions import CREATION, facts_of
 
 ID = "11111111-2222-3333-4444-555555555555"
 OTHER = "99999999-2222-3333-4444-555555555555"
-MARK = unique_name_of("uid")
+MARK = mark_of("uid")
 WANTED = desired_group({"displayName": "Team", "mailNickname": "team"})
 MINE = {"id": ID, "displayName": "Team", "mailNickname": "team", "uniqueName": MARK}
 ALIKE = {"id": OTHER, "displayName": "TEAM", "mailNickname": "x", "uniqueName": None}
@@ -45,15 +46,15 @@ STEPS = {
     "its mark is its own": (facts(**NEW, by_mark=MINE), Manage(MINE)),
     "without the mark its name is looked for": (
         facts(**NEW, by_mark=None),
-        Ask.BY_NAME,
+        Ask.BY_SEARCH,
     ),
-    "nobody has the name": (facts(**NEW, by_mark=None, shown_alike=()), Create()),
+    "nobody has the name": (facts(**NEW, by_mark=None, alike=()), Create()),
     "one has the name": (
-        facts(**NEW, by_mark=None, shown_alike=(ALIKE,)),
+        facts(**NEW, by_mark=None, alike=(ALIKE,)),
         Manage(ALIKE),
     ),
     "of two the nickname tells": (
-        facts(**NEW, by_mark=None, shown_alike=(ALIKE, MINE)),
+        facts(**NEW, by_mark=None, alike=(ALIKE, MINE)),
         Manage(MINE),
     ),
     "AlwaysCreate looks for no name": (
@@ -66,7 +67,7 @@ STEPS = {
     ),
     "a try long ago is forgotten": (
         facts(**NEW, by_mark=None, tried_seconds=VISIBLE_SECONDS),
-        Ask.BY_NAME,
+        Ask.BY_SEARCH,
     ),
     "a known one is read by its id": (facts(**KNOWN), Ask.BY_ID),
     "the status says that it is ours": (facts(**KNOWN, by_id=STRANGE), Manage(STRANGE)),
@@ -108,15 +109,15 @@ REFUSED = {
         "neither this object's mark",
     ),
     "two of one nickname": (
-        facts(**NEW, by_mark=None, shown_alike=(MINE, {**MINE, "id": OTHER})),
+        facts(**NEW, by_mark=None, alike=(MINE, {**MINE, "id": OTHER})),
         f"{ID}, {OTHER}",
     ),
     "two of neither": (
-        facts(**NEW, by_mark=None, shown_alike=(ALIKE, {**ALIKE, "id": ID})),
+        facts(**NEW, by_mark=None, alike=(ALIKE, {**ALIKE, "id": ID})),
         "AlwaysCreate",
     ),
     "many": (
-        facts(**NEW, by_mark=None, shown_alike=(ALIKE,) * 9),
+        facts(**NEW, by_mark=None, alike=(ALIKE,) * 9),
         "and 4 more",
     ),
 }
@@ -137,8 +138,8 @@ ENDS = {
         facts(**NEW, by_mark=None, tried_seconds=1.0),
         Wait(),
     ),
-    "made, and its id lost": (facts(**NEW, by_mark=MINE), DeleteGroup(ID)),
-    "ours": (facts(**KNOWN, by_id=STRANGE), DeleteGroup(ID)),
+    "made, and its id lost": (facts(**NEW, by_mark=MINE), DeleteEntry(ID)),
+    "ours": (facts(**KNOWN, by_id=STRANGE), DeleteEntry(ID)),
     "read first": (facts(**KNOWN), Ask.BY_ID),
     "gone already": (facts(**KNOWN, by_id=None, by_mark=None), Gone.GONE),
     "not seen yet": (
@@ -147,7 +148,7 @@ ENDS = {
     ),
     "made again, and its id lost": (
         facts(**KNOWN, by_id=None, by_mark={**MINE, "id": OTHER}),
-        DeleteGroup(OTHER),
+        DeleteEntry(OTHER),
     ),
 }
 
@@ -191,7 +192,7 @@ def test_a_group_that_was_made_for_another_object_is_never_deleted(known):
 
 
 def test_a_group_that_was_made_for_another_object_is_adopted_as_others_are():
-    known = facts(**NEW, by_mark=None, shown_alike=(MARKED_ELSEWHERE,))
+    known = facts(**NEW, by_mark=None, alike=(MARKED_ELSEWHERE,))
     assert decide(known) == Manage(MARKED_ELSEWHERE)
 
 
@@ -205,6 +206,7 @@ TRIED = {
 @pytest.mark.parametrize("noted", TRIED)
 def test_a_time_that_cannot_be_is_said(noted):
     obj = {
+        "kind": "SecurityGroup",
         "metadata": {"uid": "uid", "annotations": {CREATION: noted}},
         "spec": {"displayName": "Team", "mailNickname": "team"},
     }
@@ -215,6 +217,7 @@ def test_a_time_that_cannot_be_is_said(noted):
 
 def test_a_time_a_little_ahead_is_another_clock_s():
     obj = {
+        "kind": "SecurityGroup",
         "metadata": {"uid": "uid", "annotations": {CREATION: "2026-02-01T00:01:00Z"}},
         "spec": {"displayName": "Team", "mailNickname": "team"},
     }

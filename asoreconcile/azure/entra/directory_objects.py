@@ -1,0 +1,429 @@
+"""Reconcile objects of Entra's kinds with groups, applications and service principals.
+
+Graph returns the present state, `decisions` decides, and this module executes. An entry
+is created with the mark of its object, so that a lost response or a crash does not lead
+to a second entry. Its id is stored before anything else is done with the entry.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import attrs
+
+from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.errors import ArmError
+from asoreconcile.azure.entra.attempts import LinkAttempts
+from asoreconcile.azure.entra.decisions import (
+    Ask,
+    Create,
+    DeleteEntry,
+    Facts,
+    Gone,
+    Leave,
+    Manage,
+    Refuse,
+    Wait,
+    decide,
+    decide_delete,
+    is_marked,
+    must_decide,
+)
+from asoreconcile.azure.entra.desired import (
+    DesiredObject,
+    changes_of,
+    creation_body,
+    mark_of,
+)
+from asoreconcile.azure.entra.graph_calls import (
+    TENANT,
+    advised,
+    entra_kind,
+    graph_of,
+    not_seen,
+    present_facts,
+    read,
+    wanted_links,
+    with_text,
+    written,
+)
+from asoreconcile.azure.entra.kinds import desired_of, status_of
+from asoreconcile.azure.entra.links import MOST_AT_CREATION
+from asoreconcile.azure.entra.memberships import Linked, make_linked
+from asoreconcile.azure.entra.questions import CREATION, asked, marked
+from asoreconcile.azure.graph.client import GraphClient, is_absent, is_taken
+from asoreconcile.azure.middleware.requests import Export
+from asoreconcile.azure.non_arm.extension_points import require_permission
+from asoreconcile.azure.reconcile.exports.export_plan import merged
+from asoreconcile.azure.reconcile.exports.export_writer import write
+from asoreconcile.azure.reconcile.identity.duplicates import (
+    look_around,
+    require_sole,
+)
+from asoreconcile.azure.reconcile.model.annotations import EXISTENCE, RESOURCE_ID
+from asoreconcile.azure.reconcile.model.decisions import (
+    AT_ONCE_SECONDS,
+    ReconcileOutcome,
+    Requeue,
+    Succeeded,
+)
+from asoreconcile.azure.reconcile.model.existence import (
+    ADOPTED,
+    ADOPTED_HERE,
+    CREATED_HERE,
+    UNDECIDED,
+    listed,
+    stated_policy,
+)
+from asoreconcile.azure.reconcile.model.if_exists import (
+    ALREADY_EXISTS,
+    IF_EXISTS,
+    IfExists,
+    require_adoptable,
+)
+from asoreconcile.azure.reconcile.scope.arm_errors import delete_failed
+from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
+from asoreconcile.azure.reconcile.writes.external_deletion import RECREATED
+from asoreconcile.base.objects import (
+    JsonObject,
+    ObjectKey,
+    dig,
+    spec,
+    status,
+    uid_of,
+)
+from asoreconcile.kube.resources import CONFIG_MAPS
+
+_NO_APPLICATION = "does not reference a valid application object"
+
+
+class DirectoryObjects:
+    """`non_arm.resource.ExternalResource` for Entra's kinds. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._attempts = LinkAttempts()
+
+    def apply(self, scope: ReconcileScope) -> ReconcileOutcome:
+        """Find or create the entry, and make it match the spec."""
+        _complete_status(scope)
+        entry, is_whole = _Search(scope).found()
+        entry_id = str(entry["id"])
+        patcher = scope.patcher
+        require_sole(scope.operator, patcher.version, patcher.obj, entry_id)
+        if not _is_adopted(scope, entry):
+            _report(scope, entry)
+            return Succeeded()
+        _note(scope, entry_id)
+        done: list[Linked] = []
+        if not is_whole:
+            entry = _updated(scope, entry)
+            done = [
+                make_linked(scope, self._attempts, entry_id, link)
+                for link in entra_kind(scope).links
+            ]
+        _report(scope, entry)
+        if any(one.more for one in done):
+            return Requeue(AT_ONCE_SECONDS)
+        problems = [one.problem for one in done if one.problem is not None]
+        if problems:
+            raise with_text(problems[0], "; ".join(map(str, problems)))
+        return Succeeded()
+
+    def observe(self, scope: ReconcileScope) -> None:
+        """Show the entry that belongs or would belong to the object."""
+        _complete_status(scope)
+        step = _Search(scope).step()
+        match step:
+            case Manage(entry):
+                _report(scope, entry)
+            case Refuse(error):
+                raise error
+            case Wait():
+                raise not_seen()
+            case Create():
+                desired = desired_of(scope.patcher.obj)
+                raise ConditionError(
+                    f"Entra has no {desired.noun} {desired.search[1]!r} for this "
+                    f"object, and the policy skip (or {IF_EXISTS}: observe) keeps it "
+                    "from being created: set the policy to manage (or the annotation "
+                    "to adopt), or create it",
+                    reason="AzureResourceNotFound",
+                )
+
+    def delete(self, scope: ReconcileScope) -> ReconcileOutcome:
+        """Delete the entry, if it belongs to the object."""
+        _complete_status(scope)
+        graph, facts = graph_of(scope), present_facts(scope)
+        while isinstance(step := decide_delete(facts), Ask):
+            facts = _answered(scope, graph, facts, step)
+        match step:
+            case Refuse(error):
+                raise error
+            case Wait():
+                raise not_seen()
+            case Leave(why):
+                scope.event("Warning", "NotDeletedInAzure", why)
+            case DeleteEntry(entry_id):
+                _delete(scope, graph, entry_id)
+            case Gone():
+                pass
+        return Succeeded()
+
+    def forget(self, key: ObjectKey) -> None:
+        """Drop the memory of an object's members and owners."""
+        self._attempts.forget(key)
+
+    def close(self) -> None:
+        """Do nothing: the connections belong to the credentials."""
+
+
+@attrs.frozen
+class _Search:
+    """The search for the object's entry."""
+
+    scope: ReconcileScope
+
+    def found(self) -> tuple[JsonObject, bool]:
+        """Return the entry, and whether it was just created with everything in the
+        spec.
+
+        Raises ConditionError, RetryError.
+        """
+        match self.step():
+            case Manage(entry):
+                spec_ = spec(self.scope.patcher.obj)
+                entra_kind(self.scope).require_possible(spec_, entry)
+                return entry, False
+            case Refuse(error):
+                raise error
+            case Wait():
+                raise not_seen()
+            case Create():
+                return self._created()
+
+    def step(self) -> Manage | Create | Wait | Refuse:
+        """Return the next step after all necessary facts have been read."""
+        graph, facts = graph_of(self.scope), present_facts(self.scope)
+        while isinstance(step := decide(facts), Ask):
+            facts = _answered(self.scope, graph, facts, step)
+        return step
+
+    def _created(self) -> tuple[JsonObject, bool]:
+        scope, graph = self.scope, graph_of(self.scope)
+        require_permission(scope)
+        desired = desired_of(scope.patcher.obj)
+        links: dict[str, list[str]] = {}
+        room, is_whole = MOST_AT_CREATION, True
+        for link in entra_kind(scope).links:
+            ids = wanted_links(scope, link) or ()
+            links[link] = [graph.reference(id_) for id_ in ids[:room]]
+            is_whole = is_whole and len(ids) <= room
+            # Owners and members share the limit.
+            room -= len(links[link])
+        mark = mark_of(uid_of(scope.patcher.obj))
+        body = creation_body(desired, mark, links)
+        unique_name = mark if desired.of.has_unique_names else ""
+        # The next process knows it, if this one dies before it has the answer.
+        now = scope.operator.clock.now()
+        scope.patcher.record(
+            {CREATION: f"{now:%Y-%m-%dT%H:%M:%SZ}"}
+            | ({EXISTENCE: CREATED_HERE} if scope.is_undecided else {})
+        )
+        scope.log.info("Creating in Entra", type=desired.noun, mark=mark)
+        try:
+            made = written(
+                scope, lambda: graph.create(desired.of, body, unique_name=unique_name)
+            )
+        except ConditionError as failed:
+            if found := _there_already(scope, failed, desired):
+                return found, False
+            raise _explained(failed, scope) from failed
+        if made is None:
+            found = read(scope, lambda: marked(graph, desired, mark))
+            if found is None:
+                raise not_seen()
+            return found, False
+        _report_made(scope, str(made["id"]))
+        return made, is_whole
+
+
+def _there_already(
+    scope: ReconcileScope, failed: ConditionError, desired: DesiredObject
+) -> JsonObject | None:
+    """Return the entry with the key that a refused creation asked for.
+
+    Raises ConditionError `AlreadyExists` if the object may not have it.
+    """
+    error = failed.__cause__
+    if desired.of.has_unique_names or not isinstance(error, ArmError):
+        return None
+    if not is_taken(error):
+        return None
+    key, value = desired.search
+    found = read(scope, lambda: graph_of(scope).keyed(desired.of, key, value))
+    if found and not desired.adopts and not is_marked(scope.patcher.obj, found):
+        raise ConditionError(
+            f"Entra has the {desired.noun} {found['id']} for this {key}, and there is "
+            "one for each: set spec.operatorSpec.creationMode to AdoptOrCreate to "
+            "adopt it",
+            reason=ALREADY_EXISTS,
+        )
+    return found
+
+
+def _is_adopted(scope: ReconcileScope, entry: JsonObject) -> bool:
+    """Return whether the entry is written to; false if it is only read. Rule: OW-3.
+
+    The decision about an entry that was there before is stored before the first write.
+    Raises ConditionError `AlreadyExists`.
+    """
+    patcher, desired = scope.patcher, desired_of(scope.patcher.obj)
+    if desired.is_only_read:
+        patcher.record({EXISTENCE: UNDECIDED})
+        return False
+    if not must_decide(patcher.obj, entry):
+        if scope.is_undecided:
+            patcher.record({EXISTENCE: CREATED_HERE})
+        return True
+    choice = stated_policy(patcher.annotations, scope.namespace_annotations)
+    what = f"the {desired.noun} {entry['id']}"
+    found: Sequence[str] = ()
+    if choice is IfExists.ADOPT_IF_SAME:
+        found = _differing(scope, entry)
+    if not require_adoptable(choice or IfExists.ADOPT, what, differs=listed(found)):
+        patcher.record({EXISTENCE: UNDECIDED})
+        return False
+    patcher.record({EXISTENCE: ADOPTED_HERE})
+    text = f"{what} was there before and is managed by this object now"
+    scope.event("Normal", ADOPTED, text)
+    return True
+
+
+def _differing(scope: ReconcileScope, entry: JsonObject) -> list[str]:
+    """Return the fields of the spec that differ from the entry. Reads its members."""
+    entry_id = str(entry["id"])
+    found = sorted(changes_of(desired_of(scope.patcher.obj), entry))
+    for link in entra_kind(scope).links:
+        ids = wanted_links(scope, link)
+        if ids is not None:
+            have = read(scope, partial(graph_of(scope).linked, entry_id, link))
+            found += [link] * (set(ids) != set(have))
+    return found
+
+
+def _complete_status(scope: ReconcileScope) -> None:
+    """Set the fields that a status must have, from the spec until there is an entry."""
+    first = entra_kind(scope).first_status(desired_of(scope.patcher.obj))
+    for field, value in first.items():
+        scope.patcher.status.setdefault(field, value)
+
+
+def _answered(
+    scope: ReconcileScope, graph: GraphClient, facts: Facts, question: Ask
+) -> Facts:
+    return read(scope, lambda: asked(graph, facts, question))
+
+
+def _note(scope: ReconcileScope, entry_id: str) -> None:
+    """Store the id of the entry before anything else is done with it."""
+    noted = scope.patcher.annotations.get(RESOURCE_ID) or ""
+    if noted.lower() == entry_id.lower():
+        return
+    if not noted:
+        source = scope.connection.source
+        scope.event("Normal", "CredentialFrom", f'Using credential from "{source}"')
+    tenant = scope.connection.tenant_id
+    scope.patcher.record(
+        {RESOURCE_ID: entry_id, **({TENANT: tenant} if tenant else {})}
+    )
+
+
+def _report_made(scope: ReconcileScope, entry_id: str) -> None:
+    before = str(status(scope.patcher.obj).get("entraID") or "")
+    noun = entra_kind(scope).collection.noun
+    if before and before.lower() != entry_id.lower():
+        text = (
+            f"the {noun} {before} was gone from Entra and is made again as {entry_id}: "
+            "grants and memberships of the former one are lost"
+        )
+        scope.event("Warning", RECREATED, text)
+    else:
+        reason = f"{noun.title().replace(' ', '')}Created"
+        scope.event("Normal", reason, f"Created the {noun} {entry_id}")
+
+
+def _updated(scope: ReconcileScope, entry: JsonObject) -> JsonObject:
+    """Write the properties that differ from the spec, and return the entry with
+    them.
+    """
+    desired = desired_of(scope.patcher.obj)
+    changes = changes_of(desired, entry)
+    if not changes:
+        return entry
+    entry_id = str(entry["id"])
+    scope.log.info("Updating in Entra", id=entry_id, properties=sorted(changes))
+    written(scope, lambda: graph_of(scope).update(desired.of, entry_id, changes))
+    kept = {
+        name: {**(entry.get(name) or {}), **value}
+        for name, value in changes.items()
+        if isinstance(value, dict)
+    }
+    return {**entry, **changes, **kept}
+
+
+def _report(scope: ReconcileScope, entry: JsonObject) -> None:
+    """Show the entry in the status, and export the ids that the spec requests."""
+    obj = scope.patcher.obj
+    scope.patcher.replace_status(status_of(obj, entry))
+    asked = dig(spec(obj), "operatorSpec.configmaps") or {}
+    exports = [
+        Export(
+            name=asked[field]["name"],
+            key=asked[field]["key"],
+            value=str(entry[name]),
+            labels=asked[field].get("labels") or {},
+            annotations=asked[field].get("annotations") or {},
+        )
+        for field, name in entra_kind(scope).exports.items()
+        if isinstance(asked.get(field), dict) and entry.get(name)
+    ]
+    for target in merged(CONFIG_MAPS, exports):
+        write(scope.operator.client, scope.patcher, CONFIG_MAPS, target)
+
+
+def _delete(scope: ReconcileScope, graph: GraphClient, entry_id: str) -> None:
+    patcher, of = scope.patcher, entra_kind(scope).collection
+    older, _ = look_around(scope.operator, patcher.version, patcher.obj, entry_id)
+    if older is not None:
+        text = (
+            f"the {of.noun} {entry_id} is left in Entra: {older.node.group_kind.kind} "
+            f"{older.node.key}, which is older, manages it"
+        )
+        scope.event("Warning", "NotDeletedInAzure", text)
+        return
+    scope.log.info("Deleting in Entra", type=of.noun, id=entry_id)
+    try:
+        graph.delete(of, entry_id)
+    except ArmError as error:
+        raise advised(scope, delete_failed(scope, error), error) from error
+
+
+def _explained(refused: ConditionError, scope: ReconcileScope) -> ConditionError:
+    """Name in a refused creation what Graph does not name: owners and members if one is
+    missing, and the application that it may only not show yet.
+    """
+    error, content = refused.__cause__, spec(scope.patcher.obj)
+    if not isinstance(error, ArmError):
+        return refused
+    if _NO_APPLICATION in error.message:
+        text = (
+            f"Entra knows no application {content['appId']}, which spec.appId names: "
+            "correct it, or create the application; a new one is known after minutes"
+        )
+        missing = ConditionError(text, reason="ReferenceNotFound")
+        missing.__cause__ = error  # its ids go into the event
+        return missing
+    named = [link for link in entra_kind(scope).links if content.get(link)]
+    if not is_absent(error) or not named:
+        return refused
+    where = " and ".join(f"spec.{link}" for link in named)
+    return with_text(refused, f"{refused} (see {where})")
