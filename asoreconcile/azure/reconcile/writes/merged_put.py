@@ -27,9 +27,12 @@ def merged_put(
     """Return the PUT with the values of others as Azure has them. People are told of
     those that the PUT replaces.
 
-    A PUT of a resource that may be there follows a read; of many new objects one list
-    tells which resources are not there. last: the record of the last PUT. Raises as
-    `merge_rules` and `ReconcileContext.raw_get`.
+    A PUT of a resource that may be there follows a read, also the first PUT: its answer
+    tells whether the resource was made (OW-3), but only a read before it shows the tags
+    that the PUT would remove (OW-1) and the paths of the event. Of many new objects one
+    list tells which resources are not there, so that creating them takes no longer.
+    last: the record of the last PUT. Raises as `merge_rules` and
+    `ReconcileContext.raw_get`.
     """
     context, rules, patcher = scope.context, scope.merge_rules(), scope.patcher
     is_first, reads = made.is_first, scope.operator.collection_reads
