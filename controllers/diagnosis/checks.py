@@ -195,6 +195,20 @@ def of_policies(
         yield error("objects", f"{why}: {some(titles)}", "correct the annotation")
 
 
+def of_secret_texts(
+    found: Iterable[tuple[JsonObject, Sequence[str]]],
+) -> Iterator[Finding]:
+    """Yield the objects whose specs hold a secret itself. found: with the paths."""
+    for obj, paths in found:
+        yield warning(
+            "objects",
+            f"{obj.get('kind')} {key_of(obj)} holds a secret itself in "
+            f"{', '.join(paths)}, as older releases took it",
+            "put it into a Secret, and name the Secret's key in the field: the text is "
+            "dropped then (`asoctl convert` does both to a manifest)",
+        )
+
+
 def of_objects(objects: Sequence[JsonObject], now: datetime) -> Iterator[Finding]:
     """Yield the objects that are not Ready, by reason, those that wait, and those that
     are Ready with a warning.

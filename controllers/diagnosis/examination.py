@@ -5,6 +5,7 @@ finding, too.
 import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
 
@@ -12,6 +13,11 @@ import attrs
 
 from asoreconcile.azure.arm.credentials import CredentialSource
 from asoreconcile.azure.arm.credentials_secret import SecretRules
+from asoreconcile.azure.catalogue.conversion import (
+    KindConversionError,
+    as_authored,
+)
+from asoreconcile.azure.catalogue.inputs import has_secrets, secret_texts
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.reserved import (
     NAMESPACE_SECRET,
@@ -55,10 +61,12 @@ from asoreconcile.azure.reconcile.model.annotations import (
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.objects import (
+    GroupKind,
     JsonObject,
     ObjectKey,
     annotations,
     dig,
+    gvk_of,
     key_of,
     metadata,
     spec,
@@ -270,6 +278,22 @@ class Examination:
                 f"those of {kind} cannot be listed: {why}",
                 "look at the findings on webhooks: its conversion may not answer",
             )
+        yield from checks.of_secret_texts(self._secret_texts())
+
+    def _secret_texts(self) -> Iterator[tuple[JsonObject, Sequence[str]]]:
+        """Yield the objects whose specs hold secrets, with the paths: read in the form
+        that the cluster keeps, as other versions do not show such a text.
+        """
+        for group_kind in dict.fromkeys(gvk_of(o).group_kind for o in self._objects):
+            kind = self._catalogue.kind(group_kind)
+            if not has_secrets(kind.version().table):
+                continue
+            for obj in self._client.list_all(resource_of(self._kept[group_kind])):
+                with suppress(KindConversionError):  # its own finding says so
+                    authored = as_authored(kind, obj)
+                    version = kind.version(gvk_of(authored).version)
+                    if texts := secret_texts(version, spec(authored)):
+                        yield obj, [text.path for text in texts]
 
     def _rights(self) -> Iterator[Finding]:
         if self._runs_outside:
@@ -415,13 +439,17 @@ class Examination:
         return [*self._client.list_all(CUSTOM_RESOURCE_DEFINITIONS)]
 
     @cached_property
-    def _served(self) -> Sequence[KindVersion]:
+    def _kept(self) -> Mapping[GroupKind, KindVersion]:
+        """The kinds in the form that the cluster keeps."""
         try:
-            versions = discover(self._client, self._catalogue, converts=True).versions
+            return discover(self._client, self._catalogue, converts=True).versions
         except OldServerError:
-            return []  # a finding about kinds says so
+            return {}  # a finding about kinds says so
+
+    @cached_property
+    def _served(self) -> Sequence[KindVersion]:
         # At a version that people write, whatever form the cluster keeps.
-        return [self._catalogue.version(one.gvk) for one in versions.values()]
+        return [self._catalogue.version(one.gvk) for one in self._kept.values()]
 
     @cached_property
     def _objects(self) -> Sequence[JsonObject]:

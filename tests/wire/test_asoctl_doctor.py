@@ -361,6 +361,36 @@ def test_all_that_is_found_says_how_to_mend_it(moved):
             assert one["level"] == "ok" or one["mend"], one
 
 
+def test_an_object_that_holds_a_secret_itself_is_named(cluster):
+    """Serve the CRD of a release in which the field was a text."""
+    kind = builtin().kind(GroupKind("containerservice.azure.com", "ManagedCluster"))
+    version = "v1api20240901"
+    old = crd(kind, versions=[version], storage=version)
+    schema = old["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    spec = schema["properties"]["spec"]["properties"]
+    profile = spec["aadProfile"]["properties"]
+    assert profile["serverAppSecret"]["type"] == "object"
+    profile["serverAppSecret"] = {"type": "string"}
+    cluster.post(CRDS, old).expect(201)
+    api = f"containerservice.azure.com/{version}"
+    for name, told in (("a", {"serverAppSecret": "hush"}), ("b", {})):
+        body = {
+            "apiVersion": api,
+            "kind": "ManagedCluster",
+            "metadata": {"name": name},
+            "spec": {"owner": {"name": "rg"}, "location": "w", "aadProfile": told},
+        }
+        cluster.post(f"/apis/{api}/namespaces/default/managedclusters", body).expect(
+            201
+        )
+    found = findings()["objects"]
+    (secret,) = [one for one in found if "holds a secret" in one["text"]]
+    assert "ManagedCluster default/a" in secret["text"]
+    assert "spec.aadProfile.serverAppSecret" in secret["text"]
+    assert "asoctl convert" in secret["mend"]
+    assert "hush" not in str(found)
+
+
 def test_a_kind_that_cannot_be_listed_hides_nothing_else(moved):
     """As when its conversion webhook does not answer."""
     group = {

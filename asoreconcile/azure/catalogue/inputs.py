@@ -67,6 +67,14 @@ def secret_texts(version: KindVersion, spec: JsonObject) -> tuple[SecretText, ..
     return tuple(one for one in found if isinstance(one, SecretText))
 
 
+def has_secrets(table: Table) -> bool:
+    """Return whether a spec of the table may name a Secret."""
+    return any(
+        field.is_secret or (field.table is not None and has_secrets(field.table))
+        for field in table.fields
+    )
+
+
 def with_secrets(version: KindVersion, obj: JsonObject) -> list[JsonObject]:
     """Return an object whose spec names a Secret in place of each secret text, after
     those Secrets. The object itself is changed.
