@@ -5,7 +5,8 @@ deploy/docs, the extension author's in extensions. They are laid out as one tree
 with their links, and mkdocs makes the site of it. Any warning ends it: a dead link, a
 name that the reference lacks. The site needs no server and fetches nothing: open its
 index.html. `--staged FOLDER` only lays the pages out. `--man FOLDER` writes man pages
-of the commands instead: `man FOLDER/asoctl-explain.1`.
+of the commands instead: `man FOLDER/asoctl-explain.1`. `--pictures` runs a sandbox and
+a browser and makes the pictures of both, which are kept with the pages.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from docs_commands import alerts_page, command_pages, reasons_page
 from docs_diagrams import drawn
 from docs_man import man_pages
 from docs_metrics import metrics_page
+from docs_pictures import PICTURES, are_old, make
 
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.extensions.registry import builtin_sets
@@ -48,6 +50,7 @@ PAGES = {
     "deploy/docs/migration.md": "operator/migration.md",
     "deploy/docs/operations.md": "operator/operations.md",
     "deploy/docs/ownership.md": "operator/ownership.md",
+    "deploy/docs/page.md": "operator/page.md",
     "deploy/docs/practices.md": "operator/practices.md",
     "deploy/docs/scale.md": "operator/scale.md",
     "deploy/docs/security.md": "operator/security.md",
@@ -115,6 +118,7 @@ _RULE = re.compile(
 )
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 _IMAGE = re.compile(r"^!\[([^\]]*)\]\((\S+\.svg)\)$", re.MULTILINE)
+_PICTURE = re.compile(r"!\[([^\]]*)\]\((\S+\.png)\)")
 
 
 def pages() -> dict[str, str]:
@@ -155,7 +159,16 @@ def rewritten(text: str, source: str, places: dict[str, str]) -> str:
         svg = svg.replace("<svg ", f'<svg aria-label="{html.escape(found[1])}" ', 1)
         return f'<figure class="drawing" markdown="0">\n{svg}\n</figure>'
 
-    return _outside_code(text, lambda part: _LINK.sub(link, _IMAGE.sub(drawing, part)))
+    def picture(found: re.Match[str]) -> str:
+        kept = PurePosixPath("pictures", PurePosixPath(found[2]).name)
+        if not (PICTURES / kept.name).exists():
+            sys.exit(f"hack/docs: {source}: there is no {found[2]}")
+        return f"![{found[1]}]({os.path.relpath(kept, here)})"
+
+    def changed(part: str) -> str:
+        return _PICTURE.sub(picture, _LINK.sub(link, _IMAGE.sub(drawing, part)))
+
+    return _outside_code(text, changed)
 
 
 def _outside_code(text: str, change: Callable[[str], str]) -> str:
@@ -244,10 +257,10 @@ def stage(folder: Path) -> None:
         else:
             text = drawn(rewritten(text, source, places))
         target.write_text(text)
-    for path in (ROOT / HOME / "theme").iterdir():
-        target = folder / "theme" / path.name
-        target.parent.mkdir(exist_ok=True)
-        shutil.copyfile(path, target)
+    for name in ("theme", "pictures"):
+        # Drawings are in the pages themselves.
+        drawings = shutil.ignore_patterns("*.svg", "*.txt")
+        shutil.copytree(ROOT / HOME / name, folder / name, ignore=drawings)
 
 
 def build(target: Path) -> Path:
@@ -259,6 +272,8 @@ def build(target: Path) -> Path:
         sys.exit(found.returncode)
     with tempfile.TemporaryDirectory() as folder:
         staged = Path(folder) / "pages"
+        if are_old():
+            _say("the page has changed since its pictures: hack/docs --pictures")
         _say("laying out the pages")
         stage(staged)
         command = [f"{found.stdout.strip()}/python", "-W", "ignore", "-m", "mkdocs"]
@@ -333,8 +348,12 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "dist" / "docs")
     parser.add_argument("--staged", type=Path, metavar="FOLDER")
     parser.add_argument("--man", type=Path, metavar="FOLDER")
+    parser.add_argument("--pictures", action="store_true")
     given = parser.parse_args()
-    if given.staged:
+    if given.pictures:
+        make()
+        print(PICTURES)
+    elif given.staged:
         stage(given.staged)
     elif given.man:
         given.man.mkdir(parents=True, exist_ok=True)

@@ -163,7 +163,7 @@ class MadeUp:
                 "advice": "" if is_ready else "Give the identity the role.",
                 "owners": [
                     {
-                        "role": "owner",
+                        "role": "ResourceGroup",
                         "name": f"{row['namespace']}/rg",
                         "state": "Ready",
                     }

@@ -42,6 +42,7 @@ QUERIES = {
     "postgresql user password": "operator/databases.md",
     "entra security group": "operator/entra.md",
     "drift sync": "operator/drift.md",
+    "graph of objects in a browser": "operator/page.md",
     "split by namespaces workers": "operator/scale.md",
     "write an extension": "extensions/index.md",
     "extension chains of a kind": "extensions/chains.md",

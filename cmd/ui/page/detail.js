@@ -25,7 +25,8 @@ export class Detail {
   #isAwaited = false; // whether the keyboard goes on here once there is something
   #actions = [];
 
-  /** on: functions `close`, `select` (a key), `tab` (a name) and `keyOf` (row, link, index). */
+  /** on: functions `close`, `select` (a key), `tab` (a name), and `ownerOf` and
+   * `referenceOf` of `Objects`. */
   constructor(element, on) {
     this.#element = element;
     this.#on = on;
@@ -177,18 +178,19 @@ export class Detail {
       el("dl", { class: "facts" }, facts.filter(([, value]) => value).flatMap(([name, value]) => [
         el("dt", null, name), el("dd", null, value),
       ])),
-      this.#links("Owners", explain.owners), this.#links("Refers to", explain.inputs),
+      this.#links("Owners", explain.owners, (link, index) => this.#on.ownerOf(row, index)),
+      this.#links("Refers to", explain.inputs, (link) => this.#on.referenceOf(row, link.name)),
       drift.length ? [el("h3", null, "Drift"), el("ul", { class: "plain" }, drift.map((one) => el("li", null, el("code", null, one.path), " ", one.about ?? "")))] : null,
       missing.length ? [el("h3", null, "Not shown here"), el("ul", { class: "plain hint" }, missing.map((one) => el("li", null, one)))] : null,
     ].flat().filter(Boolean);
   }
 
-  #links(title, links) {
+  #links(title, links, keyOf) {
     if (!links?.length) return null;
     return [el("h3", null, title), el("ul", { class: "links" }, links.map((link, index) => {
-      const key = this.#on.keyOf(this.#seen.row, link, index);
+      const key = keyOf(link, index);
       return el("li", { class: link.problem ? "bad" : "" },
-        link.role === "owner" ? null : el("span", { class: "role" }, link.role),
+        el("span", { class: "role" }, link.role),
         key ? el("button", { type: "button", class: "link", "data-mark": key, onclick: () => this.#on.select(key) }, link.name) : el("span", null, link.name),
         el("span", { class: "hint" }, link.state));
     }))];

@@ -31,7 +31,8 @@ const detail = new Detail(byId("detail"), {
   close: () => { go({ key: "", tab: "" }, true); tree.focus(); },
   select: (key) => select(key, true),
   tab: (tab) => go({ tab: tab === "summary" ? "" : tab }, false),
-  keyOf: (row, link, index) => objects.linked(row, link, index),
+  ownerOf: (row, distance) => objects.ownerOf(row, distance),
+  referenceOf: (row, title) => objects.referenceOf(row, title),
 });
 const requests = new Requests(byId("requests"), (key) => { go({ view: "objects", key, tab: "requests" }, true); detail.focus(); });
 

@@ -74,14 +74,16 @@ export class Objects {
     return { matched, shown };
   }
 
-  /** Return the key of what a link of an explanation names: the owner of a distance, or a reference. */
-  linked(row, link, index) {
-    if (link.role !== "owner") {
-      return (row.references ?? []).find((key) => this.#rows.has(key) && titleOf(key) === link.name) ?? null;
-    }
+  /** Return the key of an owner: distance 0 is the object's own. null if it is not there. */
+  ownerOf(row, distance) {
     let owner = row.owner;
-    for (let step = 0; step < index && owner; step += 1) owner = this.#rows.get(owner)?.owner;
+    for (let step = 0; step < distance && owner; step += 1) owner = this.#rows.get(owner)?.owner;
     return this.#rows.has(owner) ? owner : null;
+  }
+
+  /** Return the key of a reference with a title, or null. */
+  referenceOf(row, title) {
+    return (row.references ?? []).find((key) => this.#rows.has(key) && titleOf(key) === title) ?? null;
   }
 
   #text(row) {

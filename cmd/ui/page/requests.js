@@ -3,6 +3,7 @@
 import { el, clock } from "./dom.js";
 
 const MOST = 200;
+const GUIDS = /([0-9a-f]{8})-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g;
 
 /** Return a table of requests. onSelect: is called with the key of an object, or null for no such column. */
 export function requestTable(requests, onSelect) {
@@ -20,7 +21,7 @@ export function requestTable(requests, onSelect) {
 }
 
 function pathOf(request) {
-  const path = el("code", null, request.path);
+  const path = el("code", { title: request.path }, request.path.replace(GUIDS, "$1…"));
   if (!request.body) return path;
   return el("details", null, el("summary", null, path), el("pre", null, JSON.stringify(request.body, null, 2)));
 }
