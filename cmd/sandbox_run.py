@@ -21,7 +21,6 @@ from asoreconcile.azure.cmd.local_cluster import LocalCluster
 from asoreconcile.azure.cmd.manifests import AppliedManifests, Row, read
 from asoreconcile.azure.cmd.status_view import view
 from asoreconcile.azure.cmd.subprocesses import ChildError
-from asoreconcile.azure.cmd.terminal import say
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.webhooks import WebhookOptions
 from asoreconcile.base.errors import AsoreconcileError
@@ -230,12 +229,11 @@ class SandboxRun:
                 self._manifests, self._cluster, self._stop, conversion=conversion
             )
             try:
-                say(f"export KUBECONFIG={self._cluster.kubeconfig}")
+                foot = [f"export KUBECONFIG={self._cluster.kubeconfig}"]
                 if self._page_port is not None:
                     server = running.enter_context(self._page(self._page_port))
-                    say(f"page: {server.url}")
-                say()
-                return self._look_on(more, limit_seconds)
+                    foot.append(f"page: {server.url}")
+                return self._look_on(more, limit_seconds, foot)
             except OSError as error:
                 if error.errno not in _NOBODY_LOOKS:
                     raise
@@ -276,9 +274,11 @@ class SandboxRun:
         endpoint.wait(cluster.check, _START_SECONDS)
         return endpoint.client
 
-    def _look_on(self, more: MoreKinds, limit_seconds: float | None) -> list[Row]:
+    def _look_on(
+        self, more: MoreKinds, limit_seconds: float | None, foot: Sequence[str]
+    ) -> list[Row]:
         began = time.monotonic()
-        with view() as shown:
+        with view(foot) as shown:
             while not self._stop.is_set():
                 self._cluster.check()
                 counts = self._cluster.azure("counts")

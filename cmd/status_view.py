@@ -138,13 +138,19 @@ class StatusView(Protocol):
     ) -> None: ...
 
 
-def view() -> StatusView:
+def view(command: str) -> StatusView:
     """Return a table if it can be redrawn in place, else lines.
 
+    command: what reaches the objects from another terminal. It stays below the table;
+    lines begin with it.
     NO_COLOR and TERM=dumb require text without escape codes, and so lines.
     """
     is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return Lines() if is_plain or not sys.stdout.isatty() else LiveTable()
+    if is_plain or not sys.stdout.isatty():
+        say(command)
+        say()
+        return Lines()
+    return LiveTable(command)
 
 
 class _Plain:
@@ -196,7 +202,9 @@ class Lines(_Plain):
 class LiveTable(_Plain):
     """A table that is redrawn in place."""
 
-    def __init__(self) -> None:
+    def __init__(self, command: str) -> None:
+        """command: see `view`."""
+        self._command = command
         self._height = 0
 
     def show(self, rows: Sequence[Row], *, total_requests: int, note: str) -> None:
@@ -207,9 +215,13 @@ class LiveTable(_Plain):
             total_requests=total_requests,
             note=note,
             width=size.columns,
-            # One line is the cursor's. What has scrolled away cannot be drawn again.
-            height=size.lines - 1,
+            # One line is the command's, one the cursor's. What has scrolled away cannot be
+            # drawn again.
+            height=size.lines - 2,
         )
+        foot = f"{self._command}  # Ctrl-C ends the sandbox"
+        lines.append(foot)
         up = _UP.format(self._height) if self._height else ""
         write(f"{up}\r{_CLEAR_BELOW}" + "\n".join(lines) + "\n")
-        self._height = len(lines)
+        # It is not cut, so that it can be copied.
+        self._height = len(lines) + (len(foot) - 1) // size.columns

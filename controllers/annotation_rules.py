@@ -22,6 +22,7 @@ from asoreconcile.azure.reconcile.model.annotations import (
     OWN_PREFIX,
     PAUSED,
     RECONCILE_AT,
+    RECONCILED_AT,
     SYNC_PERIOD,
     WAIT_FOR_REFERENCES,
 )
@@ -33,7 +34,7 @@ from asoreconcile.azure.reconcile.model.pace import period_problem, windows_prob
 from asoreconcile.azure.reconcile.model.recreation import OnImmutable
 from asoreconcile.azure.reconcile.model.switches import Switch
 from asoreconcile.azure.reconcile.model.sync_mode import SYNC_MODE, ForeignTags
-from asoreconcile.azure.reconcile.state.export_cache import ROTATE
+from asoreconcile.azure.reconcile.state.export_cache import EXPORTED, ROTATE
 from asoreconcile.base.objects import JsonObject, annotations
 
 
@@ -66,6 +67,8 @@ and counts as absent.
 """
 
 _NAMES = {*RULES, IGNORE_FIELDS, SYNC_MODE, ROTATE}
+# What the operator writes itself under a name that looks like one of these.
+_WRITTEN = {EXPORTED, RECONCILED_AT}
 
 
 def annotation_problems(
@@ -96,7 +99,7 @@ def misspelt_names(obj: JsonObject, old: JsonObject | None) -> list[str]:
     """Return a warning for each new annotation whose name looks like one of ours."""
     # Without the prefix, which would make all names look alike.
     known = {name.removeprefix(OWN_PREFIX) for name in _NAMES}
-    new = annotations(obj).keys() - annotations(old or {}).keys() - _NAMES
+    new = annotations(obj).keys() - annotations(old or {}).keys() - _NAMES - _WRITTEN
     return [
         f"annotation {name} has no effect{near}"
         for name in sorted(new)

@@ -218,7 +218,9 @@ def _onto(live: JsonObject, document: JsonObject) -> JsonObject:
         bundle = {key: given[key] for key in ("caBundle",) if key in given}
         hook = {**spec["conversion"]["webhook"], "clientConfig": {**config, **bundle}}
         spec["conversion"] = {**spec["conversion"], "webhook": hook}
-    if "conversion" not in document["spec"]:
+    # The API server adds `strategy: None` where a CRD has no conversion.
+    given_strategy = dig(live["spec"], "conversion.strategy")
+    if "conversion" not in document["spec"] and given_strategy != "None":
         spec.pop("conversion", None)
     return {
         **live,

@@ -10,12 +10,13 @@ import attrs
 
 from asoreconcile.base import certificates
 
-_DAYS = 7
+# A sandbox may run for a while: `asoctl doctor` warns of what ends in two weeks.
+_DAYS = 30
 
 
 @attrs.frozen
 class ShortLivedAuthority:
-    """An authority whose certificates last for a week. Clients trust `pem`."""
+    """An authority whose certificates last for a month. Clients trust `pem`."""
 
     _authority: certificates.Authority = attrs.field(repr=False)
 

@@ -43,7 +43,7 @@ class AzureCli:
 
         return Explained(
             make,
-            who="who signed in with az login",
+            who="the user of `az login`",
             advice="run `az login`, or set AZURE_SUBSCRIPTION_ID, AZURE_TENANT_ID, "
             "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET",
         )

@@ -28,6 +28,7 @@ from asoreconcile.base.objects import (
     gvk_of,
     key_of,
     spec,
+    status,
 )
 from asoreconcile.redaction import HIDDEN
 
@@ -146,6 +147,8 @@ class Resolution:
         """Return an object's ARM id. Raises ResolutionError if its owner has none."""
         name = self.name_of(version, obj)
         if version.scope == "Location" and not self._subscription_id:
+            if known := str(status(obj).get("id") or ""):
+                return known
             raise ResolutionError(
                 f"the subscription of resource group {name!r} is not known:"
                 " give --subscription"
@@ -242,7 +245,9 @@ class Resolution:
         try:
             return self.reference(group_kind, key)
         except ResolutionError as error:
-            raise ResolutionError(f"spec.owner: {error}") from error
+            # An owner's message may be about its own owner.
+            text = str(error).removeprefix("spec.owner: ")
+            raise ResolutionError(f"spec.owner: {text}") from error
 
     def _id_of_manifest(
         self, group_kind: GroupKind, key: ObjectKey, obj: JsonObject

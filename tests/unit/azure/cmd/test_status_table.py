@@ -4,8 +4,9 @@ import re
 
 import pytest
 
+from asoreconcile.azure.cmd import status_view
 from asoreconcile.azure.cmd.manifests import Row
-from asoreconcile.azure.cmd.status_view import drawn, kind_titles
+from asoreconcile.azure.cmd.status_view import LiveTable, drawn, kind_titles
 from asoreconcile.base.objects import ObjectKey
 
 LONG = "StorageAccountsBlobServicesContainer"
@@ -101,3 +102,18 @@ def test_a_note_stands_beside_the_counts():
     assert plain([], note="all 290 kinds are served")[0] == (
         "0 of 0 Ready, 88 ARM requests; all 290 kinds are served"
     )
+
+
+def test_what_to_copy_stays_in_sight(monkeypatch):
+    """Below the table, however many objects there are."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "24")
+    written = []
+    monkeypatch.setattr(status_view, "write", written.append)
+    command = "export KUBECONFIG=/tmp/asoreconcile-8n5cmbbz/kubeconfig"
+    for count in (1, 60):
+        rows = [row(LONG, f"n{number}") for number in range(count)]
+        LiveTable(command).show(rows, total_requests=1, note="")
+        lines = written.pop().rstrip("\n").split("\n")
+        assert lines[-1] == f"{command}  # Ctrl-C ends the sandbox"
+        assert len(lines) <= 23

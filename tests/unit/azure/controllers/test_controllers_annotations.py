@@ -4,6 +4,7 @@ import ast
 import re
 from pathlib import Path
 
+from asoreconcile.azure.controllers.annotation_rules import misspelt_names
 from asoreconcile.azure.reconcile.model.annotations import OWN_PREFIX
 from asoreconcile.azure.reconcile.scope.extension_operations import _annotation
 
@@ -44,3 +45,8 @@ def in_guide():
 
 def test_the_guide_has_each_annotation_of_ours_and_no_other():
     assert sorted(in_guide()) == sorted(in_code())
+
+
+def test_no_annotation_of_ours_counts_as_misspelt():
+    named = {"metadata": {"annotations": dict.fromkeys(in_guide(), "x")}}
+    assert misspelt_names(named, None) == []

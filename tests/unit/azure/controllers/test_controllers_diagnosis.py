@@ -182,6 +182,15 @@ def test_a_kind_that_does_not_run_is_named():
     assert (found.level, "is being deleted" in found.text) == ("error", True)
 
 
+def test_a_crd_without_conversion_is_not_edited():
+    """The API server adds `strategy: None` to it."""
+    kind = builtin().kind(GroupKind("sql.azure.com", "User"))
+    made = copy_json(DesiredCrds(BUILD).manifest(kind))
+    made["status"] = {**installed()["status"], "storedVersions": ["v1"]}
+    made["spec"]["conversion"] = {"strategy": "None"}
+    assert levels(of_crds(made)) == ["ok"]
+
+
 @pytest.mark.parametrize("url", ["", "https://127.0.0.1:9443"])
 def test_a_crd_that_was_edited_by_hand_is_named(url):
     kind = builtin().kind(GroupKind("resources.azure.com", "ResourceGroup"))
