@@ -153,7 +153,7 @@ def _own_sign_in() -> Finding:
     except (ArmError, ArmTransportError, AsoreconcileError) as failed:
         mend = "look at `az login` or AZURE_CLIENT_ID, the proxy and the endpoint"
         return error("Azure", str(failed), mend)
-    return ok("Azure", f"signed in here; {count} subscriptions can be read")
+    return ok("Azure", f"signed in here; subscriptions that can be read: {count}")
 
 
 def _count(client: ArmClient) -> int:

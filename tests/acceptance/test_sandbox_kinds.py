@@ -3,9 +3,11 @@
 import base64
 import os
 import re
+import shlex
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -72,3 +74,20 @@ def test_a_kind_that_no_manifest_has_is_applied_and_exports_its_keys(sandbox):
         secret = client.get(SECRETS, ObjectKey("default", "bus"))
         value = base64.b64decode(secret["data"]["main"]).decode()
         assert value.startswith("Endpoint=sb://shop-bus.servicebus.windows.net/;")
+    reads_the_simulated_azure(kubeconfig)
+
+
+def reads_the_simulated_azure(kubeconfig):
+    """As the README says: with the settings beside the kubeconfig."""
+    page = (Path(__file__).parents[2] / "README.md").read_text()
+    (line,) = re.findall(r"^\$ (set -a; .*)$", page, re.MULTILINE)
+    plan = "from asoreconcile.azure.cmd.asoctl import main; main()"
+    script = f"{line}\n{shlex.join([sys.executable, '-c', plan, 'plan', '--cluster'])}"
+    done = subprocess.run(
+        ["bash", "-euc", script],
+        env={**os.environ, "KUBECONFIG": kubeconfig},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1:] == ["Plan: 2 no change"], done
