@@ -215,8 +215,8 @@ class LiveTable(_Plain):
             total_requests=total_requests,
             note=note,
             width=size.columns,
-            # One line is the command's, one the cursor's. What has scrolled away cannot be
-            # drawn again.
+            # One line is the command's, one the cursor's. What has scrolled away
+            # cannot be drawn again.
             height=size.lines - 2,
         )
         foot = f"{self._command}  # Ctrl-C ends the sandbox"

@@ -338,7 +338,7 @@ def test_throttling_names_the_time_of_the_next_try(cluster):
     then = (at + timedelta(seconds=120)).strftime("%H:%M:%S")
     assert cluster.explain("resourcegroup/rg").splitlines()[1:3] == [
         (
-            "Cause:      Azure is busy, or throttles the operator "
+            "Cause:      The operator sent more requests than Azure allows "
             "(SubscriptionRequestsThrottled)."
         ),
         (

@@ -8,6 +8,7 @@ The form is VERB TARGET WHAT [xCOUNT]. `HELP` lists the words.
 """
 
 from collections.abc import Callable
+from uuid import UUID
 
 from asoreconcile.testing.arm.faults import ArmFaults
 from asoreconcile.testing.arm.targets import path_pattern, resource_pattern
@@ -57,9 +58,22 @@ def plan(faults: ArmFaults, line: str) -> None:
         _path(script),
         script.status,
         code=code or "InternalServerError",
-        message=_MESSAGE,
+        message=_message(script, code),
         headers={"Retry-After": retry_after} if retry_after else None,
         times=script.times,
+    )
+
+
+def _message(script: Line, code: str) -> str:
+    """Return Azure's words for a missing right, so that they can be practised on."""
+    if code != "AuthorizationFailed":
+        return _MESSAGE
+    type_ = script.target.partition(":")[0]
+    action = {"GET": "read", "HEAD": "read", "DELETE": "delete"}.get(script.verb)
+    return (
+        f"The client 'the operator' with object id '{UUID(int=0)}' does not have "
+        f"authorization to perform action '{type_}/{action or 'write'}' over scope "
+        f"'{script.target}' or the scope is invalid."
     )
 
 

@@ -105,9 +105,16 @@ CAUSES = {
 }
 """The cause in one sentence, by the reason of a Ready condition."""
 
-_BUSY = frozenset(
+_THROTTLED = frozenset(
     (
         "429",
+        "ResourceRequestsThrottled",
+        "SubscriptionRequestsThrottled",
+        "TooManyRequests",
+    )
+)
+_BUSY = frozenset(
+    (
         "AadAuthOperationCannotBePerformedWhenServerIsNotAccessible",
         "AnotherOperationInProgress",
         "AzureCacheForRedisLongRunningOperationFailure",
@@ -117,14 +124,11 @@ _BUSY = frozenset(
         "OperationCancelled",
         "OperationLost",
         "ReferencedResourceNotProvisioned",
-        "ResourceRequestsThrottled",
         "RetryableError",
         "RetryableErrorDueToAnotherOperation",
         "ServerIsBusy",
         "ServiceUnavailable",
         "StorageProvisioningStateNotSucceeded",
-        "SubscriptionRequestsThrottled",
-        "TooManyRequests",
         "VirtualEndpointOwnerServerNotInReadyState",
         "VmssGatewayDeploymentFailed",
     )
@@ -180,8 +184,10 @@ def cause_of(reason: str, *, deleting: bool) -> str:
     """Return the cause in one sentence; "" without a reason."""
     if reason in CAUSES or not reason:
         return CAUSES.get(reason, "")
+    if reason in _THROTTLED:
+        return f"The operator sent more requests than Azure allows ({reason})."
     if reason in _BUSY:
-        return f"Azure is busy, or throttles the operator ({reason})."
+        return f"Azure cannot do it at the moment ({reason})."
     request = "deletion" if deleting else "request"
     return f"Azure refuses the {request} ({reason})."
 
@@ -195,7 +201,7 @@ def advice_on(
     """
     if reason in ADVICE and not (reason == "Failed" and deleting):
         return ADVICE[reason]
-    if reason in _BUSY:
+    if reason in _BUSY | _THROTTLED:
         return f"{_NOTHING_TO_DO}, next try {next_try or 'within minutes'}."
     if found := _PARSED.get(reason, _no_detail)(message):
         return found

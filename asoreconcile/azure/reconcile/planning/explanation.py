@@ -43,6 +43,7 @@ from asoreconcile.base.objects import (
     status,
 )
 
+_REPEATED = 80  # characters by which a message is known again
 _SHOWN_EVENTS = 5
 # Owners that name each other would never end.
 _MOST_OWNERS = 20
@@ -128,7 +129,7 @@ class Explanation:
             yield f"{'Cause:':12}{self.cause}"
         if self.advice:
             yield f"{'To do:':12}{self.advice}"
-        if self.next_try:
+        if self.next_try not in self.advice:
             yield f"{'Next try:':12}{self.next_try}"
         for name in ("ready", "azure", "policy", "ignored", "operation", "credential"):
             if text := getattr(self, name):
@@ -139,7 +140,16 @@ class Explanation:
             for link in links:
                 yield f"{name + ':':12}{link.role} {link.name}: {link.state}"
         for event in self.events:
-            yield f"{'Event:':12}{event}"
+            yield f"{'Event:':12}{self._shortened(event)}"
+
+    def _shortened(self, event: str) -> str:
+        """Return an event without the rest of a long message that Ready has too."""
+        head = self.message[:_REPEATED]
+        before, found, rest = event.partition(head)
+        if len(head) < _REPEATED or not found:
+            return event
+        correlation = rest[rest.rfind(" (") :] if rest.endswith(")") else ""
+        return f"{before}{head}...{correlation}"
 
 
 def explain(

@@ -8,13 +8,23 @@ from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.azure.reconcile.model.owner import owner_reference
 from asoreconcile.azure.reconcile.planning.advice import advice_on
-from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, gvk_of, key_of
+from asoreconcile.base.objects import (
+    GroupKind,
+    JsonObject,
+    ObjectKey,
+    gvk_of,
+    is_deleting,
+    key_of,
+)
 from asoreconcile.base.objects import status as status_of
 
 _WAITING = "WaitingForOwner"
 _NO_CONDITION = "no condition yet"
 
+_MOST_TEXT = 300
+
 _Place = tuple[GroupKind, ObjectKey]
+_State = tuple[str, str, str, bool]
 
 
 @attrs.frozen
@@ -41,7 +51,9 @@ class UnreadyCause:
     def lines(self) -> Iterator[str]:
         """Return the lines to print on a terminal."""
         severity = f", {self.severity}" if self.severity else ""
-        yield f"{self.reason}{severity}: {self.message}".rstrip(": ")
+        long = len(self.message) > _MOST_TEXT
+        message = f"{self.message[:_MOST_TEXT]}..." if long else self.message
+        yield f"{self.reason}{severity}: {message}".rstrip(": ")
         for name in self.objects:
             yield f"  {name}"
         for name in self.waiting:
@@ -58,8 +70,8 @@ def causes_of(
     objects: all Azure objects, Ready ones included: they may be owners.
     """
     by_place = {_place(obj): obj for obj in objects}
-    direct: dict[tuple[str, str, str], list[str]] = {}
-    waiting: dict[tuple[str, str, str], list[str]] = {}
+    direct: dict[_State, list[str]] = {}
+    waiting: dict[_State, list[str]] = {}
     for place, obj in by_place.items():
         if _is_ready(obj):
             continue
@@ -68,7 +80,7 @@ def causes_of(
         found.setdefault(_state(root), []).append(_name(place))
     causes = [
         UnreadyCause(
-            *state,
+            *state[:3],
             objects=tuple(sorted(direct.get(state, ()))),
             waiting=tuple(sorted(waiting.get(state, ()))),
             advice=_advice(*state),
@@ -117,18 +129,22 @@ def _is_ready(obj: JsonObject) -> bool:
     return condition.get("status") == "True"
 
 
-def _state(obj: JsonObject) -> tuple[str, str, str]:
-    """Return reason, severity and message of an object's Ready condition."""
+def _state(obj: JsonObject) -> _State:
+    """Return reason, severity and message of an object's Ready condition, and whether
+    the object is being deleted.
+    """
     condition = find_ready(status_of(obj).get("conditions"))
     if not condition:
-        return _NO_CONDITION, "", "no operator has looked at it"
-    reason, severity = condition.get("reason"), condition.get("severity")
-    return str(reason or ""), str(severity or ""), str(condition.get("message") or "")
+        return _NO_CONDITION, "", "no operator has looked at it", is_deleting(obj)
+    reason, severity, message = (
+        str(condition.get(name) or "") for name in ("reason", "severity", "message")
+    )
+    return reason, severity, message, is_deleting(obj)
 
 
-def _advice(reason: str, severity: str, message: str) -> str:
+def _advice(reason: str, severity: str, message: str, deleting: bool) -> str:
     if reason == _NO_CONDITION:
         return (
             "Look whether an operator runs that watches the namespace: asoctl doctor."
         )
-    return advice_on(reason, severity, message, deleting=False)
+    return advice_on(reason, severity, message, deleting=deleting)

@@ -45,7 +45,7 @@ MESSAGES = {
 def sentences():
     for reason in sorted(ADVICE):
         yield f"{reason}: {cause_of(reason, deleting=False)} {ADVICE[reason]}".rstrip()
-    codes = {*advice._BUSY, *advice._AZURE, *advice._PARSED}
+    codes = {*advice._BUSY, *advice._THROTTLED, *advice._AZURE, *advice._PARSED}
     for code in sorted(codes):
         told = advice_on(code, "Warning", MESSAGES.get(code, ""), deleting=False)
         yield f"{code}: {cause_of(code, deleting=False)} {told}"

@@ -69,3 +69,12 @@ def test_an_object_that_no_operator_saw_is_named():
     (cause,) = causes(made(GROUP, "a"))
     assert cause.reason == "no condition yet"
     assert "asoctl doctor" in cause.advice
+
+
+def test_advice_and_length_fit_the_object():
+    """A deletion that is refused gets the advice on deletions; a long message is cut."""
+    going = made(GROUP, "rg", "Conflict", message="x" * 900)
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    (cause,) = causes(going)
+    assert cause.advice == advice_on("Conflict", "Warning", "x" * 900, deleting=True)
+    assert len(next(cause.lines())) < 400
