@@ -8,27 +8,32 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, redirect_stdout, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 import click
 import yaml
 
 from asoreconcile.azure.catalogue.manifests import load_file
-from asoreconcile.azure.catalogue.resolution import Answers, ResolutionError, answers_of
 from asoreconcile.azure.cmd.terminal import say, write
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.config import load
 
+if TYPE_CHECKING:
+    from asoreconcile.azure.catalogue.resolution import Answers
+
 _WATCH_SECONDS = 5.0
 CONTROL_TOKEN = "ASORECONCILE_CONTROL_TOKEN"  # noqa: S105 - a variable's name
 
 
-def answers_in(path: Path | None) -> Answers | None:
+def answers_in(path: Path | None) -> "Answers | None":
     """Return the answers in a file; end the program with a message if the file is
     wrong.
     """
+    # Azure's packages are needed from here on: `testserver kube` works without them.
+    from asoreconcile.azure.catalogue.resolution import ResolutionError, answers_of
+
     if path is None:
         return None
     try:

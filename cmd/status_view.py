@@ -138,19 +138,18 @@ class StatusView(Protocol):
     ) -> None: ...
 
 
-def view(command: str) -> StatusView:
+def view(foot: Sequence[str]) -> StatusView:
     """Return a table if it can be redrawn in place, else lines.
 
-    command: what reaches the objects from another terminal. It stays below the table;
-    lines begin with it.
+    foot: the command that reaches the objects from another terminal, and addresses.
+    They stay below the table; lines begin with them.
     NO_COLOR and TERM=dumb require text without escape codes, and so lines.
     """
     is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     if is_plain or not sys.stdout.isatty():
-        say(command)
-        say()
+        say("\n".join([*foot, ""]))
         return Lines()
-    return LiveTable(command)
+    return LiveTable(foot)
 
 
 class _Plain:
@@ -202,9 +201,10 @@ class Lines(_Plain):
 class LiveTable(_Plain):
     """A table that is redrawn in place."""
 
-    def __init__(self, command: str) -> None:
-        """command: see `view`."""
-        self._command = command
+    def __init__(self, foot: Sequence[str]) -> None:
+        """foot: see `view`."""
+        command, *others = foot
+        self._foot = [f"{command}  # Ctrl-C ends the sandbox", *others]
         self._height = 0
 
     def show(self, rows: Sequence[Row], *, total_requests: int, note: str) -> None:
@@ -215,13 +215,12 @@ class LiveTable(_Plain):
             total_requests=total_requests,
             note=note,
             width=size.columns,
-            # One line is the command's, one the cursor's. What has scrolled away
-            # cannot be drawn again.
-            height=size.lines - 2,
+            # One line is the cursor's. What has scrolled away cannot be drawn again.
+            height=size.lines - 1 - len(self._foot),
         )
-        foot = f"{self._command}  # Ctrl-C ends the sandbox"
-        lines.append(foot)
+        lines += self._foot
         up = _UP.format(self._height) if self._height else ""
         write(f"{up}\r{_CLEAR_BELOW}" + "\n".join(lines) + "\n")
         # It is not cut, so that it can be copied.
-        self._height = len(lines) + (len(foot) - 1) // size.columns
+        wrapped = sum((len(line) - 1) // size.columns for line in self._foot)
+        self._height = len(lines) + wrapped

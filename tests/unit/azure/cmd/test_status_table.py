@@ -113,7 +113,7 @@ def test_what_to_copy_stays_in_sight(monkeypatch):
     command = "export KUBECONFIG=/tmp/asoreconcile-8n5cmbbz/kubeconfig"
     for count in (1, 60):
         rows = [row(LONG, f"n{number}") for number in range(count)]
-        LiveTable(command).show(rows, total_requests=1, note="")
+        LiveTable([command]).show(rows, total_requests=1, note="")
         lines = written.pop().rstrip("\n").split("\n")
         assert lines[-1] == f"{command}  # Ctrl-C ends the sandbox"
         assert len(lines) <= 23
