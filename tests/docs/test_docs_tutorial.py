@@ -83,10 +83,7 @@ def test_each_step_does_what_the_page_says(folder, processes, eventually):
             case "python", ["controller.py"]:
                 with (folder / "log").open("w") as log:
                     process = subprocess.Popen(
-                        [*WITHOUT_AZURE, *words[1:]],
-                        cwd=folder,
-                        env=environment,
-                        stderr=log,
+                        words, cwd=folder, env=environment, stderr=log
                     )
                 processes.append(process)
             case "kubectl", ["get", "websites,configmaps"]:
