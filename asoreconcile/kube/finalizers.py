@@ -21,10 +21,12 @@ def add_finalizer(obj: AnyObject, name: str) -> bool:
     changed it.
 
     name: `domain/what`, such as `example.com/release-disk`. The server refuses new
-    ones once the object is being deleted.
+    ones once the object is being deleted. Raises ValueError for an empty name.
     """
     if not isinstance(obj, dict):
         return change_in_place(add_finalizer, obj, name)
+    if not name:
+        raise ValueError(f"{name!r} is no finalizer: give domain/what")
     present = finalizers(obj)
     if name in present:
         return False

@@ -38,7 +38,12 @@ class ApiResource:
     def path(
         self, namespace: str | None = None, name: str = "", subresource: str = ""
     ) -> str:
-        """Return the URL path; without a namespace, for all namespaces."""
+        """Return the URL path; without a namespace, for all namespaces.
+
+        Raises ValueError for one object without its namespace.
+        """
+        if name:
+            check_namespace(self, namespace, name)
         path = f"/apis/{self.group}" if self.group else "/api"
         path += f"/{self.version}"
         if self.namespaced and namespace:
@@ -47,6 +52,17 @@ class ApiResource:
         if name:
             path += f"/{name}"
         return f"{path}/{subresource}" if subresource else path
+
+
+def check_namespace(resource: ApiResource, namespace: str | None, name: str) -> None:
+    """Raise ValueError if an object of this kind lacks the namespace it needs: the
+    server's 404 or 405 would not say so.
+    """
+    if resource.namespaced and not namespace:
+        raise ValueError(
+            f"{resource.kind} {name!r} needs a namespace; a kind of the whole cluster "
+            "has namespaced=False"
+        )
 
 
 NAMESPACES = ApiResource("", "v1", "namespaces", "Namespace", namespaced=False)

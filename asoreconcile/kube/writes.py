@@ -12,7 +12,7 @@ import attrs
 
 from asoreconcile.base.objects import JsonObject, ObjectKey, key_of
 from asoreconcile.kube.owners import set_owner
-from asoreconcile.kube.resources import ApiResource
+from asoreconcile.kube.resources import ApiResource, check_namespace
 from asoreconcile.kube.selection import JSON, Selection
 
 PatchKind = Literal["merge", "json", "apply", "strategic"]
@@ -73,6 +73,7 @@ class Writes(ABC):
         # A POST goes to the collection; only a subresource takes one at the object's
         # path.
         if not subresource:
+            check_namespace(resource, key.namespace, key.name)
             key = ObjectKey(key.namespace, "")
             obj = _of_kind(resource, obj)
         return self.send(

@@ -259,7 +259,9 @@ class Cluster:
         if resource is None:
             gvk = gvk_of(child)
             if not (gvk.version and gvk.kind):
-                raise ValueError(f"{key_of(child)} needs its apiVersion and kind")
+                raise ValueError(
+                    f"the child {str(key_of(child)) or child} needs apiVersion and kind"
+                )
             resource = self.discovery.resource(gvk)
         answer = self.cached.apply(
             resource,

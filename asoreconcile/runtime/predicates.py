@@ -6,6 +6,7 @@ named after a change let additions and deletions pass, and drop resyncs.
 
 from collections.abc import Callable
 
+from asoreconcile.base.errors import check_is
 from asoreconcile.base.signatures import check_takes
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added, Deleted, Event, Updated
@@ -32,7 +33,11 @@ def concerns(test: Callable[[Entry], bool]) -> Predicate:
 
 
 def labelled(name: str, value: str | None = None) -> Predicate:
-    """The object has a label before or after the change; None matches any value."""
+    """The object has a label before or after the change; None matches any value.
+
+    Raises TypeError unless name is a str.
+    """
+    check_is("name", name, str)
     if value is None:
         return concerns(lambda entry: name in entry.labels)
     return concerns(lambda entry: entry.labels.get(name) == value)

@@ -10,7 +10,7 @@ import attrs
 
 from asoreconcile.base import certificates
 
-# A sandbox may run for a while: `asoctl doctor` warns of what ends in two weeks.
+# `asoctl doctor` warns two weeks before an authority ends, also in a sandbox.
 _DAYS = 30
 
 

@@ -275,7 +275,7 @@ def of_objects(objects: Sequence[JsonObject], now: datetime) -> Iterator[Finding
         )
     if not (reasons or unseen or stuck or held):
         count = len(objects) - len(pending)
-        text = f"all {count} are Ready"
+        text = f"all {count} are Ready" if objects else "there is no Azure object yet"
         if pending:
             text = f"{count} of {len(objects)} are Ready; not yet: {some(pending)}"
         yield ok("objects", text)

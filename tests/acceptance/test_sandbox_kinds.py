@@ -78,7 +78,7 @@ def test_a_kind_that_no_manifest_has_is_applied_and_exports_its_keys(sandbox):
 
 
 def reads_the_simulated_azure(kubeconfig):
-    """Run the line of the README that takes the settings beside the kubeconfig."""
+    """Run the line of the README that takes the settings in the same folder."""
     page = (Path(__file__).parents[2] / "README.md").read_text()
     (line,) = re.findall(r"^\$ (set -a; .*)$", page, re.MULTILINE)
     plan = "from asoreconcile.azure.cmd.asoctl import main; main()"

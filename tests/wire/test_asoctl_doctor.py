@@ -57,7 +57,7 @@ def test_a_cluster_without_an_operator(cluster):
     assert "there is no Deployment" in found["operator"][0]["text"]
     assert "there is no Secret" in found["settings"][0]["text"]
     assert found["kinds"][0]["text"] == "1 kinds are installed"
-    assert found["objects"][0]["text"] == "all 0 are Ready"
+    assert found["objects"][0]["text"] == "there is no Azure object yet"
     assert found["rights"][0]["level"] == "error"
     assert "Azure" not in found
     assert doctor().exit_code == 1

@@ -9,6 +9,7 @@ from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.objects import GroupKind, ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added
+from asoreconcile.kube.finalizers import add_finalizer
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.handlers import enqueue_owner, map_to
@@ -196,17 +197,28 @@ def test_a_manager_says_what_a_service_is(service):
 
 
 def test_a_child_says_what_it_is(app):
-    with pytest.raises(ValueError, match="ns/a needs its apiVersion and kind"):
+    with pytest.raises(ValueError, match="child ns/a needs apiVersion and kind"):
         app.apply(None, {"metadata": {"namespace": "ns", "name": "a"}})
 
 
 def test_calls_of_the_client_that_the_server_need_not_see(app):
+    with pytest.raises(ValueError, match="ConfigMap 'a' needs a namespace"):
+        app.client.get(CONFIG_MAPS, ObjectKey("", "a"))
+    with pytest.raises(ValueError, match="ConfigMap 'a' needs a namespace"):
+        app.client.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
     with pytest.raises(ValueError, match="'ssa' is no kind of patch: give one of"):
         app.client.patch(CONFIG_MAPS, None, {}, kind="ssa")
     with pytest.raises(TypeError, match="timeout_seconds is '5s'"):
         app.client.watch(CONFIG_MAPS, timeout_seconds="5s")
     with pytest.raises(TypeError, match="timeout_seconds is '5s'"):
         app.wait_until_ready("5s")
+
+
+def test_a_label_and_a_finalizer_have_names():
+    with pytest.raises(TypeError, match="name is {'greet': 'yes'}: give str"):
+        labelled({"greet": "yes"})
+    with pytest.raises(ValueError, match="'' is no finalizer: give domain/what"):
+        add_finalizer({"metadata": {}}, "")
 
 
 def test_a_kubeconfig_may_be_a_path(kubeconfig):

@@ -133,6 +133,12 @@ _BUSY = frozenset(
         "VmssGatewayDeploymentFailed",
     )
 )
+_AZURE_CAUSES = {
+    "AuthorizationFailed": "The operator's identity lacks a right in Azure",
+    "LinkedAuthorizationFailed": "The operator's identity lacks a right in Azure",
+    "RequestDisallowedByPolicy": "An Azure Policy forbids the request",
+    "ScopeLocked": "A management lock in Azure forbids the request",
+}
 _NOTHING_TO_DO = "Nothing to do: it mends itself"
 _DETACH = f"set the annotation {RECONCILE_POLICY}: detach-on-delete"
 _MISSING = (
@@ -188,8 +194,8 @@ def cause_of(reason: str, *, deleting: bool) -> str:
         return f"The operator sent more requests than Azure allows ({reason})."
     if reason in _BUSY:
         return f"Azure cannot do it at the moment ({reason})."
-    request = "deletion" if deleting else "request"
-    return f"Azure refuses the {request} ({reason})."
+    refused = f"Azure refuses the {'deletion' if deleting else 'request'}"
+    return f"{_AZURE_CAUSES.get(reason, refused)} ({reason})."
 
 
 def advice_on(

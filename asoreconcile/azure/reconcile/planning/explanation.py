@@ -145,9 +145,9 @@ class Explanation:
     def _shortened(self, event: str) -> str:
         """Return an event without the rest of a long message that Ready has too."""
         head = self.message[:_REPEATED]
-        before, found, rest = event.partition(head)
-        if len(head) < _REPEATED or not found:
+        if len(head) < _REPEATED or head not in event:
             return event
+        before, _, rest = event.partition(head)
         correlation = rest[rest.rfind(" (") :] if rest.endswith(")") else ""
         return f"{before}{head}...{correlation}"
 
