@@ -215,9 +215,9 @@ def test_calls_of_the_client_that_the_server_need_not_see(app):
 
 
 def test_a_label_and_a_finalizer_have_names():
-    with pytest.raises(TypeError, match="name is {'greet': 'yes'}: give str"):
+    with pytest.raises(TypeError, match=r"name is .*: give str"):
         labelled({"greet": "yes"})
-    with pytest.raises(ValueError, match="'' is no finalizer: give domain/what"):
+    with pytest.raises(ValueError, match="'' is no finalizer"):
         add_finalizer({"metadata": {}}, "")
 
 
