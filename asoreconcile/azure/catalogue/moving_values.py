@@ -1,9 +1,11 @@
 """Values that Azure moves by itself because the spec asks for it. Data.
 
 The author of a spec switches on an autoscaler, the growth of a disk or automatic
-upgrades; from then on Azure changes a value that the spec also declares. The rows are
-from Azure's documentation and the published types; those with an address were compared
-with that page. Rule: OW-8.
+upgrades; from then on Azure changes a value that the spec also declares. The comment of
+each row names its source; a value without one is not in the table. Rule: OW-8.
+
+types: the descriptions of switch and bounds in the published types
+(Azure/bicep-types-az).
 """
 
 from collections.abc import Mapping
@@ -34,6 +36,7 @@ class MovingValue:
     inside: str = ""
 
 
+# types; learn.microsoft.com/azure/aks/cluster-autoscaler
 def _pool(inside: str) -> MovingValue:
     return MovingValue(
         "count" if inside else "properties/count",
@@ -49,6 +52,7 @@ _UPGRADES = ("patch", "rapid", "stable")
 _POOLS = "properties/agentPoolProfiles"
 _GROWTH = "properties/storage/autoGrow"
 _AUTOSCALE = "properties/resource/autoscaleSettings"
+# types: `throughput` and `autoscaleSettings` exclude each other
 _THROUGHPUT = (
     MovingValue(
         "properties/resource/throughput",
@@ -76,18 +80,21 @@ _COSMOS = "microsoft.documentdb/databaseaccounts"
 _IN_A_POOL = "properties/elasticPoolId"
 
 MOVING_VALUES: Mapping[str, tuple[MovingValue, ...]] = {
+    # learn.microsoft.com/azure/container-apps/revisions: in single revision mode the
+    # newest revision gets all traffic.
     "microsoft.app/containerapps": (
-        # With one active revision, the newest one always gets all traffic.
         MovingValue(
             "properties/configuration/ingress/traffic",
             "properties/configuration/activeRevisionsMode",
             ("Single",),
         ),
     ),
+    # types: the channel brings updates; Azure selects the zones
     "microsoft.cache/redis": (
         MovingValue("properties/redisVersion", "properties/updateChannel", low=OWN),
         MovingValue("zones", "properties/zonalAllocationPolicy", ("Automatic",)),
     ),
+    # types; learn.microsoft.com/azure/aks/auto-upgrade-cluster
     "microsoft.containerservice/managedclusters": (
         _pool(_POOLS),
         MovingValue(
@@ -104,6 +111,7 @@ MOVING_VALUES: Mapping[str, tuple[MovingValue, ...]] = {
             inside=_POOLS,
         ),
     ),
+    # types
     "microsoft.containerservice/managedclusters/agentpools": (_pool(""),),
     # learn.microsoft.com/previous-versions/azure/mariadb/
     # howto-auto-grow-storage-powershell
@@ -115,6 +123,7 @@ MOVING_VALUES: Mapping[str, tuple[MovingValue, ...]] = {
             low=OWN,
         ),
     ),
+    # types; the zones as above
     "microsoft.dbformysql/flexibleservers": (
         *_ZONES,
         MovingValue("properties/storage/storageSizeGB", _GROWTH, ("Enabled",), low=OWN),
@@ -124,6 +133,7 @@ MOVING_VALUES: Mapping[str, tuple[MovingValue, ...]] = {
             ("Enabled",),
         ),
     ),
+    # types; the zones as above
     "microsoft.dbforpostgresql/flexibleservers": (
         *_ZONES,
         MovingValue("properties/storage/storageSizeGB", _GROWTH, ("Enabled",), low=OWN),
@@ -132,6 +142,7 @@ MOVING_VALUES: Mapping[str, tuple[MovingValue, ...]] = {
         MovingValue("properties/storage/tier", _GROWTH, ("Enabled",)),
         MovingValue("properties/storage/iops", _GROWTH, ("Enabled",), low=OWN),
     ),
+    # types
     f"{_COSMOS}/mongodbdatabases/collections/throughputsettings": _THROUGHPUT,
     f"{_COSMOS}/mongodbdatabases/throughputsettings": _THROUGHPUT,
     f"{_COSMOS}/sqldatabases/containers/throughputsettings": _THROUGHPUT,
@@ -146,6 +157,7 @@ MOVING_VALUES: Mapping[str, tuple[MovingValue, ...]] = {
             high="properties/maximumThroughputUnits",
         ),
     ),
+    # types
     "microsoft.kusto/clusters": (
         MovingValue(
             "sku/capacity",
@@ -155,6 +167,7 @@ MOVING_VALUES: Mapping[str, tuple[MovingValue, ...]] = {
             high="properties/optimizedAutoscale/maximum",
         ),
     ),
+    # types
     "microsoft.network/applicationgateways": (
         MovingValue(
             "properties/sku/capacity",
@@ -163,15 +176,17 @@ MOVING_VALUES: Mapping[str, tuple[MovingValue, ...]] = {
             high="properties/autoscaleConfiguration/maxCapacity",
         ),
     ),
+    # TF: mssql_database; learn.microsoft.com/azure/azure-sql/database/
+    # service-tier-hyperscale: such a database has no maximum size, it grows as needed.
     "microsoft.sql/servers/databases": (
         # A database takes the sku of the elastic pool that it is in.
         *(
             MovingValue(f"sku/{name}", _IN_A_POOL)
             for name in ("name", "tier", "capacity", "family", "size")
         ),
-        # Storage of Hyperscale grows as needed.
         MovingValue("properties/maxSizeBytes", "sku/tier", ("Hyperscale",)),
     ),
+    # types
     "microsoft.web/serverfarms": (
         MovingValue(
             "sku/capacity",
@@ -187,6 +202,7 @@ MOVING_VALUES: Mapping[str, tuple[MovingValue, ...]] = {
 }
 """By ARM type, in lower case."""
 
+# learn.microsoft.com/azure/azure-monitor/autoscale/autoscale-overview
 AUTOSCALED: Mapping[str, str] = {
     "microsoft.apimanagement/service": "sku/capacity",
     "microsoft.compute/virtualmachinescalesets": "sku/capacity",
