@@ -1,11 +1,12 @@
-"""The metrics of a manager while it works: the text of /metrics, several times.
+"""The metrics of two managers while one works: the texts of /metrics, several times.
 
-The manager leads, answers webhooks in several versions, and meets an Azure that
-refuses, throttles and hangs up, so that metrics of errors are also there.
+The manager that leads answers webhooks in several versions, and meets an Azure that
+refuses, throttles and hangs up, so that metrics of errors are also there. The other
+manager waits for the lease.
 """
 
 import urllib.request
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 from operation import NAMESPACE, WAIT_SECONDS, Operation, free_port
 from webhookpeers import wait_served
@@ -16,31 +17,47 @@ from asoreconcile.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
 
 
 def scrapes(folder):
-    """Return two texts of /metrics, with some work before each."""
+    """Return two texts of /metrics of the manager that leads, and of the one that
+    waits, with some work before each.
+    """
     with Operation(folder) as operation:
         group = resource_group()
         operation.client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
-        operation.start_manager(
-            f"--metrics-addr=127.0.0.1:{(metrics := free_port())}",
-            "--secure-metrics=false",
-            f"--webhook-port={(hooks := free_port())}",
-            f"--webhook-url=https://127.0.0.1:{hooks}",
-            "--enable-leader-election",
-            "--all-versions",
-            "--crd-pattern=resources.azure.com/*;network.azure.com/VirtualNetwork",
-        )
-        _wait_told(operation.client, 2)
-        wait_served(hooks, operation.manager)
-        operation.apply(group)
-        operation.wait_ready(group)
-        _work(operation, "vnet")
-        # This object waits for an owner that does not exist.
-        orphan = virtual_network("orphan", owner="nobody")
-        operation.apply(orphan)
-        operation.wait_condition(orphan, "WaitingForOwner")
-        first = _read(metrics)
-        _work(operation, "other")
-        return first, _read(metrics)
+        with _started(operation) as (leader, hooks):
+            _wait_told(operation.client, 2)
+            wait_served(hooks, operation.manager)
+            operation.apply(group)
+            operation.wait_ready(group)
+            with _started(operation) as (standby, standby_hooks):
+                wait_served(standby_hooks, operation.manager)
+                _work(operation, "vnet")
+                # This object waits for an owner that does not exist.
+                orphan = virtual_network("orphan", owner="nobody")
+                operation.apply(orphan)
+                operation.wait_condition(orphan, "WaitingForOwner")
+                first = [_read(port) for port in (leader, standby)]
+                _work(operation, "other")
+                second = [_read(port) for port in (leader, standby)]
+        operation.manager = None
+        return tuple(zip(first, second, strict=True))
+
+
+@contextmanager
+def _started(operation):
+    """Run a manager; yield its ports of metrics and of webhooks."""
+    process = operation.start_manager(
+        f"--metrics-addr=127.0.0.1:{(metrics := free_port())}",
+        "--secure-metrics=false",
+        f"--webhook-port={(hooks := free_port())}",
+        f"--webhook-url=https://127.0.0.1:{hooks}",
+        "--enable-leader-election",
+        "--all-versions",
+        "--crd-pattern=resources.azure.com/*;network.azure.com/VirtualNetwork",
+    )
+    try:
+        yield metrics, hooks
+    finally:
+        process.end()
 
 
 def _work(operation, name):
