@@ -29,13 +29,16 @@ GROUP = {
 }
 
 
+# Made once and without authorities: reading those takes longer than many a review.
+_CONTEXT = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+_CONTEXT.check_hostname, _CONTEXT.verify_mode = False, ssl.CERT_NONE
+
+
 def connect(port: int, address: str) -> ssl.SSLSocket:
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     plain = socket.create_connection(
         ("127.0.0.1", port), timeout=60, source_address=(address, 0)
     )
-    return context.wrap_socket(plain)
+    return _CONTEXT.wrap_socket(plain)
 
 
 def wait_served(port: int, manager: ChildProcess) -> None:

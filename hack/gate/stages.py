@@ -22,6 +22,8 @@ from gate.schedule import LOGS, Environment, Schedule, Stage, Turn, last_line
 ROOT = Path(__file__).resolve().parents[2]
 # How much is printed once more of a stage that failed without a failed test.
 LAST_LINES = 100
+# For runs of tests that are not alone on the machine.
+FEWER_WORKERS = {"ASORECONCILE_TEST_WORKERS": "3"}
 
 
 def recordings(root: Path) -> str | Environment:
@@ -109,6 +111,7 @@ STAGES = (
         ),
         "operator, contract and installation on a real kube-apiserver",
         shares=True,
+        more=FEWER_WORKERS,
         needs=real_server,
     ),
     Stage(
@@ -116,7 +119,11 @@ STAGES = (
         shares=True,
         needs=recordings,
     ),
-    Stage("explore", ("hack/explore",), "what a new seed finds", shares=True),
+    Stage(
+        *("explore", ("hack/explore",), "what a new seed finds"),
+        shares=True,
+        more=FEWER_WORKERS,
+    ),
 )
 LONG = (
     # Two minutes each, on two cores: too long for each change.

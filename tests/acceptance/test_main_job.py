@@ -41,7 +41,7 @@ def operation(tmp_path):
         yield running
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_samples_in_any_order_become_ready_and_go(make_cluster, tmp_path, seed):
     with Operation(tmp_path, cluster=make_cluster()) as operation:
         samples_become_ready_and_go(operation, seed)

@@ -63,7 +63,16 @@ def client_of(sandbox):
     pytest.fail("the sandbox never said where its API is")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        *(
+            pytest.param(other, marks=pytest.mark.long)
+            for other in (signal.SIGTERM, signal.SIGHUP)
+        ),
+    ],
+)
 def test_ctrl_c_and_a_closed_terminal_end_all_of_it(sandbox, tmp_path, number):
     with closing(client_of(sandbox)) as client:
         assert client.list_page(NAMESPACES).items

@@ -45,7 +45,7 @@ def sandbox(tmp_path):
     manifest.write_text(GROUP)
     start = "from asoreconcile.azure.cmd.asoreconcile import main; main()"
     with subprocess.Popen(
-        [sys.executable, "-c", start, "sandbox", "-f", str(manifest)],
+        [sys.executable, "-c", start, "sandbox", "--one-version", "-f", str(manifest)],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(tmp_path)},

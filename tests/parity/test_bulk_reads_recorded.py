@@ -3,6 +3,7 @@
 import json
 import lzma
 import random
+from collections import defaultdict
 
 import pytest
 from datafolder import data_folder
@@ -30,16 +31,15 @@ class Lists:
     """An Azure whose lists show these bodies."""
 
     def __init__(self, bodies):
-        self._bodies = bodies
+        self._bodies = defaultdict(list)
+        for id_, body in bodies.items():
+            if address := collection_of(id_):
+                self._bodies[address.path].append(body)
         self.read = []
 
     def pages(self, path, api_version):
         self.read.append(path)
-        yield [
-            copy_json(body)
-            for id_, body in self._bodies.items()
-            if (address := collection_of(id_)) and address.path == path
-        ]
+        yield [copy_json(body) for body in self._bodies[path]]
 
 
 def leaves(body, at=()):
