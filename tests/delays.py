@@ -66,8 +66,8 @@ class Delays:
 
     def install(self) -> None:
         """Delay requests, watch events and handlers of this process from now on."""
-        WatchFeed.apply = self.around(WatchFeed.apply)
-        Processor._call = self.around(Processor._call)
+        _replace(WatchFeed, "apply", self.around(WatchFeed.apply))
+        _replace(Processor, "_call", self.around(Processor._call))
         begin = HttpServer.__init__
 
         def with_delays(
@@ -75,7 +75,7 @@ class Delays:
         ) -> None:
             begin(server, self.around(handle), **options)
 
-        HttpServer.__init__ = with_delays
+        _replace(HttpServer, "__init__", with_delays)
 
     def install_starts(self) -> None:
         """Delay the starts of threads and processes of this process from now on."""
@@ -89,12 +89,17 @@ class Delays:
                 delays.pause()
                 run()
 
-            thread.run = run_later
+            _replace(thread, "run", run_later)
             start(thread)
             delays.pause()
 
-        threading.Thread.start = start_later
-        subprocess.Popen.__init__ = self.around(subprocess.Popen.__init__)
+        _replace(threading.Thread, "start", start_later)
+        _replace(subprocess.Popen, "__init__", self.around(subprocess.Popen.__init__))
+
+
+def _replace(owner: object, name: str, function: Callable[..., Any]) -> None:
+    """Give a class or an object another method, of any signature."""
+    setattr(owner, name, function)
 
 
 def install(seed: str) -> None:

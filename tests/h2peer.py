@@ -6,9 +6,12 @@ allowed.
 """
 
 import socket
+import ssl
 import struct
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from asoreconcile.base.threads import Threads
 from asoreconcile.testing.http import _context
@@ -27,6 +30,8 @@ _STATUS_200 = b"\x88"  # a header of the static table
 _STATUS = b"\x08"  # another status, in plain characters
 _PLAIN = b"\x00"  # another header, in plain characters
 _LARGEST_FRAME = 16_384
+Header = tuple[bytes, bytes]
+Handle = Callable[["H2Stream"], object]
 
 
 class H2Stream:
@@ -35,25 +40,25 @@ class H2Stream:
     window: number of bytes that it may be sent.
     """
 
-    def __init__(self, connection, number, window):
+    def __init__(self, connection: "H2Connection", number: int, window: int) -> None:
         self.connection, self.number, self.window = connection, number, window
         self.is_over = False
 
-    def answer(self, *headers, end=False):
+    def answer(self, *headers: Header, end: bool = False) -> None:
         self.block(_STATUS_200 + b"".join(map(_header, headers)), end=end)
 
-    def inform(self, status):
+    def inform(self, status: int) -> None:
         """Send an informational response: 1xx."""
         self.block(_STATUS + _text(b"%d" % status))
 
-    def trail(self, *headers):
+    def trail(self, *headers: Header) -> None:
         self.block(b"".join(map(_header, headers)), end=True)
 
-    def block(self, fields, *, end=False):
+    def block(self, fields: bytes, *, end: bool = False) -> None:
         flags = _END_HEADERS | (_END_STREAM if end else 0)
         self.connection.frame(_HEADERS, flags, self.number, fields)
 
-    def long_answer(self, headers):
+    def long_answer(self, headers: Iterable[Header]) -> None:
         """Send a response whose head has many frames."""
         fields = _STATUS_200 + b"".join(map(_header, headers))
         pieces = [
@@ -67,26 +72,26 @@ class H2Stream:
                 kind, _END_HEADERS if is_last else 0, self.number, piece
             )
 
-    def reset(self, code):
+    def reset(self, code: int) -> None:
         self.connection.frame(_RESET, 0, self.number, struct.pack("!I", code))
 
-    def send(self, data):
+    def send(self, data: bytes) -> int:
         """Send as much as the windows allow; return the number of bytes."""
         return self.connection.data(self, data)
 
-    def end(self):
+    def end(self) -> None:
         self.connection.frame(_DATA, _END_STREAM, self.number, b"")
 
 
 class H2Connection:
-    def __init__(self, peer, connection):
+    def __init__(self, peer: "H2Peer", connection: ssl.SSLSocket) -> None:
         self.peer, self.connection = peer, connection
         self.lock = threading.RLock()
-        self.streams = {}
+        self.streams: dict[int, H2Stream] = {}
         self.ended = threading.Event()
         self.window = self.initial_window = 65_535
 
-    def serve(self):
+    def serve(self) -> None:
         # At once, as Go's servers do.
         self.frame(_SETTINGS, 0, 0, struct.pack("!HI", _MAX_STREAMS, self.peer.most))
         assert self.exactly(len(_PREFACE)) == _PREFACE
@@ -99,7 +104,7 @@ class H2Connection:
             with self.lock:
                 self.take(kind, flags, number, body)
 
-    def take(self, kind, flags, number, body):
+    def take(self, kind: int, flags: int, number: int, body: bytes) -> None:
         if kind == _SETTINGS and not flags & _ACK:
             for at in range(0, len(body), 6):
                 name, value = struct.unpack("!HI", body[at : at + 6])
@@ -127,7 +132,7 @@ class H2Connection:
             self.streams[number].is_over = True
             self.peer.ended_streams.release()
 
-    def data(self, stream, data):
+    def data(self, stream: H2Stream, data: bytes) -> int:
         with self.lock:
             size = min(len(data), stream.window, self.window, _LARGEST_FRAME)
             if size > 0:
@@ -136,24 +141,24 @@ class H2Connection:
                 self.frame(_DATA, 0, stream.number, data[:size])
             return max(0, size)
 
-    def frame(self, kind, flags, number, body):
+    def frame(self, kind: int, flags: int, number: int, body: bytes) -> None:
         head = len(body).to_bytes(3, "big") + struct.pack("!BBI", kind, flags, number)
         with self.lock:
             self.connection.sendall(head + body)
 
-    def allow(self, streams):
+    def allow(self, streams: int) -> None:
         """Allow that many streams from now on."""
         self.frame(_SETTINGS, 0, 0, struct.pack("!HI", _MAX_STREAMS, streams))
 
-    def go_away(self, last, code=0):
+    def go_away(self, last: int, code: int = 0) -> None:
         """Serve no stream beyond the number `last`."""
         self.frame(_GOAWAY, 0, 0, struct.pack("!II", last, code))
 
-    def cut(self):
+    def cut(self) -> None:
         with suppress(OSError):  # closed already
             self.connection.shutdown(socket.SHUT_RDWR)
 
-    def exactly(self, size):
+    def exactly(self, size: int) -> bytes:
         """Return exactly that many bytes, or b"" if the client is gone."""
         found = b""
         while len(found) < size:
@@ -167,7 +172,9 @@ class H2Connection:
 class H2Peer:
     """A server that passes each stream to `handle`, on its connection's thread."""
 
-    def __init__(self, certificate, handle, *, most=100):
+    def __init__(
+        self, certificate: tuple[bytes, bytes], handle: Handle, *, most: int = 100
+    ) -> None:
         """Make a server.
 
         most: number of streams that a connection may have, as announced to the client.
@@ -176,17 +183,18 @@ class H2Peer:
         self.context = _context(certificate)
         self.context.set_alpn_protocols(["h2"])
         self.listener = socket.create_server(("127.0.0.1", 0))
-        self.connections, self.streams = [], []
+        self.connections: list[H2Connection] = []
+        self.streams: list[H2Stream] = []
         self.changed = threading.Condition()
         self.ended_streams = threading.Semaphore(0)
         self.threads = [threading.Thread(target=self.accept, daemon=True)]
         self.threads[0].start()
 
     @property
-    def address(self):
+    def address(self) -> str:
         return f"127.0.0.1:{self.listener.getsockname()[1]}"
 
-    def accept(self):
+    def accept(self) -> None:
         while True:
             try:
                 connection, _ = self.listener.accept()
@@ -198,7 +206,7 @@ class H2Peer:
             self.threads.append(thread)
             thread.start()
 
-    def serve(self, connection):
+    def serve(self, connection: socket.socket) -> None:
         try:
             secured = self.context.wrap_socket(connection, server_side=True)
             with secured:
@@ -211,17 +219,17 @@ class H2Peer:
         except OSError:
             connection.close()  # the client closed first
 
-    def opened(self, stream):
+    def opened(self, stream: H2Stream) -> None:
         with self.changed:
             self.streams.append(stream)
             self.changed.notify_all()
         self.handle(stream)
 
-    def wait_for_streams(self, count):
+    def wait_for_streams(self, count: int) -> None:
         with self.changed:
             assert self.changed.wait_for(lambda: len(self.streams) >= count, 20)
 
-    def close(self):
+    def close(self) -> None:
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         for served in self.connections:
@@ -231,35 +239,37 @@ class H2Peer:
             assert not thread.is_alive()
 
 
-def _text(text):
+def _text(text: bytes) -> bytes:
     assert len(text) < 127
     return bytes([len(text)]) + text
 
 
-def _header(pair):
+def _header(pair: Header) -> bytes:
     name, value = pair
     return _PLAIN + _text(name) + _text(value)
 
 
-def greet(stream):
+def greet(stream: H2Stream) -> None:
     """Answer a stream with b"first", and leave it open."""
     stream.answer()
     assert stream.send(b"first") == 5
 
 
 @contextmanager
-def h2_serving(usual):
+def h2_serving(usual: Handle) -> Iterator[Callable[..., tuple[H2Peer, StreamLoop]]]:
     """Yield a function that makes (peer, loop): `make(handle=usual, *, loop={}, ...)`.
 
     loop: options of the loop, which all have a default. Further options are the peer's.
     """
-    ending = []
+    ending: list[Callable[[], object]] = []
 
-    def make(handle=usual, *, loop=None, **options):
+    def make(
+        handle: Handle = usual, *, loop: dict[str, Any] | None = None, **options: Any
+    ) -> tuple[H2Peer, StreamLoop]:
         authority = certificate_authority()
         peer = H2Peer(authority.issue(["127.0.0.1"]), handle, **options)
         ending.append(peer.close)
-        given = {
+        given: dict[str, Any] = {
             "trust": lambda: TlsTrust(authority.pem),
             "generation": lambda: 0,
             "socket_options": (),
