@@ -144,13 +144,17 @@ class MoreKinds:
             self._error = error
 
 
-# Each for a while: together they touch every way in which Azure fails.
-_CHAOS = (
+# Every fault that has a name, each for a while.
+CHAOS = (
     "lag=*,seconds=5",
     "absent=*,seconds=5",
+    "merge=*",
+    "drop=*,path=tags",
     "tag=*",
+    "autoscale=*",
     "failed=*,seconds=3",
     "no-headers=*",
+    "quota=*",
     "throttled=*,after=20",
     "unregistered=Microsoft.Network/virtualNetworks",
     "outage=*,region=westus2",
@@ -171,7 +175,7 @@ class FaultLoop:
     def step(self) -> str:
         """Begin the next fault if it is time; return the present one."""
         turn = int((time.monotonic() - self._began) / _CHAOS_SECONDS)
-        fault = _CHAOS[turn % len(_CHAOS)]
+        fault = CHAOS[turn % len(CHAOS)]
         if fault != self._fault:
             self._cluster.disturb_azure(fault)
             self._fault = fault

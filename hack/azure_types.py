@@ -16,6 +16,7 @@ from typing import Any
 
 import attrs
 
+from asoreconcile.azure.catalogue.immutable import IMMUTABLE
 from asoreconcile.azure.catalogue.shapes import ShapeWriter
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm import ArmServer
@@ -30,9 +31,12 @@ _ID = re.compile(r"(resource|arm)?ids?$", re.IGNORECASE)
 # Ends of names that fit resources of several types.
 _VAGUE = """
     account backup certificate cluster configuration connection container database
-    domain endpoint group image ns origin origingroup policy profile queue resource
-    rule ruleset secret server service site source target topic virtualnetworkrule
+    domain endpoint group image ns origin origingroup policy privatelinkservice
+    profile queue resource rule ruleset secret server service site source target
+    topic virtualnetworkrule
 """
+# Types that no kind has, with the api-version whose body is checked.
+_WITHOUT_KIND = {"microsoft.authorization/locks": "2020-05-01"}
 _IDENTITY = "microsoft.managedidentity/userassignedidentities"
 
 
@@ -41,11 +45,17 @@ class _Wanted:
     """The types of the catalogue.
 
     versions: api-versions by type in lower case.
-    references: kinds of references by path in lower case, for each type and version.
+    fields: paths that the specs of kinds write, in lower case, with the conversion,
+    for each type and version.
     """
 
     versions: dict[str, set[str]] = attrs.field(factory=lambda: defaultdict(set))
-    references: dict[tuple[str, str], dict[str, str]] = attrs.field(factory=dict)
+    fields: dict[tuple[str, str], dict[str, str]] = attrs.field(factory=dict)
+
+    @property
+    def written(self) -> set[tuple[str, str]]:
+        """Return the types and paths that specs of any version write."""
+        return {(of, path) for (of, _), paths in self.fields.items() for path in paths}
 
     def types_named(self, path: str) -> list[str]:
         """Return the types that a reference at a path can be meant for, by its name."""
@@ -72,6 +82,8 @@ def write_types(data: Path, target: Path, *, newer: Path) -> int:
         entry = providers[type_.partition("/")[0]].setdefault(
             type_, {"versions": set(wanted.versions[type_]), "bodies": {}}
         )
+        if type_ in IMMUTABLE:
+            entry["immutable"] = IMMUTABLE[type_]
         entry["versions"].add(version)
         members = body.get("properties") or body["baseProperties"]
         if version == max(wanted.versions[type_]) or "name" not in entry:
@@ -79,9 +91,11 @@ def write_types(data: Path, target: Path, *, newer: Path) -> int:
         if version in wanted.versions[type_]:
             names = {
                 path: {"format": kind, "of": wanted.types_named(path)}
-                for path, kind in wanted.references[type_, version].items()
+                for path, kind in wanted.fields[type_, version].items()
+                if kind in _REFERENCES
             }
-            schemas[type_, version] = _Body(types, names).of(body)
+            written = frozenset(p for of, p in wanted.written if of == type_)
+            schemas[type_, version] = _Body(types, names, written).of(body)
     for space, entries in providers.items():
         _write(target, space, entries, schemas)
     for space, drops in _broken(data).items():
@@ -122,6 +136,9 @@ def _members(mapping: dict[str, Any]) -> list[str]:
 
 def _wanted(catalogue: Iterable[Path]) -> _Wanted:
     wanted = _Wanted()
+    for type_, version in _WITHOUT_KIND.items():
+        wanted.versions[type_].add(version)
+        wanted.fields[type_, version] = {}
     for path in sorted(catalogue):
         raw = json.loads(path.read_bytes())
         for kind in raw["kinds"].values():
@@ -130,25 +147,26 @@ def _wanted(catalogue: Iterable[Path]) -> _Wanted:
                     continue
                 key = entry["armType"].lower(), entry["apiVersion"]
                 wanted.versions[key[0]].add(key[1])
-                found = dict(_references(raw["types"], entry["spec"], "", ()))
-                wanted.references.setdefault(key, {}).update(found)
+                fields = wanted.fields.setdefault(key, {})
+                for at, conversion in _fields(raw["types"], entry["spec"], "", ()):
+                    if fields.get(at) not in _REFERENCES:
+                        fields[at] = conversion
     return wanted
 
 
-def _references(
+def _fields(
     tables: JsonObject, name: str, at: str, within: tuple[str, ...]
 ) -> Iterator[tuple[str, str]]:
     if name in within:
         return
     for field in tables[name]["f"]:
-        if isinstance(field, str):
-            continue
-        target, conversion = field[1].replace("/", "."), field[2].lstrip("[]{}")
+        # A text is a member that is written under its own name as it is.
+        _, target, conversion = ("", field, "") if isinstance(field, str) else field[:3]
+        target, conversion = target.replace("/", "."), conversion.lstrip("[]{}")
         path = at if tables[name].get("oneOf") else f"{at}.{target}".strip(".")
-        if conversion in _REFERENCES:
-            yield path.lower(), conversion
-        elif conversion.startswith("@"):
-            yield from _references(tables, conversion[1:], path, (*within, name))
+        yield path.lower(), conversion
+        if conversion.startswith("@"):
+            yield from _fields(tables, conversion[1:], path, (*within, name))
 
 
 def _published(
@@ -173,6 +191,7 @@ def _published(
 class _Body:
     types: list[JsonObject]
     references: dict[str, JsonObject]
+    written: frozenset[str]
 
     def of(self, body: JsonObject) -> JsonObject:
         schema = self._converted(body, "", frozenset())
@@ -196,8 +215,11 @@ class _Body:
         match one["$type"]:
             case "ObjectType":
                 schema = self._object(one["properties"], at, within)
+                known = {name.lower() for name in schema["properties"]}
                 if other := one.get("additionalProperties"):
                     schema["additionalProperties"] = self._inner(other, at, within)
+                    for name in sorted(self._written_in(at) - known):
+                        schema["properties"][name] = {}
                 return schema
             case "DiscriminatedObjectType":
                 schema = self._object(one["baseProperties"], at, within)
@@ -218,15 +240,23 @@ class _Body:
         schema = _scalar(self.types, one)
         return {**schema, **reference} if reference else schema
 
+    def _written_in(self, at: str) -> set[str]:
+        """Return the members that a kind's spec writes at a path, in lower case."""
+        above = f"{at.lower()}." if at else ""
+        inner = {p.removeprefix(above) for p in self.written if p.startswith(above)}
+        return {name for name in inner if "." not in name}
+
     def _object(
         self, properties: JsonObject, at: str, within: frozenset[int]
     ) -> JsonObject:
         schema: JsonObject = {"type": "object", "properties": {}, "required": []}
         for name, member in properties.items():
-            if member["flags"] & _READ_ONLY:
+            # A member that a spec has can be written.
+            path = f"{at}.{name}".strip(".")
+            if member["flags"] & _READ_ONLY and path.lower() not in self.written:
                 schema["properties"][name] = {"readOnly": True}
                 continue
-            inner = self._inner(member["type"], f"{at}.{name}".strip("."), within)
+            inner = self._inner(member["type"], path, within)
             schema["properties"][name] = inner
             if member["flags"] & _REQUIRED:
                 schema["required"].append(name)

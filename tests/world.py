@@ -531,7 +531,7 @@ def virtual_network(name="vnet", owner="rg", **spec):
     }
 
 
-def postgres_server(name="db", owner="rg"):
+def postgres_server(name="pg-db", owner="rg"):
     """Return a server whose password is in the Secret db-admin, key password."""
     return {
         "apiVersion": "dbforpostgresql.azure.com/v20250801",

@@ -43,7 +43,8 @@ def endpoint(world):
     for obj in (virtual_network(), subnet):
         world.apply(obj)
         world.settle(obj)
-    account = id_of(world, "Microsoft.Storage/storageAccounts/x")
+    account = id_of(world, "Microsoft.Storage/storageAccounts/account")
+    world.azure.seed(account, {"location": "westeurope"})
     return cr(
         *(NETWORK, "PrivateEndpoint", "blobs"),
         location="westeurope",

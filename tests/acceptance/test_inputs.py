@@ -55,7 +55,7 @@ def test_a_rotated_secret_reaches_azure_at_once(operation):
     operation.apply(secret("Sesame-1"))
     operation.wait_ready(database)
     rotated = operation.azure.faults.hold(
-        method="PUT", path="flexibleServers/db$", phase="after"
+        method="PUT", path="flexibleServers/pg-db$", phase="after"
     )
     operation.client.patch(
         SECRETS,
@@ -69,7 +69,7 @@ def test_a_rotated_secret_reaches_azure_at_once(operation):
     instruct(operation, database, "skip")
     operation.wait_for(database, lambda obj: not is_recorded(obj))
     managed = operation.azure.faults.hold(
-        method="PUT", path="flexibleServers/db$", phase="after"
+        method="PUT", path="flexibleServers/pg-db$", phase="after"
     )
     instruct(operation, database, "manage")
     assert managed.wait_arrived(30.0)

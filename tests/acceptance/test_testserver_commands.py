@@ -17,6 +17,7 @@ from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.errors import ForbiddenError
 from asoreconcile.kube.resources import NAMESPACES
+from asoreconcile.testing.arm.named_faults import NAMED
 
 
 def started(tmp_path, *arguments):
@@ -136,6 +137,7 @@ def ask(url, context, token="", **options):
         ("--style", "Microsoft.Network/virtualNetworks=W99", "W26"),
         ("--style", "W5", "no resource type"),
         ("--fault", "PUT everything", "VERB TARGET WHAT"),
+        ("--fault", "sloth=*", "none of"),
     ],
 )
 def test_styles_and_faults_that_are_none_exit_2(option, value, said):
@@ -147,7 +149,7 @@ def test_styles_and_faults_that_are_none_exit_2(option, value, said):
 def test_arms_help_names_every_style_and_fault():
     text = CliRunner().invoke(command, ["arm", "--help"]).output
     assert all(f"  W{number} " in text for number in range(1, 27))
-    for word in ("reset", "lost", "stall", "stuck", "garbled", "--throttle"):
+    for word in ("reset", "lost", "stall", "stuck", "garbled", "--throttle", *NAMED):
         assert word in text
 
 

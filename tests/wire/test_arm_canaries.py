@@ -32,8 +32,8 @@ from asoreconcile.testing.http import HttpResponse
 PAYLOAD = "canary-payload-3f9d"
 PASSWORD = "canary-password-71ac"
 ASSERTION = "eyJjYW5hcnkiOiAx.eyJjYW5hcnkiOiAyfQ.Y2FuYXJ5"
-BODY = {"location": "a", "properties": {"administratorLoginPassword": PAYLOAD}}
-API = "2024-01-01"
+BODY = {"location": "westeurope", "properties": {"administratorLoginPassword": PAYLOAD}}
+API = "2024-08-01"
 
 
 @pytest.fixture
@@ -42,14 +42,14 @@ def azure(tmp_path, monkeypatch):
         server.write_ca(tmp_path / "ca.pem")
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "ca.pem"))
         group = f"/subscriptions/{server.subscription_id}/resourceGroups/rg"
-        server.seed(group, {"location": "a"})
+        server.seed(group, {"location": "westeurope"})
         yield server
 
 
 @pytest.fixture
 def server_id(azure):
     group = f"/subscriptions/{azure.subscription_id}/resourceGroups/rg"
-    return f"{group}/providers/Microsoft.DBforPostgreSQL/flexibleServers/db"
+    return f"{group}/providers/Microsoft.DBforPostgreSQL/flexibleServers/pg-db"
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def test_signatures_of_monitors_are_shown_nowhere(azure, watched, server_id):
 
 def test_no_keys_that_azure_gives_out_are_shown(azure, watched, server_id):
     account = server_id.replace("DBforPostgreSQL/flexibleServers", "Search/services")
-    azure.seed(account, {"location": "a"})
+    azure.seed(account, {"location": "westeurope"})
     outcome = watched.client.post(f"{account}/listKeys", API)
     watched._known.append(outcome.body["primaryKey"])
     watched.seen += [repr(outcome), str(outcome)]

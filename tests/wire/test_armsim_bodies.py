@@ -11,7 +11,8 @@ SECRET = "canary-2b7e"
 
 @pytest.fixture(scope="module")
 def azure():
-    with ArmServer(clock=FakeClock()) as server:
+    # Bodies have no more than what a test is about.
+    with ArmServer(clock=FakeClock(), strict=False) as server:
         yield server
 
 
@@ -127,6 +128,12 @@ def group(azure):
             "Microsoft.Network/networkSecurityGroups",
             "defaultSecurityRules/DenyAllInBound",
         ),
+        ("Microsoft.Cache/redis", "accessPolicies/Data Owner"),
+        ("Microsoft.ContainerRegistry/registries", "scopeMaps/_repositories_pull"),
+        (
+            "Microsoft.Devices/IotHubs",
+            "eventHubEndpoints/events/ConsumerGroups/$Default",
+        ),
     ],
 )
 def test_azure_makes_children_of_its_own(azure, session, group, parent, child):
@@ -140,10 +147,30 @@ def test_azure_makes_children_of_its_own(azure, session, group, parent, child):
     session.put(path, json={"location": "westeurope", "properties": {}})
     azure.advance(1.0)
     found = session.get(f"{path}/{child}")
-    assert (found.status_code, found.json()["name"]) == (200, child.split("/")[1])
+    assert (found.status_code, found.json()["name"]) == (200, child.split("/")[-1])
     session.delete(path)
     azure.advance(1.0)
     assert session.get(f"{path}/{child}").status_code == 404
+
+
+def test_the_first_event_subscription_makes_a_topic_and_the_last_ends_it(
+    azure, session, group
+):
+    source = f"{group}/providers/Microsoft.Storage/storageAccounts/files"
+    session.put(source, json={"location": "westeurope"})
+    topics = f"{group}/providers/Microsoft.EventGrid/systemTopics"
+    shown = []
+    for method, name in (
+        *(("PUT", "one"), ("PUT", "two")),
+        *(("DELETE", "one"), ("DELETE", "two")),
+    ):
+        path = f"{source}/providers/Microsoft.EventGrid/eventSubscriptions/{name}"
+        session.request(method, path, json={"properties": {}})
+        azure.advance(1.0)
+        shown.append(session.get(topics).json()["value"])
+    assert [len(found) for found in shown] == [1, 1, 1, 0]
+    assert shown[0] == shown[1] == shown[2]
+    assert shown[0][0]["properties"]["topicType"] == "Microsoft.Storage.storageAccounts"
 
 
 def test_a_childs_own_body_outlives_a_write_of_its_parent(azure, session, group):

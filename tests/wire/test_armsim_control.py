@@ -66,6 +66,13 @@ def test_a_scripted_refusal_comes_once(control, session, network, line, status):
     assert session.put(network, json=BODY).status_code in (200, 201)
 
 
+def test_a_named_fault_lasts_until_it_is_cleared(control, session, network):
+    assert script(control, f"quota={TYPE}").status_code == 200
+    assert [session.put(network, json=BODY).status_code for _ in range(2)] == [409] * 2
+    assert control("POST", "clear", {}).status_code == 200
+    assert session.put(network, json=BODY).status_code == 201
+
+
 @pytest.mark.parametrize(("what", "applied"), [("reset", False), ("lost", True)])
 def test_a_scripted_break_of_the_connection(control, session, network, what, applied):
     script(control, f"PUT {TYPE} {what} x2")
@@ -144,6 +151,7 @@ def test_the_journal_is_queried(azure, control, session, network):
         ("fault", {"script": f"PUT {TYPE} explode"}, "explode"),
         ("fault", {"script": f"PUT {TYPE} 200"}, "200"),
         ("fault", {"script": "PUT nonsense 409"}, "nonsense"),
+        ("fault", {"script": "sloth=*"}, "none of"),
         ("fault", {}, "script"),
         ("style", {"type": TYPE, "style": "W0"}, "W26"),
         ("clock", {"advanceSeconds": "soon"}, "soon"),

@@ -10,7 +10,9 @@ from asoreconcile.testing.clock import FakeClock
 LRO_SECONDS = 60.0
 BODY = {"location": "westeurope", "properties": {}}
 NETWORKS = "/providers/Microsoft.Network/virtualNetworks"
-ENDPOINTS = "/providers/Microsoft.DBforPostgreSQL/flexibleServers/s/virtualEndpoints"
+ENDPOINTS = (
+    "/providers/Microsoft.DBforPostgreSQL/flexibleServers/pg-db/virtualEndpoints"
+)
 
 
 @pytest.fixture
@@ -41,8 +43,8 @@ def test_w13_status_reads_break_and_mend(azure, session, clock, group):
 def test_w14_failed_operation_then_the_same_put_works(azure, session, clock, group):
     azure.seed(f"{group}{ENDPOINTS.rpartition('/')[0]}", BODY)
     code = "VirtualEndpointOwnerServerNotInReadyState"
-    azure.faults.fail_operation("virtualEndpoints/e", code, "not ready")
-    path = f"{group}{ENDPOINTS}/e"
+    azure.faults.fail_operation("virtualEndpoints/end", code, "not ready")
+    path = f"{group}{ENDPOINTS}/end"
     created = session.put(path, json={"properties": {}})
     clock.advance(LRO_SECONDS)
     ended = session.get(created.headers["Azure-AsyncOperation"])

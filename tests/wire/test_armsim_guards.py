@@ -1,5 +1,7 @@
 """What the simulated Azure does not let through: locks, policies, conditions, names."""
 
+import copy
+
 import pytest
 
 from asoreconcile.testing.arm import ArmServer
@@ -39,9 +41,11 @@ def lock(session, scope, level):
         pytest.param("ReadOnly", {"PUT", "DELETE", "POST"}, id="E5-read-only"),
     ],
 )
-@pytest.mark.parametrize("where", ["group", "resource"])
+@pytest.mark.parametrize("where", ["subscription", "group", "resource"])
 def test_e5_locks_forbid_by_their_level(session, group, account, level, refused, where):
-    lock(session, group if where == "group" else account, level)
+    subscription = group.partition("/resourceGroups")[0]
+    scopes = {"subscription": subscription, "group": group, "resource": account}
+    lock(session, scopes[where], level)
     answers = {
         "PUT": session.put(account, json=BODY),
         "POST": session.post(f"{account}/listKeys"),
@@ -50,7 +54,8 @@ def test_e5_locks_forbid_by_their_level(session, group, account, level, refused,
     assert {verb for verb, a in answers.items() if a.status_code == 409} == refused
     for verb in refused:
         assert refusal(answers[verb]) == (409, "ScopeLocked")
-        assert f"'{group}" in answers[verb].json()["error"]["message"]
+        said = answers[verb].json()["error"]["message"]
+        assert f"are locked: '{scopes[where]}'. Please remove the lock" in said
     assert session.get(account).status_code == 200
 
 
@@ -59,6 +64,21 @@ def test_e5_one_locked_resource_keeps_its_group(session, group, account):
     assert refusal(session.delete(group)) == (409, "ScopeLocked")
     assert session.delete(account + LOCK).status_code in (200, 204)
     assert session.delete(group).status_code == 202
+
+
+def test_locks_are_listed_and_need_a_level(session, group, account):
+    lock(session, account, "ReadOnly")
+    for scope in (group, account):
+        shown = session.get(f"{scope}/providers/Microsoft.Authorization/locks").json()
+        (found,) = shown["value"]
+        assert (found["id"], found["properties"]["level"]) == (
+            account + LOCK,
+            "ReadOnly",
+        )
+    unclear = session.request(
+        "PUT", group + LOCK, json={"properties": {}}, api_version="2020-05-01"
+    )
+    assert refusal(unclear) == (400, "InvalidParameter")
 
 
 def test_e4_a_policy_denies_with_its_name(azure, session, group):
@@ -116,24 +136,23 @@ def test_de4_products_go_only_with_if_match(azure, session, group):
 
 
 @pytest.mark.parametrize(
-    ("type_", "status", "code"),
+    ("type_", "name", "code"),
     [
-        ("Microsoft.Storage/storageAccounts", 409, "StorageAccountAlreadyTaken"),
-        ("Microsoft.KeyVault/vaults", 409, "VaultAlreadyExists"),
-        ("Microsoft.ContainerRegistry/registries", 409, "AlreadyInUse"),
+        ("Microsoft.Storage/storageAccounts", "taken", "StorageAccountAlreadyTaken"),
+        ("Microsoft.KeyVault/vaults", "TAKEN", "VaultAlreadyExists"),
+        ("Microsoft.ContainerRegistry/registries", "Taken", "AlreadyInUse"),
     ],
 )
-def test_some_names_are_taken_in_all_of_azure(
-    azure, session, group, type_, status, code
-):
-    azure.seed(f"{group}/providers/{type_}/mine", BODY)
+def test_some_names_are_taken_in_all_of_azure(azure, session, group, type_, name, code):
+    body = {**BODY, "sku": {"name": "Basic"}, "kind": "StorageV2"}
+    azure.seed(f"{group}/providers/{type_}/taken", BODY)
     other = f"{group}-other"
     azure.seed(other, {"location": "westeurope"})
-    assert refusal(session.put(f"{other}/providers/{type_}/MINE", json=BODY)) == (
-        status,
+    assert refusal(session.put(f"{other}/providers/{type_}/{name}", json=body)) == (
+        409,
         code,
     )
-    assert session.put(f"{group}/providers/{type_}/mine", json=BODY).status_code < 300
+    assert session.put(f"{group}/providers/{type_}/taken", json=BODY).status_code < 300
 
 
 def test_other_names_are_taken_in_their_group_only(azure, session, group):
@@ -163,20 +182,23 @@ def test_v7_no_keys_while_an_account_is_made(azure, session, group):
 
 
 def test_w23_i7_a_deleted_vault_holds_its_name(azure, session, group):
-    vault = f"{group}/providers/Microsoft.KeyVault/vaults/v"
-    azure.seed(vault, BODY)
+    vault = f"{group}/providers/Microsoft.KeyVault/vaults/vault"
+    sku = {"family": "A", "name": "standard"}
+    body = {**BODY, "properties": {"tenantId": azure.tenant_id, "sku": sku}}
+    azure.seed(vault, body)
     held = group.partition("/resourceGroups")[0] + (
-        "/providers/Microsoft.KeyVault/locations/westeurope/deletedVaults/v"
+        "/providers/Microsoft.KeyVault/locations/westeurope/deletedVaults/vault"
     )
     assert refusal(session.get(held)) == (404, "DeletedVaultNotFound")
     assert session.delete(vault).status_code == 200
     assert session.get(held).json()["properties"]["vaultId"] == vault
-    assert refusal(session.put(vault, json=BODY)) == (409, "ConflictError")
-    recovered = {**BODY, "properties": {"createMode": "recover"}}
+    assert refusal(session.put(vault, json=body)) == (409, "ConflictError")
+    recovered = copy.deepcopy(body)
+    recovered["properties"]["createMode"] = "recover"
     assert session.put(vault, json=recovered).status_code == 200
     session.delete(vault)
     assert session.post(f"{held}/purge").status_code == 200
-    assert session.put(vault, json=BODY).status_code == 200
+    assert session.put(vault, json=body).status_code == 200
 
 
 def test_w24_de1_a_group_goes_with_all_that_is_in_it(azure, session, group, account):

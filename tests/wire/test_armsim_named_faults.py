@@ -2,6 +2,7 @@
 
 import pytest
 
+from asoreconcile.azure.cmd.sandbox_run import CHAOS
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.arm.named_faults import NAMED
 from asoreconcile.testing.clock import FakeClock
@@ -100,6 +101,14 @@ def no_headers(azure, ask):
     assert not names & {"location", "azure-asyncoperation", "retry-after"}
 
 
+def quota(azure, ask):
+    azure.faults.clear()
+    azure.script(f"quota={TYPE},most=1")
+    answers = [ask("PUT", BODY, name) for name in ("one", "two", "one")]
+    assert [status for status, _, _ in answers] == [201, 409, 200]
+    assert answers[1][1]["error"]["code"] == "QuotaExceeded"
+
+
 def throttled(azure, ask):
     azure.script(f"throttled={TYPE},after=2")
     statuses = [ask("GET")[0] for _ in range(3)]
@@ -136,6 +145,12 @@ def test_a_named_fault_is_seen_by_a_client(azure, ask, name):
 def test_a_wrong_named_fault_is_an_error(azure, line, mistake):
     with pytest.raises(ValueError, match=mistake):
         azure.script(line)
+
+
+def test_the_sandboxs_chaos_plays_every_named_fault(azure):
+    for line in CHAOS:
+        azure.script(line)
+    assert {line.partition("=")[0] for line in CHAOS} == set(NAMED)
 
 
 def test_clearing_ends_a_named_fault(azure, ask):

@@ -129,7 +129,10 @@ def test_answers_have_shapes_that_azure_was_seen_to_give(recorded):
     seen, examples = recorded
     differing = {}
     with (
-        ArmServer(clock=FakeClock(), lro=60.0, subscription_id=SUBSCRIPTION) as azure,
+        # The shape of answers is compared: each type is made with a short body.
+        ArmServer(
+            clock=FakeClock(), lro=60.0, subscription_id=SUBSCRIPTION, strict=False
+        ) as azure,
         azure.session() as session,
     ):
         for key, exchange in examples.items():

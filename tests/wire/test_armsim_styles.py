@@ -16,7 +16,8 @@ def clock():
 
 @pytest.fixture
 def azure(clock):
-    with ArmServer(clock=clock, lro=LRO_SECONDS) as server:
+    # The way of an answer is the subject: bodies are as short as can be.
+    with ArmServer(clock=clock, lro=LRO_SECONDS, strict=False) as server:
         yield server
 
 

@@ -24,11 +24,11 @@ def group_of(azure):
 def test_reads_lag_behind_writes(clock):
     with start(clock, read_lag=5.0) as azure, azure.session() as session:
         group = group_of(azure)
-        assert session.put(group, json={"location": "a"}).status_code == 201
+        assert session.put(group, json={"location": "westeurope"}).status_code == 201
         assert session.get(group).status_code == 404
         clock.advance(5.0)
         assert session.get(group).status_code == 200
-        session.put(group, json={"location": "a", "tags": {"new": "yes"}})
+        session.put(group, json={"location": "westeurope", "tags": {"new": "yes"}})
         assert "tags" not in session.get(group).json()
         clock.advance(5.0)
         assert session.get(group).json()["tags"] == {"new": "yes"}
@@ -36,7 +36,7 @@ def test_reads_lag_behind_writes(clock):
 
 def test_what_was_deleted_is_still_read_for_a_while(clock):
     with start(clock, read_lag=5.0) as azure, azure.session() as session:
-        azure.seed(group_of(azure), {"location": "a"})
+        azure.seed(group_of(azure), {"location": "westeurope"})
         path = f"{group_of(azure)}/providers/Microsoft.Web/serverfarms/plan"
         azure.seed(path, BODY)
         assert session.delete(path).status_code == 200
@@ -49,7 +49,8 @@ def test_what_was_deleted_is_still_read_for_a_while(clock):
 def counted(session, azure, number):
     """How many of a number of writes are let through."""
     answers = [
-        session.put(group_of(azure), json={"location": "a"}) for _ in range(number)
+        session.put(group_of(azure), json={"location": "westeurope"})
+        for _ in range(number)
     ]
     return [a.status_code for a in answers].count(429), answers
 
@@ -103,7 +104,7 @@ def test_t2_each_principal_has_its_own(clock):
 
 def test_an_operation_can_be_stuck(clock):
     with start(clock, lro=1.0) as azure, azure.session() as session:
-        azure.seed(group_of(azure), {"location": "a"})
+        azure.seed(group_of(azure), {"location": "westeurope"})
         azure.faults.hang_operation("virtualNetworks/v")
         network = f"{group_of(azure)}/providers/Microsoft.Network/virtualNetworks"
         monitor = session.put(f"{network}/v", json=BODY).headers["Azure-AsyncOperation"]

@@ -12,7 +12,7 @@ ACCOUNT = {"location": "westus2", "sku": {"name": "Standard_LRS"}, "kind": "Stor
 
 @pytest.fixture(scope="module")
 def azure():
-    with ArmServer(clock=FakeClock(), strict=True) as server:
+    with ArmServer(clock=FakeClock()) as server:
         yield server
 
 
@@ -60,6 +60,37 @@ def put(azure, session, group):
 def test_what_the_types_exclude_is_refused(put, name, body, version, code):
     account = f"Microsoft.Storage/storageAccounts/{name}"
     assert put(account, body, version) == (400, code)
+
+
+@pytest.mark.parametrize(
+    ("type_", "version", "member", "values", "refused"),
+    [
+        (
+            "Microsoft.Storage/storageAccounts",
+            *(STORAGE, "isHnsEnabled", (False, True)),
+            (409, "AccountPropertyCannotBeUpdated"),
+        ),
+        (
+            "Microsoft.Network/publicIPPrefixes",
+            *(NETWORK, "prefixLength", (28, 29)),
+            (400, "BadRequest"),
+        ),
+    ],
+)
+def test_what_cannot_change_is_refused_once_it_was_made(
+    azure, session, group, type_, version, member, values, refused
+):
+    path = f"{group}/providers/{type_}/made"
+    body = {**ACCOUNT, "sku": {"name": "Standard"}}
+    azure.seed(path, {**body, "properties": {member: values[0]}})
+    answers = []
+    for properties in ({member: values[1]}, {}, {member: values[0]}):
+        sent = {**body, "properties": properties}
+        answers.append(session.put(path, json=sent, api_version=version))
+    error = answers[0].json()["error"]
+    assert (answers[0].status_code, error["code"]) == refused
+    assert f"properties.{member.lower()}'" in error["message"]
+    assert [answer.status_code for answer in answers[1:]] == [200, 200]
 
 
 def test_a_wrong_name_of_an_account_is_refused_at_every_verb(session, group):

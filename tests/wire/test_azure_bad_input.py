@@ -191,7 +191,10 @@ def test_kusto_database_of_a_busy_cluster_is_not_even_read(tmp_path):
         world.apply(cluster)
         world.settle(cluster)
         arm_id = annotations(world.read(cluster))[RESOURCE_ID]
-        body = {"location": "westeurope", "tags": {"by": "somebody else"}}
+        body = {
+            **{key: cluster["spec"][key] for key in ("location", "sku")},
+            "tags": {"by": "somebody else"},
+        }
         world.arm.put(arm_id, "2024-04-13", body)
         world.apply(database)
         world.run(database)

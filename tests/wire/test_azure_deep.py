@@ -30,7 +30,7 @@ def deep(levels, leaf="1"):
     return jsontext.loads('{"a":' * levels + leaf + "}" * levels)
 
 
-def factory(value, name="fa"):
+def factory(value, name="factory"):
     return {
         "apiVersion": "datafactory.azure.com/v20180601",
         "kind": "Factory",

@@ -428,9 +428,9 @@ def test_d11_a_value_that_was_sent_and_not_accepted_is_not_in_order(
     """A password that was changed and changed back is sent again: Azure may have the
     other one."""
     if lost:
-        world.azure.faults.time_out("PUT", "flexibleServers/db", applied=True)
+        world.azure.faults.time_out("PUT", "flexibleServers/pg-db", applied=True)
     else:
-        world.azure.faults.answer("PUT", "flexibleServers/db", 409, code="Conflict")
+        world.azure.faults.answer("PUT", "flexibleServers/pg-db", 409, code="Conflict")
     for password, is_put in (("Sesame-2", True), ("Sesame-1", True)):
         body = {"stringData": {"password": password}}
         world.client.patch(SECRETS, ObjectKey("default", "db-admin"), body)

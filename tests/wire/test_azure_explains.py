@@ -325,7 +325,7 @@ def test_a_refusal_of_the_api_server_that_quotes_a_secret_is_redacted(
     denied = refusal(403, "Forbidden", f'webhook "a" denied {{"password":"{quoted}"}}')
     world.run(server)
     world.clock.advance(60.0)
-    world.cluster.faults.respond("PATCH", "/flexibleservers/db", denied)
+    world.cluster.faults.respond("PATCH", "/flexibleservers/pg-db", denied)
     world.run(server)
     assert '{"password":"***="}' in world.ready(server)["message"]
     said = all_said(world, server, log)

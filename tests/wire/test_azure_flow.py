@@ -322,7 +322,7 @@ def test_a_resource_polled_at_itself_is_not_read_once_more(world, group):
     namespace = {
         "apiVersion": "eventhub.azure.com/v1api20240101",
         "kind": "Namespace",
-        "metadata": {"name": "hubs", "namespace": "default"},
+        "metadata": {"name": "event-hubs", "namespace": "default"},
         "spec": {"owner": {"name": "rg"}, "location": "westeurope"},
     }
     world.apply(namespace)
@@ -333,7 +333,7 @@ def test_a_resource_polled_at_itself_is_not_read_once_more(world, group):
     assert world.ready(namespace)["status"] == "True"
     assert world.read(namespace)["status"]["provisioningState"] == "Succeeded"
     # One looks before the PUT, one polls.
-    assert len(world.requests("GET", "namespaces/hubs")) == 2
+    assert len(world.requests("GET", "namespaces/event-hubs")) == 2
 
 
 def test_l27_r1_13_edit_during_an_operation_is_put_after_it(world, group):

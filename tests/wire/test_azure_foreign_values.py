@@ -147,7 +147,7 @@ def event_hubs(_world, **spec):
     return {
         "apiVersion": "eventhub.azure.com/v1api20240101",
         "kind": "Namespace",
-        "metadata": {"name": "hubs"},
+        "metadata": {"name": "event-hubs"},
         "spec": {
             "location": "westeurope",
             "owner": {"name": "rg"},

@@ -39,7 +39,7 @@ def begun(world):
     obj = {
         "apiVersion": "dbforpostgresql.azure.com/v20250801",
         "kind": "FlexibleServer",
-        "metadata": {"name": "db"},
+        "metadata": {"name": "pg-db"},
         "spec": {
             "owner": {"name": "rg"},
             "location": "westeurope",

@@ -231,7 +231,7 @@ def test_a_stopped_server_leaves_its_rules_ready_and_causes_no_put(world):
             "kind": "FlexibleServersFirewallRule",
             "metadata": {"name": "office"},
             "spec": {
-                "owner": {"name": "db"},
+                "owner": {"name": "pg-db"},
                 "startIpAddress": "10.0.0.1",
                 "endIpAddress": "10.0.0.1",
             },

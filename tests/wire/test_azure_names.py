@@ -89,7 +89,7 @@ def administrator(world):
         "kind": "FlexibleServersAdministrator",
         "metadata": {"name": "admin"},
         "spec": {
-            "owner": {"name": "db"},
+            "owner": {"name": "pg-db"},
             "azureNameFromConfig": {"name": "who", "key": "id"},
             "principalName": "admins",
             "principalType": "Group",

@@ -510,8 +510,9 @@ PROGRAM = "from asoreconcile.azure.cmd.asoctl import main; main()"
 def process(*arguments, stdout=subprocess.PIPE, **options):
     only = [part for glob in ONLY for part in ("--only", glob)]
     words = ["import", "azure-resource", *arguments, *only]
+    # -B: a limit on the size of files would cut bytecode that is written.
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *words],
+        [sys.executable, "-B", "-c", PROGRAM, *words],
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,

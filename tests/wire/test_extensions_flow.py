@@ -100,7 +100,9 @@ def test_a_private_endpoint_waits_for_its_approval(world):
         "network.azure.com/PrivateEndpoint",
     )
     ready(world, virtual_network(), subnet())
-    target = f"/subscriptions/{world.azure.subscription_id}/resourceGroups/rg"
+    group = f"/subscriptions/{world.azure.subscription_id}/resourceGroups/rg"
+    account = f"{group}/providers/Microsoft.Storage/storageAccounts/account"
+    world.azure.seed(account, {"location": "westeurope"})
     endpoint = cr(
         "network.azure.com/v20250301",
         "PrivateEndpoint",
@@ -118,9 +120,7 @@ def test_a_private_endpoint_waits_for_its_approval(world):
                 "name": "blobs",
                 "groupIds": ["blob"],
                 "requestMessage": "please",
-                "privateLinkServiceReference": {
-                    "armId": f"{target}/providers/Microsoft.Storage/storageAccounts/x"
-                },
+                "privateLinkServiceReference": {"armId": account},
             }
         ],
     )
@@ -155,13 +155,13 @@ def _shared_link(world):
     )
     version = "databasewatcher.azure.com/v20241001preview"
     server = cr("sql.azure.com/v20250101", "Server", "shop", location="westeurope")
-    ready(world, cr(version, "Watcher", "w", location="westeurope"), server)
+    ready(world, cr(version, "Watcher", "watcher", location="westeurope"), server)
     reference = {"group": "sql.azure.com", "kind": "Server", "name": "shop"}
     return server, cr(
         version,
         "SharedPrivateLink",
         "to-shop",
-        owner="w",
+        owner="watcher",
         groupId="sqlServer",
         requestMessage="please",
         privateLinkResourceReference=reference,
@@ -360,7 +360,8 @@ def test_children_of_a_busy_owner_cost_a_handful_of_its_reads(world):
     )
     ready(world, cluster)
     arm_id = annotations(world.read(cluster))[RESOURCE_ID]
-    world.arm.put(arm_id, "2024-04-13", {"location": "westeurope", "tags": {"x": "y"}})
+    sent = {key: cluster["spec"][key] for key in ("location", "sku")}
+    world.arm.put(arm_id, "2024-04-13", {**sent, "tags": {"x": "y"}})
     before = len(world.requests("GET", arm_id))
     databases = [
         cr(

@@ -3,7 +3,8 @@
 `children.json` lists them by the parent's type: a namespace's first authorization rule,
 an event hub's `$Default` consumer group, a storage account's services. Other children
 follow from the parent's body: a cluster's node pools, a private endpoint's interface,
-the connection that a shared private link opens.
+the connection that a shared private link opens, the system topic of an event
+subscription.
 """
 
 from collections.abc import Callable, Iterator
@@ -98,11 +99,26 @@ def _opened_connection(link: ArmAddress, body: JsonObject) -> Iterator[_Child]:
         )
 
 
+def _system_topic(subscription: ArmAddress, _body: JsonObject) -> Iterator[_Child]:
+    """Yield the topic of the resource whose events are subscribed to, of which Azure
+    has one for all subscriptions.
+    """
+    source = parse(subscription.scope)
+    if source is None or not source.group or source.namespace == "microsoft.eventgrid":
+        return
+    name = f"{source.name}-{made_up(source, 'system topic')}"
+    topic = parse(f"{source.group}/providers/Microsoft.EventGrid/systemTopics/{name}")
+    if topic is not None:
+        kind = source.type_name.replace("/", ".")
+        yield topic, {"properties": {"source": source.id, "topicType": kind}}
+
+
 _FROM_BODY: dict[str, Callable[[ArmAddress, JsonObject], Iterator[_Child]]] = {
     "microsoft.databasewatcher/watchers/sharedprivatelinkresources": (
         _opened_connection
     ),
     "microsoft.containerservice/managedclusters": _node_pools,
+    "microsoft.eventgrid/eventsubscriptions": _system_topic,
     "microsoft.network/privateendpoints": _interfaces,
 }
 

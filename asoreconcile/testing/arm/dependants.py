@@ -25,6 +25,9 @@ _REFERRED = {
     "microsoft.network/routetables": _Hold("InUseRouteTableCannotBeDeleted"),
     "microsoft.network/publicipaddresses": _Hold("PublicIPAddressCannotBeDeleted"),
     "microsoft.network/networkinterfaces": _Hold("NicInUse"),
+    "microsoft.network/natgateways": _Hold("InUseNatGatewayCannotBeDeleted"),
+    "microsoft.network/publicipprefixes": _Hold("InUsePublicIpPrefixCannotBeDeleted"),
+    "microsoft.web/serverfarms": _Hold("Conflict", 409),
     "microsoft.cache/redis": _Hold("BadRequest"),
 }
 # A deletion of these types does not delete these children: they must be deleted first.

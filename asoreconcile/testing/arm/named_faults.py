@@ -8,7 +8,7 @@ lists the names and their parameters.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -41,6 +41,10 @@ NAMED: dict[str, tuple[str, Parameters]] = {
     "failed": ("the state becomes Failed some time after a write", {"seconds": 5.0}),
     "slow-delete": ("a deletion takes long", {"seconds": 300.0}),
     "no-headers": ("202 without headers and body", {}),
+    "quota": (
+        "new resources are refused once there are so many",
+        {"most": 0, "code": "QuotaExceeded"},
+    ),
     "throttled": ("429 for one principal and subscription", {"after": 10}),
     "unregistered": ("the provider's registration is lost", {"seconds": 5.0}),
     "outage": ("503 for all resources in a region", {"region": "westus2"}),
@@ -131,6 +135,25 @@ class NamedFaults:
             raise RefusedError(
                 503, "ServiceUnavailable", message, headers={"Retry-After": "30"}
             )
+
+    def check_quota(self, address: ArmAddress, present: Iterable[ArmResource]) -> None:
+        """Check that no fault refuses a new resource. Raises RefusedError 409.
+
+        present: resources that exist.
+        """
+        fault = next(self._all("quota", address), None)
+        if fault is None:
+            return
+        most = fault.parameters["most"]
+        used = sum(fault.hits(resource.address) for resource in present)
+        if used < most:
+            return
+        message = (
+            "Operation could not be completed as it results in exceeding approved "
+            f"quota. Additional details - Current Limit: {most}, Current Usage: "
+            f"{used}, Additional Required: 1, (Minimum) New Limit Required: {used + 1}."
+        )
+        raise RefusedError(409, fault.parameters["code"], message, from_gateway=False)
 
     def lag_seconds(self, address: ArmAddress, *, is_new: bool) -> float | None:
         """Return for how long reads do not show a write, or None without a fault."""

@@ -114,6 +114,8 @@ class Provider:
         etag = self._views.etag(present) if present else ""
         check_preconditions(headers, address, etag, present)
         self._writes.check(address, body, present)
+        if present is None:
+            self._named.check_quota(address, self._resources)
         if (checks := self._simulation.type_checks) is not None:
             shown = self._views.body(present) if present else None
             checks.check_write(address, body, api_version, shown)

@@ -98,8 +98,12 @@ class ResourceStorage:
         key = resource.address.key
         for gone in self._resources.remove(key):
             self._vaults.note_removed(gone)
-            for address, _ in asked_for(gone.address, gone.body):
-                self._resources.remove(address.id)
+            made = {address.key for address, _ in asked_for(gone.address, gone.body)}
+            others = self._resources.of_type(gone.address.type) if made else []
+            for other in others:
+                made -= {a.key for a, _ in asked_for(other.address, other.body)}
+            for key_made in made:
+                self._resources.remove(key_made)
         self._operations.drop(key)
         self._operations.forget(f"{key}/")
 

@@ -70,7 +70,7 @@ class ArmServer(Cloud):
         page_size: int = 0,
         public_url: str = "",
         graph_port: int = 0,
-        strict: bool = False,
+        strict: bool = True,
         record: str | Path = "",
     ) -> None:
         """Make the servers.
@@ -85,8 +85,8 @@ class ArmServer(Cloud):
         page_size: number of entries on a page of a list; 0 means all on one page.
         public_url: address at which clients reach the server, if there is a proxy
         before it.
-        strict: if true, refuse names, locations, api-versions, bodies and references
-        that Azure's published types exclude.
+        strict: if true, refuse names, locations, api-versions, bodies, references and
+        changes that Azure's published types exclude.
         record: archive to write the exchanges to at the end; "" writes nothing.
         """
         clock = clock or SystemClock()

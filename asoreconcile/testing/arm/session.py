@@ -9,7 +9,11 @@ from typing import Any
 
 import requests
 
+from asoreconcile.testing.arm.address import parse
+from asoreconcile.testing.arm.type_facts import published
+
 _TIMEOUT_SECONDS = 30.0
+NEWEST = "newest"
 
 
 class ArmSession(requests.Session):
@@ -38,14 +42,17 @@ class ArmSession(requests.Session):
         method: str | bytes,
         url: str | bytes,
         *,
-        api_version: str | None = "2024-01-01",
+        api_version: str | None = NEWEST,
         **options: Any,
     ) -> requests.Response:
         """Send one request. Redirects are not followed.
 
-        api_version: if None, none is sent.
+        api_version: version to send, by default the newest one of the type; None sends
+        none.
         """
         target = url.decode() if isinstance(url, bytes) else url
+        if api_version == NEWEST:
+            api_version = _newest_version(target.partition("?")[0])
         if not target.startswith("https://"):
             target = self._url + target
             if api_version is not None:
@@ -63,3 +70,10 @@ class ArmSession(requests.Session):
         """
         super().close()
         self._folder.cleanup()
+
+
+def _newest_version(path: str) -> str:
+    """Return the newest published api-version of the resource or list at a path."""
+    address = parse(path) or parse(f"{path}/any")
+    facts = published().find(address.type) if address else None
+    return max(facts.versions) if facts else "2024-01-01"

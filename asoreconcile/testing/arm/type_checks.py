@@ -20,6 +20,12 @@ _BAD_NAMES = {
     "microsoft.storage/storageaccounts": "AccountNameInvalid",
     "microsoft.keyvault/vaults": "VaultNameNotValid",
 }
+# The error for a change of a member that cannot change, by provider.
+_FIXED: dict[str, tuple[int, str]] = {
+    "microsoft.compute": (409, "PropertyChangeNotAllowed"),
+    "microsoft.containerservice": (400, "PropertyChangeNotAllowed"),
+    "microsoft.storage": (409, "AccountPropertyCannotBeUpdated"),
+}
 _GONE = (404, "NotFound")
 # The error for a reference to a resource that does not exist, by the type that refers
 # or its provider.
@@ -113,6 +119,9 @@ class TypeChecks:
         if location and normalized(str(location)) not in REGIONS:
             yield BrokenRule("location", "location", location, tuple(sorted(REGIONS)))
         facts = self.types.find(address.type)
+        resource = self.resources.find(address.id)
+        if facts and resource:
+            yield from facts.change_findings(body, resource.sent, resource.body)
         for found in facts.body_findings(body, api_version) if facts else ():
             broken: BrokenRule | None = found
             if found.rule == "readOnly" and _is_shown(found, present):
@@ -271,6 +280,11 @@ def _refused(address: ArmAddress, broken: BrokenRule) -> RefusedError:
                 "'/subscriptions/{subscriptionId}' or "
                 "'/providers/{resourceProviderNamespace}/'."
             )
+        case "immutable":
+            status, code = _FIXED.get(address.namespace, (400, "BadRequest"))
+            name = path.replace("/", ".")
+            message = f"Changing property '{name}' is not allowed."
+            return RefusedError(status, code, message, from_gateway=False)
         case "exists":
             return _missing(address, broken)
         case _:

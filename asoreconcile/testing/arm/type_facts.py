@@ -30,8 +30,8 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 class BrokenRule:
     """A rule that a value breaks, or a reference that has to be looked up.
 
-    rule: `required`, `readOnly`, `enum`, `type`, `limit`, `reference`; of a reference
-    that was looked up `idForm`, `idType` or `exists`.
+    rule: `required`, `readOnly`, `enum`, `type`, `limit`, `immutable`, `reference`; of
+    a reference that was looked up `idForm`, `idType` or `exists`.
     path: place in the body, such as `properties.rules[].name`.
     value: the value; None if it is missing.
     expected: the right values, limits or type; ARM types for a reference.
@@ -54,6 +54,7 @@ class TypeFacts:
     def __init__(self, entry: JsonObject, shapes: JsonObject) -> None:
         self.versions: frozenset[str] = frozenset(entry["versions"])
         self.dropped: frozenset[str] = frozenset(entry.get("dropped", ()))
+        self._immutable: tuple[str, ...] = tuple(entry.get("immutable", ()))
         self._name: TypeShape = entry["name"]
         self._bodies: JsonObject = entry["bodies"]
         self._shapes = shapes
@@ -66,6 +67,26 @@ class TypeFacts:
         """Return the rules that a body breaks, and its references."""
         shape = self._bodies.get(api_version)
         return self._kept(self._in(body, shape, "")) if shape else []
+
+    def change_findings(
+        self, body: JsonObject, *before: JsonObject
+    ) -> list[BrokenRule]:
+        """Return the members that cannot change once a resource was made, and that a
+        body changes.
+
+        before: bodies of the resource; a later one has what an earlier one lacks.
+        """
+        return self._kept(self._changed(body, before))
+
+    def _changed(
+        self, body: JsonObject, before: tuple[JsonObject, ...]
+    ) -> Iterator[BrokenRule]:
+        for path in self._immutable:
+            value = _member(body, path)
+            olds = [old for b in before if (old := _member(b, path)) is not None]
+            # A member that is left out stays as it is.
+            if value is not None and olds and _plain(value) != _plain(olds[0]):
+                yield BrokenRule("immutable", path, value, tuple(olds[:1]))
 
     def _kept(self, found: Iterator[BrokenRule]) -> list[BrokenRule]:
         return [one for one in found if one.key not in self.dropped]
@@ -115,9 +136,8 @@ class TypeFacts:
                 at = f"{path}.{name}".strip(".")
                 yield from self._in(given[name.lower()], inner, at)
         if "additionalProperties" in shape:
-            for name, inner in value.items():
-                if name not in known:
-                    yield from self._in(inner, shape["additionalProperties"], path)
+            for name in sorted(given.keys() - {name.lower() for name in known}):
+                yield from self._in(given[name], shape["additionalProperties"], path)
 
     def _in_scalar(
         self, value: Any, shape: JsonObject, path: str
@@ -131,6 +151,19 @@ class TypeFacts:
             is_id = value.startswith("/")
             if value and (is_id or shape["format"] == "ref"):
                 yield BrokenRule("reference", path, value, tuple(shape["of"]))
+
+
+def _member(body: Any, path: str) -> Any:
+    """Return a member by its path in lower case with slashes, or None."""
+    for part in path.split("/"):
+        names = {name.lower(): name for name in body} if isinstance(body, dict) else {}
+        body = body[names[part]] if part in names else None
+    return body
+
+
+def _plain(value: Any) -> str:
+    """Return a value without the case of ids, of names and of locations."""
+    return jsontext.dumps(value, sort_keys=True).decode().lower()
 
 
 def _limits(shape: JsonObject, value: Any) -> Iterator[str]:
