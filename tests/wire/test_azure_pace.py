@@ -189,6 +189,28 @@ def test_ow7_reconcile_at_overrides_the_window_once(world):
     assert world.ready(NETWORK)["reason"] == "OutsideMaintenanceWindow"
 
 
+def test_ow7_reconcile_at_lets_a_deletion_through(world):
+    world.annotate(NETWORK, **{MAINTENANCE_WINDOWS: window_in(world, 2)})
+    world.delete(NETWORK)
+    world.run(NETWORK)
+    world.annotate(NETWORK, **{RECONCILE_AT: "1"})
+    assert world.settle(NETWORK) is None
+
+
+def test_ow7_reconcile_at_waits_for_the_end_of_a_pause(world):
+    change_in_azure(world)
+    world.annotate(NETWORK, **{PAUSED: "true", RECONCILE_AT: "1"})
+    before = all_asked(world)
+    world.run(NETWORK)
+    assert all_asked(world) == before
+    assert RECONCILED_AT not in annotations(world.read(NETWORK))
+    world.annotate(NETWORK, **{PAUSED: None})
+    world.run(NETWORK)
+    world.settle(NETWORK)
+    assert reached(world) == ["10.0.0.0/16"]
+    assert annotations(world.read(NETWORK))[RECONCILED_AT] == "1"
+
+
 def test_ow7_reconcile_at_reads_and_repairs_now(world):
     change_in_azure(world)
     world.annotate(NETWORK, **{RECONCILE_AT: "now"})

@@ -6,6 +6,7 @@ A path is written as `spec.agentPoolProfiles[name=system].count`, `spec.tags.tea
 
 import re
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final, Literal
 
@@ -26,6 +27,7 @@ _TOKEN = re.compile(
 )
 _SEPARATOR = re.compile(r"[,\n](?![^\[]*\])")
 ANY: Final = "*"
+_ELEMENTS = "write [*] for all elements of a list, [name=value] for some"
 # A map of ids, of which a PUT writes the keys alone.
 IDS: Final = "ids"
 _OPEN = "x-kubernetes-preserve-unknown-fields"
@@ -73,7 +75,10 @@ class IgnoredField:
 
 def listed_paths(text: str) -> list[str]:
     """Return the paths of a comma-separated list, or of a YAML list, as written."""
-    lines = (line.strip() for line in _SEPARATOR.split(text))
+    whole = text.strip()
+    if whole.startswith("[") and whole.endswith("]"):
+        whole = whole[1:-1]  # a YAML list in one line; no path begins so
+    lines = (line.strip() for line in _SEPARATOR.split(whole))
     paths = (line.removeprefix("-").strip().strip("\"'") for line in lines)
     return [path for path in paths if path]
 
@@ -119,7 +124,9 @@ def _parsed(text: str) -> list[Any]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise IgnoredFieldError(f"{text!r} is no path of a field, at {text[at:]!r}")
+            rest = text[at:]
+            hint = f"; {_ELEMENTS}" if rest.startswith("[") else ""
+            raise IgnoredFieldError(f"{text!r} is no path of a field, at {rest!r}{hint}")
         at = match.end()
         if match["member"] is not None:
             value = match["value"].strip().strip("\"'")
@@ -150,6 +157,8 @@ class _Walk:
         known = {f.source: f for f in table.fields if f.source in properties}
         field = known.get(name) if isinstance(name, str) else None
         if field is None:
+            if isinstance(name, str) and name in properties:
+                raise self.problem(f"{at}.{name} is no value of the resource in Azure")
             raise self.unknown(name, at, known)
         if not table.leaves:  # the variant of a union has no step of its own
             yield from field.path
@@ -160,6 +169,8 @@ class _Walk:
             if is_list and not (step == ANY or isinstance(step, tuple)):
                 meant = ".".join(filter(None, [f"{at}[*]", str(step)]))
                 raise self.problem(f"{at} is a list, so write {meant}")
+            if isinstance(step, tuple) and not is_list:
+                raise self.of_a_map(step, at)
             if isinstance(step, tuple):
                 yield self.element(field.table, step, at)
             else:
@@ -194,7 +205,9 @@ class _Walk:
             if schema.get(_OPEN) or not schema:
                 schema = {}
             elif isinstance(step, tuple):
-                schema = schema.get("items") or {}
+                if "items" not in schema:
+                    raise self.of_a_map(step, at)
+                schema = schema["items"] or {}
             elif step in properties:
                 schema = properties[step]
             elif "additionalProperties" in schema:
@@ -213,8 +226,12 @@ class _Walk:
         """Return the error about a step that the kind does not have."""
         if not known:
             return self.problem(f"{at} has no members")
-        near = closest(str(name), known) or sorted(known)[:1]
+        near = closest(str(name), known) or get_close_matches(str(name), known, 1, 0.0)
         return self.problem(f"{at} has no {name!r}; did you mean {at}.{near[0]}?")
+
+    def of_a_map(self, step: tuple[str, str], at: str) -> IgnoredFieldError:
+        """Return the error about elements of a value that is no list."""
+        return self.problem(f'{at} is no list, so write {at}["{step[0]}"]')
 
     def problem(self, why: str) -> IgnoredFieldError:
         return IgnoredFieldError(f"{self.text!r} names no field of this kind: {why}")

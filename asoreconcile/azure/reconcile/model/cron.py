@@ -88,6 +88,8 @@ def _values(text: str, field: _Field) -> frozenset[int]:
             last = field.high
         else:
             last = _value(end, field) if end else begin
+        if field is _WEEKDAY and begin and not last:
+            last = _SUNDAY  # sat-sun
         if begin > last:
             raise CronError(f"{part!r} ends before it begins in the {field.name}")
         if step is not None and int(step) == 0:

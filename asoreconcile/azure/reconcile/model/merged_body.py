@@ -235,8 +235,9 @@ class _Ignored:
         ours, theirs = _object(want), _object(have)
         out = {**ours}
         for name in _keys(ours, theirs, step):
-            mine = _key(ours, name)
-            value = self.taken(ours.get(mine), theirs.get(_key(theirs, name)), rest)
+            its = _key(theirs, name)
+            mine = _key(ours, its)  # a name that only Azure has is spelt as there
+            value = self.taken(ours.get(mine), theirs.get(its), rest)
             if value is not None:
                 out[mine] = value
         return want if out == ours else out

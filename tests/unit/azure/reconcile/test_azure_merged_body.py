@@ -136,6 +136,16 @@ def test_ow8_versions_are_upgraded_and_completed_but_not_taken_back():
 
 CLUSTER = version("containerservice.azure.com", "ManagedCluster")
 VAULT = version("keyvault.azure.com", "Vault")
+SCALE_SET = version("compute.azure.com", "VirtualMachineScaleSet")
+NETWORKS = (
+    "spec.virtualMachineProfile.networkProfile.networkInterfaceConfigurations"
+)
+
+
+def network_of(*configurations):
+    inner = {"name": "n", "properties": {"ipConfigurations": [*configurations]}}
+    profile = {"networkProfile": {"networkInterfaceConfigurations": [inner]}}
+    return {"properties": {"virtualMachineProfile": profile}}
 
 
 @pytest.mark.parametrize(
@@ -150,6 +160,11 @@ VAULT = version("keyvault.azure.com", "Vault")
         ("spec", "write spec.<field>"),
         ("spec.tags[", "at '['"),
         ("spec.tags.a.b", "spec.tags.a has no members"),
+        ("spec.tags[a=b]", 'write spec.tags["a"]'),
+        ("spec.agentPoolProfiles[*].nodeLabels[a=b]", 'nodeLabels["a"]'),
+        ("spec.agentPoolProfiles[0].count", "write [*] for all"),
+        ("spec.agentPoolProfiles[].count", "write [*] for all"),
+        ("spec.owner", "spec.owner is no value of the resource"),
     ],
 )
 def test_ow2_an_unknown_path_is_refused_with_the_nearest_right_one(path, near):
@@ -209,10 +224,18 @@ def test_ow2_an_unknown_path_is_refused_with_the_nearest_right_one(path, near):
         ),
         (
             CLUSTER,
-            'spec.tags["a.b"], spec.tags.c',
-            {"tags": {"a.b": "1", "d": "1"}},
-            {"tags": {"a.b": "2", "c": "2", "d": "2"}},
-            {"tags": {"a.b": "2", "c": "2", "d": "1"}},
+            """spec.tags["a.b"], spec.tags.C, spec.tags['e/f,g']""",
+            {"tags": {"a.b": "1", "d": "1", "e/f,g": "1"}},
+            {"tags": {"a.b": "2", "c": "2", "d": "2", "e/f,g": "2"}},
+            {"tags": {"a.b": "2", "c": "2", "d": "1", "e/f,g": "2"}},
+        ),
+        (
+            # An element of a list in an element of a list, whatever their order.
+            SCALE_SET,
+            f"[{NETWORKS}[*].ipConfigurations[name=j].primary, spec.tags.a]",
+            network_of({"name": "i"}, {"name": "j", "properties": {"primary": True}}),
+            network_of({"name": "j", "properties": {"primary": False}}, {"name": "i"}),
+            network_of({"name": "i"}, {"name": "j", "properties": {"primary": False}}),
         ),
         (
             # The whole sub-tree, without what only Azure writes, and with the secret
@@ -265,7 +288,7 @@ def test_ow2_an_unknown_path_is_refused_with_the_nearest_right_one(path, near):
             },
         ),
     ],
-    ids=["element", "yaml list", "quoted key", "sub-tree", "foreign element"],
+    ids=["element", "yaml list", "keys", "lists", "sub-tree", "foreign element"],
 )
 def test_ow2_an_ignored_place_is_sent_as_azure_has_it(kind, paths, body, have, sent):
     before = copy_json(body), copy_json(have)
