@@ -20,6 +20,7 @@ from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers import crds
 from asoreconcile.azure.controllers.kind_registry import resource_of
 from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.placeholders import with_placeholders
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
     GroupKind,
@@ -172,8 +173,11 @@ class AppliedManifests:
             except AlreadyExistsError:
                 continue
         for manifest in self._manifests:
-            key = self._key(manifest.obj)
-            obj = {**manifest.obj, "metadata": dict(metadata(manifest.obj))}
+            key, obj = self._key(manifest.obj), manifest.obj
+            if gvk_of(obj).group_kind not in _BUILT_IN:
+                # As the webhook does, which need not run here.
+                obj = with_placeholders(self._catalogue.version(gvk_of(obj)), obj)
+            obj = {**obj, "metadata": dict(metadata(obj))}
             if key.namespace:
                 obj["metadata"]["namespace"] = key.namespace
             client.patch(
@@ -243,7 +247,8 @@ class AppliedManifests:
                 f"{known.gvk.version}: use one version of a kind, or not --one-version"
             )
         title = f"{gvk.kind} {metadata(obj).get('name', '')}"
-        for problem in (*problems(version, obj), *name_problems(version, obj)):
+        whole = with_placeholders(version, obj)
+        for problem in (*problems(version, whole), *name_problems(version, obj)):
             yield f"{where}: {title}: {problem.path}: {problem.message}"
 
     def _key(self, obj: JsonObject) -> ObjectKey:

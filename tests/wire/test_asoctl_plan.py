@@ -200,6 +200,14 @@ def test_an_object_that_is_only_to_be_looked_at_is_not_read(azure):
     )
 
 
+def test_ow3_an_object_that_observes_needs_no_more_than_its_id(azure):
+    seen = network()
+    seen["metadata"]["annotations"] = {"asoreconcile/if-exists": "observe"}
+    del seen["spec"]["location"]
+    _, made = planned(group(), seen)
+    assert (made["action"], made["why"]) == ("no change", "the object only observes")
+
+
 def test_the_policy_of_a_namespace_counts_too(azure):
     namespace = {
         "apiVersion": "v1",

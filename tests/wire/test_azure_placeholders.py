@@ -3,6 +3,7 @@
 import base64
 
 import pytest
+import yaml
 from world import World, resource_group
 
 from asoreconcile.azure.catalogue.validation import problems
@@ -12,6 +13,7 @@ from asoreconcile.azure.catalogue.webhook_manifests import (
     WebhookClient,
     webhook_configurations,
 )
+from asoreconcile.azure.cmd.manifests import ManifestsError, read
 from asoreconcile.azure.controllers.admission import Admission
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.model.annotations import PLACEHOLDERS
@@ -149,3 +151,19 @@ def test_ow3_placeholders_are_never_sent(world):
     assert PLACEHOLDERS not in annotations(world.read(obj))
     (sent,) = world.requests("PUT")
     assert sent.body["properties"]["sku"] == SKU
+
+
+def test_ow3_the_sandbox_takes_an_object_that_states_its_id_alone(tmp_path):
+    obj = {
+        "apiVersion": "cache.azure.com/v20241101",
+        "kind": "Redis",
+        "metadata": {"name": "it", **OBSERVES},
+        "spec": {"owner": {"name": "rg"}},
+    }
+    path = tmp_path / "it.yaml"
+    path.write_text(yaml.safe_dump(obj))
+    assert read(builtin(), [path]).kind_count == 2
+    obj |= {"metadata": {"name": "it"}}
+    path.write_text(yaml.safe_dump(obj))
+    with pytest.raises(ManifestsError, match=r"spec.location: is required"):
+        read(builtin(), [path])

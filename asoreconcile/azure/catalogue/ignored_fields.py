@@ -126,7 +126,9 @@ def _parsed(text: str) -> list[Any]:
         if match is None:
             rest = text[at:]
             hint = f"; {_ELEMENTS}" if rest.startswith("[") else ""
-            raise IgnoredFieldError(f"{text!r} is no path of a field, at {rest!r}{hint}")
+            raise IgnoredFieldError(
+                f"{text!r} is no path of a field, at {rest!r}{hint}"
+            )
         at = match.end()
         if match["member"] is not None:
             value = match["value"].strip().strip("\"'")
@@ -230,7 +232,7 @@ class _Walk:
         return self.problem(f"{at} has no {name!r}; did you mean {at}.{near[0]}?")
 
     def of_a_map(self, step: tuple[str, str], at: str) -> IgnoredFieldError:
-        """Return the error about elements of a value that is no list."""
+        """Return the error about elements of a map or a single value."""
         return self.problem(f'{at} is no list, so write {at}["{step[0]}"]')
 
     def problem(self, why: str) -> IgnoredFieldError:

@@ -137,9 +137,7 @@ def test_ow8_versions_are_upgraded_and_completed_but_not_taken_back():
 CLUSTER = version("containerservice.azure.com", "ManagedCluster")
 VAULT = version("keyvault.azure.com", "Vault")
 SCALE_SET = version("compute.azure.com", "VirtualMachineScaleSet")
-NETWORKS = (
-    "spec.virtualMachineProfile.networkProfile.networkInterfaceConfigurations"
-)
+NETWORKS = "spec.virtualMachineProfile.networkProfile.networkInterfaceConfigurations"
 
 
 def network_of(*configurations):
