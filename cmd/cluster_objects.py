@@ -1,6 +1,6 @@
 """Read the Azure objects of a cluster and the objects that they may refer to."""
 
-from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
+from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, ObjectChoice
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.discovery import discover
 from asoreconcile.azure.controllers.kind_registry import resource_of
@@ -8,9 +8,13 @@ from asoreconcile.base.objects import JsonObject, ObjectKey, key_of
 from asoreconcile.kube.resources import CONFIG_MAPS, NAMESPACES, SECRETS
 from asoreconcile.kube.selection import Selection
 
+ALL_OBJECTS = ObjectChoice()
 
-def azure_objects(choice: ClusterChoice) -> list[JsonObject]:
-    """Return all objects of our kinds, at the version that the cluster prefers.
+
+def azure_objects(
+    choice: ClusterChoice, wanted: ObjectChoice = ALL_OBJECTS
+) -> list[JsonObject]:
+    """Return the objects of our kinds, at the version that the cluster prefers.
 
     Their Namespaces, and the ConfigMaps there, which they may refer to, are included;
     Secrets are not. Blocking. Raises KubeConfigError, ApiError, TransportError.
@@ -20,7 +24,11 @@ def azure_objects(choice: ClusterChoice) -> list[JsonObject]:
         served = discover(client, builtin(), converts=True).versions
         for version in served.values():
             # At a version that people write, whatever form the cluster keeps.
-            found += client.list_all(resource_of(builtin().version(version.gvk)))
+            resource = resource_of(builtin().version(version.gvk))
+            for place in wanted.namespaces or ("",):
+                found += client.list_all(
+                    Selection(resource, place, label_selector=wanted.labels)
+                )
         for namespace in sorted({key_of(obj).namespace for obj in found}):
             found.append(client.get(NAMESPACES, ObjectKey("", namespace)))
             found += client.list_all(Selection(CONFIG_MAPS, namespace=namespace))

@@ -37,7 +37,10 @@ _SUBSCRIPTIONS_VERSION = "2022-12-01"
 
 @click.command()
 @click.option(
+    "-n",
+    "--namespace",
     "--operator-namespace",
+    "operator_namespace",
     default=Installation().namespace,
     show_default=True,
     metavar="NAME",

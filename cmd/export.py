@@ -8,7 +8,7 @@ from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.broken_pipe import QuietGroup
 from asoreconcile.azure.cmd.cluster_objects import azure_objects
 from asoreconcile.azure.cmd.export_template import template
-from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
+from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, ObjectChoice
 from asoreconcile.azure.cmd.terminal import say, say_json, write
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.azure.controllers.catalogue import builtin
@@ -28,15 +28,7 @@ export_group.add_command(template)
 
 
 @export_group.command("objects")
-@click.option(
-    "-n",
-    "--namespace",
-    "namespaces",
-    multiple=True,
-    metavar="NAME",
-    shell_complete=sharedoptions.complete_namespaces,
-    help="Only of this namespace; repeatable. Default: all.",
-)
+@sharedoptions.object_choice
 @click.option(
     "--adopt",
     is_flag=True,
@@ -46,7 +38,7 @@ export_group.add_command(template)
 @sharedoptions.documents_output
 @sharedoptions.watchable
 def objects(
-    *, namespaces: tuple[str, ...], adopt: bool, choice: ClusterChoice, output: str
+    *, wanted: ObjectChoice, adopt: bool, choice: ClusterChoice, output: str
 ) -> None:
     """Print the Azure objects of a cluster as manifests.
 
@@ -63,14 +55,13 @@ def objects(
     try:
         found = [
             obj
-            for obj in azure_objects(choice)
+            for obj in azure_objects(choice, wanted)
             if gvk_of(obj).group in builtin().groups()
-            and (not namespaces or key_of(obj).namespace in namespaces)
         ]
     except AsoreconcileError as error:
         raise click.ClickException(str(error)) from error
     if not found:
-        say("there is no Azure object in these namespaces", err=True)
+        say("there is no such Azure object", err=True)
         sys.exit(_NOTHING)
     manifests = [
         exported_manifest(obj, adopt=adopt) for obj in sorted(found, key=_place)

@@ -9,7 +9,7 @@ from asoreconcile.azure.catalogue.manifests import read_manifests
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.cluster_objects import azure_objects
 from asoreconcile.azure.cmd.object_graph import object_graph
-from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
+from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, ObjectChoice
 from asoreconcile.azure.cmd.terminal import say, say_table
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.errors import AsoreconcileError
@@ -18,6 +18,7 @@ from asoreconcile.base.errors import AsoreconcileError
 @click.command()
 @sharedoptions.manifest_files(required=False)
 @click.option("--cluster", is_flag=True, help="The objects of the cluster, with state.")
+@sharedoptions.object_choice
 @sharedoptions.cluster_choice
 @click.option(
     "-o",
@@ -26,8 +27,14 @@ from asoreconcile.base.errors import AsoreconcileError
     default="mermaid",
     show_default=True,
 )
+@sharedoptions.watchable
 def graph(
-    *, paths: Sequence[str], cluster: bool, choice: ClusterChoice, output: str
+    *,
+    paths: Sequence[str],
+    cluster: bool,
+    wanted: ObjectChoice,
+    choice: ClusterChoice,
+    output: str,
 ) -> None:
     """Draw the owners and references of objects.
 
@@ -45,7 +52,9 @@ def graph(
         raise click.UsageError("give either -f or --cluster")
     try:
         objects = (
-            azure_objects(choice) if cluster else [m.obj for m in read_manifests(paths)]
+            azure_objects(choice, wanted)
+            if cluster
+            else [manifest.obj for manifest in read_manifests(paths)]
         )
         drawn = object_graph(builtin(), objects)
     except AsoreconcileError as error:

@@ -2,9 +2,10 @@
 
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
+import attrs
 import click
 
 from asoreconcile.azure.catalogue.kinds import NotInCatalogueError, UnknownVersionError
@@ -19,7 +20,7 @@ from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.azure_login import signed_in
 from asoreconcile.azure.cmd.cluster_objects import azure_objects, secret_in_cluster
 from asoreconcile.azure.cmd.import_progress import LONG_SECONDS
-from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, answers_in
+from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, ObjectChoice, answers_in
 from asoreconcile.azure.cmd.terminal import say, say_json
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.external_rendering import outside_plans
@@ -36,7 +37,15 @@ from asoreconcile.azure.sql_users.planning import PlanSources
 from asoreconcile.base import jsontext
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.base.objects import JsonObject, ObjectKey, gvk_of, metadata, status
+from asoreconcile.base.objects import (
+    GroupKind,
+    JsonObject,
+    ObjectKey,
+    gvk_of,
+    key_of,
+    metadata,
+    status,
+)
 
 
 def plan_sources(
@@ -95,6 +104,7 @@ _MAX_TEXT = 100
 )
 @sharedoptions.resolve_file
 @sharedoptions.subscription
+@sharedoptions.object_choice
 @sharedoptions.cluster_choice
 @sharedoptions.table_output
 @sharedoptions.watchable
@@ -105,6 +115,7 @@ def plan(
     resolve: Path | None,
     subscription: str,
     output: str,
+    wanted: ObjectChoice,
     choice: ClusterChoice,
 ) -> None:
     """Show what the operator would change in Azure for each manifest.
@@ -127,7 +138,9 @@ def plan(
     if bool(paths) == cluster:
         raise click.UsageError("use either --filename or --cluster")
     try:
-        objects = azure_objects(choice) if cluster else _objects(read_manifests(paths))
+        objects, only = (
+            _of_cluster(choice, wanted) if cluster else (_given(paths), None)
+        )
         if not any(gvk_of(obj).group in builtin().groups() for obj in objects):
             raise click.ClickException("there is no Azure resource among these")
         resolution = Resolution(
@@ -137,7 +150,7 @@ def plan(
             subscription_id=subscription,
         )
         changes = _changes(
-            objects, resolution, subscription, choice=choice if cluster else None
+            objects, resolution, subscription, only, choice=choice if cluster else None
         )
     except (NotInCatalogueError, UnknownVersionError, ManifestError) as error:
         raise click.UsageError(str(error)) from error
@@ -154,6 +167,7 @@ def _changes(
     objects: Sequence[JsonObject],
     resolution: Resolution,
     subscription: str,
+    only: Collection[tuple[GroupKind, ObjectKey]] | None,
     *,
     choice: ClusterChoice | None,
 ) -> list[PlannedChange]:
@@ -176,6 +190,7 @@ def _changes(
                 clock=clock,
                 subscription_id=subscription,
                 outside=outside,
+                only=only,
             )
             return [*planner.changes()]
 
@@ -185,13 +200,26 @@ def _say_wait(seconds: float, why: str) -> None:
         say(f"waiting {seconds:.0f} s: {why}", err=True)
 
 
-def _objects(manifests: Iterable[Manifest]) -> list[JsonObject]:
+def _of_cluster(
+    choice: ClusterChoice, wanted: ObjectChoice
+) -> tuple[list[JsonObject], Collection[tuple[GroupKind, ObjectKey]] | None]:
+    """Return the objects of the namespaces, which others refer to, and those with the
+    labels; None for all.
+    """
+    objects = azure_objects(choice, attrs.evolve(wanted, labels=""))
+    if not wanted.labels:
+        return objects, None
+    labelled = azure_objects(choice, wanted)
+    return objects, {(gvk_of(obj).group_kind, key_of(obj)) for obj in labelled}
+
+
+def _given(paths: Sequence[str]) -> list[JsonObject]:
     """Return the objects as kubectl would apply them: by default to the namespace
     `default`.
     """
     return [
         manifest.obj if manifest.obj.get("kind") == "Namespace" else _placed(manifest)
-        for manifest in manifests
+        for manifest in read_manifests(paths)
     ]
 
 

@@ -152,6 +152,42 @@ def cluster_choice(command: Callable[..., Any]) -> Callable[..., Any]:
     return chosen
 
 
+@attrs.frozen
+class ObjectChoice:
+    """The objects that a command reads, chosen as by kubectl's options of these names.
+
+    namespaces: () for all. labels: a selector; "" for all.
+    """
+
+    namespaces: tuple[str, ...] = ()
+    labels: str = ""
+
+
+def object_choice(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `-n`, `-A` and `-l`, which a command gets as `wanted`."""
+
+    @click.option(
+        "-n",
+        "--namespace",
+        "namespaces",
+        multiple=True,
+        metavar="NAME",
+        shell_complete=complete_namespaces,
+        help="Of the cluster's objects only those here; repeatable. Default: all.",
+    )
+    @click.option("-A", "--all-namespaces", "everywhere", is_flag=True)
+    @click.option("-l", "--selector", "labels", default="", metavar="LABELS")
+    @functools.wraps(command)
+    def chosen(
+        *, namespaces: tuple[str, ...], everywhere: bool, labels: str, **rest: Any
+    ) -> Any:
+        if namespaces and everywhere:
+            raise click.UsageError("use either --namespace or --all-namespaces")
+        return command(wanted=ObjectChoice(namespaces, labels), **rest)
+
+    return chosen
+
+
 resolve_file = click.option(
     "--resolve",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),

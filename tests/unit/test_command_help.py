@@ -65,6 +65,24 @@ def below(command, path):
 COMMANDS = [*below(asoreconcile, ["asoreconcile"]), *below(asoctl, ["asoctl"])]
 
 
+# What these read or change is no part of a namespace, or is done once.
+WHOLE_CLUSTER = {
+    "clean crds": {"-n", "-A", "-l", "-w"},
+    "doctor": {"-A", "-l"},
+    "uninstall": {"-n", "-A", "-l", "-o", "-w"},
+    "ui": {"-l", "-o", "-w"},
+}
+
+
+def test_commands_that_read_a_cluster_have_kubectl_s_options():
+    for path, command in COMMANDS:
+        options = {name for one in command.params for name in one.opts}
+        if "--context" in options:
+            wanted = {"--kubeconfig", "-n", "-A", "-l", "-o", "-w"}
+            wanted -= WHOLE_CLUSTER.get(" ".join(path[1:]), set())
+            assert wanted <= options, path
+
+
 @pytest.mark.parametrize(
     ("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS]
 )

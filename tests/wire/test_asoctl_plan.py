@@ -413,7 +413,9 @@ def test_the_objects_of_a_cluster_are_planned(azure, tmp_path, monkeypatch):
         kube.write_kubeconfig(tmp_path / "kubeconfig")
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
         paths = {}
-        for obj in (group(), network("other")):
+        labelled = network("other")
+        labelled["metadata"]["labels"] = {"team": "shop"}
+        for obj in (group(), labelled):
             api_group, _, version = obj["apiVersion"].partition("/")
             kind = builtin().kind(GroupKind(api_group, obj["kind"]))
             client.post(
@@ -425,3 +427,13 @@ def test_the_objects_of_a_cluster_are_planned(azure, tmp_path, monkeypatch):
         done = CliRunner().invoke(main, ["plan", "--cluster"])
         assert done.exit_code == 2, done.output
         assert "Plan: 1 create, 1 no change" in done.stdout
+        for chosen, said in (
+            (["-A", "-l", "team=shop"], "Plan: 1 create\n"),
+            (["-n", "default"], "Plan: 1 create, 1 no change\n"),
+        ):
+            done = CliRunner().invoke(main, ["plan", "--cluster", *chosen])
+            assert done.stdout.endswith(said), done.output
+        drawn = CliRunner().invoke(main, ["graph", "--cluster", "-l", "team=shop"])
+        assert "other" in drawn.stdout, drawn.output
+        none = CliRunner().invoke(main, ["plan", "--cluster", "-n", "elsewhere"])
+        assert "there is no Azure resource among these" in none.stderr

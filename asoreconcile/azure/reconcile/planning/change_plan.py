@@ -5,7 +5,7 @@ one that the operator would send. Nothing is written, and no value of a Secret i
 or shown.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -105,7 +105,8 @@ class Planner:
 
     objects: those to plan for, and what they refer to, each with its namespace; with
     Namespaces whose annotations count. resolution: finds what they name. extensions:
-    as the operator runs them. outside: for kinds without ARM.
+    as the operator runs them. outside: for kinds without ARM. only: plans for these
+    objects alone; None for all.
     """
 
     catalogue: Catalogue
@@ -116,6 +117,7 @@ class Planner:
     clock: Clock
     subscription_id: str = ""
     outside: Mapping[GroupKind, "OutsidePlan"] = attrs.field(factory=dict)
+    only: Collection[tuple[GroupKind, ObjectKey]] | None = None
 
     def changes(self) -> Iterator[PlannedChange]:
         """Yield a change for each Azure object. An error becomes `cannot tell`, with
@@ -127,7 +129,10 @@ class Planner:
         groups = self.catalogue.groups()
         view = ManifestObjects(self.catalogue, self.objects)
         for obj in self.objects:
-            if gvk_of(obj).group in groups:
+            kind = gvk_of(obj).group_kind
+            if kind.group in groups and (
+                self.only is None or (kind, key_of(obj)) in self.only
+            ):
                 yield self._change(obj, view)
 
     def _change(self, obj: JsonObject, view: ManifestObjects) -> PlannedChange:
