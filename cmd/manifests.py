@@ -32,7 +32,7 @@ from asoreconcile.base.objects import (
     metadata,
 )
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.errors import AlreadyExistsError
+from asoreconcile.kube.errors import AlreadyExistsError, NotFoundError
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -205,7 +205,7 @@ class AppliedManifests:
         return [
             _row(obj, resource, requests, now)
             for resource, version in self.present(objects).items()
-            for obj in client.list_page(resource_of(version)).items
+            for obj in _listed(client, version)
         ]
 
     def present(self, objects: Mapping[str, int]) -> Mapping[str, KindVersion]:
@@ -268,6 +268,14 @@ def read(
 ) -> AppliedManifests:
     """Manifests from files and folders. Raises ManifestError, ManifestsError."""
     return AppliedManifests(catalogue, read_manifests(paths), all_versions=all_versions)
+
+
+def _listed(client: KubeClient, version: KindVersion) -> Sequence[JsonObject]:
+    """Return the objects of a kind; none if somebody has just deleted its CRD."""
+    try:
+        return client.list_page(resource_of(version)).items
+    except NotFoundError:
+        return ()
 
 
 def _row(

@@ -5,8 +5,8 @@ import io
 import os
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, redirect_stdout, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,9 +16,15 @@ import yaml
 
 from asoreconcile.azure.catalogue.manifests import load_file
 from asoreconcile.azure.cmd.terminal import say, write
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.config import load
+from asoreconcile.kube.errors import (
+    DecodeError,
+    KubeCredentialError,
+    TransportError,
+)
 
 if TYPE_CHECKING:
     from asoreconcile.azure.catalogue.resolution import Answers
@@ -85,9 +91,22 @@ class ClusterChoice:
         found = [entry for file in read_files(paths) for entry in file.entries]
         return [name for kind, name in found if kind == "context"]
 
-    def client(self) -> AbstractContextManager[KubeClient]:
-        """Return a client that is closed at the end. Raises KubeConfigError."""
-        return closing(KubeClient(self.config(), user_agent="asoctl"))
+    @contextmanager
+    def client(self) -> Iterator[KubeClient]:
+        """Return a client that is closed at the end. Raises KubeConfigError, and
+        AsoreconcileError with advice if the server cannot be reached meanwhile.
+        """
+        config = self.config()
+        with closing(KubeClient(config, user_agent="asoctl")) as client:
+            try:
+                yield client
+            except TransportError as error:
+                if isinstance(error, KubeCredentialError | DecodeError):
+                    raise
+                raise AsoreconcileError(
+                    f"{error}: look whether the API server {config.url} runs, and "
+                    "whether KUBECONFIG or --kubeconfig names the right cluster"
+                ) from error
 
 
 def _lazily(name: str) -> Callable[..., Any]:

@@ -1,11 +1,14 @@
 """`asoctl export objects`: what a cluster has, as somebody would write it."""
 
+from datetime import UTC, datetime
+
 import yaml
 from click.testing import CliRunner
 from kubeapi import kube_server
 
 from asoreconcile.azure.catalogue.crd import crd
 from asoreconcile.azure.cmd.asoctl import main
+from asoreconcile.azure.cmd.manifests import AppliedManifests
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.planning.exported_manifest import exported_manifest
 from asoreconcile.base.objects import GroupKind
@@ -101,3 +104,10 @@ def test_a_cluster_s_objects_are_exported_in_order_and_apply_again(
             )
             (document,) = yaml.safe_load_all(one.stdout)
             assert document["metadata"].get("annotations") == kept
+
+
+def test_a_kind_whose_crd_was_just_deleted_has_no_rows(kube_client):
+    """The sandbox counts the objects first; it goes on."""
+    shown = AppliedManifests(builtin(), [])
+    counted, now = {"redis.cache.azure.com": 1}, datetime.now(UTC)
+    assert shown.rows(kube_client, objects=counted, requests={}, now=now) == []

@@ -437,3 +437,14 @@ def test_the_objects_of_a_cluster_are_planned(azure, tmp_path, monkeypatch):
         assert "other" in drawn.stdout, drawn.output
         none = CliRunner().invoke(main, ["plan", "--cluster", "-n", "elsewhere"])
         assert "there is no Azure resource among these" in none.stderr
+
+
+def test_a_server_that_is_away_is_told_with_what_to_look_at(tmp_path):
+    kubeconfig = tmp_path / "kubeconfig"
+    with kube_server() as (kube, _):
+        kube.write_kubeconfig(kubeconfig)
+    arguments = ["plan", "--cluster", "--kubeconfig", str(kubeconfig)]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 1
+    assert "cannot connect" in done.stderr
+    assert "look whether the API server https://" in done.stderr
