@@ -271,7 +271,7 @@ def read(
 
 
 def _listed(client: KubeClient, version: KindVersion) -> Sequence[JsonObject]:
-    """Return the objects of a kind; none if somebody has just deleted its CRD."""
+    """Return the objects of a kind; none if its CRD was deleted meanwhile."""
     try:
         return client.list_page(resource_of(version)).items
     except NotFoundError:

@@ -65,7 +65,7 @@ def below(command, path):
 COMMANDS = [*below(asoreconcile, ["asoreconcile"]), *below(asoctl, ["asoctl"])]
 
 
-# What these read or change is no part of a namespace, or is done once.
+# These read or change the whole cluster, or run once.
 WHOLE_CLUSTER = {
     "clean crds": {"-n", "-A", "-l", "-w"},
     "doctor": {"-A", "-l"},
