@@ -141,6 +141,21 @@ def test_a_change_arrives_and_is_said(window, world):
     assert page.title().startswith("2 failed") or "failed" in page.title()
 
 
+def test_a_slow_press_is_not_lost_while_objects_change(window, world):
+    state, address = world(20)
+    page = window(address)
+    page.locator(".link.live").wait_for()
+    rows = list(state.rows.values())
+    for target, name in (("[role=treeitem]", "net-1"), (".card", "subnet-1-0")):
+        shown = page.locator(target, has=page.get_by_text(name, exact=True)).first
+        shown.hover()
+        page.mouse.down()
+        state.change(rows[-1], state="failed" if target == ".card" else "waiting")
+        page.wait_for_timeout(150)
+        page.mouse.up()
+        page.locator("#detail-name", has_text=name).wait_for()
+
+
 def test_hostile_texts_are_shown_as_texts(window, world):
     state, address = world(20)
     row = of_state(state, "failed")

@@ -1,7 +1,7 @@
 /** One object: why it is as it is, and what happened to it. */
 
 import { get } from "./api.js";
-import { el, moment, stateChip, counted } from "./dom.js";
+import { el, moment, stateChip, counted, whenReleased } from "./dom.js";
 import { differenceTable } from "./difference.js";
 import { historyOf } from "./history.js";
 import { requestTable } from "./requests.js";
@@ -65,7 +65,7 @@ export class Detail {
   addRequest(request) {
     if (!this.#seen || request.key !== this.#key) return;
     this.#seen.requests = [request, ...(this.#seen.requests ?? [])].slice(0, MOST_REQUESTS);
-    if (this.#tab === "requests") this.#render();
+    if (this.#tab === "requests") whenReleased(() => this.#render());
   }
 
   async #load() {
@@ -81,9 +81,11 @@ export class Detail {
       if (error.status === 404) seen = { error: error.message };
       else this.#timer = setTimeout(() => this.#load(), RETRY_MILLISECONDS);
     }
-    if (number !== this.#asked || key !== this.#key) return;
-    this.#seen = seen;
-    this.#render();
+    whenReleased(() => {
+      if (number !== this.#asked || key !== this.#key) return;
+      this.#seen = seen;
+      this.#render();
+    });
   }
 
   #render() {

@@ -18,11 +18,16 @@ export function differenceTable(rows, drift) {
     el("div", { class: "scrolling", tabindex: "0", role: "group", "aria-label": "Differences, table" }, el("table", { class: "difference" },
       el("thead", null, el("tr", null, ["Field", ...sides.map((side) => SIDES[side])].map((title) => el("th", { scope: "col" }, title)))),
       el("tbody", null, ordered.map((row) => el("tr", { class: row.differs ? "differs" : "" },
-        el("th", { scope: "row" }, el("code", null, row.path),
+        el("th", { scope: "row" }, el("code", null, breakable(row.path)),
           row.differs ? el("span", { class: "mark" }, "differs") : null,
           drifted.has(row.path) ? el("span", { class: "mark" }, "drift") : null),
         sides.map((side) => el("td", { "data-side": SIDES[side] }, valueOf(row[side])))))))),
   ].filter(Boolean);
+}
+
+/** Return a path that may be broken after its slashes and dots. */
+function breakable(path) {
+  return path.split(/(?<=[/.])/).flatMap((part) => [part, el("wbr")]);
 }
 
 function valueOf(value) {

@@ -82,3 +82,14 @@ export function perFrame(action) {
     requestAnimationFrame(() => { asked = false; action(); });
   };
 }
+
+const LONGEST_PRESS_MILLISECONDS = 1000;
+let pressedAt = 0;
+addEventListener("pointerdown", () => { pressedAt = Date.now(); }, true);
+for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { pressedAt = 0; }, true);
+
+/** Draw something anew, but not between press and release of a button: the click would be lost with the old element. */
+export function whenReleased(action) {
+  if (!pressedAt || Date.now() - pressedAt > LONGEST_PRESS_MILLISECONDS) action();
+  else setTimeout(() => whenReleased(action), 30);
+}

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { showCharts } from "./charts.js";
 import { confirmDeletion } from "./deletion.js";
 import { Detail } from "./detail.js";
-import { byId, counted, el, perFrame, refreshTimes, stateIcon, STATES } from "./dom.js";
+import { byId, counted, el, perFrame, refreshTimes, stateIcon, STATES, whenReleased } from "./dom.js";
 import { editor } from "./editor.js";
 import { showFaults } from "./faults.js";
 import { Graph } from "./graph.js";
@@ -84,7 +84,7 @@ const refresh = (isMoved) => {
   const failed = [...objects.values()].filter((row) => row.state === "failed").length;
   document.title = failed ? `${failed} failed · asoreconcile` : "asoreconcile";
 };
-const refreshSoon = perFrame(() => { refresh(false); showFilters(); });
+const refreshSoon = perFrame(() => whenReleased(() => { refresh(false); showFilters(); }));
 
 /* Filters */
 
@@ -204,7 +204,7 @@ follow({
   },
   request: (request) => { requests.add(request); detail.addRequest(request); },
   charts: (charts) => showCharts(byId("charts"), charts),
-  faults: (faults) => showFaults(byId("faults"), faults, say),
+  faults: (faults) => whenReleased(() => showFaults(byId("faults"), faults, say)),
   reload: loadAll,
 }, (state, seconds) => {
   byId("link").className = `link ${state}`;

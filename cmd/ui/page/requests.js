@@ -1,6 +1,6 @@
 /** Requests to Azure as they go. */
 
-import { el, clock } from "./dom.js";
+import { el, clock, whenReleased } from "./dom.js";
 
 const MOST = 200;
 const GUIDS = /([0-9a-f]{8})-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g;
@@ -57,7 +57,7 @@ export class Requests {
 
   add(request) {
     this.#list = [request, ...this.#list].slice(0, MOST);
-    this.draw();
+    whenReleased(() => this.draw());
   }
 
   draw() {

@@ -25,7 +25,6 @@ export class Tree {
     this.#space = element.appendChild(el("div", { class: "tree-space", role: "none" }));
     element.addEventListener("scroll", this.#draw, { passive: true });
     element.addEventListener("keydown", (event) => this.#key(event));
-    element.addEventListener("focus", this.#draw);
     element.addEventListener("click", (event) => this.#click(event));
     new ResizeObserver(this.#draw).observe(element);
   }
