@@ -1,44 +1,30 @@
 """`asoctl explain`: explain the state of an object in the cluster."""
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import click
 
-from asoreconcile.azure.catalogue.kinds import Kind, NotInCatalogueError
+from asoreconcile.azure.catalogue.kinds import Kind
 from asoreconcile.azure.catalogue.manifests import ManifestError, read_manifests
 from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.cmd import sharedoptions
-from asoreconcile.azure.cmd.kind_names import KindNameError, kinds_named
+from asoreconcile.azure.cmd.cluster_reads import ClusterReads
+from asoreconcile.azure.cmd.kind_names import KindNameError
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
 from asoreconcile.azure.cmd.terminal import say, say_json, say_wrapped
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.azure.controllers.discovery import discover
-from asoreconcile.azure.controllers.kind_registry import resource_of
 from asoreconcile.azure.reconcile.planning.explanation import Explanation
 from asoreconcile.azure.reconcile.planning.explanation import explain as explained
 from asoreconcile.azure.reconcile.planning.unready import causes_of
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
-    GroupKind,
     JsonObject,
     ObjectKey,
-    annotations,
     gvk_of,
     key_of,
-    uid_of,
 )
-from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.errors import ApiError, NotFoundError
-from asoreconcile.kube.resources import (
-    CONFIG_MAPS,
-    EVENTS,
-    NAMESPACES,
-    SECRETS,
-    ApiResource,
-)
-from asoreconcile.kube.selection import Selection
 
 _MISSING = 1
 
@@ -101,7 +87,7 @@ def explain(
     try:
         place = namespace or choice.config().namespace
         with choice.client() as client:
-            cluster = _Cluster(client)
+            cluster = ClusterReads(client)
             if not named and not paths:
                 where = "" if all_namespaces else place
                 _print_causes(cluster.objects(where, selector), output)
@@ -118,7 +104,7 @@ def explain(
     sys.exit(_MISSING if None in found else 0)
 
 
-def _explained(cluster: "_Cluster", kind: Kind, key: ObjectKey) -> Explanation | None:
+def _explained(cluster: ClusterReads, kind: Kind, key: ObjectKey) -> Explanation | None:
     """Return None after a message if the object does not exist."""
     obj = cluster.get(kind.group_kind, key)
     if obj is None:
@@ -168,7 +154,7 @@ def _in_manifests(paths: Sequence[str], namespace: str) -> list[tuple[Kind, Obje
     return found
 
 
-def _named(text: str, namespace: str, cluster: "_Cluster") -> tuple[Kind, ObjectKey]:
+def _named(text: str, namespace: str, cluster: ClusterReads) -> tuple[Kind, ObjectKey]:
     """Return the object that `KIND/NAME` or `KIND NAME` names.
 
     Of several groups with such a kind, the one counts that has the object.
@@ -188,89 +174,3 @@ def _named(text: str, namespace: str, cluster: "_Cluster") -> tuple[Kind, Object
         names = ", ".join(f"{k.group_kind.kind}.{k.group}/{name}" for k in found)
         raise click.UsageError(f"several kinds are a {wanted}: write one of {names}")
     return found[0], key
-
-
-class _Cluster:
-    """`explanation.ClusterView` that reads with a client."""
-
-    def __init__(self, client: KubeClient) -> None:
-        self._client = client
-
-    def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
-        try:
-            kind = builtin().kind(group_kind)
-        except NotInCatalogueError:
-            return None
-        # At a version that people write, whatever form the cluster keeps.
-        for version in reversed(kind.versions):
-            found = self._read(resource_of(kind.version(version)), key)
-            if found is not None:
-                return found
-        return None
-
-    def kinds_named(self, word: str) -> list[Kind]:
-        """Return the kinds that a word of the command line names."""
-        return kinds_named(word, builtin(), self._client)
-
-    def objects(self, namespace: str, labels: str) -> list[JsonObject]:
-        """Return all Azure objects of a namespace; "" means all namespaces."""
-        found: list[JsonObject] = []
-        for version in discover(
-            self._client, builtin(), converts=True
-        ).versions.values():
-            resource = resource_of(builtin().version(version.gvk))
-            chosen = Selection(resource, namespace=namespace, label_selector=labels)
-            found += self._client.list_all(chosen)
-        return found
-
-    def names(self, kind: Kind, namespace: str) -> list[str]:
-        try:
-            resource = resource_of(kind.version())
-            listed = self._client.list_all(Selection(resource, namespace=namespace))
-            return [key_of(obj).name for obj in listed]
-        except ApiError:
-            return []  # only for a hint
-
-    def namespaces_with(self, group_kind: GroupKind, name: str) -> Collection[str]:
-        try:
-            kind = builtin().kind(group_kind)
-        except NotInCatalogueError:
-            return []
-        for version in reversed(kind.versions):
-            resource = resource_of(kind.version(version))
-            named = Selection(resource, field_selector=f"metadata.name={name}")
-            try:
-                return [key_of(obj).namespace for obj in self._client.list_all(named)]
-            except NotFoundError:
-                continue  # it is not served
-            except ApiError:
-                break  # only for a hint: who reads may see one namespace alone
-        return []
-
-    def keys_of(self, kind: str, key: ObjectKey) -> Collection[str] | None:
-        found = self._read(SECRETS if kind == "Secret" else CONFIG_MAPS, key)
-        if found is None:
-            return None
-        return {**(found.get("data") or {}), **(found.get("binaryData") or {})}.keys()
-
-    def events(self, obj: JsonObject) -> Sequence[JsonObject]:
-        about = Selection(
-            EVENTS,
-            namespace=key_of(obj).namespace,
-            field_selector=f"involvedObject.uid={uid_of(obj)}",
-        )
-        return sorted(self._client.list_all(about), key=_time_of)
-
-    def namespace_annotations(self, namespace: str) -> JsonObject:
-        found = self._read(NAMESPACES, ObjectKey("", namespace))
-        return {} if found is None else dict(annotations(found))
-
-    def _read(self, resource: ApiResource, key: ObjectKey) -> JsonObject | None:
-        try:
-            return self._client.get(resource, key)
-        except NotFoundError:
-            return None
-
-
-def _time_of(event: JsonObject) -> str:
-    return str(event.get("lastTimestamp") or event.get("eventTime") or "")

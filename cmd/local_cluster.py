@@ -136,10 +136,11 @@ class LocalCluster:
         """
         return self._asked(self._azure_url, what)
 
-    def disturb_azure(self, fault: str) -> None:
-        """End the simulator's faults, and begin one that is described by a line."""
+    def disturb_azure(self, *faults: str) -> None:
+        """End the simulator's faults, and begin those that lines describe."""
         self._asked(self._azure_url, "clear", {})
-        self._asked(self._azure_url, "fault", {"script": fault})
+        for fault in faults:
+            self._asked(self._azure_url, "fault", {"script": fault})
 
     def kube(self, what: str) -> JsonObject:
         """Return a control answer of the API server: `counts`, `journal`, `objects`."""

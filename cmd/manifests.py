@@ -1,6 +1,6 @@
 """Manifests in a cluster: checked, applied with the kinds they need, and watched."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from importlib.util import find_spec
@@ -119,6 +119,11 @@ class AppliedManifests:
         """How many different kinds the manifests have: so many CRDs are needed."""
         return len(self._versions)
 
+    @property
+    def versions(self) -> Collection[KindVersion]:
+        """The kinds of the manifests and of their owners."""
+        return self._versions.values()
+
     @cached_property
     def other_kinds(self) -> Mapping[str, KindVersion]:
         """The kinds that neither the manifests nor their owners are of, by resource."""
@@ -188,6 +193,15 @@ class AppliedManifests:
                 field_manager=_MANAGER,
                 force=True,
             )
+
+    def find(self, client: KubeClient, obj: JsonObject) -> JsonObject | None:
+        """Return the object that a manifest was applied to, or None. Raises
+        ApiError.
+        """
+        try:
+            return client.get(self._resource(obj), self._key(obj))
+        except NotFoundError:
+            return None
 
     def rows(
         self,

@@ -34,6 +34,12 @@ _HOST = "127.0.0.1"
 _STEP_SECONDS = 0.05
 
 
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((_HOST, 0))
+        return int(probe.getsockname()[1])
+
+
 @attrs.frozen
 class ConversionEndpoint:
     """A free port, and a folder with a certificate for it."""
@@ -50,9 +56,7 @@ class ConversionEndpoint:
         (folder / "tls.crt").write_bytes(certificate)
         (folder / "tls.key").write_bytes(key)
         (folder / "ca.crt").write_bytes(authority.pem)
-        with socket.socket() as probe:
-            probe.bind((_HOST, 0))
-            return cls(probe.getsockname()[1], folder)
+        return cls(_free_port(), folder)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -218,6 +222,7 @@ class SandboxRun:
         self._converts = all_versions
         self._faults = FaultLoop(cluster) if chaos else None
         self._page_port = page_port
+        self._metrics_port = 0 if page_port is None else _free_port()
 
     def until_done(self, limit_seconds: float | None) -> list[Row]:
         """Apply and show until stopped, or with a limit until all is Ready.
@@ -235,7 +240,9 @@ class SandboxRun:
             try:
                 foot = [f"export KUBECONFIG={self._cluster.kubeconfig}"]
                 if self._page_port is not None:
-                    server = running.enter_context(self._page(self._page_port))
+                    server = running.enter_context(
+                        self._page(self._page_port, conversion)
+                    )
                     foot.append(f"page: {server.url}")
                 return self._look_on(more, limit_seconds, foot)
             except OSError as error:
@@ -249,8 +256,8 @@ class SandboxRun:
                 self._stop.set()
                 more.wait()
 
-    def _page(self, port: int) -> "PageServer":
-        """Return the server of the page. Raises OSError if the port is taken."""
+    def _page(self, port: int, conversion: WebhookClient | None) -> "PageServer":
+        """Return the server of the page. Raises ChildError if the port is taken."""
         from asoreconcile.azure.cmd.ui.page_server import PageServer
         from asoreconcile.azure.cmd.ui.sandbox_page import SandboxPage
 
@@ -258,21 +265,32 @@ class SandboxRun:
             present = self._manifests.present(self._cluster.kube("objects"))
             return {version.group_kind: version for version in present.values()}
 
-        return PageServer(SandboxPage(self._cluster, kinds), port=port)
+        page = SandboxPage(
+            self._cluster,
+            kinds,
+            conversion=conversion,
+            metrics_port=self._metrics_port,
+            # With --chaos, that plays them.
+            faults=() if self._faults else CHAOS,
+        )
+        try:
+            return PageServer(page, port=port)
+        except OSError as error:
+            raise ChildError(f"no page on port {port}: {error}") from error
 
     def _run_kinds(self) -> WebhookClient | None:
         """Install and run the manifests' kinds; return the conversion webhook,
         if any.
         """
         cluster = self._cluster
+        address = f"{_HOST}:{self._metrics_port}" if self._metrics_port else "0"
+        metrics = f"--metrics-addr={address}"
         if not self._converts:
-            cluster.start_manager()
+            cluster.start_manager(metrics)
             self._manifests.install_kinds(cluster.client)
             return None
-        from asoreconcile.azure.cmd.sandbox_run import ConversionEndpoint
-
         endpoint = ConversionEndpoint.make(cluster.folder / "webhooks")
-        cluster.start_manager(*endpoint.arguments)
+        cluster.start_manager(*endpoint.arguments, metrics)
         self._manifests.install_kinds(cluster.client, conversion=endpoint.client)
         # The first object is converted as it is written.
         endpoint.wait(cluster.check, _START_SECONDS)

@@ -147,7 +147,8 @@ def view(foot: Sequence[str]) -> StatusView:
     """
     is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     if is_plain or not sys.stdout.isatty():
-        say("\n".join([*foot, ""]))
+        for line in [*foot, ""]:
+            say(line)
         return Lines()
     return LiveTable(foot)
 

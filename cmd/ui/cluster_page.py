@@ -1,28 +1,47 @@
 """The page of a real cluster: the objects that a user may read. It changes nothing."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.cmd.cluster_reads import ClusterReads
+from asoreconcile.azure.cmd.ui.differences_view import spec_and_status
 from asoreconcile.azure.cmd.ui.event_stream import EventStream
 from asoreconcile.azure.cmd.ui.kind_watch import KindWatch
 from asoreconcile.azure.cmd.ui.object_rows import parsed_key
 from asoreconcile.azure.cmd.ui.objects_index import ObjectsIndex
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.discovery import discover
+from asoreconcile.azure.reconcile.model.conditions import DRIFTED, is_ready
+from asoreconcile.azure.reconcile.model.pace import period_of
+from asoreconcile.azure.reconcile.planning.explanation import explain
+from asoreconcile.azure.reconcile.state.sync_schedule import seconds_until_sync
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.errors import AsoreconcileError
-from asoreconcile.base.log import Logger
-from asoreconcile.base.objects import GroupKind, JsonObject
+from asoreconcile.base.objects import (
+    GroupKind,
+    JsonObject,
+    annotations,
+    status,
+    uid_of,
+)
 from asoreconcile.base.threads import start_thread
 from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.errors import ForbiddenError
 
-_log = Logger(__name__)
 _NOT_HERE = (
     "Requests to Azure, the body of the last PUT, queues and budgets are in the "
     "operator's memory, metrics and log: this page reads the cluster alone."
 )
+_OF_STATUS = (
+    "The column of Azure has what the operator last read into the status; fields that "
+    "Azure names in another way have no value there. The next sync is that of a period "
+    "of one hour, unless an annotation names another."
+)
+# The operator's default.
+_PERIOD_SECONDS = 3600.0
 _TICK_SECONDS = 0.25
 _JOIN_SECONDS = 5.0
 
@@ -95,7 +114,33 @@ class ClusterPage:
         found = self.watch.get(*parsed_key(key))
         if found is None:
             raise PageError(404, "The object was just deleted.")
-        return {"row": row, "history": history}
+        version, obj = found
+        reads = _PageReads(self.client)
+        document = {
+            "row": row,
+            "history": history,
+            "conditions": [_condition(one) for one in _conditions(obj)],
+            "explain": explain(obj, builtin(), reads, now=self.clock.now()).to_json(),
+            "events": [_event(one) for one in reads.seen],
+            "requests": [],
+            "drift": [
+                {"path": "", "about": one.get("message")}
+                for one in _conditions(obj)
+                if one.get("type") == DRIFTED
+            ],
+            "nextSync": self._next_sync(obj, reads),
+            "lastSync": None,
+            "missing": [*reads.refused],
+        }
+        self.compare(version, obj, document)
+        return document
+
+    def compare(
+        self, version: KindVersion, obj: JsonObject, document: JsonObject
+    ) -> None:
+        """Add the difference of an object and Azure to its document."""
+        document["difference"] = {"rows": spec_and_status(version, obj)}
+        document["missing"] += [_OF_STATUS, _NOT_HERE]
 
     def charts(self) -> JsonObject:
         """Return the queues and budgets, as far as they are known."""
@@ -122,6 +167,20 @@ class ClusterPage:
     def tick(self) -> None:
         """Do what is due, four times a second."""
 
+    def _next_sync(self, obj: JsonObject, reads: "_PageReads") -> str | None:
+        """Return when a Ready object is synced by its period; None if it is not."""
+        period = period_of(annotations(obj), reads.inherited, _PERIOD_SECONDS)
+        if period is None or not is_ready(obj):
+            return None
+        now = self.clock.now()
+        seconds = seconds_until_sync(
+            uid_of(obj),
+            period_seconds=period,
+            now=now.timestamp(),
+            was_synced=False,
+        )
+        return (now + timedelta(seconds=seconds)).isoformat()
+
     def _run(self) -> None:
         due = 0.0
         while not self._stop.is_set():
@@ -143,3 +202,52 @@ class ClusterPage:
         yield from self.watch.problems()
         for group_kind, why in self._refused.items():
             yield f"Objects of {group_kind.kind} are not shown: {why}."
+
+
+class _PageReads(ClusterReads):
+    """Reads for one document, and the sentences about reads that were refused."""
+
+    def __init__(self, client: KubeClient) -> None:
+        super().__init__(client)
+        self.seen: Sequence[JsonObject] = ()
+        self.inherited: JsonObject = {}
+        self.refused: list[str] = []
+
+    def events(self, obj: JsonObject) -> Sequence[JsonObject]:
+        """Return those about an object, the oldest first; none if they are refused."""
+        try:
+            self.seen = super().events(obj)
+        except ForbiddenError as error:
+            self.refused.append(f"Events are not shown: {error}.")
+        return self.seen
+
+    def namespace_annotations(self, namespace: str) -> JsonObject:
+        """Return the annotations of a Namespace; none if it is refused."""
+        try:
+            self.inherited = super().namespace_annotations(namespace)
+        except ForbiddenError as error:
+            self.refused.append(f"What the Namespace says is not counted: {error}.")
+        return self.inherited
+
+
+def _conditions(obj: JsonObject) -> Sequence[JsonObject]:
+    return status(obj).get("conditions") or ()
+
+
+def _condition(one: JsonObject) -> JsonObject:
+    names = ("type", "status", "severity", "reason", "message")
+    shown = {name: one.get(name) or None for name in names}
+    return {**shown, "since": one.get("lastTransitionTime")}
+
+
+def _event(event: JsonObject) -> JsonObject:
+    series = event.get("series") or {}
+    return {
+        "time": series.get("lastObservedTime")
+        or event.get("lastTimestamp")
+        or event.get("eventTime"),
+        "type": event.get("type"),
+        "reason": event.get("reason"),
+        "message": event.get("message") or event.get("note") or "",
+        "count": series.get("count") or event.get("count") or 1,
+    }

@@ -135,6 +135,10 @@ class Planner:
             ):
                 yield self._change(obj, view)
 
+    def change(self, obj: JsonObject) -> PlannedChange:
+        """Return the change for one of the objects. Raises as `changes`."""
+        return self._change(obj, ManifestObjects(self.catalogue, self.objects))
+
     def _change(self, obj: JsonObject, view: ManifestObjects) -> PlannedChange:
         version = self.catalogue.version(gvk_of(obj))
         key = key_of(obj)

@@ -7,6 +7,7 @@ alone.
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
@@ -42,6 +43,7 @@ from asoreconcile.base.objects import (
     spec,
     status,
 )
+from asoreconcile.kube.errors import ForbiddenError
 
 _REPEATED = 80  # characters by which a message is known again
 _SHOWN_EVENTS = 5
@@ -54,6 +56,7 @@ _NO_OPERATOR = (
     "asoctl doctor."
 )
 _ASKED = re.compile(r"Azure asked to wait (\d+) s")
+_REFUSED = "you may not read it"
 _RETRIES = {
     "Error": "as soon as the object changes, else once in a sync period (an hour)",
     "Warning": "by itself within three minutes, and when what it waits for changes",
@@ -62,7 +65,9 @@ _RETRIES = {
 
 
 class ClusterView(Protocol):
-    """The reads of an explanation. All may raise the client's errors."""
+    """The reads of an explanation. All may raise the client's errors; after a
+    ForbiddenError the explanation says what the user may not read.
+    """
 
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
         """Return an Azure object, or None."""
@@ -169,8 +174,12 @@ def explain(
     reason = str(condition.get("reason") or "")
     severity = str(condition.get("severity") or "")
     message = str(condition.get("message") or "")
-    events = cluster.events(obj)
-    inherited = cluster.namespace_annotations(key.namespace)
+    events: Sequence[JsonObject] = ()
+    with suppress(ForbiddenError):
+        events = cluster.events(obj)
+    inherited: JsonObject = {}
+    with suppress(ForbiddenError):
+        inherited = cluster.namespace_annotations(key.namespace)
     is_ready = condition.get("status") == "True"
     asked = "" if is_ready else _asked_by_azure(events, now)
     advice = ""
@@ -252,7 +261,11 @@ def _credential(obj: JsonObject, cluster: ClusterView) -> str:
     namespace = key_of(obj).namespace
     named = annotations(obj).get(CREDENTIAL_FROM)
     name = named or NAMESPACE_SECRET
-    keys = cluster.keys_of("Secret", ObjectKey(namespace, name))
+    try:
+        keys = cluster.keys_of("Secret", ObjectKey(namespace, name))
+    except ForbiddenError:
+        whose = "named by the object" if named else "if there is one"
+        return f"Secret {namespace}/{name}, {whose}: {_REFUSED}"
     if named:
         state = "" if keys is not None else ", which is missing"
         return f"Secret {namespace}/{named}, named by the object{state}"
@@ -281,7 +294,11 @@ def _owners(
             return
         kind = GroupKind(str(reference.get("group")), str(reference.get("kind")))
         key = ObjectKey(namespace, str(reference.get("name") or ""))
-        found = cluster.get(kind, key)
+        try:
+            found = cluster.get(kind, key)
+        except ForbiddenError:
+            yield Link(kind.kind, str(key), _REFUSED)
+            return
         yield _link(kind.kind, found, kind, key, cluster, name=str(key))
         if found is None:
             return
@@ -289,6 +306,14 @@ def _owners(
 
 
 def _input(needed: InputReference, namespace: str, cluster: ClusterView) -> Link:
+    try:
+        return _read_input(needed, namespace, cluster)
+    except ForbiddenError:
+        name = str(needed.value.get("name") or "")
+        return Link(needed.path, f"{ObjectKey(namespace, name)}", _REFUSED)
+
+
+def _read_input(needed: InputReference, namespace: str, cluster: ClusterView) -> Link:
     name = str(needed.value.get("name") or "")
     key = ObjectKey(namespace, name)
     if needed.kind == "reference":

@@ -4,13 +4,12 @@ A person waits for a command; a reconcile never waits.
 """
 
 import threading
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol, TypeVar
 
 import tenacity
 
 from asoreconcile.azure.arm.budget import ThrottledError
-from asoreconcile.azure.arm.client import ArmClient
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import StoppedError
@@ -25,6 +24,21 @@ _BACKOFF = tenacity.wait_exponential(multiplier=1.0, max=30.0)
 _LEAST_SECONDS = 1.0
 
 
+class ReadClient(Protocol):
+    """The part of `arm.client.ArmClient` that is used here."""
+
+    def get(self, arm_id: str, api_version: str) -> JsonObject:
+        """Return the resource's body. Blocking; raises ArmError, ArmTransportError."""
+
+    def head(self, arm_id: str, api_version: str) -> bool:
+        """Return whether there is such a resource. As `get`."""
+
+    def list(
+        self, path: str, api_version: str, *, query: Mapping[str, str] | None = None
+    ) -> Iterator[JsonObject]:
+        """Yield the entries of a list; raises as `get`."""
+
+
 class PatientReads:
     """Blocks until ARM answers. Thread-safe.
 
@@ -36,7 +50,7 @@ class PatientReads:
 
     def __init__(
         self,
-        client: ArmClient,
+        client: ReadClient,
         *,
         clock: Clock,
         stop: threading.Event,
