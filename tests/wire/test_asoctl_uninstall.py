@@ -4,14 +4,18 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from kubeapi import kube_server
+from world import World, resource_group, virtual_network
 
 from asoreconcile.azure.catalogue.crd import crd
 from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.cmd.asoctl import main
 from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
+from asoreconcile.azure.reconcile.planning.exported_manifest import exported_manifest
 from asoreconcile.base.objects import GroupKind, copy_json
 
 GROUP = builtin().kind(GroupKind("resources.azure.com", "ResourceGroup"))
+VNET = "network.azure.com/VirtualNetwork"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 STORED = f"/apis/resources.azure.com/{GROUP.storage}storage"
 OBJECTS = f"{STORED}/namespaces/default/resourcegroups"
@@ -106,6 +110,34 @@ def test_with_azure_kept_only_exports_and_the_manifests_stay(cluster, tmp_path):
     assert "other" in str(roles)
     again = uninstall("--keep-azure", "--save", str(tmp_path / "again"), "--yes")
     assert again.exit_code == 0, again.output
+
+
+def without_etags(resources):
+    return {
+        i: {k: v for k, v in r.items() if k != "etag"} for i, r in resources.items()
+    }
+
+
+def test_what_was_saved_changes_nothing_in_azure_when_it_is_applied_later(tmp_path):
+    objects = [resource_group(tags={"team": "a"}), virtual_network(tags={"b": "c"})]
+    with World(tmp_path) as world:
+        world.install("resources.azure.com/ResourceGroup", VNET)
+        for obj in objects:
+            world.settled(obj)
+        saved = [exported_manifest(world.read(obj)) for obj in objects]
+        before = without_etags(world.azure.resources())
+        for obj in reversed(objects):
+            world.annotate(obj, **{RECONCILE_POLICY: "skip"})
+            world.delete(obj)
+            assert world.settle(obj) is None
+        world.restart()
+        world.azure.journal.clear()
+        for obj in saved:
+            world.apply(obj)
+            world.settle(obj)
+        assert without_etags(world.azure.resources()) == before
+        assert len(world.requests("PUT")) <= len(objects)
+        assert not world.requests("DELETE")
 
 
 def test_without_an_operator_nothing_in_azure_can_be_deleted(cluster):
