@@ -188,6 +188,9 @@ def test_the_api_server_calls_the_webhooks_by_their_service(tmp_path):
         with pytest.raises(ApiError, match=r"validate\.azure\.com.*nosuch"):
             operation.apply(wrong)
         assert " is forbidden: " not in operation.logs()
+        off = ("--reuse-values", "--set", "webhook.enable=false")
+        with pytest.raises(AssertionError, match="asoctl clean crds --one-version"):
+            helm("upgrade", "aso2", CHART, *off)
 
 
 def test_aso_s_crds_are_run_as_they_are_after_the_upgrade(tmp_path):
