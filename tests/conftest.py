@@ -62,6 +62,13 @@ def pytest_addoption(parser):
         help="delay requests, threads and processes now and then; `new` draws a seed",
     )
 
+    parser.addoption(
+        "--samples",
+        metavar="FOLDER",
+        default=os.environ.get("ASORECONCILE_SAMPLES"),
+        help="a copy of ASO's published samples (v2/samples), all of which must pass",
+    )
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):

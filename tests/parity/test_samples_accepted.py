@@ -1,11 +1,10 @@
 """Published samples are accepted: by the sandbox's checks and by the strict simulator.
 
-The recorded pairs have the samples that were recorded. ASORECONCILE_SAMPLES names a
-folder with a copy of all samples of ASO (`v2/samples`).
+The recorded pairs have the samples that were recorded. `--samples FOLDER`, or
+ASORECONCILE_SAMPLES, names a folder with a copy of all samples of ASO (`v2/samples`).
 """
 
 import json
-import os
 
 import pytest
 from datafolder import data_folder
@@ -33,10 +32,10 @@ def test_recorded_samples_and_their_requests_are_accepted():
     assert (len(pairs) > 500, refused) == (True, {})
 
 
-def test_all_samples_of_a_folder_are_accepted():
-    folder = os.environ.get("ASORECONCILE_SAMPLES")
+def test_all_samples_of_a_folder_are_accepted(request):
+    folder = request.config.option.samples
     if not folder:
-        pytest.skip("set ASORECONCILE_SAMPLES to a copy of v2/samples")
+        pytest.skip("name a copy of v2/samples: --samples FOLDER")
     manifests = read_manifests([folder])
     refused = set()
     try:
