@@ -134,10 +134,12 @@ from asoreconcile.resources.webhooks import TypedMutate as TypedMutate
 from asoreconcile.resources.webhooks import TypedValidate as TypedValidate
 from asoreconcile.resources.webhooks import TypedWebhookServer as TypedWebhookServer
 from asoreconcile.runtime.application import Application as Application
-from asoreconcile.runtime.builder import ControllerBuilder as ControllerBuilder
 from asoreconcile.runtime.cluster import Cluster as Cluster
 from asoreconcile.runtime.cluster import ClusterOptions as ClusterOptions
 from asoreconcile.runtime.controller import Controller as Controller
+from asoreconcile.runtime.controller_registrar import (
+    ControllerBuilder as ControllerBuilder,
+)
 from asoreconcile.runtime.detached import NotReadyError as NotReadyError
 from asoreconcile.runtime.endpoints import Endpoints as Endpoints
 from asoreconcile.runtime.handlers import Handler as Handler

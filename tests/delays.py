@@ -21,8 +21,8 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from asoreconcile.cache.informer import WatchFeed
 from asoreconcile.cache.processor import Processor
-from asoreconcile.cache.watch_feed import WatchFeed
 from asoreconcile.testing.http import HttpServer
 
 _SWITCH_INTERVAL_SECONDS = 1e-6

@@ -8,7 +8,6 @@ synchronous, and shutting down twice is harmless.
 
     queue_state.py     each key's item from add to done, and the invariants
     priority_queue.py  the order in which ready keys are taken
-    delayed.py         the delayed keys
     here               the lock, the waiters in `get`, the timer, shutting down
 
 One lock guards a queue's whole state. Nothing else runs under it: no logging, no

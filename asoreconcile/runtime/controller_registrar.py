@@ -3,7 +3,8 @@
 The part of `Application` that takes a kind, as a resource or as a class.
 """
 
-from typing import Any, TypeVar, overload
+from collections.abc import Callable
+from typing import Any, Self, TypeVar, overload
 
 from asoreconcile.base.errors import check_is
 from asoreconcile.base.objects import JsonObject
@@ -13,9 +14,9 @@ from asoreconcile.cache.informer import Informer
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.resources.informer import TypedInformer
 from asoreconcile.resources.typed_kind import HasMetadata
-from asoreconcile.runtime.builder import ControllerBuilder
 from asoreconcile.runtime.cluster import Cluster
 from asoreconcile.runtime.controller import Controller
+from asoreconcile.runtime.handlers import Handler, enqueue_owner, enqueue_self
 from asoreconcile.runtime.health import HealthChecks
 from asoreconcile.runtime.manager import Manager
 from asoreconcile.runtime.options import ControllerOptions
@@ -23,12 +24,69 @@ from asoreconcile.runtime.predicates import Predicate
 from asoreconcile.runtime.process_endpoints import ProcessEndpoints
 from asoreconcile.runtime.reconciler import Reconcile, Reconciler
 from asoreconcile.runtime.runnable import RunnableGroup
+from asoreconcile.runtime.sources import Watch
 from asoreconcile.runtime.typed_reconciler import (
     ReconcileUnreadable,
     TypedReconcile,
     TypedReconciler,
     reconcile_of_class,
 )
+
+InformerSource = ApiResource | Informer | type | TypedInformer[Any]
+"""A kind, a resource class, or an informer of either."""
+
+
+class ControllerBuilder:
+    """Adds watches to a controller. Methods act at once and return the builder."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        primary: Informer | None,
+        informer: Callable[[Any], Informer],
+    ) -> None:
+        """primary: the informer of the reconciled kind, if any. informer: returns the
+        informer of another kind.
+        """
+        self.controller = controller
+        self._primary = primary
+        self._informer = informer
+
+    def owns(self, source: InformerSource, *, when: Predicate | None = None) -> Self:
+        """Also watch objects that this controller creates: a change enqueues the object
+        that their ownerReferences name as the controller. Rule: HA-2.
+
+        when: a predicate; all events count without one. Raises ValueError for a
+        controller without a kind.
+        """
+        if self._primary is None:
+            raise ValueError(
+                f"{self.controller.name} reconciles no kind that could own"
+            )
+        owner = self._primary.resource
+        handler = enqueue_owner(
+            # An object may have several owners, and only one of them manages it.
+            owner.group_kind,
+            only_controller=True,
+            namespaced=owner.namespaced,
+        )
+        return self.watches(source, handler, when=when)
+
+    def watches(
+        self,
+        source: InformerSource,
+        handler: Handler = enqueue_self,
+        *,
+        when: Predicate | None = None,
+        resync_seconds: float = 0.0,
+    ) -> Self:
+        """Also watch a kind. The arguments are those of `Watch`; the handler is often
+        `map_to(function)`.
+        """
+        informer = self._informer(source)
+        self.controller.watch(Watch(informer, handler, when, resync_seconds))
+        return self
+
 
 T = TypeVar("T", bound=HasMetadata)
 

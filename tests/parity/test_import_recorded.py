@@ -15,12 +15,14 @@ from asoreconcile.azure.catalogue.payload import to_arm
 from asoreconcile.azure.catalogue.validation import problems
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.model.differences import HIDDEN, differences
+from asoreconcile.azure.reconcile.planning.resource_import.child_types import (
+    ResourceTask,
+)
 from asoreconcile.azure.reconcile.planning.resource_import.manifests import (
     manifests_of,
     with_pools_apart,
 )
 from asoreconcile.azure.reconcile.planning.resource_import.options import ImportOptions
-from asoreconcile.azure.reconcile.planning.resource_import.tasks import ResourceTask
 from asoreconcile.testing.replay.exchanges import exchange_of
 
 # What Azure does not show and the kind needs: a person has to add it.

@@ -16,8 +16,8 @@ from asoreconcile.cache.scope import watch_scopes
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.queue.workqueue import WorkQueue
 from asoreconcile.runtime.health import CachesSynced
-from asoreconcile.runtime.informer_registry import InformerRegistry
 from asoreconcile.runtime.leaderelection.fence import LeaseFence, NotLeadingError
+from asoreconcile.runtime.process_endpoints import InformerRegistry
 from asoreconcile.runtime.sources import CacheSync
 from asoreconcile.runtime.worker_pool import WorkerPool, start_daemon
 from asoreconcile.testing.clock import FakeClock

@@ -13,11 +13,10 @@ import urllib3
 from asoreconcile.azure.catalogue.conversion import CONVERSION_DATA
 from asoreconcile.azure.catalogue.problems import Problem
 from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
-from asoreconcile.azure.controllers.admission import Admission
+from asoreconcile.azure.controllers.admission import LAST_APPLIED, Admission
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.crds import CrdInstaller, manifest
 from asoreconcile.azure.controllers.deletion_guard import DeletionGuard
-from asoreconcile.azure.controllers.dropped_fields import LAST_APPLIED
 from asoreconcile.azure.controllers.webhooks import (
     WebhookOptions,
     WebhookOptionsError,

@@ -7,8 +7,7 @@ resume token), `outcomes`, `lro_start`, `polling` and `provisioning_state` (the 
 machine of long-running operations), `paging` (lists), `token_bucket`.
 
 The others: `credentials` and its kinds, `bearer`, `transport`, `pipeline`, `budget`,
-`lro_registry`, `poll_schedule`, `registration`, `metrics`, `correlation`; and `client`,
-which combines them.
+`registration`, `metrics`, `correlation`; and `client`, which combines them.
 """
 
 from asoreconcile.base import extras

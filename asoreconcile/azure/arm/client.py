@@ -9,6 +9,7 @@ Rules: V1-V10, Q1, T9, D17.
 import builtins
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import attrs
 from azure.core.credentials import TokenCredential
@@ -25,6 +26,7 @@ from asoreconcile.azure.arm.errors import (
     protocol_fault,
     stated_object,
 )
+from asoreconcile.azure.arm.ids import subscription_of
 from asoreconcile.azure.arm.lro_start import parse_initial_response
 from asoreconcile.azure.arm.metrics import ArmMetrics
 from asoreconcile.azure.arm.outcomes import (
@@ -37,15 +39,71 @@ from asoreconcile.azure.arm.outcomes import (
 )
 from asoreconcile.azure.arm.paging import Paging
 from asoreconcile.azure.arm.pipeline import NO_HEADERS, ArmPipeline
-from asoreconcile.azure.arm.poll_schedule import PollSchedule
 from asoreconcile.azure.arm.polling import polled, unanswered
 from asoreconcile.azure.arm.provisioning_state import infer_from_resource
 from asoreconcile.azure.arm.registration import Registrations, needed
 from asoreconcile.azure.arm.response import PERHAPS_A_PROXY, ArmResponse
-from asoreconcile.azure.arm.tokens import Token
+from asoreconcile.azure.arm.tokens import DELETE, Token
 from asoreconcile.base.clock import Clock
+from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.base.random_id import random_id
+
+_log = Logger(__name__)
+
+
+@attrs.frozen
+class PollSchedule:
+    """The poll delays of one client. Thread-safe; never blocks."""
+
+    budget: Budget | None
+    metrics: ArmMetrics | None
+
+    def spread(self, outcome: ArmOutcome, url: str, operation_id: str) -> ArmOutcome:
+        """Stretch the delay so that all operations of a subscription share its reads
+        (T9).
+
+        url: of the request.
+        operation_id: the client request id of the operation's first request.
+        """
+        if self.budget is None:
+            return outcome
+        subscription = subscription_of(urlsplit(url).path) or ""
+        operations = self.budget.operations
+        if not isinstance(outcome, Pending):
+            operations.ended(subscription, operation_id)
+            return outcome
+        wait = operations.running(
+            subscription,
+            operation_id,
+            outcome.delay_seconds,
+            reads_left=self.budget.reads_left(subscription),
+            reads_to_end=_reads_to_end(outcome),
+            is_first=not outcome.progress.polls,
+        )
+        return attrs.evolve(outcome, delay_seconds=wait)
+
+    def report(self, token: Token, outcome: Pending) -> None:
+        """Log and count a status that could not be read (L15)."""
+        _log.warning(
+            "Operation status could not be read, keeping its token",
+            error=str(outcome.read_error),
+            badReads=outcome.progress.bad_reads,
+            delaySeconds=outcome.delay_seconds,
+        )
+        if self.metrics is not None:
+            self.metrics.troubled(urlsplit(token.url).path)
+
+
+def _reads_to_end(running: Pending) -> int | None:
+    """Return the number of reads until an operation ends; None if unknown.
+
+    A deletion needs its poll. A PUT also needs a read of the resource; a PUT that
+    outlived its first poll may need any number.
+    """
+    if running.token.type == DELETE:
+        return 1
+    return None if running.progress.polls else 2
 
 
 class ArmClient:

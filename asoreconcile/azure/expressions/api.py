@@ -13,21 +13,118 @@ import atexit
 import copy
 import hashlib
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Literal, Protocol, Self
 
 import attrs
 
-from asoreconcile.azure.expressions.limits import Limits
+from asoreconcile.azure.expressions.fair_share import FairShare
 from asoreconcile.azure.expressions.metrics import ExpressionMetrics, Work
-from asoreconcile.azure.expressions.pool import EnginePool
-from asoreconcile.azure.expressions.process import EngineLimitError
+from asoreconcile.azure.expressions.process import EngineLimitError, EngineProcess
 from asoreconcile.base import jsontext
+from asoreconcile.base.backoff import exponential
 from asoreconcile.base.clock import Clock, SystemClock
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.lru import LruCache
 from asoreconcile.base.objects import GroupVersionKind, JsonObject, key_of
+
+_FIRST_PAUSE_SECONDS = 10.0
+_LAST_PAUSE_SECONDS = 600.0
+_MAX_CULPRITS = 4096
+
+
+@attrs.frozen
+class _Reached:
+    """A limit that was reached, and the time until which the expression is refused."""
+
+    why: str
+    times: int
+    until: float
+
+
+class Limits:
+    """The expressions that are refused: for 10 s at first, then twice as long each
+    time.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._reached = LruCache[Hashable, _Reached](_MAX_CULPRITS)
+
+    def refusal(self, key: Hashable) -> str:
+        """Return why an expression is refused now, as last reported; "" if it
+        is not.
+        """
+        known = self._reached.get(key)
+        if known is None or known.until <= self._clock.monotonic():
+            return ""
+        return known.why
+
+    def reached(self, key: Hashable, why: str) -> None:
+        """Refuse `key` from now on: for 10 s at first, then twice as long each time."""
+        known = self._reached.get(key)
+        times = known.times if known else 0
+        pause = exponential(_FIRST_PAUSE_SECONDS, times, _LAST_PAUSE_SECONDS)
+        until = self._clock.monotonic() + pause
+        self._reached.put(key, _Reached(why, times + 1, until))
+
+    def kept(self, key: Hashable) -> None:
+        """Record that an expression stayed within its limits."""
+        self._reached.pop(key)
+
+
+PROCESSES = 3
+"""Each takes 30 MB once it is needed; the first does alone while nobody has to wait."""
+
+
+class EnginePool:
+    """Handles a few requests at a time. Safe from any thread, blocking."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        make: Callable[[], EngineProcess] = EngineProcess,
+        processes: int = PROCESSES,
+    ) -> None:
+        self._clock = clock
+        self._made_in = os.getpid()
+        self._engines: Sequence[EngineProcess] = [make() for _ in range(processes)]
+        self._fair_share = FairShare(self._engines, clock=clock)
+
+    def ask(self, request: JsonObject, *, namespace: str) -> JsonObject:
+        """Return the response to one request. namespace: the namespace whose share is
+        used.
+
+        Raises EngineMissingError, EngineLimitError, EngineBusyError.
+        Raises RuntimeError in a process that was forked since: two processes on one
+        channel would get each other's responses.
+        """
+        if self._made_in != os.getpid():
+            raise RuntimeError(
+                "these engines belong to the process that this one was forked from:"
+                " make some here"
+            )
+        number, engine = self._fair_share.acquire(namespace)
+        began = self._clock.monotonic()
+        try:
+            return engine.ask(request)
+        finally:
+            seconds = self._clock.monotonic() - began
+            self._fair_share.release(number, namespace, seconds)
+
+    def close(self) -> None:
+        """End the processes; a later request starts one again.
+
+        In a process that was forked since, this does nothing: the processes are not its
+        own, and a lock that another thread held at the fork is never released there.
+        """
+        if self._made_in != os.getpid():
+            return
+        for engine in self._engines:
+            engine.close()
+
 
 # CEL's own limit is six times as much, but nobody writes such texts by hand, and they
 # cost memory.

@@ -2,16 +2,21 @@
 
 A role's options are changed one by one: for some (REPLICATION) the server requires more
 rights even if the statement only mentions them. Passwords are sent in the form in which
-the server stores them (`postgresql_passwords`), so that neither its log nor its
+the server stores them, so that neither its log nor its
 statistics can show one.
 """
 
+import base64
+import hashlib
+import hmac
+import secrets
+import stringprep
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import attrs
 
-from asoreconcile.azure.sql_users.postgresql_passwords import stored_password
 from asoreconcile.azure.sql_users.quoting import (
     ansi_identifier,
     postgresql_text,
@@ -21,6 +26,66 @@ from asoreconcile.azure.sql_users.server import Session
 from asoreconcile.azure.sql_users.statement import Secret, Statement
 from asoreconcile.azure.sql_users.user import UserIdentity
 from asoreconcile.base.objects import JsonObject
+
+_ITERATIONS = 4096
+_PROHIBITED = (
+    stringprep.in_table_a1,
+    stringprep.in_table_c12,
+    stringprep.in_table_c21_c22,
+    stringprep.in_table_c3,
+    stringprep.in_table_c4,
+    stringprep.in_table_c5,
+    stringprep.in_table_c6,
+    stringprep.in_table_c7,
+    stringprep.in_table_c8,
+    stringprep.in_table_c9,
+)
+
+
+def stored_password(
+    role: str, password: str, method: str, *, salt: bytes | None = None
+) -> str:
+    """Return a password as the server stores it: a SCRAM verifier, or for `md5` a
+    digest.
+    """
+    if method == "md5":
+        # The protocol's own form, which an old server asks for.
+        return "md5" + hashlib.md5((password + role).encode()).hexdigest()  # noqa: S324
+    salt = salt or secrets.token_bytes(16)
+    prepared = prepared_password(password).encode()
+    salted = hashlib.pbkdf2_hmac("sha256", prepared, salt, _ITERATIONS)
+    client = hmac.digest(salted, b"Client Key", "sha256")
+    stored = hashlib.sha256(client).digest()
+    server = hmac.digest(salted, b"Server Key", "sha256")
+    parts = [base64.b64encode(part).decode() for part in (salt, stored, server)]
+    return f"SCRAM-SHA-256${_ITERATIONS}:{parts[0]}${parts[1]}:{parts[2]}"
+
+
+def prepared_password(password: str) -> str:
+    """Return the password as libpq and the server prepare it; unchanged if SASLprep
+    refuses it.
+
+    PostgreSQL differs from RFC 3454 in two ways: a space of another script becomes a
+    space before characters are dropped (U+200B is both), and characters are prohibited
+    before the normalization, not after it (U+0340 disappears by it).
+    """
+    if password.isascii():
+        return password
+    mapped = "".join(
+        " " if stringprep.in_table_c12(c) else c
+        for c in password
+        if stringprep.in_table_c12(c) or not stringprep.in_table_b1(c)
+    )
+    if not mapped or any(refuses(c) for c in mapped for refuses in _PROHIBITED):
+        return password
+    if any(map(stringprep.in_table_d1, mapped)):
+        ends = mapped[0], mapped[-1]
+        if any(map(stringprep.in_table_d2, mapped)) or not all(
+            map(stringprep.in_table_d1, ends)
+        ):
+            return password
+    return unicodedata.normalize("NFKC", mapped)
+
 
 _OPTIONS = {
     "login": "LOGIN",

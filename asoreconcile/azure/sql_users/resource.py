@@ -30,16 +30,7 @@ from asoreconcile.azure.sql_users.failures import (
     refused_together,
 )
 from asoreconcile.azure.sql_users.lookups import UserKind, of_reconcile
-from asoreconcile.azure.sql_users.quoting import unusable
-from asoreconcile.azure.sql_users.server import (
-    DatabaseServer,
-    ServerError,
-    Session,
-    SignIn,
-)
-from asoreconcile.azure.sql_users.sessions import Sessions, SessionWork
-from asoreconcile.azure.sql_users.sole_manager import manager_of, require_sole
-from asoreconcile.azure.sql_users.standing import (
+from asoreconcile.azure.sql_users.planning import (
     NOT_MADE,
     Known,
     LoginStanding,
@@ -52,6 +43,15 @@ from asoreconcile.azure.sql_users.standing import (
     standing,
     why_left,
 )
+from asoreconcile.azure.sql_users.quoting import unusable
+from asoreconcile.azure.sql_users.server import (
+    DatabaseServer,
+    ServerError,
+    Session,
+    SignIn,
+)
+from asoreconcile.azure.sql_users.sessions import Sessions, SessionWork
+from asoreconcile.azure.sql_users.sole_manager import manager_of, require_sole
 from asoreconcile.azure.sql_users.statement import Statement
 from asoreconcile.azure.sql_users.user import (
     UserIdentity,

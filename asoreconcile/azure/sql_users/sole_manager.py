@@ -15,7 +15,7 @@ from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.policy import policy_of
 from asoreconcile.azure.reconcile.scope.reconcile_scope import ReconcileScope
 from asoreconcile.azure.sql_users.dialect import Dialect
-from asoreconcile.azure.sql_users.standing import Known
+from asoreconcile.azure.sql_users.planning import Known
 from asoreconcile.azure.sql_users.user import (
     UserIdentity,
     is_from_aso,

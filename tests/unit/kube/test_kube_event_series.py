@@ -10,8 +10,7 @@ from asoreconcile.kube.errors import NotFoundError
 from asoreconcile.kube.event_correlator import EventRecord
 from asoreconcile.kube.event_encoding import EVENT_SERIES
 from asoreconcile.kube.event_queue import GATHER_SECONDS
-from asoreconcile.kube.event_series import SeriesCorrelator
-from asoreconcile.kube.events import EventRecorder
+from asoreconcile.kube.events import EventRecorder, SeriesCorrelator
 
 FROM = datetime(2026, 1, 1, tzinfo=UTC)
 OBJ = {

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 from applications import until
 
-from asoreconcile.webhooks.fair_slots import FairSlots, NoSlotError
+from asoreconcile.webhooks.review_work import FairSlots, NoSlotError
 
 
 class Waiting:

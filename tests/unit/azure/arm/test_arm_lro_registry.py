@@ -1,6 +1,6 @@
 """The wait before polls when many operations are open."""
 
-from asoreconcile.azure.arm.lro_registry import LroRegistry
+from asoreconcile.azure.arm.budget import LroRegistry
 from asoreconcile.testing.clock import FakeClock
 
 

@@ -4,14 +4,17 @@ import threading
 
 import pytest
 
-from asoreconcile.azure.expressions.api import ExpressionLimitError, Expressions
+from asoreconcile.azure.expressions.api import (
+    EnginePool,
+    ExpressionLimitError,
+    Expressions,
+    Limits,
+)
 from asoreconcile.azure.expressions.fair_share import (
     MAX_WAIT_SECONDS,
     EngineBusyError,
     FairShare,
 )
-from asoreconcile.azure.expressions.limits import Limits
-from asoreconcile.azure.expressions.pool import EnginePool
 from asoreconcile.azure.expressions.process import EngineLimitError
 from asoreconcile.base.objects import GroupVersionKind
 from asoreconcile.testing.clock import FakeClock

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from asoreconcile.azure.expressions.pool import EnginePool
+from asoreconcile.azure.expressions.api import EnginePool
 from asoreconcile.testing.clock import FakeClock
 
 # What it forks ends by `sys.exit`, so that what is registered for the end runs; a lock of

@@ -6,9 +6,8 @@ from prometheus_client import CollectorRegistry
 pytest.importorskip("cel_expr_python", reason="the CEL engine is an extra")
 
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.azure.expressions.api import ExpressionError, Expressions
+from asoreconcile.azure.expressions.api import EnginePool, ExpressionError, Expressions
 from asoreconcile.azure.expressions.metrics import ExpressionMetrics
-from asoreconcile.azure.expressions.pool import EnginePool
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.objects import GroupVersionKind
 

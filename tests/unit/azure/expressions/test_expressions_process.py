@@ -16,12 +16,12 @@ pytest.importorskip("cel_expr_python", reason="the CEL engine is an extra")
 from asoreconcile.azure.expressions.api import (
     MAX_LENGTH,
     Checked,
+    EnginePool,
     ExpressionError,
     ExpressionLimitError,
     Expressions,
 )
 from asoreconcile.azure.expressions.fair_share import EngineBusyError
-from asoreconcile.azure.expressions.pool import EnginePool
 from asoreconcile.azure.expressions.process import (
     DEADLINE_SECONDS,
     EngineLimitError,

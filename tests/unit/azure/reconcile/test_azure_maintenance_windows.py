@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from asoreconcile.azure.reconcile.model.cron import CronError, parse_cron
 from asoreconcile.azure.reconcile.model.maintenance_windows import (
+    CronError,
     WindowError,
+    parse_cron,
     parse_windows,
 )
 

@@ -5,12 +5,14 @@ import pytest
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.catalogue.kinds import UnknownVersionError
 from asoreconcile.azure.controllers.catalogue import builtin
-from asoreconcile.azure.reconcile.planning.resource_import.child_types import ChildTypes
+from asoreconcile.azure.reconcile.planning.resource_import.child_types import (
+    ChildTypes,
+    ListTask,
+    ResourceTask,
+)
 from asoreconcile.azure.reconcile.planning.resource_import.manifests import (
     inside_parents,
     manifests_of,
-)
-from asoreconcile.azure.reconcile.planning.resource_import.object_names import (
     object_name,
     object_names,
 )
@@ -19,10 +21,6 @@ from asoreconcile.azure.reconcile.planning.resource_import.report import (
     ImportOutcome,
     ImportReport,
     ReportRow,
-)
-from asoreconcile.azure.reconcile.planning.resource_import.tasks import (
-    ListTask,
-    ResourceTask,
 )
 from asoreconcile.base.objects import GroupKind
 

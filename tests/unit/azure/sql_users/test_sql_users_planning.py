@@ -8,14 +8,15 @@ from asoreconcile.azure.reconcile.model.if_exists import (
 )
 from asoreconcile.azure.sql_users.azure_sql import AzureSql, DatabaseUserFacts
 from asoreconcile.azure.sql_users.mysql import AccountFacts, MySql
-from asoreconcile.azure.sql_users.planning import Found, decided
-from asoreconcile.azure.sql_users.postgresql import PostgreSql, RoleFacts
-from asoreconcile.azure.sql_users.standing import (
+from asoreconcile.azure.sql_users.planning import (
+    Found,
     Known,
     LoginStanding,
+    decided,
     standing,
     why_left,
 )
+from asoreconcile.azure.sql_users.postgresql import PostgreSql, RoleFacts
 from asoreconcile.azure.sql_users.user import UserRecord, UserState
 
 LOGIN = {"login": True, "createRole": False, "createDb": False, "replication": False}

@@ -6,8 +6,11 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.sql_users.azure_sql import AzureSql, DatabaseUserFacts
 from asoreconcile.azure.sql_users.dialect import creation
 from asoreconcile.azure.sql_users.mysql import AccountFacts, MySql
-from asoreconcile.azure.sql_users.postgresql import PostgreSql, RoleFacts
-from asoreconcile.azure.sql_users.postgresql_passwords import stored_password
+from asoreconcile.azure.sql_users.postgresql import (
+    PostgreSql,
+    RoleFacts,
+    stored_password,
+)
 from asoreconcile.azure.sql_users.quoting import (
     ansi_identifier,
     mysql_account,

@@ -36,6 +36,10 @@ from asoreconcile.azure.reconcile.planning.resource_import import failures
 from asoreconcile.azure.reconcile.planning.resource_import.child_types import (
     RESOURCE_GROUPS,
     ChildTypes,
+    GroupTask,
+    ListTask,
+    ResourceTask,
+    Task,
 )
 from asoreconcile.azure.reconcile.planning.resource_import.manifests import (
     ImportedManifest,
@@ -50,12 +54,6 @@ from asoreconcile.azure.reconcile.planning.resource_import.report import (
     NoReporter,
     Reporter,
     in_order,
-)
-from asoreconcile.azure.reconcile.planning.resource_import.tasks import (
-    GroupTask,
-    ListTask,
-    ResourceTask,
-    Task,
 )
 from asoreconcile.base.clock import Clock, SystemClock
 from asoreconcile.base.errors import AsoreconcileError, StoppedError
