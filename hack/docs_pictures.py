@@ -26,6 +26,16 @@ _FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
 )
+# Refused by the fault `bad-name`.
+_BROKEN = """apiVersion: storage.azure.com/v1api20230101
+kind: StorageAccount
+metadata: {name: shopbackup2026, namespace: default}
+spec:
+  owner: {name: shop}
+  location: westeurope
+  kind: StorageV2
+  sku: {name: Standard_LRS}
+"""
 
 
 def are_old() -> bool:
@@ -113,3 +123,13 @@ def _story(window: Callable[[str], Any]) -> None:
     page = window("light")
     page.locator("[role=treeitem]").nth(20).wait_for()
     page.screenshot(path=PICTURES / "page-graph.png")
+    page.get_by_role("link", name="Sandbox").click()
+    page.locator('.fault[data-name="bad-name"]').click()
+    page.locator("#yaml").fill(_BROKEN)
+    page.keyboard.press("Control+Enter")
+    page.locator(".result.created").wait_for()
+    page.screenshot(path=PICTURES / "page-sandbox.png")
+    page = window("dark")
+    page.locator(".card.failed, .card.warning", has_text="shopbackup").first.click()
+    page.locator("#detail-panel .todo").wait_for()
+    page.screenshot(path=PICTURES / "page-object.png")

@@ -96,7 +96,7 @@ export class Detail {
     const isSameTab = this.#element.querySelector("[aria-selected=true]")?.id === `tab-${this.#tab}`;
     const { row } = this.#seen;
     this.#element.replaceChildren(...(row ? [this.#head(row), this.#tabs(), this.#panel()] : [this.#nothing()]));
-    if (isSameTab) this.#element.querySelector(".panel").scrollTop = scroll;
+    if (row && isSameTab) this.#element.querySelector(".panel").scrollTop = scroll;
     if (focused) {
       const again = mark && [...this.#element.querySelectorAll("[id], [data-mark]")]
         .find((one) => one.id === mark || one.dataset.mark === mark);

@@ -49,5 +49,5 @@ function resultList(results, onSelect) {
     one.key && one.outcome !== "refused"
       ? el("button", { type: "button", class: "link", onclick: () => onSelect(one.key) }, titleOf(one.key))
       : one.key ? titleOf(one.key) : "",
-    one.message ? ` ${one.message}` : "")));
+    one.message && !(one.key && one.message === titleOf(one.key)) ? ` ${one.message}` : "")));
 }
