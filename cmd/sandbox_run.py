@@ -284,13 +284,14 @@ class SandboxRun:
         """
         cluster = self._cluster
         address = f"{_HOST}:{self._metrics_port}" if self._metrics_port else "0"
-        metrics = f"--metrics-addr={address}"
+        # Without TLS: it is the page of this machine alone that reads them.
+        metrics = (f"--metrics-addr={address}", "--secure-metrics=false")
         if not self._converts:
-            cluster.start_manager(metrics)
+            cluster.start_manager(*metrics)
             self._manifests.install_kinds(cluster.client)
             return None
         endpoint = ConversionEndpoint.make(cluster.folder / "webhooks")
-        cluster.start_manager(*endpoint.arguments, metrics)
+        cluster.start_manager(*endpoint.arguments, *metrics)
         self._manifests.install_kinds(cluster.client, conversion=endpoint.client)
         # The first object is converted as it is written.
         endpoint.wait(cluster.check, _START_SECONDS)
