@@ -16,6 +16,7 @@ from click.testing import CliRunner
 import asoreconcile
 from asoreconcile.azure.cmd.asoctl import main as asoctl
 from asoreconcile.azure.cmd.asoreconcile import main as asoreconcile_command
+from asoreconcile.azure.cmd.lazy_group import HELP_NAMES
 from asoreconcile.azure.reconcile.planning.advice import ADVICE
 
 
@@ -128,10 +129,9 @@ def test_roff_prints_each_character():
 
 def below(command, path):
     yield path, command
-    for name in getattr(command, "list_commands", lambda _: ())(click.Context(command)):
-        yield from below(
-            command.get_command(click.Context(command), name), [*path, name]
-        )
+    context = click.Context(command, **HELP_NAMES)
+    for name in getattr(command, "list_commands", lambda _: ())(context):
+        yield from below(command.get_command(context, name), [*path, name])
 
 
 def test_each_reason_and_alert_has_its_place(staged):

@@ -162,9 +162,12 @@ def test_an_interrupted_run_ends_what_its_stages_started(tmp_path, number, trap)
     for name in ("one", "two", "three"):
         (tmp_path / name).write_text(script)
         (tmp_path / name).chmod(0o755)
+    # A shell starts what runs in its background with SIGINT ignored.
     program = f"""
+import signal
 from pathlib import Path
 from gate import schedule, stages
+signal.signal(signal.SIGINT, signal.default_int_handler)
 schedule.END_SECONDS = {0.2 if trap else 60}
 some = [schedule.Stage(n, (n,), n, shares=True) for n in ("one", "two", "three")]
 stages.run(some, root=Path({str(tmp_path)!r}))

@@ -19,6 +19,7 @@ from kubeapi import kube_server
 from asoreconcile.azure.catalogue.crd import crd
 from asoreconcile.azure.cmd.asoctl import main as asoctl
 from asoreconcile.azure.cmd.asoreconcile import main as asoreconcile
+from asoreconcile.azure.cmd.lazy_group import HELP_NAMES
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.objects import GroupKind
 from asoreconcile.testing.arm import ArmServer
@@ -57,7 +58,7 @@ def below(command, path):
     """A command and all those under it, with their words."""
     yield path, command
     if isinstance(command, click.Group):
-        context = click.Context(command)
+        context = click.Context(command, **HELP_NAMES)
         for name in command.list_commands(context):
             yield from below(command.get_command(context, name), [*path, name])
 
