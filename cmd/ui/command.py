@@ -47,7 +47,7 @@ def ui(
     Shows owners and references as a graph, and of each object its conditions over time,
     why it is not Ready, its events, and the differences of spec and status. The page
     reads with the rights of your kubeconfig and changes nothing. It is served on
-    127.0.0.1 alone; other users of this machine can reach it there.
+    127.0.0.1 alone, by the printed address, which holds a key.
 
     \b
     Example:

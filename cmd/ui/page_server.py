@@ -1,14 +1,17 @@
 """The HTTP server of the page, on 127.0.0.1 alone.
 
-Requests for another host name, such as an attacker's DNS gives this address, and
-requests of other sites' pages are refused. A request that changes something needs the
-token that is in the page.
+The address holds a key, new at each start, so that other users of the machine cannot
+read the page: the first request brings the key, and the answer sets it as a cookie for
+the rest. Requests for another host name, such as an attacker's DNS gives this address,
+and requests of other sites' pages are refused. A request that changes something needs
+the token that is in the page as well.
 """
 
 import hmac
 import secrets
 import threading
 from collections.abc import Callable, Mapping
+from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -55,6 +58,7 @@ class PageServer:
         """
         self._page = page
         self._token = secrets.token_urlsafe(24)
+        self._key = secrets.token_urlsafe(24)
         # Only what is in the folder now can be asked for, by its exact name.
         self._files = {path.name: path for path in _FOLDER.iterdir()}
         self._streams = threading.BoundedSemaphore(_MOST_STREAMS)
@@ -69,8 +73,8 @@ class PageServer:
 
     @property
     def url(self) -> str:
-        """Return the address of the page."""
-        return f"{self._server.url}/"
+        """Return the address of the page, with its key."""
+        return f"{self._server.url}/?key={self._key}"
 
     def __enter__(self) -> Self:
         self._page.start()
@@ -90,6 +94,8 @@ class PageServer:
     def _handle(self, request: HttpRequest) -> HttpResponse:
         try:
             self._check(request)
+            if request.path == "/" and "key" in request.query:
+                return self._opened()
             return self._answer(request)
         except PageError as error:
             return _document(error.status, {"error": str(error)})
@@ -99,10 +105,30 @@ class PageServer:
             _log.exception("Request failed", target=request.target)
             return _document(500, {"error": "The page's server failed: see its log."})
 
+    def _opened(self) -> HttpResponse:
+        """Return what puts the key into a cookie and out of the address."""
+        cookie = f"{self._cookie}={self._key}; Path=/; HttpOnly; SameSite=Strict"
+        return HttpResponse(
+            303, b"", {**_HEADERS, "Location": "/", "Set-Cookie": cookie}
+        )
+
+    @property
+    def _cookie(self) -> str:
+        """Return the name of the cookie: browsers share cookies among ports."""
+        return f"page-{self._server.port}"
+
+    def _holds_key(self, request: HttpRequest) -> bool:
+        if request.path == "/" and "key" in request.query:
+            return _is_same(request.query["key"], self._key)
+        try:
+            cookies = SimpleCookie(request.headers.get("cookie", ""))
+        except CookieError:
+            return False
+        cookie = cookies.get(self._cookie)
+        return cookie is not None and _is_same(cookie.value, self._key)
+
     def _check(self, request: HttpRequest) -> None:
-        """Raise PageError unless a request is from the page, or from a program of
-        this machine.
-        """
+        """Raise PageError unless a request is from the page of this run."""
         hosts = [f"{host}:{self._server.port}" for host in _HOSTS]
         if request.headers.get("host") not in hosts:
             raise PageError(403, "Only this machine's own names reach this page.")
@@ -111,10 +137,10 @@ class PageServer:
             raise PageError(403, "Pages of other sites are not answered.")
         if request.method not in {"GET", "POST"}:
             raise PageError(405, "Only GET and POST are answered.")
-        given = request.headers.get("x-page-token", "").encode()
-        if request.method == "POST" and not hmac.compare_digest(
-            given, self._token.encode()
-        ):
+        if not self._holds_key(request):
+            raise PageError(403, "Open the page by the address that was printed.")
+        given = request.headers.get("x-page-token", "")
+        if request.method == "POST" and not _is_same(given, self._token):
             raise PageError(403, "The page's token is missing or wrong: load it again.")
         if len(request.body) > _MOST_BODY_BYTES:
             raise PageError(413, "The text is longer than 1 MiB.")
@@ -147,6 +173,11 @@ class PageServer:
         events = self._page.stream.follow(request.headers.get("last-event-id", ""))
         headers = {**_HEADERS, "Content-Type": "text/event-stream"}
         return HttpResponse(200, events, headers, afterwards=self._streams.release)
+
+
+def _is_same(given: str, secret: str) -> bool:
+    """Compare in a time that does not tell how much is right."""
+    return hmac.compare_digest(given.encode(), secret.encode())
 
 
 def _body_of(request: HttpRequest) -> JsonObject:

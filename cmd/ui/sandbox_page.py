@@ -151,10 +151,10 @@ class SandboxPage(ClusterPage):
             {
                 "name": name,
                 "title": name.replace("-", " ").capitalize(),
-                "about": f"{NAMED[name][0]} ({script})",
+                "about": f"{NAMED[name][0][:1].upper()}{NAMED[name][0][1:]}.",
                 "on": name in self._faults,
             }
-            for name, script in self._scripts.items()
+            for name in self._scripts
         ]
 
     def _switch(self, name: str, *, on: bool) -> JsonObject:

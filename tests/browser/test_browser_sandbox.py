@@ -1,11 +1,9 @@
 """The page of a real sandbox in a real browser."""
 
-import json
 import re
 import signal
 import subprocess
 import sys
-import urllib.request
 
 import pytest
 from conftest import barriers, keep
@@ -74,9 +72,8 @@ def page(window, sandbox):
     return opened
 
 
-def about(sandbox):
-    with urllib.request.urlopen(f"{sandbox}api/about") as answer:
-        return json.loads(answer.read())
+def about(page):
+    return page.evaluate("fetch('api/about').then(answer => answer.json())")
 
 
 def card(page, name, state):
@@ -118,9 +115,7 @@ def test_a_fault_s_button_changes_the_simulator(page, sandbox):
     button = page.locator('.fault[data-name="bad-name"]')
     button.click()
     page.locator('.fault[data-name="bad-name"][aria-pressed=true]').wait_for()
-    assert [one["name"] for one in about(sandbox)["faults"] if one["on"]] == [
-        "bad-name"
-    ]
+    assert [one["name"] for one in about(page)["faults"] if one["on"]] == ["bad-name"]
     found = apply(page, _ACCOUNT)
     assert found == ["created StorageAccount default/broken2026"]
     page.get_by_role("link", name="Objects", exact=True).click()
@@ -129,7 +124,7 @@ def test_a_fault_s_button_changes_the_simulator(page, sandbox):
     page.get_by_role("link", name="Sandbox", exact=True).click()
     button.click()
     page.locator('.fault[data-name="bad-name"][aria-pressed=false]').wait_for()
-    assert not any(one["on"] for one in about(sandbox)["faults"])
+    assert not any(one["on"] for one in about(page)["faults"])
 
 
 def test_the_editor_applies_and_shows_a_refusal(page):

@@ -63,7 +63,10 @@ class Browser:
     """Asks a page as its own scripts do."""
 
     def __init__(self, url):
-        self.url = url
+        self.url = url.partition("?")[0]
+        self.opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with self.opener.open(url, timeout=10) as answer:
+            assert answer.url == self.url  # the key stays in no history
 
     def ask(self, path, body=None, **headers):
         """Return status, headers and text of an answer."""
@@ -71,7 +74,7 @@ class Browser:
         if body is not None:
             request.data = json.dumps(body).encode()
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with self.opener.open(request, timeout=10) as answer:
                 return answer.status, answer.headers, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.headers, error.read().decode()
@@ -89,7 +92,7 @@ class Browser:
     @contextmanager
     def events(self):
         """Yield a function that waits for the next event of a name."""
-        with urllib.request.urlopen(f"{self.url}api/stream", timeout=10) as stream:
+        with self.opener.open(f"{self.url}api/stream", timeout=10) as stream:
 
             def wait(name):
                 for line in stream:
@@ -241,6 +244,10 @@ metadata: {name: other}
     ("path", "body", "headers", "status"),
     [
         ("", None, {}, 200),
+        ("", None, {"Cookie": "of=another"}, 403),
+        ("?key=guessed", None, {"Cookie": "of=another"}, 403),
+        ("page/main.js", None, {"Cookie": "of=another"}, 403),
+        ("api/stream", None, {"Cookie": "of=another"}, 403),
         ("", None, {"Host": "attacker.example"}, 403),
         ("api/objects", None, {"Host": "127.0.0.1:1"}, 403),
         ("api/objects", None, {"Origin": "https://attacker.example"}, 403),
