@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from asoreconcile.azure.controllers.diagnosis.finding import Finding, error, ok, warning
+from asoreconcile.azure.controllers.discovery import LEAST_KUBERNETES
 from asoreconcile.base.objects import JsonObject, dig
 
 # Tokens are refused from five minutes on, leases are taken over after 15 s.
 _CLOCK_OFF_SECONDS = 10.0
 _TAG = re.compile(r":v?(\d+\.\d+\.\d+)[^/]*$")
-# The first whose discovery of all kinds is in the form that the operator asks for.
-_OLDEST_MINOR = 30
 
 
 def of_clocks(
@@ -82,13 +81,13 @@ def of_versions(
     server: the response of /version.
     own: this program's version.
     """
-    minor = re.match(r"\d+", str(server.get("minor", "")))
-    if server.get("major") == "1" and minor and int(minor[0]) < _OLDEST_MINOR:
+    served = re.match(r"\d+\.\d+", f"{server.get('major')}.{server.get('minor')}")
+    if served and _numbers(served[0]) < _numbers(LEAST_KUBERNETES):
         yield error(
             "versions",
             f"Kubernetes {server.get('gitVersion')} has no discovery in version 2, "
             "which the operator finds its kinds by",
-            f"upgrade the cluster to 1.{_OLDEST_MINOR} or later",
+            f"upgrade the cluster to {LEAST_KUBERNETES} or later",
         )
     for image in sorted(set(images)):
         if not (tag := _TAG.search(image)) or "asoreconcile" not in image:

@@ -19,6 +19,7 @@ from tools import CHART, DEPLOY, one, run
 
 from asoreconcile.azure.cmd.manager import manager
 from asoreconcile.azure.controllers import settings
+from asoreconcile.azure.controllers.discovery import LEAST_KUBERNETES
 from asoreconcile.base.version import __version__
 
 OPERATOR = list(yaml.safe_load_all((DEPLOY / "operator.yaml").read_text()))
@@ -58,6 +59,8 @@ def test_lint_finds_nothing(case):
 def test_the_chart_s_version_is_the_program_s():
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert chart["version"] == chart["appVersion"] == __version__
+    # "-0" admits the builds of cloud providers, such as 1.30.2-gke.1.
+    assert chart["kubeVersion"] == f">={LEAST_KUBERNETES}.0-0"
 
 
 @pytest.mark.parametrize("case", CASES)

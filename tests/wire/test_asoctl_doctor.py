@@ -19,9 +19,11 @@ from asoreconcile.base.objects import GroupKind
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.testing.arm import ArmServer
+from asoreconcile.testing.http import HttpResponse
 
 NAMESPACE = "azureserviceoperator-system"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GROUP_CRD = "resourcegroups.resources.azure.com"
 GROUPS = "/apis/resources.azure.com/v1api20200601/namespaces/default/resourcegroups"
 
 
@@ -408,6 +410,35 @@ def test_a_kind_that_cannot_be_listed_hides_nothing_else(moved):
     assert failed["text"].startswith("those of VirtualNetwork.network.azure.com")
     assert "findings on webhooks" in failed["mend"]
     assert found["rights"]
+
+
+def is_old(cluster):
+    cluster.kube.faults.respond("GET", "/apis$", HttpResponse(406, b"{}"), times=99)
+
+
+def terminates(cluster):
+    held = {"metadata": {"finalizers": ["example.com/held"]}}
+    cluster.patch(f"{CRDS}/{GROUP_CRD}", held).expect(200)
+    cluster.delete(f"{CRDS}/{GROUP_CRD}").expect(200)
+
+
+def is_not_there(cluster):
+    cluster.delete(f"{CRDS}/{GROUP_CRD}").expect(200)
+
+
+@pytest.mark.parametrize(
+    ("breaks", "said"),
+    [
+        (is_old, "1.30 is the least that works"),
+        (terminates, "is being deleted"),
+        (is_not_there, "no CRD of an Azure kind is installed"),
+    ],
+)
+def test_kinds_that_do_not_run_are_an_error(cluster, breaks, said):
+    breaks(cluster)
+    kinds = findings()["kinds"]
+    assert {one["level"] for one in kinds} == {"error"}
+    assert said in str(kinds)
 
 
 def test_a_check_that_fails_is_a_finding_of_its_own(cluster):

@@ -461,13 +461,15 @@ def test_wh7_a_deleted_secret_is_stored_again_and_a_standby_waits(manage, client
     assert manage(may_write=lambda: False).authorities == one.authorities
 
 
+@pytest.mark.parametrize("status", [403, 404, 422], ids=["forbidden", "gone", "bad"])
 def test_wh7_a_standby_waits_for_a_certificate_that_the_callers_trust(
-    manage, client, widgets, cluster
+    manage, client, widgets, cluster, status
 ):
     standby = manage(may_write=lambda: False)
     assert not standby.authorities
-    # One that may not be written holds no other back.
-    cluster.faults.respond("PATCH", "/mutatingweb", HttpResponse(403, b"{}"), times=9)
+    # One that cannot be written holds no other back, such as one that terminates.
+    refused = HttpResponse(status, b"{}")
+    cluster.faults.respond("PATCH", "/mutatingweb", refused, times=9)
     client.create(MUTATING_WEBHOOKS, configuration(MUTATING_WEBHOOKS, "one"))
     targets = [WebhookTarget.crd(WIDGETS.name), WebhookTarget.mutating("demo")]
     leader = manage(targets=targets)
