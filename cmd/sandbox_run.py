@@ -2,6 +2,7 @@
 
 import errno
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -70,15 +71,20 @@ class ConversionEndpoint:
         return WebhookOptions(cert_dir=self.folder, url=url).client()
 
     def wait(self, check: Callable[[], None], timeout_seconds: float) -> None:
-        """Block until the port is open. check: raises if that will never happen.
+        """Block until the webhook listens. check: raises if that will never happen.
+
+        The certificate is looked at: another program may have listened on the port
+        before the manager does.
 
         Raises ChildError if the time is over.
         """
+        trust = ssl.create_default_context(cafile=self.folder / "ca.crt")
         deadline = time.monotonic() + timeout_seconds
         while True:
             check()
             try:
-                socket.create_connection((_HOST, self.port), timeout=1.0).close()
+                with socket.create_connection((_HOST, self.port), 1.0) as plain:
+                    trust.wrap_socket(plain, server_hostname=_HOST).close()
             except OSError:
                 if time.monotonic() > deadline:
                     message = f"no webhook within {timeout_seconds:g} s"

@@ -43,6 +43,12 @@ from asoreconcile.kube.errors import (
 )
 from asoreconcile.kube.resources import SECRETS
 from asoreconcile.kube.retrying import is_passing
+from asoreconcile.webhooks.bundle import (
+    AUTHORITY,
+    CERTIFICATE,
+    KEY,
+    CertificateBundle,
+)
 from asoreconcile.webhooks.ca_bundles import (
     Address,
     Trust,
@@ -50,12 +56,6 @@ from asoreconcile.webhooks.ca_bundles import (
     inject_ca_bundle,
 )
 from asoreconcile.webhooks.metrics import WebhookMetrics
-from asoreconcile.webhooks.rotation import (
-    AUTHORITY,
-    CERTIFICATE,
-    KEY,
-    CertificateBundle,
-)
 from asoreconcile.webhooks.serving_certificates import LEAST_TLS, server_context
 
 _log = Logger(__name__)

@@ -5,7 +5,7 @@ Clients trust the authorities in `ca.crt`. A new authority is first published th
 signs only after all clients had time to load it. Rule: WH-7.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from cryptography import x509
@@ -20,13 +20,13 @@ from asoreconcile.base.certificates import (
     load_all,
     load_pair,
 )
-
-AUTHORITY, AUTHORITY_KEY = "ca.crt", "ca.key"
-CERTIFICATE, KEY = "tls.crt", "tls.key"
-
-CertificateBundle = Mapping[str, bytes]
-"""The four files above, newest authority first in `ca.crt`; its key in `ca.key`."""
-
+from asoreconcile.webhooks.bundle import (
+    AUTHORITY,
+    AUTHORITY_KEY,
+    CERTIFICATE,
+    KEY,
+    CertificateBundle,
+)
 
 _AUTHORITY_NAME = "asoreconcile webhooks"
 # A new authority must reach the callers, a new certificate need not: so the authority

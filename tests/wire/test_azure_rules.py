@@ -72,8 +72,9 @@ def test_r10_1_a_made_up_name_stays_whatever_would_be_made_up_now(world, convent
     world.apply(obj)
     claimed = annotations(world.settle(obj))[RESOURCE_ID]
     other = role_assignment(
-        "Contributor",
+        "Reader",
         principalId="11111111-1111-1111-1111-111111111111",
+        description="reads",
         operatorSpec={"namingConvention": "random"},
     )
 

@@ -40,7 +40,11 @@ def test_the_operators_manifests_are_taken_and_an_image_is_changed(client):
     for document in documents:
         gvk = gvk_of(document)
         resource = ApiResource(
-            gvk.group, gvk.version, plural(gvk.kind.lower()), gvk.kind
+            gvk.group,
+            gvk.version,
+            plural(gvk.kind.lower()),
+            gvk.kind,
+            namespaced="namespace" in document["metadata"],
         )
         client.patch(
             resource, key_of(document), document, kind="apply", field_manager="tests"
