@@ -20,6 +20,13 @@ from asoreconcile.azure.controllers.crd_cleanup import (
 from asoreconcile.base.errors import AsoreconcileError
 
 _TROUBLE = 1
+_NO_WEBHOOK = (
+    "there is nothing to clean: no CRD of an Azure kind has a conversion webhook"
+)
+_ALL_CURRENT = (
+    "there is nothing to clean: all objects are stored in the current version "
+    "(CRDs looked at: {})"
+)
 
 
 @click.group("clean", cls=QuietGroup)
@@ -57,7 +64,7 @@ def crds(
     Exit code 1 when a CRD was not cleaned, when there is none, and when objects are
     still stored in an alpha or beta version: then nothing is written at all.
     """  # noqa: D301 -- click wants the character
-    total = troubles = 0
+    total = cleaned = troubles = 0
     try:
         with choice.client() as client:
             if one_version:
@@ -79,13 +86,16 @@ def crds(
             for done in found:
                 total += 1
                 troubles += bool(done.problem)
+                cleaned += bool(done.dropped)
                 if output == "json":
                     say_json(attrs.asdict(done))
                 else:
                     _print(done, dry_run=dry_run)
     except AsoreconcileError as error:
         raise click.ClickException(str(error)) from error
-    if output != "json":
+    if output != "json" and not cleaned:
+        say(_NO_WEBHOOK if one_version else _ALL_CURRENT.format(total))
+    elif output != "json":
         say(f"{total} CRDs, {troubles} not cleaned" if troubles else f"{total} CRDs")
     sys.exit(_TROUBLE if troubles else 0)
 

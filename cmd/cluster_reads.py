@@ -50,6 +50,11 @@ class ClusterReads:
         """Return the kinds that a word of the command line names."""
         return kinds_named(word, builtin(), self._client)
 
+    def serves(self, kind: Kind) -> bool:
+        """Return True if the cluster serves the kind, also if we cannot run it."""
+        found = discover(self._client, builtin(), converts=True)
+        return kind.group_kind in found.versions or kind.group_kind in found.refused
+
     def objects(self, namespace: str, labels: str) -> list[JsonObject]:
         """Return all Azure objects of a namespace; "" means all namespaces."""
         found: list[JsonObject] = []

@@ -12,7 +12,7 @@ from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.cluster_reads import ClusterReads
 from asoreconcile.azure.cmd.kind_names import KindNameError
-from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
+from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, ObjectChoice
 from asoreconcile.azure.cmd.terminal import say, say_json, say_wrapped
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.planning.explanation import Explanation
@@ -90,7 +90,12 @@ def explain(
             cluster = ClusterReads(client)
             if not named and not paths:
                 where = "" if all_namespaces else place
-                _print_causes(cluster.objects(where, selector), output)
+                objects = cluster.objects(where, selector)
+                if not objects:
+                    chosen = ObjectChoice((where,) if where else (), selector)
+                    say(chosen.nothing(), err=output == "json")
+                    return
+                _print_causes(objects, output)
                 return
             wanted = _in_manifests(paths, place) if paths else []
             if named:
@@ -108,6 +113,15 @@ def _explained(cluster: ClusterReads, kind: Kind, key: ObjectKey) -> Explanation
     """Return None after a message if the object does not exist."""
     obj = cluster.get(kind.group_kind, key)
     if obj is None:
+        if not cluster.serves(kind):
+            say(
+                f"there is no {kind.group_kind.kind} {key}: the cluster does not serve "
+                f"the CRD {kind.plural}.{kind.group}. Let the operator install it "
+                f"(--crd-pattern '{kind.group}/{kind.group_kind.kind}'), or apply what "
+                f"`asoreconcile kinds crd {kind.group}/{kind.group_kind.kind}` prints",
+                err=True,
+            )
+            return None
         near = hint(key.name, cluster.names(kind, key.namespace))
         say(f"there is no {kind.group_kind.kind} {key}{near}", err=True)
         return None

@@ -61,7 +61,7 @@ def objects(
     except AsoreconcileError as error:
         raise click.ClickException(str(error)) from error
     if not found:
-        say("there is no such Azure object", err=True)
+        say(wanted.nothing(), err=True)
         sys.exit(_NOTHING)
     manifests = [
         exported_manifest(obj, adopt=adopt) for obj in sorted(found, key=_place)

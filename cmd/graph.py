@@ -60,5 +60,7 @@ def graph(
     except AsoreconcileError as error:
         say(str(error), err=True)
         sys.exit(1)
+    if cluster and not objects:
+        say(wanted.nothing(), err=True)
     shown = {"svg": drawn.svg, "mermaid": drawn.mermaid, "dot": drawn.dot}[output]
     say_table(shown())

@@ -142,7 +142,13 @@ def plan(
             _of_cluster(choice, wanted) if cluster else (_given(paths), None)
         )
         if not any(gvk_of(obj).group in builtin().groups() for obj in objects):
-            raise click.ClickException("there is no Azure resource among these")
+            raise click.ClickException(
+                wanted.nothing()
+                if cluster
+                else "there is no Azure resource among these"
+            )
+        if only is not None and not only:
+            raise click.ClickException(wanted.nothing())
         resolution = Resolution(
             builtin(),
             objects,

@@ -181,6 +181,12 @@ class ObjectChoice:
     namespaces: tuple[str, ...] = ()
     labels: str = ""
 
+    def nothing(self) -> str:
+        """Return the message that no object of the cluster was chosen."""
+        matching = f" that matches the selector {self.labels!r}" if self.labels else ""
+        places = " or ".join(f"namespace {name!r}" for name in self.namespaces)
+        return f"there is no Azure object{matching} in {places or 'any namespace'}"
+
 
 def object_choice(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `-n`, `-A` and `-l`, which a command gets as `wanted`."""

@@ -106,11 +106,7 @@ def cleaned_crds(
     there is no CRD or one still stores an alpha or beta version; raises ApiError and
     TransportError for the list of CRDs.
     """
-    found = operators_crds([*client.list_all(CUSTOM_RESOURCE_DEFINITIONS)], catalogue)
-    if not found:
-        raise CrdCleanupError(
-            "there is no CRD of an Azure kind in this cluster: look at KUBECONFIG"
-        )
+    found = _found(client, catalogue)
     unfinished = sorted(
         f"{key_of(one).name} ({stored_version(one)})"
         for one in found
@@ -127,6 +123,17 @@ def cleaned_crds(
         )
 
 
+def _found(client: KubeClient, catalogue: Catalogue) -> list[JsonObject]:
+    """Return the CRDs of an operator. Raises CrdCleanupError if there is none."""
+    found = operators_crds([*client.list_all(CUSTOM_RESOURCE_DEFINITIONS)], catalogue)
+    if not found:
+        raise CrdCleanupError(
+            "there is nothing to clean, because no CRD of an Azure kind is installed "
+            "in this cluster: look at KUBECONFIG"
+        )
+    return found
+
+
 def unconverted_crds(
     client: KubeClient,
     catalogue: Catalogue,
@@ -139,12 +146,11 @@ def unconverted_crds(
     version alone, and take the conversion webhook out. Blocking.
 
     The webhook has to answer meanwhile. A CRD with an object that sets fields which
-    this version lacks is left as it is. wait: blocks for some seconds, once.
+    this version lacks is left as it is. wait: blocks for some seconds, once. Raises
+    CrdCleanupError if there is no CRD.
     """
     moved: list[tuple[Kind, CleanedCrd]] = []
-    for definition in operators_crds(
-        [*client.list_all(CUSTOM_RESOURCE_DEFINITIONS)], catalogue
-    ):
+    for definition in _found(client, catalogue):
         if dig(definition, "spec.conversion.strategy") != "Webhook":
             continue
         names = spec(definition)["names"]

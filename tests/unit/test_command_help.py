@@ -164,7 +164,7 @@ RUN = {
     "crds": (0, "kind: CustomResourceDefinition"),
     "explain": (0, "To do:"),
     "doctor": (1, "there is no Deployment"),
-    "clean": (0, "2 CRDs"),
+    "clean": (0, "(CRDs looked at: 2)"),
     "export objects": (0, "kind: VirtualNetwork"),
     "export template": (0, "network.azure.com"),
     "plan": (2, "VirtualNetwork"),

@@ -436,7 +436,12 @@ def test_the_objects_of_a_cluster_are_planned(azure, tmp_path, monkeypatch):
         drawn = CliRunner().invoke(main, ["graph", "--cluster", "-l", "team=shop"])
         assert "other" in drawn.stdout, drawn.output
         none = CliRunner().invoke(main, ["plan", "--cluster", "-n", "elsewhere"])
-        assert "there is no Azure resource among these" in none.stderr
+        assert "no Azure object in namespace 'elsewhere'" in none.stderr
+        for words in (["plan", "--cluster"], ["graph", "--cluster"], ["explain", "-A"]):
+            none = CliRunner().invoke(main, [*words, "-l", "team=none"])
+            said = "no Azure object that matches the selector 'team=none' in any"
+            assert said in none.output
+            assert "Plan:" not in none.stdout
 
 
 def test_a_server_that_is_away_is_told_with_what_to_look_at(tmp_path):
