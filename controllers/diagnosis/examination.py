@@ -267,6 +267,10 @@ class Examination:
             resource = ApiResource(_ADMISSION, "v1", plural, kind, namespaced=False)
             found[f"{kind} {name}"] = self._read(resource, ObjectKey("", name))
         yield from webhook_checks.of_admission(found, self._at.namespace)
+        asked = webhook_checks.services_asked(self._crds, found.values())
+        for key, what in asked.items():
+            service = self._read(_SERVICES, key)
+            yield from webhook_checks.of_service(key, service, what, self._deployment)
         yield from webhook_checks.of_serving_certificate(serving, self._now)
 
     def _not_ready(self) -> Iterator[Finding]:

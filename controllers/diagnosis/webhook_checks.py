@@ -1,7 +1,7 @@
 """Check webhooks and their certificates. Pure."""
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -15,7 +15,13 @@ from asoreconcile.azure.controllers.diagnosis.finding import (
     warning,
 )
 from asoreconcile.base.certificates import load_all
-from asoreconcile.base.objects import JsonObject, annotations, key_of
+from asoreconcile.base.objects import (
+    JsonObject,
+    ObjectKey,
+    annotations,
+    dig,
+    key_of,
+)
 
 _SOON = timedelta(days=14)
 
@@ -148,6 +154,61 @@ def of_admission(
                 f"{name} asks an operator in {', '.join(others)}",
                 "look whether it is the one you mean: --operator-namespace",
             )
+
+
+def services_asked(
+    crds: Iterable[JsonObject], configurations: Iterable[JsonObject | None]
+) -> Mapping[ObjectKey, str]:
+    """Return the Services that the API server asks, each with one asker's name."""
+    found: dict[ObjectKey, str] = {}
+    for crd in crds:
+        _name_service(
+            found, _conversion(crd) or {}, f"the conversion of {key_of(crd).name}"
+        )
+    for configuration in filter(None, configurations):
+        for hook in configuration.get("webhooks") or ():
+            _name_service(found, hook, key_of(configuration).name)
+    return found
+
+
+def _name_service(found: dict[ObjectKey, str], hook: JsonObject, what: str) -> None:
+    service = (hook.get("clientConfig") or {}).get("service")
+    if service:
+        key = ObjectKey(str(service.get("namespace")), str(service.get("name")))
+        found.setdefault(key, what)
+
+
+def of_service(
+    key: ObjectKey,
+    service: JsonObject | None,
+    asked: str,
+    deployment: JsonObject | None,
+) -> Iterator[Finding]:
+    """Check that a Service which the API server asks is there and leads to webhooks.
+
+    service: None if there is no such Service.
+    asked: a request for which the API server asks the Service.
+    deployment: the operator's; None if none was found.
+    """
+    if service is None:
+        yield error(
+            "webhooks",
+            f"there is no Service {key}, which the API server asks for {asked}",
+            "apply the operator's manifests or chart again; without webhooks "
+            "`asoctl clean crds --one-version` leaves no object that needs them",
+        )
+        return
+    pods = dig(deployment or {}, "spec.template.metadata.labels") or {}
+    selector = dig(service, "spec.selector") or {}
+    containers = dig(deployment or {}, "spec.template.spec.containers") or ()
+    words = [str(word) for one in containers for word in one.get("args") or ()]
+    if selector.items() <= pods.items() and "--webhook-port=0" in words:
+        yield error(
+            "webhooks",
+            f"the operator serves no webhooks, and the API server asks it for {asked}",
+            "remove --webhook-port=0, or first let `asoctl clean crds --one-version` "
+            "leave no object that needs them",
+        )
 
 
 def of_serving_certificate(

@@ -270,7 +270,8 @@ def test_an_authority_that_ended_is_taken_away_and_a_good_one_is_not(cluster):
         return there["spec"]["conversion"]["webhook"]["clientConfig"].get("caBundle")
 
     convert_by(good := bundle(200))
-    doctor("--fix", "all")
+    text = doctor("--fix", "all").stdout
+    assert f"there is no Service {NAMESPACE}/hook" in text
     assert kept() == good
     convert_by(bundle(-1))
     text = doctor("--fix", "remove-ca-bundle").stdout

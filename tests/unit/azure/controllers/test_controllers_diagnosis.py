@@ -281,6 +281,31 @@ def test_admission_webhooks_that_nobody_answers():
     assert all("asks an operator in o" in one.text for one in other)
 
 
+def test_a_service_that_leads_to_no_webhook():
+    client = {"clientConfig": {"service": {"namespace": "n", "name": "hooks"}}}
+    crd = installed(spec__conversion={"strategy": "Webhook", "webhook": client})
+    reviews = {"metadata": {"name": "reviews"}, "webhooks": [client]}
+    ((key, asked),) = webhook_checks.services_asked([crd], [reviews, None]).items()
+    assert str(key) == "n/hooks"
+    assert asked == "the conversion of resourcegroups.resources.azure.com"
+    assert webhook_checks.services_asked([], [reviews]) == {key: "reviews"}
+    assert webhook_checks.services_asked([installed()], [None]) == {}
+
+    def look(service, *words, app="a"):
+        template = {
+            "metadata": {"labels": {"app": app}},
+            "spec": {"containers": [{"args": words}]},
+        }
+        deployment = {"spec": {"template": template}}
+        return [*webhook_checks.of_service(key, service, asked, deployment)]
+
+    service = {"spec": {"selector": {"app": "a"}}}
+    assert look(service, "--webhook-port=9443") == []
+    assert "there is no Service n/hooks" in only(look(None)).text
+    assert "serves no webhooks" in only(look(service, "--webhook-port=0")).text
+    assert look(service, "--webhook-port=0", app="b") == []  # another operator's
+
+
 def serving(days):
     authority = Authority.make("ca", now=NOW - timedelta(days=100), days=100 + days)
     return secret(**{"tls.crt": authority.pem.decode()})
