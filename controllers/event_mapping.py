@@ -180,14 +180,15 @@ class EventMapping:
     def _wake_waiting(self, target: ObjectReference, now: Entry, news: "_News") -> None:
         """Wake the dependents of a target for which its change matters.
 
+        A dependent is not looked at here: a reconcile of it that is in flight may have
+        read the target before the change, and has not written yet that it waits.
         now: the target's present state.
         """
         if news == _News():
             return
         for node, relation in self._dependents.of(target):
             waits = partial(self._waits, node, relation, news)
-            if waits():
-                self._wake(node, target, now.resource_version, waits)
+            self._wake(node, target, now.resource_version, waits)
 
     def _waits(self, node: ObjectReference, relation: Relation, news: "_News") -> bool:
         entry = self._kinds.entry(node)
@@ -203,9 +204,11 @@ class EventMapping:
         owner.
         """
         for node, _ in self._dependents.of(gone):
-            entry = self._kinds.entry(node)
-            if entry is not None and not is_ready(entry.deep_copy()):
-                self._wake(node, gone, "")
+            self._wake(node, gone, "", partial(self._is_unready, node))
+
+    def _is_unready(self, node: ObjectReference) -> bool:
+        entry = self._kinds.entry(node)
+        return entry is not None and not is_ready(entry.shared_view())
 
     def _wake_leaving(self, gone: ObjectReference) -> None:
         """Wake objects in deletion that a deleted or released object referred to: their
@@ -224,14 +227,19 @@ class EventMapping:
         version: str,
         waits: Waits = always,
     ) -> None:
-        _log.debug(
-            "Waking",
-            controllerKind=str(node.group_kind),
-            namespace=node.key.namespace,
-            name=node.key.name,
-            because=f"{changed.group_kind.kind} {changed.key}",
-        )
-        self._kinds.wake(node, changed, version, waits)
+        def is_due() -> bool:
+            if not waits():
+                return False
+            _log.debug(
+                "Waking",
+                controllerKind=str(node.group_kind),
+                namespace=node.key.namespace,
+                name=node.key.name,
+                because=f"{changed.group_kind.kind} {changed.key}",
+            )
+            return True
+
+        self._kinds.wake(node, changed, version, is_due)
 
 
 @attrs.frozen

@@ -23,7 +23,8 @@ from asoreconcile.base.objects import (
     version_number,
 )
 
-# Called on the worker that ends a reconcile; must not block, nor raise.
+# Called on the worker that ends a reconcile, or on the thread of the event; must not
+# block, nor raise.
 Waits = Callable[[], bool]
 
 
@@ -124,10 +125,10 @@ class InFlightReads:
         waits: Waits = always,
     ) -> None:
         """A target of an object has a new version, or with "" was deleted: wake the
-        object, unless the reconcile in flight reads that version.
+        object if it waits, unless the reconcile in flight reads that version.
 
-        waits: called at the end of a reconcile in flight: whether the object, in its
-        state then, still waits for the change.
+        waits: whether the object waits for the change. Called now, or at the end of the
+        reconcile in flight, as that decides it.
         """
         with self._lock:
             changes = self._changes.get(key)
@@ -136,4 +137,5 @@ class InFlightReads:
             if changes is not None:
                 changes.append(_Change(node, version_number(version), waits))
                 return
-        self._wake(key)
+        if waits():
+            self._wake(key)

@@ -42,6 +42,7 @@ class Kinds:
         self.woken = []
         self.told = []
         self.waits = None
+        self.in_flight = set()
 
     def entry(self, node):
         return self.entries.get(node)
@@ -49,8 +50,10 @@ class Kinds:
     def entries_in(self, namespace):
         return {n: e for n, e in self.entries.items() if n.key.namespace == namespace}
 
-    def wake(self, node, changed, version, waits=None):
+    def wake(self, node, changed, version, waits):
         self.waits = waits
+        if node in self.in_flight or not waits():
+            return
         self.woken.append(node.key.name)
         self.told.append((changed.group_kind.kind, changed.key.name, version))
 
@@ -155,6 +158,23 @@ def test_what_waits_for_its_owner_is_not_woken_by_another(wakeups, kinds):
     assert kinds.woken == []
     add(wakeups, kinds, NETWORK)
     assert kinds.woken == ["peering"]
+
+
+def test_a_reconcile_in_flight_decides_at_its_end_whether_it_waits(wakeups, kinds):
+    """It read the remote network before that was Ready, and has not written so yet."""
+    waiting = with_status(peering(), "False", "WaitingForOwner")
+    add(wakeups, kinds, waiting)
+    kinds.in_flight.add(node_of(waiting))
+    add(
+        wakeups,
+        kinds,
+        {**NETWORK, "metadata": {**NETWORK["metadata"], "name": "other"}},
+    )
+    assert not kinds.waits()
+    kinds.entries[node_of(waiting)] = Entry(
+        with_status(peering(), "False", "WaitingForReference")
+    )
+    assert kinds.waits()
 
 
 def test_what_waits_for_an_owner_that_it_also_refers_to_is_woken(wakeups, kinds):

@@ -120,8 +120,9 @@ class Kinds:
         message = f"scans namespace {namespace}"
         raise AssertionError(message)
 
-    def wake(self, node, changed, version, waits=None):
-        self.woken.append(node.key.name)
+    def wake(self, node, changed, version, waits):
+        if waits():
+            self.woken.append(node.key.name)
 
 
 @pytest.fixture

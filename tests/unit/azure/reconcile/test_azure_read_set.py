@@ -35,6 +35,13 @@ def test_d13_a_change_beside_no_pass_wakes_at_once(in_flight_reads, woken):
         assert woken == [KEY, KEY]
 
 
+def test_without_a_reconcile_in_flight_an_object_that_does_not_wait_is_left(
+    in_flight_reads, woken
+):
+    in_flight_reads.changed(KEY, GROUP, "7", lambda: False)
+    assert woken == []
+
+
 def test_d13_what_the_pass_has_read_does_not_wake(in_flight_reads, woken):
     with in_flight_reads.during(KEY) as read_set:
         read_set.note(GROUP, at("7"))
