@@ -19,6 +19,7 @@ from asoreconcile.azure.reconcile.planning.resource_import.child_types import (
     ResourceTask,
 )
 from asoreconcile.azure.reconcile.planning.resource_import.manifests import (
+    inside_parents,
     manifests_of,
     with_pools_apart,
 )
@@ -147,6 +148,83 @@ def test_every_other_read_of_the_recordings_does_too():
         wrong += [(of.gvk, str(d)) for d in differences(again, body)]
     assert count > 1500
     assert wrong == []
+
+
+def estates():
+    """The last read of each resource of a kind, by recording."""
+    versions = versions_by_type()
+    with tarfile.open(data_folder("recordings-dev.tar.xz")) as members:
+        for member in filter(tarfile.TarInfo.isfile, members):
+            last = {}
+            for raw in json.loads(members.extractfile(member).read())["exchanges"]:
+                if (raw["method"], raw["status"]) != ("GET", 200):
+                    continue
+                exchange = exchange_of(raw)
+                with suppress(ids.ArmIdError):
+                    arm_id = ids.parse_stated(exchange.path)
+                    of = versions.get(
+                        (arm_id.type.lower(), exchange.target.api_version)
+                    )
+                    if arm_id.name and of is not None:
+                        task = ResourceTask(arm_id, of)
+                        last[task.key] = task, raw["body"]
+            yield [*last.values()]
+
+
+def parts(value, at=""):
+    """Yield each object in a spec with the name of the field that holds it."""
+    for inner in value if isinstance(value, list) else [value]:
+        if isinstance(inner, dict):
+            yield at, inner
+            for name, below in inner.items():
+                yield from parts(below, name)
+
+
+def test_a_recorded_estate_has_no_child_twice_and_only_parts_that_are_written():
+    count, twice, strange = 0, [], set()
+    for found in estates():
+        read = with_pools_apart(found)
+        inside = inside_parents(read)
+        kept = [(task, body) for task, body in read if task.key not in inside]
+        count += len(manifests_of(read, ImportOptions()))
+        children = {
+            (ids.key(task.owner_id), task.id.type.rpartition("/")[2], task.id.name)
+            for task, _ in kept
+        }
+        for task, body in kept:
+            arm_type = task.version.arm_type
+            name = task.id.name
+            spec = to_spec(task.version, body, name=name, secret_name="s").spec
+            for at, part in parts(spec):
+                if at and part == {}:
+                    strange.add((arm_type, at))
+                # `agentPoolProfiles` are the cluster's `agentPools`.
+                twice += [
+                    child
+                    for child in children
+                    if child[0] == task.key
+                    and at.lower().startswith(child[1].lower().rstrip("s"))
+                    and child[2].lower() == str(part.get("name")).lower()
+                ]
+            # No PUT of the recordings has any of them.
+            strange |= {(arm_type, name) for name in spec} & OF_AZURE
+            if spec.get("type", "").lower() == arm_type.lower():
+                strange.add((arm_type, "type"))
+    assert count > 1300
+    assert twice == []
+    assert strange == REQUIRED
+
+
+OF_AZURE = {
+    ("Microsoft.ContainerService/managedClusters", "identityProfile"),
+    ("Microsoft.ContainerService/managedClusters", "servicePrincipalProfile"),
+    ("Microsoft.Web/sites", "hostNameSslStates"),
+}
+# The kind refuses a spec without them.
+REQUIRED = {
+    ("Microsoft.KeyVault/vaults", "permissions"),
+    ("Microsoft.MachineLearningServices/workspaces/connections", "properties"),
+}
 
 
 def test_each_pool_of_a_recorded_cluster_is_written_once():

@@ -122,6 +122,11 @@ def owner(world):
     world.delete(GROUP)
 
 
+def group_itself(world):
+    world.annotate(GROUP, **ON)
+    world.delete(GROUP)
+
+
 def owner_and_child(world):
     world.annotate(NETWORK, **ON)
     world.delete(GROUP)
@@ -269,6 +274,7 @@ WAYS = {
     "misspelt on the Namespace": by_misspelt_namespace,
     "Namespace over the object's false": namespace_over_own_false,
     "each of a collection": collection,
+    "group itself": group_itself,
     "owner": owner,
     "owner and child": owner_and_child,
     "owner's owner": owner_of_owner,

@@ -117,6 +117,9 @@ class _Walk:
             )
             if value is _NOT_TAKEN or (value in ("", [], {}) and given in ("", [], {})):
                 continue
+            # Nothing of it is left that an author would write.
+            if value == {} and field.source not in schema.get("required", ()):
+                continue
             out[field.source] = value
             taken.add(field.path)
         # Azure shows no secret, and without its reference the manifest would be

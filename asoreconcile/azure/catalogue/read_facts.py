@@ -18,6 +18,10 @@ _ANYWHERE = frozenset(
 )
 _OF_TYPE: Mapping[str, tuple[str, ...]] = {
     "microsoft.containerinstance/containergroups": ("ipaddress.ip", "ipaddress.fqdn"),
+    "microsoft.containerservice/managedclusters": (
+        "identityprofile.kubeletidentity.clientid",
+        "identityprofile.kubeletidentity.objectid",
+    ),
     "microsoft.dbformysql/flexibleservers/configurations": ("currentvalue",),
     "microsoft.network/privateendpoints": (
         "manualprivatelinkserviceconnections.privatelinkserviceconnectionstate",
@@ -43,8 +47,31 @@ def is_reported(arm_type: str, path: str, body: JsonObject) -> bool:
     name = plain.rpartition(".")[2]
     if name in _ANYWHERE or plain in _OF_TYPE.get(arm_type.lower(), ()):
         return True
-    # An address that Azure chose: one of the method Static was asked for.
     inner = body.get("properties")
-    values = {**body, **(inner if isinstance(inner, dict) else {})}
-    methods = (v for k, v in values.items() if k.casefold() == _METHOD)
-    return name == _ADDRESS and next(methods, "") == "Dynamic"
+    given = {**body, **(inner if isinstance(inner, dict) else {})}
+    values = {key.casefold(): value for key, value in given.items()}
+    # An address that Azure chose: one of the method Static was asked for.
+    if name == _ADDRESS:
+        return values.get(_METHOD) == "Dynamic"
+    return _is_azures(arm_type.lower(), plain, values)
+
+
+def _is_azures(arm_type: str, plain: str, values: JsonObject) -> bool:
+    """Return whether Azure filled in a field that an author could have written, too."""
+    value = values.get(plain)
+    match arm_type, plain:
+        case _, "type":
+            return str(value).casefold() == arm_type
+        case "microsoft.containerservice/managedclusters", "serviceprincipalprofile":
+            return value == {"clientId": "msi"}
+        case "microsoft.containerservice/managedclusters", "identityprofile":
+            # An identity that the author made is outside of the cluster's own group.
+            own = f"/resourcegroups/{values.get('noderesourcegroup')}/".casefold()
+            found = [*value.values()] if isinstance(value, dict) else []
+            return bool(found) and all(own in str(one).casefold() for one in found)
+        case "microsoft.web/sites", "hostnamesslstates":
+            # Azure lists each host name; the author declares certificates alone.
+            found = value if isinstance(value, list) else []
+            states = [one.get("sslState") for one in found if isinstance(one, dict)]
+            return bool(states) and all(state == "Disabled" for state in states)
+    return False

@@ -86,6 +86,27 @@ def test_what_only_azure_writes_is_not_in_the_spec():
     assert mapped.left_out == ()
 
 
+def test_values_that_azure_fills_in_are_kept_where_the_author_chose_it():
+    identities = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg/providers"
+    own = f"{identities}/Microsoft.ManagedIdentity/userAssignedIdentities/kubelet"
+    kubelet = {"resourceId": own, "clientId": "x", "objectId": "y"}
+    cluster = {
+        "nodeResourceGroup": "MC_rg",
+        "identityProfile": {"kubeletidentity": kubelet},
+        "servicePrincipalProfile": {"clientId": "00000000-aaaa"},
+    }
+    kind = "containerservice.azure.com/ManagedCluster"
+    spec = spec_of(kind, {"properties": cluster}).spec
+    reference = {"resourceReference": {"armId": own}}
+    assert spec["identityProfile"] == {"kubeletidentity": reference}
+    assert "servicePrincipalProfile" in spec
+    kubelet["resourceId"] = own.replace("/rg/", "/mc_rg/")
+    assert "identityProfile" not in spec_of(kind, {"properties": cluster}).spec
+    hosts = [{"name": "a", "sslState": state} for state in ("Disabled", "SniEnabled")]
+    site = {"properties": {"hostNameSslStates": hosts}}
+    assert "hostNameSslStates" in spec_of("web.azure.com/Site", site).spec
+
+
 def test_enums_and_names_are_spelled_as_the_schema_has_them():
     body = {"kind": "storagev2", "sku": {"Name": "standard_lrs"}, "location": "x"}
     spec = spec_of("storage.azure.com/StorageAccount", body).spec

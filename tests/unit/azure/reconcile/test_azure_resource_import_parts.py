@@ -148,3 +148,20 @@ def task(text, body):
     arm_id = ids.parse_stated(text)
     types = ChildTypes(builtin(), versions={}, wanted=lambda _kind: True)
     return ResourceTask(arm_id, types.of(arm_id.type)), body
+
+
+def test_the_administrator_of_a_sql_server_is_in_the_server_alone():
+    server = f"{GROUP}/providers/Microsoft.Sql/servers/sql"
+    admin = {"login": "dba", "azureADOnlyAuthentication": True}
+    children = [
+        task(f"{server}/administrators/ActiveDirectory", {}),
+        task(f"{server}/azureADOnlyAuthentications/Default", {}),
+    ]
+    names = {one.key for one, _ in children}
+    read = [task(server, {"properties": {"administrators": admin}}), *children]
+    assert inside_parents(read) >= names
+    # A part that the server does not show is an object of its own.
+    read = [task(server, {"properties": {"administrators": {"login": "dba"}}})]
+    assert not inside_parents([*read, *children]) & {children[1][0].key}
+    read = [task(server, {"properties": {"administrators": None}})]
+    assert not inside_parents([*read, *children])

@@ -93,7 +93,13 @@ def inside_parents(read: Sequence[tuple[ResourceTask, JsonObject]]) -> set[str]:
     """Return the keys of resources that the spec of an imported parent contains
     already: an object of its own would declare them twice.
     """
-    return {
+    single = {
+        f"{ids.key(parent.id.text)}/{child}"
+        for parent, body in read
+        for child, path in _FIXED_INSIDE.get(parent.id.type.lower(), {}).items()
+        if _value(body, path) is not None
+    }
+    return single | {
         f"{ids.key(parent.id.text)}/{collection}/{str(element.get('name')).lower()}"
         for parent, body in read
         if (found := _INSIDE.get(parent.id.type.lower())) is not None
@@ -144,12 +150,27 @@ _INSIDE: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """By type, in lower case: a collection of children, and where below `properties` the
 parent's spec has the same resources.
 """
+_FIXED_INSIDE: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "microsoft.sql/servers": {
+        "administrators/activedirectory": ("administrators",),
+        "azureadonlyauthentications/default": (
+            "administrators",
+            "azureADOnlyAuthentication",
+        ),
+    },
+}
+"""The same for children whose name is fixed, by their id below the parent's."""
 
 
-def _elements(body: JsonObject, path: Sequence[str]) -> list[JsonObject]:
+def _value(body: JsonObject, path: Sequence[str]) -> object:
     value: object = body.get("properties")
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _elements(body: JsonObject, path: Sequence[str]) -> list[JsonObject]:
+    value = _value(body, path)
     found = value if isinstance(value, list) else []
     return [one for one in found if isinstance(one, dict)]
 
