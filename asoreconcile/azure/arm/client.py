@@ -63,7 +63,7 @@ class PollSchedule:
         """Stretch the delay so that all operations of a subscription share its reads
         (T9).
 
-        url: of the request.
+        url: the URL of the request.
         operation_id: the client request id of the operation's first request.
         """
         if self.budget is None:

@@ -95,7 +95,7 @@ def _require_same_application(spec: JsonObject, principal: JsonObject) -> None:
         raise impossible(
             f"the service principal {principal['id']} is of the application {found}, "
             "which cannot change: change spec.appId back, or delete the object and "
-            "create it anew"
+            "create it again"
         )
 
 

@@ -76,7 +76,7 @@ def _require_possible(spec: JsonObject, group: JsonObject) -> None:
         raise impossible(
             f"isAssignableToRole of the group {group['id']} is "
             f"{str(is_assignable).lower()} and cannot change: change the spec back, or "
-            "delete the object and create it anew"
+            "delete the object and create it again"
         )
     is_unified = UNIFIED in (group.get("groupTypes") or ())
     membership = str(spec.get("membershipType") or "")
@@ -86,7 +86,7 @@ def _require_possible(spec: JsonObject, group: JsonObject) -> None:
         raise impossible(
             f"the group {group['id']} is {kind}, which cannot change: membershipType "
             f"{membership!r} is for another: change the spec back, or delete "
-            "the object and create it anew"
+            "the object and create it again"
         )
 
 

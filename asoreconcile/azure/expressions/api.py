@@ -75,7 +75,7 @@ class Limits:
 
 
 PROCESSES = 3
-"""Each takes 30 MB once it is needed; the first does alone while nobody has to wait."""
+"""The most processes that evaluate: each takes 30 MB, and starts if none is free."""
 
 
 class EnginePool:

@@ -58,8 +58,9 @@ class LoginStanding(Enum):
 class Known:
     """The knowledge about an object's user.
 
-    record: the record for this server, None if there is none. is_from_aso: whether
-    Azure Service Operator reconciled the object, and nothing was recorded since.
+    record: the record for this server; None if nothing was recorded.
+    is_from_aso: True if Azure Service Operator reconciled the object, and nothing was
+    recorded since.
     """
 
     record: UserRecord | None

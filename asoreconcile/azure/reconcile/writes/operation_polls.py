@@ -93,7 +93,9 @@ def running_operation(
     stored: Mapping[str, str], *, arm_id: str, deleting: bool, is_marked: bool
 ) -> Token | None:
     """Return the recorded operation of a PUT or, if `deleting`, of a DELETE, or None if
-    there is none that can be read. The parameters are those of `recorded_token`.
+    no operation is recorded or the record cannot be read.
+
+    The parameters are those of `recorded_token`.
     """
     if stored.get(POLLER_ID) != (DELETE_POLLER if deleting else PUT_POLLER):
         return None

@@ -14,7 +14,10 @@ from asoreconcile.base.objects import GroupKind
 
 @attrs.frozen
 class ResourceTask:
-    """A resource to read. expected: somebody named it, so that it must be there."""
+    """A resource to read.
+
+    expected: True if the resource was named, so that its absence is an error.
+    """
 
     id: ArmId
     version: KindVersion
@@ -34,8 +37,8 @@ class ResourceTask:
 
     @property
     def root_id(self) -> str:
-        """The id that an import has to be given to do this, too: its owner's where
-        nobody has said that the resource is there.
+        """The id by which an import would read the resource as well: the owner's id
+        if the resource was not named and may be absent.
         """
         is_guess = bool(self.version.fixed_name) and not self.expected
         return self.owner_id if is_guess and self.owner_id else self.id.text
@@ -43,7 +46,11 @@ class ResourceTask:
 
 @attrs.frozen
 class ListTask:
-    """A collection to list. path: as ARM has it; version: of what it holds."""
+    """A collection to list.
+
+    path: the path of the collection, as ARM spells it.
+    version: the kind and version of its elements.
+    """
 
     path: str
     version: KindVersion

@@ -26,9 +26,11 @@ _REFUSED = re.compile(r"[^a-z0-9]+")
 
 
 def object_name(azure_name: str) -> str:
-    """A name that Kubernetes takes: lower case, and `-` for what it does not take."""
+    """Return a name that Kubernetes takes: in lower case, with `-` for other
+    characters.
+    """
     name = _REFUSED.sub("-", azure_name.lower()).strip("-")
-    # Of a name in another script nothing may be left.
+    # If the name is in another script, no character may be left.
     return name[:_MAX_LENGTH].rstrip("-") or "resource"
 
 
