@@ -13,6 +13,7 @@ import yaml
 
 from asoreconcile.azure.cmd.asoctl import main as asoctl
 from asoreconcile.azure.cmd.asoreconcile import main as asoreconcile
+from asoreconcile.azure.cmd.lazy_group import HELP_NAMES
 from asoreconcile.azure.reconcile.planning.advice import ADVICE, CAUSES
 
 # The templates in the texts of alerts.
@@ -30,7 +31,7 @@ def command_pages() -> dict[str, str]:
 
 
 def _command(command: click.Command, path: list[str]) -> Iterator[str]:
-    context = click.Context(command, info_name=" ".join(path))
+    context = click.Context(command, info_name=" ".join(path), **HELP_NAMES)
     yield f"{'#' * min(len(path), 3)} {' '.join(path)}\n"
     if not isinstance(command, click.Group):
         yield f"```\n{command.get_usage(context).removeprefix('Usage: ')}\n```\n"

@@ -13,6 +13,7 @@ from docs_commands import inner_commands, option_rows
 
 from asoreconcile.azure.cmd.asoctl import main as asoctl
 from asoreconcile.azure.cmd.asoreconcile import main as asoreconcile
+from asoreconcile.azure.cmd.lazy_group import HELP_NAMES
 from asoreconcile.base.version import __version__
 
 
@@ -26,7 +27,7 @@ def man_pages() -> dict[str, str]:
 
 
 def _pages(command: click.Command, path: list[str]) -> Iterator[tuple[str, str]]:
-    context = click.Context(command, info_name=" ".join(path))
+    context = click.Context(command, info_name=" ".join(path), **HELP_NAMES)
     inner = inner_commands(command, context)
     yield f"{'-'.join(path)}.1", _page(command, context, path, inner)
     for one in inner:

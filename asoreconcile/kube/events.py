@@ -156,6 +156,7 @@ class EventRecorder:
         self._uniform = uniform
         self._threads = threads or Threads.timed_by(clock)
         self._queue = EventQueue(clock)
+        self._ending = threading.Event()  # no pause before the next try, the last one
         self._stopping = threading.Event()
         self._form: EventEncoding = CoreEventEncoding()
         self._correlator: EventCorrelator | SeriesCorrelator = EventCorrelator()
@@ -219,8 +220,9 @@ class EventRecorder:
 
     def stop(self, timeout_seconds: float) -> list[str]:
         """Write queued events within the timeout, then end; returns what was not
-        written.
+        written. An event that waits for its next try gets a last one at once.
         """
+        self._ending.set()
         if self._serieses is not None:
             self._queue.put(lambda: self._finish_series(math.inf), always=True)
         # Before the stop: the flush needs the writer.
@@ -272,6 +274,7 @@ class EventRecorder:
             self._looks_again = False  # the next event schedules it
 
     def _deliver(self, record: EventRecord, series: Series) -> None:
+        is_hurried = False
         for attempt in range(1, _TRIES + 1):
             try:
                 self._send(record, series)
@@ -285,11 +288,12 @@ class EventRecorder:
                 )
                 return
             except TransportError as error:
-                # Many recorders lose the server at once: spread their retries.
-                pause = _RETRY_SECONDS * (self._uniform(0, 1) if attempt == 1 else 1)
-                if attempt == _TRIES or self._clock.wait(self._stopping, pause):
+                if attempt == _TRIES or is_hurried:
                     _log.warning("Event lost", reason=record.reason, error=str(error))
                     return
+                # Many recorders lose the server at once: spread their retries.
+                pause = _RETRY_SECONDS * (self._uniform(0, 1) if attempt == 1 else 1)
+                is_hurried = self._clock.wait(self._ending, pause)
             else:
                 return
 

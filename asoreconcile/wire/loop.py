@@ -17,7 +17,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 
 import pycurl
@@ -100,6 +100,7 @@ class StreamLoop:
         self._streams: set[LoopStream] = set()
         self._posted: deque[Callable[[], None]] = deque()
         self._waker: Waker | None = None
+        self._first: selectors.BaseSelector | None = None
         self._is_up = False
         self._renewals = 0
         # The loop's thread alone from here on.
@@ -194,15 +195,16 @@ class StreamLoop:
         """
         if self._waker is not None:
             return
-        waker = None
+        opened = ExitStack()
         try:
-            waker = Waker()
-            self._waker, self._is_up = waker, True
+            self._waker = opened.enter_context(closing(Waker()))
+            # Here, as a shortage of descriptors would end the thread.
+            self._first = opened.enter_context(selectors.DefaultSelector())
+            self._is_up = True
             self._threads.start(self._name, self._run, stopping=self._stopping)
         except (OSError, RuntimeError) as error:
-            self._waker, self._is_up = None, False
-            if waker is not None:
-                waker.close()
+            self._waker, self._first, self._is_up = None, None, False
+            opened.close()
             raise not_sent(error) from error
 
     def _post(self, call: Callable[[], None]) -> None:
@@ -223,8 +225,9 @@ class StreamLoop:
             if waker is None:
                 return  # closed while it was down
             self._is_up = True
+            first, self._first = self._first, None
         try:
-            with selectors.DefaultSelector() as self._selector:
+            with first or selectors.DefaultSelector() as self._selector:
                 self._selector.register(waker.reader, selectors.EVENT_READ)
                 while not self._stopping.is_set():
                     self._turn(self._selector, waker)

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # How much is printed once more of a stage that failed without a failed test.
 LAST_LINES = 100
 # For runs of tests that are not alone on the machine.
-FEWER_WORKERS = {"ASORECONCILE_TEST_WORKERS": "3"}
+FEWER_WORKERS = {"ASORECONCILE_TEST_WORKERS": "2"}
 
 
 def recordings(root: Path) -> str | Environment:

@@ -293,14 +293,19 @@ def test_renewing_uses_no_connection_of_before(serving):
     assert len(server.peer.threads) == 1 + 2
 
 
-def test_no_descriptor_to_be_had_is_an_error_of_the_stream(serving, monkeypatch):
+@pytest.mark.parametrize(
+    ("place", "name"), [(loops, "Waker"), (loops.selectors, "DefaultSelector")]
+)
+def test_no_descriptor_to_be_had_is_an_error_of_the_stream(
+    serving, monkeypatch, place, name
+):
     _, loop = serving()
 
     def exhausted():
         raise OSError(errno.EMFILE, "Too many open files")
 
     with monkeypatch.context() as patched:
-        patched.setattr(loops, "Waker", exhausted)
+        patched.setattr(place, name, exhausted)
         with pytest.raises(WireError, match="Too many open files") as caught:
             Reader(loop)
         assert not caught.value.is_sent

@@ -1,6 +1,6 @@
 """Events that cannot be written: tried again, one by one, and given up in the end."""
 
-from threading import Event
+from threading import Event, Thread
 
 import orjson
 from quickclock import QuickClock
@@ -121,6 +121,19 @@ def test_one_that_is_stopped_pauses_no_longer_for_a_server_that_is_away():
     assert recorder.stop(0) != []
     assert clock.came.wait(30)
     assert recorder.flush(30)
+
+
+def test_a_stop_ends_the_pause_before_the_next_try():
+    clock, client = Waiting(), Away(1)
+    recorder = EventRecorder(client, "tests", clock=clock)
+    recorder.start()
+    recorder.event(OBJ, "Normal", "Made", "made it")
+    flushing = Thread(target=recorder.flush, args=(30,))
+    flushing.start()
+    assert clock.came.wait(30)
+    assert recorder.stop(30) == []
+    flushing.join()
+    assert len(client.written) == 1
 
 
 class Picky(Away):
