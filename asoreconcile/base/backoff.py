@@ -109,7 +109,12 @@ class ItemExponential:
         self._uniform = uniform
         if ttl_seconds is None:
             ttl_seconds = max(_TTL_SECONDS, 4 * max_seconds)
-        self._failures = _Failures(clock, ttl_seconds)
+        self._ttl_seconds = ttl_seconds
+        self._clock = clock
+        self._lock = threading.Lock()
+        # The failures of each key and the time of the last one. The key that failed
+        # longest ago is first.
+        self._failures: dict[Hashable, tuple[int, float]] = {}
 
     def delay(self, key: Hashable, error: BaseException | None = None) -> float:
         """Return seconds until this key's next try, and count one more failure for it.
@@ -117,7 +122,11 @@ class ItemExponential:
         The delay that the error asks for is a lower bound, even above `max_seconds`.
         Never blocks. Rules: RL-1, RL-3.
         """
-        failures = self._failures.count(key)
+        now = self._clock.monotonic()
+        with self._lock:
+            self._expire(now)
+            failures, _ = self._failures.pop(key, (0, now))
+            self._failures[key] = (failures + 1, now)
         ramp = exponential(self._base_seconds, failures, self._max_seconds)
         seconds = max(ramp, asked_delay(error))
         if self._jitter:
@@ -126,18 +135,30 @@ class ItemExponential:
 
     def forget(self, key: Hashable) -> None:
         """Start again from the shortest delay: the key succeeded or is gone."""
-        self._failures.forget(key)
+        with self._lock:
+            self._failures.pop(key, None)
 
     def retries(self, key: Hashable) -> int:
         """Failures counted for the key so far; 0 for an unknown key.
 
         Rule: DQ-5.
         """
-        return self._failures.of(key)
+        now = self._clock.monotonic()
+        with self._lock:
+            failures, failed = self._failures.get(key, (0, now))
+        return 0 if now - failed >= self._ttl_seconds else failures
 
     def __len__(self) -> int:
         """Return the number of keys kept now."""
-        return len(self._failures)
+        with self._lock:
+            return len(self._failures)
+
+    def _expire(self, now: float) -> None:
+        while self._failures:
+            oldest = next(iter(self._failures))
+            if now - self._failures[oldest][1] < self._ttl_seconds:
+                return
+            del self._failures[oldest]
 
 
 class TokenBucket:
@@ -182,45 +203,3 @@ class TokenBucket:
     def retries(self, key: Hashable) -> int:  # noqa: ARG002 - see above
         """Always 0: the bucket is shared and does not count per key."""
         return 0
-
-
-class _Failures:
-    """Counts by key, least recently used first, so that expired keys are at the
-    front.
-    """
-
-    def __init__(self, clock: Clock, ttl_seconds: float) -> None:
-        self._clock = clock
-        self._ttl_seconds = ttl_seconds
-        self._by_key: dict[Hashable, tuple[int, float]] = {}
-        self._lock = threading.Lock()
-
-    def count(self, key: Hashable) -> int:
-        """Add one failure; return how many there were before."""
-        now = self._clock.monotonic()
-        with self._lock:
-            self._expire(now)
-            before, _ = self._by_key.pop(key, (0, now))
-            self._by_key[key] = (before + 1, now)
-            return before
-
-    def of(self, key: Hashable) -> int:
-        now = self._clock.monotonic()
-        with self._lock:
-            count, used = self._by_key.get(key, (0, now))
-            return 0 if now - used >= self._ttl_seconds else count
-
-    def forget(self, key: Hashable) -> None:
-        with self._lock:
-            self._by_key.pop(key, None)
-
-    def __len__(self) -> int:
-        with self._lock:
-            return len(self._by_key)
-
-    def _expire(self, now: float) -> None:
-        while self._by_key:
-            oldest = next(iter(self._by_key))
-            if now - self._by_key[oldest][1] < self._ttl_seconds:
-                return
-            del self._by_key[oldest]

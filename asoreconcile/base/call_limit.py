@@ -237,7 +237,6 @@ def open_socket(
     call: Call,
     seconds: float | None,
     options: Sequence[tuple[int, int, int | bytes]],
-    source_address: tuple[str, int] | None = None,
 ) -> socket.socket:
     """Connect to one of a name's addresses; the current call can cancel it.
 
@@ -257,8 +256,6 @@ def open_socket(
             connected.settimeout(_share(connecting, len(addresses) - number))
             for option in options:
                 connected.setsockopt(*option)
-            if source_address:
-                connected.bind(source_address)
             connected.connect(address)
         except OSError as error:
             failure = error

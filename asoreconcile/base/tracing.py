@@ -93,25 +93,9 @@ class ReconcileTrace:
 
         path: without its query, which may contain selectors.
         """
-        from opentelemetry.trace import SpanKind
-
-        with self._tracer.start_as_current_span(
-            method,
-            context=self._context,
-            kind=SpanKind.CLIENT,
-            attributes={
-                "http.request.method": method,
-                "server.address": host,
-                "url.path": path,
-            },
-            record_exception=False,
-            set_status_on_exception=False,
-        ) as span:
-            try:
-                yield RequestSpan(span)
-            except BaseException as error:
-                _fail(span, error)
-                raise
+        attributes = {"http.request.method": method, "url.path": path}
+        with self._child(method, host, attributes) as span:
+            yield RequestSpan(span)
 
     @contextmanager
     def call(self, name: str, host: str) -> Iterator[None]:
@@ -120,18 +104,25 @@ class ReconcileTrace:
 
         name: the operation, without values.
         """
+        with self._child(name, host, {}):
+            yield
+
+    @contextmanager
+    def _child(
+        self, name: str, host: str, attributes: Mapping[str, str]
+    ) -> Iterator["Span"]:
         from opentelemetry.trace import SpanKind
 
         with self._tracer.start_as_current_span(
             name,
             context=self._context,
             kind=SpanKind.CLIENT,
-            attributes={"server.address": host},
+            attributes={"server.address": host, **attributes},
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
             try:
-                yield
+                yield span
             except BaseException as error:
                 _fail(span, error)
                 raise

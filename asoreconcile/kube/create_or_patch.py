@@ -166,28 +166,28 @@ def patch_object(
     given: object = before
     if not isinstance(given, dict):
         _check_untyped(type(given), "update(obj, change)")
-    key = key_of(before)
     after = _changed(before, change)
     patch = merge_patch(before, after) or {}
+    parts: Mapping[str, JsonObject | list[JsonObject]]
     if keeps_nulls and apply_merge_patch(before, patch) != after:
         # Only a JSON patch can set a null.
-        return _json_patched(client, resource, before, after, has_status=has_status)
-    # A null removes a status that `change` has removed.
-    states = has_status and "status" in patch
-    status = patch.pop("status", None) if has_status else None
-    states = states and status != {}
-    writes = [("", patch)] if patch else []
-    if states:
-        writes.append(("status", {"status": status}))
+        parts = _json_patches(before, after, has_status=has_status)
+    else:
+        parts = _merge_patches(patch, has_status=has_status)
+    writes = [(subresource, body) for subresource, body in parts.items() if body]
     if _ends(before, after):
         writes.reverse()
     written = before
     for subresource, body in writes:
         # On the version of the previous write: the version that was read is outdated.
         written = client.patch(
-            resource, key, _on(written, body), subresource=subresource
+            resource,
+            key_of(before),
+            _on(written, body),
+            kind="json" if isinstance(body, list) else "merge",
+            subresource=subresource,
         )
-    return _OUTCOMES[bool(patch), states], written
+    return _OUTCOMES[bool(parts[""]), bool(parts["status"])], written
 
 
 def _check_untyped(resource: object, method: str) -> None:
@@ -199,37 +199,22 @@ def _check_untyped(resource: object, method: str) -> None:
         raise TypeError(f"{name} is a class: call client.{method} with a {name}")
 
 
-def _json_patched(
-    client: Patcher,
-    resource: ApiResource,
-    before: JsonObject,
-    after: JsonObject,
-    *,
-    has_status: bool,
-) -> tuple[OperationResult, JsonObject]:
-    """Write what differs as JSON patches, and return as `patch_object`."""
+def _merge_patches(patch: JsonObject, *, has_status: bool) -> Mapping[str, JsonObject]:
+    """Divide a merge patch by subresource. A null removes the status."""
+    rest = dict(patch)
+    status = rest.pop("status", {}) if has_status else {}
+    return {"": rest, "status": {} if status == {} else {"status": status}}
+
+
+def _json_patches(
+    before: JsonObject, after: JsonObject, *, has_status: bool
+) -> Mapping[str, list[JsonObject]]:
+    """Return what differs as JSON patches, by subresource."""
     parts: dict[str, list[JsonObject]] = {"": [], "status": []}
     for operation in json_patch.changes(before, after):
         of_status = has_status and operation["path"].split("/")[1] == "status"
         parts["status" if of_status else ""].append(operation)
-    writes = [(subresource, body) for subresource, body in parts.items() if body]
-    if _ends(before, after):
-        writes.reverse()
-    written = before
-    for subresource, body in writes:
-        version = {
-            "op": "replace",
-            "path": "/metadata/resourceVersion",
-            "value": resource_version(written),
-        }
-        written = client.patch(
-            resource,
-            key_of(before),
-            [*body, version],
-            kind="json",
-            subresource=subresource,
-        )
-    return _OUTCOMES[bool(parts[""]), bool(parts["status"])], written
+    return parts
 
 
 def _ends(before: JsonObject, after: JsonObject) -> bool:
@@ -239,9 +224,15 @@ def _ends(before: JsonObject, after: JsonObject) -> bool:
     return is_deleting(before) and bool(finalizers(before)) and not finalizers(after)
 
 
-def _on(before: JsonObject, patch: JsonObject) -> JsonObject:
+def _on(
+    before: JsonObject, patch: JsonObject | list[JsonObject]
+) -> JsonObject | list[JsonObject]:
     """Return the patch for that version only, as it replaces whole lists."""
-    meta = {**patch.get("metadata", {}), "resourceVersion": resource_version(before)}
+    version = resource_version(before)
+    if isinstance(patch, list):
+        path = "/metadata/resourceVersion"
+        return [*patch, {"op": "replace", "path": path, "value": version}]
+    meta = {**patch.get("metadata", {}), "resourceVersion": version}
     return {**patch, "metadata": meta}
 
 

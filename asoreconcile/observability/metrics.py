@@ -8,7 +8,8 @@ are never stale.
 Thread-safe.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 import attrs
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -27,6 +28,11 @@ _QUEUE_LABELS = ("name", "controller")
 _QUEUE_BUCKETS = tuple(10.0**exponent for exponent in range(-8, 4))
 # client-go's.
 _REQUEST_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+
+
+_InformerState = tuple[
+    Callable[[], bool], Callable[[], float | None], Callable[[], int]
+]
 
 
 @attrs.frozen
@@ -98,17 +104,17 @@ class RuntimeMetrics:
             registry=registry,
         )
         self._controllers = ReconcileFamilies(registry)
-        self._queues = _Queues()
-        self._informers = _Informers()
-        registry.register(self._queues)
-        registry.register(self._informers)
+        self._queues: dict[str, Callable[[], QueueSnapshot]] = {}
+        self._informers: dict[str, _InformerState] = {}
+        self._show(partial(_queue_metrics, self._queues))
+        self._show(partial(_informer_metrics, self._informers))
 
     def queue(self, name: str) -> QueueMetrics:
         """Return the series of the queue of the controller `name`."""
         return QueueMetrics(
             queue_seconds=self._queue_seconds.of(name, name),
             work_seconds=self._work_seconds.of(name, name),
-            expose=lambda snapshot: self._queues.expose(name, snapshot),
+            expose=partial(self._queues.__setitem__, name),
         )
 
     def controller(self, name: str) -> ControllerMetrics:
@@ -148,13 +154,13 @@ class RuntimeMetrics:
         delivered an event or bookmark (None: never), and how many objects it left out
         as unreadable.
         """
-        self._informers.by_kind[kind] = (has_synced, idle_seconds, unreadable)
+        self._informers[kind] = (has_synced, idle_seconds, unreadable)
 
     def threads(self, threads: Threads) -> None:
         """Show how many long-lived threads have died, and how many are dead now. Call
         once per registry.
         """
-        self.registry.register(_ThreadCrashCollector(threads))
+        self._show(partial(_thread_metrics, threads))
 
     def expose_server_probe(
         self, seconds_since_answer: Callable[[], float], renewed: Callable[[], int]
@@ -162,146 +168,117 @@ class RuntimeMetrics:
         """Show how long ago the API server last answered, and how many watches were
         reopened because it did not. Call once per registry.
         """
-        self.registry.register(_ServerProbeCollector(seconds_since_answer, renewed))
+        self._show(partial(_probe_metrics, seconds_since_answer, renewed))
 
     def forget(self, name: str) -> None:
         """Drop the scrape callbacks of a queue or informer that no longer exists."""
-        self._queues.by_name.pop(name, None)
-        self._informers.by_kind.pop(name, None)
+        self._queues.pop(name, None)
+        self._informers.pop(name, None)
+
+    def _show(self, metrics: Callable[[], Iterable[Metric]]) -> None:
+        self.registry.register(_Scraped(metrics))
 
 
-class _Queues(Collector):
-    """Reads every queue when scraped."""
+class _Scraped(Collector):
+    """Calls a function for the metrics when scraped."""
 
-    def __init__(self) -> None:
-        self.by_name: dict[str, Callable[[], QueueSnapshot]] = {}
+    def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
+        self._collect = collect
 
-    def expose(self, name: str, snapshot: Callable[[], QueueSnapshot]) -> None:
-        self.by_name[name] = snapshot
-
-    def collect(self) -> Iterator[Metric]:
-        depth = GaugeMetricFamily(
-            "workqueue_depth",
-            "Keys ready to be taken",
-            labels=(*_QUEUE_LABELS, "priority"),
-        )
-        adds = CounterMetricFamily(
-            "workqueue_adds_total", "Keys that became ready", labels=_QUEUE_LABELS
-        )
-        retries = CounterMetricFamily(
-            "workqueue_retries_total", "Adds with a delay", labels=_QUEUE_LABELS
-        )
-        unfinished = GaugeMetricFamily(
-            "workqueue_unfinished_work_seconds",
-            "Sum of the ages of the keys being processed",
-            labels=_QUEUE_LABELS,
-        )
-        longest = GaugeMetricFamily(
-            "workqueue_longest_running_processor_seconds",
-            "Age of the key being processed for longest",
-            labels=_QUEUE_LABELS,
-        )
-        for name, read in list(self.by_name.items()):
-            now = read()
-            labels = (name, name)
-            for priority, count in now.depth.items():
-                depth.add_metric((*labels, priority), count)
-            adds.add_metric(labels, now.adds)
-            retries.add_metric(labels, now.retries)
-            unfinished.add_metric(labels, now.unfinished_seconds)
-            longest.add_metric(labels, now.longest_seconds)
-        yield from (depth, adds, retries, unfinished, longest)
+    def collect(self) -> Iterable[Metric]:
+        return self._collect()
 
     def describe(self) -> list[Metric]:
         """Return no families: without this method, registering would scrape."""
         return []
 
 
-class _Informers(Collector):
-    """Reads every informer when scraped."""
-
-    def __init__(self) -> None:
-        self.by_kind: dict[
-            str,
-            tuple[Callable[[], bool], Callable[[], float | None], Callable[[], int]],
-        ] = {}
-
-    def collect(self) -> Iterator[Metric]:
-        synced = GaugeMetricFamily(
-            "informer_synced",
-            "1 once the cache holds the kind's first list",
-            labels=("kind",),
-        )
-        idle = GaugeMetricFamily(
-            "informer_seconds_since_watch_activity",
-            "Seconds since the kind's watch delivered anything, bookmarks included",
-            labels=("kind",),
-        )
-        unread = GaugeMetricFamily(
-            "informer_unreadable_objects",
-            "Objects of the kind that the cache cannot read, and leaves out",
-            labels=("kind",),
-        )
-        for kind, (has_synced, idle_seconds, unreadable) in list(self.by_kind.items()):
-            synced.add_metric((kind,), float(has_synced()))
-            unread.add_metric((kind,), unreadable())
-            seconds = idle_seconds()
-            if seconds is not None:
-                idle.add_metric((kind,), seconds)
-        yield from (synced, idle, unread)
-
-    def describe(self) -> list[Metric]:
-        """Return no families, for the reason given in `_Queues`."""
-        return []
+def _queue_metrics(queues: Mapping[str, Callable[[], QueueSnapshot]]) -> list[Metric]:
+    depth = GaugeMetricFamily(
+        "workqueue_depth",
+        "Keys ready to be taken",
+        labels=(*_QUEUE_LABELS, "priority"),
+    )
+    adds = CounterMetricFamily(
+        "workqueue_adds_total", "Keys that became ready", labels=_QUEUE_LABELS
+    )
+    retries = CounterMetricFamily(
+        "workqueue_retries_total", "Adds with a delay", labels=_QUEUE_LABELS
+    )
+    unfinished = GaugeMetricFamily(
+        "workqueue_unfinished_work_seconds",
+        "Sum of the ages of the keys being processed",
+        labels=_QUEUE_LABELS,
+    )
+    longest = GaugeMetricFamily(
+        "workqueue_longest_running_processor_seconds",
+        "Age of the key being processed for longest",
+        labels=_QUEUE_LABELS,
+    )
+    for name, read in list(queues.items()):
+        now = read()
+        labels = (name, name)
+        for priority, count in now.depth.items():
+            depth.add_metric((*labels, priority), count)
+        adds.add_metric(labels, now.adds)
+        retries.add_metric(labels, now.retries)
+        unfinished.add_metric(labels, now.unfinished_seconds)
+        longest.add_metric(labels, now.longest_seconds)
+    return [depth, adds, retries, unfinished, longest]
 
 
-class _ThreadCrashCollector(Collector):
-    """Reads the crashes of a process's threads when scraped."""
+def _informer_metrics(informers: Mapping[str, _InformerState]) -> list[Metric]:
+    synced = GaugeMetricFamily(
+        "informer_synced",
+        "1 once the cache holds the kind's first list",
+        labels=("kind",),
+    )
+    idle = GaugeMetricFamily(
+        "informer_seconds_since_watch_activity",
+        "Seconds since the kind's watch delivered anything, bookmarks included",
+        labels=("kind",),
+    )
+    unread = GaugeMetricFamily(
+        "informer_unreadable_objects",
+        "Objects of the kind that the cache cannot read, and leaves out",
+        labels=("kind",),
+    )
+    for kind, (has_synced, idle_seconds, unreadable) in list(informers.items()):
+        synced.add_metric((kind,), float(has_synced()))
+        unread.add_metric((kind,), unreadable())
+        seconds = idle_seconds()
+        if seconds is not None:
+            idle.add_metric((kind,), seconds)
+    return [synced, idle, unread]
 
-    def __init__(self, threads: Threads) -> None:
-        self._threads = threads
 
-    def collect(self) -> Iterator[Metric]:
-        crashes = CounterMetricFamily(
-            "asoreconcile_thread_deaths",
-            "Times that a long-lived thread died of an exception",
-            labels=("thread",),
-        )
-        for name, crash in sorted(self._threads.crashes().items()):
-            crashes.add_metric((name,), crash.count)
-        yield crashes
-        yield GaugeMetricFamily(
-            "asoreconcile_threads_down",
-            "Long-lived threads that are dead now, until they are started again",
-            value=len(self._threads.down()),
-        )
-
-    def describe(self) -> list[Metric]:
-        """Return no families, for the reason given in `_Queues`."""
-        return []
+def _thread_metrics(threads: Threads) -> list[Metric]:
+    crashes = CounterMetricFamily(
+        "asoreconcile_thread_deaths",
+        "Times that a long-lived thread died of an exception",
+        labels=("thread",),
+    )
+    for name, crash in sorted(threads.crashes().items()):
+        crashes.add_metric((name,), crash.count)
+    down = GaugeMetricFamily(
+        "asoreconcile_threads_down",
+        "Long-lived threads that are dead now, until they are started again",
+        value=len(threads.down()),
+    )
+    return [crashes, down]
 
 
-class _ServerProbeCollector(Collector):
-    """Reads the API server probe when scraped."""
-
-    def __init__(
-        self, seconds_since_answer: Callable[[], float], renewed: Callable[[], int]
-    ) -> None:
-        self._seconds_since_answer = seconds_since_answer
-        self._renewed = renewed
-
-    def collect(self) -> Iterator[Metric]:
-        yield GaugeMetricFamily(
-            "asoreconcile_api_server_silent_seconds",
-            "Seconds since the API server last answered a probe; asked every 15 s",
-            value=self._seconds_since_answer(),
-        )
-        yield CounterMetricFamily(
-            "asoreconcile_watches_renewed",
-            "Watches opened anew after the API server had been silent",
-            value=self._renewed(),
-        )
-
-    def describe(self) -> list[Metric]:
-        """Return no families, for the reason given in `_Queues`."""
-        return []
+def _probe_metrics(
+    seconds_since_answer: Callable[[], float], renewed: Callable[[], int]
+) -> list[Metric]:
+    silent = GaugeMetricFamily(
+        "asoreconcile_api_server_silent_seconds",
+        "Seconds since the API server last answered a probe; asked every 15 s",
+        value=seconds_since_answer(),
+    )
+    watches = CounterMetricFamily(
+        "asoreconcile_watches_renewed",
+        "Watches opened anew after the API server had been silent",
+        value=renewed(),
+    )
+    return [silent, watches]

@@ -6,7 +6,6 @@ because a scraper sends a request every few seconds.
 """
 
 import hashlib
-import threading
 import urllib.parse
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
@@ -15,6 +14,7 @@ from asoreconcile.base import jsontext
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.log import Logger
+from asoreconcile.base.lru import LruCache
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
@@ -164,8 +164,7 @@ class _Answers(Generic[Answer]):
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
-        self._kept: dict[Hashable, tuple[float, Answer]] = {}
+        self._kept = LruCache[Hashable, tuple[float, Answer]](_MOST_ANSWERS)
 
     def get(
         self, question: Hashable, ask: Callable[[], tuple[Answer, float]]
@@ -176,21 +175,12 @@ class _Answers(Generic[Answer]):
         raises.
         """
         now = self._clock.monotonic()
-        with self._lock:
-            kept = self._kept.get(question)
+        kept = self._kept.get(question)
         if kept is not None and kept[0] > now:
             return kept[1]
         answer, seconds = ask()
-        with self._lock:
-            if len(self._kept) >= _MOST_ANSWERS:
-                self._forget(now)
-            self._kept[question] = (now + seconds, answer)
+        self._kept.put(question, (now + seconds, answer))
         return answer
-
-    def _forget(self, now: float) -> None:
-        """Drop expired results; or all, if none has expired."""
-        kept = {q: one for q, one in self._kept.items() if one[0] > now}
-        self._kept = kept if len(kept) < _MOST_ANSWERS else {}
 
 
 def _path(request: ServerRequest) -> str:
