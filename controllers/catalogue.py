@@ -10,4 +10,4 @@ from asoreconcile.azure.catalogue.kinds import Catalogue
 @cache
 def builtin() -> Catalogue:
     """Return the catalogue of all kinds of the project; one per process."""
-    return Catalogue([KindFolder(files("asoreconcile.azure.controllers") / "kinds")])
+    return Catalogue(KindFolder(files("asoreconcile.azure.controllers") / "kinds"))

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from shape_writer import ShapeWriter
 
 from asoreconcile.azure.catalogue.immutable import IMMUTABLE
-from asoreconcile.azure.catalogue.shapes import ShapeWriter
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.arm.address import parse

@@ -15,8 +15,7 @@ import sys
 from pathlib import Path
 
 from azure_types import write_types
-
-from asoreconcile.azure.catalogue.importer import convert
+from kinds_source import convert
 
 ROOT = Path(__file__).resolve().parent.parent
 

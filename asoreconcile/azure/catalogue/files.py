@@ -1,4 +1,4 @@
-"""Read and write catalogue files: a folder of kinds.
+"""Read catalogue files: a folder of kinds.
 
     index.json             every group, kind, plural and version: a list costs one read
     <group>.json           kind-versions, mapping tables, status shapes: read for a
@@ -10,10 +10,7 @@ writer puts one kind-version, table or shape on a line, so that a change is a sm
 diff. `controllers/README.md` describes the members.
 """
 
-from collections.abc import Mapping
 from importlib.resources.abc import Traversable
-from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -77,60 +74,3 @@ class KindFolder:
 def file_stem(group: str) -> str:
     """Return a group's file name without `.json`: `cache` for `cache.azure.com`."""
     return group.removesuffix(".azure.com")
-
-
-def write_index(folder: Path, groups: Mapping[str, Mapping[str, JsonObject]]) -> None:
-    """Write `index.json`: one line for each kind, sorted; equal content gives equal
-    bytes.
-    """
-    lines = ["{", f'"format": {_json(INDEX_FORMAT)},', '"groups": {']
-    lines += _joined(
-        [
-            f"{_json(group)}: {{\n" + "\n".join(_members(kinds)) + "}"
-            for group, kinds in sorted(groups.items())
-        ]
-    )
-    _write(folder / "index.json", [*lines, "}}"])
-
-
-def write_group(
-    folder: Path,
-    group: str,
-    *,
-    kinds: Mapping[str, JsonObject],
-    tables: Mapping[str, Any],
-    status: Mapping[str, Any],
-    spec: Mapping[str, Any],
-) -> None:
-    """Write both files of a group; equal content gives equal bytes."""
-    lines = ["{", f'"format": {_json(GROUP_FORMAT)},', f'"group": {_json(group)},']
-    lines.append('"kinds": {')
-    lines += _joined([_kind(name, kind) for name, kind in sorted(kinds.items())])
-    lines += ["},", '"tables": {', *_members(tables)]
-    lines += ["},", '"status": {', *_members(status), "}}"]
-    _write(folder / f"{file_stem(group)}.json", lines)
-    lines = ["{", f'"format": {_json(SCHEMAS_FORMAT)},', f'"group": {_json(group)},']
-    lines += ['"spec": {', *_members(spec), "}}"]
-    _write(folder / "schemas" / f"{file_stem(group)}.json", lines)
-
-
-def _kind(name: str, kind: JsonObject) -> str:
-    versions = "\n".join(_members(kind["versions"]))
-    return f'{_json(name)}: {{"versions": {{\n{versions}}}}}'
-
-
-def _members(mapping: Mapping[str, Any]) -> list[str]:
-    return _joined([f"{_json(k)}: {_json(v)}" for k, v in sorted(mapping.items())])
-
-
-def _joined(items: list[str]) -> list[str]:
-    return [item + "," for item in items[:-1]] + items[-1:]
-
-
-def _write(path: Path, lines: list[str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def _json(value: Any) -> str:
-    return orjson.dumps(value).decode()

@@ -7,7 +7,7 @@ values are immutable. Everything here may be used from any thread.
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -112,11 +112,6 @@ class Kind:
         `Catalogue.version`.
         """
         return self._lookup(self.gvk(version))
-
-    @property
-    def newest(self) -> "KindVersion":
-        """The storage version: the newest that is generally available."""
-        return self.version()
 
     def gvk(self, version: str = "") -> GroupVersionKind:
         """Return group, version and kind; by default at the storage version."""
@@ -257,29 +252,21 @@ class KindVersion:
 
 
 class Catalogue:
-    """All kinds of one or more folders; a later folder adds kinds and versions.
+    """All kinds of one folder.
 
-    The constructor reads only the indexes. It raises CatalogueFileError, and so do
+    The constructor reads only the index. It raises CatalogueFileError, and so do
     later calls if a group's file cannot be read.
     """
 
-    def __init__(self, folders: Iterable[KindFolder]) -> None:
-        self._kinds: dict[str, dict[str, Kind]] = {}
-        self._folder_of: dict[GroupVersionKind, KindFolder] = {}
-        self._files: dict[tuple[int, str], _GroupFile] = {}
+    def __init__(self, folder: KindFolder) -> None:
+        self._folder = folder
+        self._kinds = {
+            group: {name: self._kind(group, name, raw) for name, raw in kinds.items()}
+            for group, kinds in folder.index().items()
+        }
+        self._files: dict[str, _GroupFile] = {}
         self._versions: dict[GroupVersionKind, KindVersion] = {}
         self._lock = threading.RLock()
-        for folder in folders:
-            self._add(folder)
-
-    def _add(self, folder: KindFolder) -> None:
-        for group, kinds in folder.index().items():
-            known = self._kinds.setdefault(group, {})
-            for name, raw in kinds.items():
-                kind = _merged(known.get(name), self._kind(group, name, raw))
-                known[name] = kind
-                for version in raw["versions"]:
-                    self._folder_of[kind.gvk(version)] = folder
 
     def _kind(self, group: str, name: str, raw: JsonObject) -> Kind:
         return Kind(
@@ -359,7 +346,7 @@ class Catalogue:
             file.forget_shapes()
 
     def _make(self, kind: Kind, gvk: GroupVersionKind) -> KindVersion:
-        file = self._file(self._folder_of[gvk], gvk.group)
+        file = self._file(gvk.group)
         versions = file.heads[gvk.kind]["versions"]
         head = versions[gvk.version]
         head = versions[head["sameAs"]] if "sameAs" in head else head
@@ -379,11 +366,10 @@ class Catalogue:
             file=file,
         )
 
-    def _file(self, folder: KindFolder, group: str) -> _GroupFile:
-        key = (id(folder), group)
-        if key not in self._files:
-            self._files[key] = _GroupFile(folder, group)
-        return self._files[key]
+    def _file(self, group: str) -> _GroupFile:
+        if group not in self._files:
+            self._files[group] = _GroupFile(self._folder, group)
+        return self._files[group]
 
 
 def version_order(version: str) -> tuple[str, bool, bool, str]:
@@ -407,15 +393,6 @@ def _storage(raw: JsonObject) -> str:
     if later and release_order(__version__) > release_order(later["after"]):
         return str(later["storage"])
     return str(raw["storage"])
-
-
-def _merged(old: Kind | None, new: Kind) -> Kind:
-    if old is None:
-        return new
-    versions = sorted({*old.versions, *new.versions}, key=version_order)
-    # A folder that adds a newer version means it to be used.
-    storage = max(old.storage, new.storage, key=version_order)
-    return attrs.evolve(new, versions=tuple(versions), storage=storage)
 
 
 def _owner(owner: str | None) -> GroupKind | None:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 from datafolder import data_folder
+from kinds_source import SOURCE_FORMAT, convert, expanded
+from shape_writer import ShapeWriter
 
 from asoreconcile.azure.catalogue.files import CatalogueFileError, KindFolder
-from asoreconcile.azure.catalogue.importer import SOURCE_FORMAT, convert, expanded
-from asoreconcile.azure.catalogue.shapes import Shapes, ShapeWriter
+from asoreconcile.azure.catalogue.shapes import Shapes
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.objects import GroupVersionKind, copy_json
 

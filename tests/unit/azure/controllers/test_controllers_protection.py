@@ -99,7 +99,7 @@ def kinds(*names, synced=False):
     informer = SimpleNamespace(has_synced=lambda: synced, by_index=lambda *_: [])
     running = {
         GroupKind(*name.split("/")): SimpleNamespace(
-            version=builtin().kind(GroupKind(*name.split("/"))).newest,
+            version=builtin().kind(GroupKind(*name.split("/"))).version(),
             informer=informer,
         )
         for name in names

@@ -2,8 +2,7 @@
 form.
 
 The extracted files hold one JSON object per API group: schemas with `{"$def": name}`
-references, mapping tables, and kinds with their versions. Only `hack/kinds` calls this
-module; it is not used at run time.
+references, mapping tables, and kinds with their versions. `hack/kinds` calls `convert`.
 """
 
 import hashlib
@@ -14,14 +13,16 @@ from typing import Any
 
 import attrs
 import orjson
+from shape_writer import ShapeWriter
 
 from asoreconcile.azure.catalogue.files import (
+    GROUP_FORMAT,
+    INDEX_FORMAT,
+    SCHEMAS_FORMAT,
     CatalogueFileError,
     KindFolder,
-    write_group,
-    write_index,
+    file_stem,
 )
-from asoreconcile.azure.catalogue.shapes import ShapeWriter
 from asoreconcile.azure.catalogue.tables import NAME_FIELD
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.base.version import __version__, release_order
@@ -94,7 +95,7 @@ def convert(source: Path, target: Path, *, newer: Path) -> Made:
             name: stored_later(entry, known.get(name), release=__version__)
             for name, entry in _group(raw, target).items()
         }
-    write_index(target, index)
+    _write_index(target, index)
     kinds = [kind for group in index.values() for kind in group.values()]
     return Made(len(index), len(kinds), sum(len(k["versions"]) for k in kinds))
 
@@ -159,7 +160,7 @@ def _group(raw: JsonObject, target: Path) -> dict[str, JsonObject]:
             for version, entry in kind["versions"].items()
         }
         kinds[name] = {"versions": versions}
-    write_group(
+    _write_group(
         target,
         raw["group"],
         kinds=kinds,
@@ -306,3 +307,60 @@ def _mark_unions(status: JsonObject, table: JsonObject, tables: JsonObject) -> N
         if not isinstance(entry, str) and "@" in entry[2] and entry[0] in properties:
             nested = tables[entry[2].partition("@")[2]]
             _mark_unions(properties[entry[0]], nested, tables)
+
+
+def _write_index(folder: Path, groups: Mapping[str, Mapping[str, JsonObject]]) -> None:
+    """Write `index.json`: one line for each kind, sorted; equal content gives equal
+    bytes.
+    """
+    lines = ["{", f'"format": {_json(INDEX_FORMAT)},', '"groups": {']
+    lines += _joined(
+        [
+            f"{_json(group)}: {{\n" + "\n".join(_members(kinds)) + "}"
+            for group, kinds in sorted(groups.items())
+        ]
+    )
+    _write(folder / "index.json", [*lines, "}}"])
+
+
+def _write_group(
+    folder: Path,
+    group: str,
+    *,
+    kinds: Mapping[str, JsonObject],
+    tables: Mapping[str, Any],
+    status: Mapping[str, Any],
+    spec: Mapping[str, Any],
+) -> None:
+    """Write both files of a group; equal content gives equal bytes."""
+    lines = ["{", f'"format": {_json(GROUP_FORMAT)},', f'"group": {_json(group)},']
+    lines.append('"kinds": {')
+    lines += _joined([_kind(name, kind) for name, kind in sorted(kinds.items())])
+    lines += ["},", '"tables": {', *_members(tables)]
+    lines += ["},", '"status": {', *_members(status), "}}"]
+    _write(folder / f"{file_stem(group)}.json", lines)
+    lines = ["{", f'"format": {_json(SCHEMAS_FORMAT)},', f'"group": {_json(group)},']
+    lines += ['"spec": {', *_members(spec), "}}"]
+    _write(folder / "schemas" / f"{file_stem(group)}.json", lines)
+
+
+def _kind(name: str, kind: JsonObject) -> str:
+    versions = "\n".join(_members(kind["versions"]))
+    return f'{_json(name)}: {{"versions": {{\n{versions}}}}}'
+
+
+def _members(mapping: Mapping[str, Any]) -> list[str]:
+    return _joined([f"{_json(k)}: {_json(v)}" for k, v in sorted(mapping.items())])
+
+
+def _joined(items: list[str]) -> list[str]:
+    return [item + "," for item in items[:-1]] + items[-1:]
+
+
+def _write(path: Path, lines: list[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
