@@ -28,7 +28,7 @@ from asoreconcile.base.objects import JsonObject
 from asoreconcile.base.version import __version__, release_order
 
 SOURCE_FORMAT = "asoreconcile.catalogue/v1"
-# What the source does not say of the kinds without ARM: whose each is.
+# The owners of the kinds without ARM, which the source does not have.
 _OWNERS = {
     ("dbformysql.azure.com", "User"): "dbformysql.azure.com/FlexibleServer",
     ("dbforpostgresql.azure.com", "User"): "dbforpostgresql.azure.com/FlexibleServer",
@@ -49,7 +49,7 @@ _DIRECTORY_OBJECTS = {
         },
     },
 }
-# What newer releases of ASO than the source's have in a spec; the source wins.
+# Fields that newer releases of ASO than the source have in a spec; the source wins.
 _FURTHER_FIELDS: Mapping[tuple[str, str], JsonObject] = {
     ("entra.azure.com", "SecurityGroup"): {
         "members": _DIRECTORY_OBJECTS,
@@ -59,7 +59,7 @@ _FURTHER_FIELDS: Mapping[tuple[str, str], JsonObject] = {
         "operatorSpec.autoStart": {"type": "boolean"},
     },
 }
-# The tables of inputs that are no Secrets.
+# The table of an input from a ConfigMap.
 _CONFIG_MAPS = {"fields": [["objectIDFromConfig", "objectIDFromConfig", "cm"]]}
 
 
@@ -177,7 +177,7 @@ def _index_entry(group: str, kind: JsonObject) -> JsonObject:
         "scope": next(
             (v["scope"] for v in kind["versions"].values() if "scope" in v), ""
         ),
-        # The extraction names the stored form; users know the version beside it.
+        # The extraction names the stored form: the suffix is not shown to users.
         "storage": kind["storage"].removesuffix("storage"),
         "versions": sorted(kind["versions"]),
     }

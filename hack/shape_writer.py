@@ -9,7 +9,7 @@ import orjson
 from asoreconcile.azure.catalogue.shapes import ANY_JSON, SCALARS, Shape
 from asoreconcile.base.objects import JsonObject
 
-# Shorter than this and used once, an object stays where it is written.
+# An object that is shorter than this and used once gets no name.
 _INLINE_LENGTH = 300
 # The shortest text worth a name when it is used again: a name costs 9 characters.
 _SHARED_LENGTH = 40
