@@ -23,7 +23,7 @@ from asoreconcile.azure.controllers.diagnosis.examination import (
     Examination,
     Installation,
 )
-from asoreconcile.azure.controllers.diagnosis.finding import Finding, error, ok
+from asoreconcile.azure.controllers.diagnosis.finding import Finding, Subject
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.kube.client import KubeClient
@@ -32,6 +32,7 @@ _TROUBLE = 1
 _INDENT = 23
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red", "unknown": "cyan"}
 _ALL = "all"
+_AZURE = Subject("Azure")
 _SUBSCRIPTIONS_VERSION = "2022-12-01"
 
 
@@ -155,8 +156,8 @@ def _own_sign_in() -> Finding:
             count = _count(client)
     except (ArmError, ArmTransportError, AsoreconcileError) as failed:
         mend = "look at `az login` or AZURE_CLIENT_ID, the proxy and the endpoint"
-        return error("Azure", str(failed), mend)
-    return ok("Azure", f"signed in here; subscriptions that can be read: {count}")
+        return _AZURE.error(str(failed), mend)
+    return _AZURE.ok(f"signed in here; subscriptions that can be read: {count}")
 
 
 def _count(client: ArmClient) -> int:

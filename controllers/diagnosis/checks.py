@@ -1,7 +1,6 @@
 """The checks of an installation, each from objects to findings. Pure."""
 
-import base64
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,12 +12,11 @@ from asoreconcile.azure.controllers.annotation_rules import (
 from asoreconcile.azure.controllers.diagnosis.finding import (
     RESTART_OPERATOR,
     Finding,
-    error,
-    ok,
+    Subject,
     some,
-    warning,
 )
-from asoreconcile.azure.controllers.settings import SettingsError, from_environment
+from asoreconcile.azure.controllers.diagnosis.object_parts import settings_in
+from asoreconcile.azure.controllers.settings import SettingsError
 from asoreconcile.azure.reconcile.model.annotation_values import unreadable_policy
 from asoreconcile.azure.reconcile.model.annotations import FINALIZER
 from asoreconcile.azure.reconcile.model.conditions import find_ready
@@ -33,6 +31,12 @@ from asoreconcile.base.objects import (
     metadata,
     status,
 )
+
+_OPERATOR = Subject("operator")
+_PODS = Subject("pods")
+_SETTINGS = Subject("settings")
+_LEADER = Subject("leader")
+_OBJECTS = Subject("objects")
 
 _DELETED_LONG = timedelta(hours=1)
 _UNSEEN_LONG = timedelta(minutes=5)
@@ -53,14 +57,14 @@ def of_deployment(
     that an operator without a Deployment runs, as in a sandbox.
     """
     if deployment is None and is_outside:
-        yield ok("operator", "it runs outside of the cluster, as in a sandbox")
+        yield _OPERATOR.ok("it runs outside of the cluster, as in a sandbox")
         return
     if deployment is None:
         mend = "install it (deploy/README.md), or say where: --operator-namespace NAME"
         if elsewhere:
             mend = f"look at one: asoctl doctor --operator-namespace {elsewhere[0]}"
         shown = f"; there are some in {', '.join(elsewhere)}" if elsewhere else ""
-        yield error("operator", f"there is no Deployment {name}{shown}", mend)
+        yield _OPERATOR.error(f"there is no Deployment {name}{shown}", mend)
         return
     namespace, _, deployed = name.partition("/")
     at = f"-n {namespace} deployment/{deployed}"
@@ -68,17 +72,15 @@ def of_deployment(
     available = status(deployment).get("availableReplicas") or 0
     text = f"{available} of {wanted} replicas of {name} are available"
     if wanted == 0:
-        yield error("operator", text, f"scale it up: kubectl scale --replicas 2 {at}")
+        yield _OPERATOR.error(text, f"scale it up: kubectl scale --replicas 2 {at}")
     elif available == 0:
-        yield error(
-            "operator",
-            text,
-            f"look at `kubectl describe {at}` and `kubectl logs {at}`",
+        yield _OPERATOR.error(
+            text, f"look at `kubectl describe {at}` and `kubectl logs {at}`"
         )
     elif available < wanted:
-        yield warning("operator", text, "look at the pods that are not available")
+        yield _OPERATOR.warning(text, "look at the pods that are not available")
     else:
-        yield ok("operator", text)
+        yield _OPERATOR.ok(text)
 
 
 def of_pods(pods: Sequence[JsonObject]) -> Iterator[Finding]:
@@ -90,14 +92,12 @@ def of_pods(pods: Sequence[JsonObject]) -> Iterator[Finding]:
             if (restarts := container.get("restartCount") or 0) > _RESTARTS:
                 last = (container.get("lastState") or {}).get("terminated") or {}
                 why = last.get("reason") or "an unknown reason"
-                yield warning(
-                    "pods",
+                yield _PODS.warning(
                     f"{key_of(pod).name} restarted {restarts} times, last for {why}",
                     "look at `kubectl logs --previous`",
                 )
     if len(images) > 1:
-        yield warning(
-            "pods",
+        yield _PODS.warning(
             f"replicas run different images: {', '.join(sorted(images))}",
             "wait for the rollout to end, or look why it does not",
         )
@@ -106,26 +106,20 @@ def of_pods(pods: Sequence[JsonObject]) -> Iterator[Finding]:
 def of_settings(secret: JsonObject | None, name: str) -> Iterator[Finding]:
     """Check that the settings are usable; values are not shown."""
     if secret is None:
-        yield error(
-            "settings",
+        yield _SETTINGS.error(
             f"there is no Secret {name}: the pods wait for it",
             "create it (deploy/README.md has the command)",
         )
         return
-    values = {
-        key: base64.b64decode(value).decode(errors="replace")
-        for key, value in (secret.get("data") or {}).items()
-    }
-    namespace = key_of(secret).namespace
     try:
-        settings = from_environment({"POD_NAMESPACE": namespace, **values})
+        settings = settings_in(secret)
     except SettingsError as wrong:
         for problem in wrong.problems:
-            yield error("settings", problem, f"mend Secret {name} and restart the pods")
+            yield _SETTINGS.error(problem, f"mend Secret {name} and restart the pods")
         return
-    yield ok("settings", f"Secret {name} can be used")
+    yield _SETTINGS.ok(f"Secret {name} can be used")
     for notice in settings.notices:
-        yield warning("settings", notice, "mend the settings if you did not mean it")
+        yield _SETTINGS.warning(notice, "mend the settings if you did not mean it")
 
 
 def of_restart(
@@ -143,8 +137,7 @@ def of_restart(
     changed = max(filter(None, times), default=None)
     began = [_instant(status(pod).get("startTime")) for pod in pods]
     if changed is not None and any(one is not None and one < changed for one in began):
-        yield warning(
-            "settings",
+        yield _SETTINGS.warning(
             f"Secret {key_of(secret)} changed after the pods had started",
             "restart them: settings are read at the start",
             fix=RESTART_OPERATOR,
@@ -155,8 +148,7 @@ def of_restart(
 def of_lease(lease: JsonObject | None, name: str, now: datetime) -> Iterator[Finding]:
     """Check that a replica holds the lease, and has renewed it recently."""
     if lease is None:
-        yield warning(
-            "leader",
+        yield _LEADER.warning(
             f"there is no Lease {name}",
             "normal with one replica and without --enable-leader-election",
         )
@@ -166,18 +158,17 @@ def of_lease(lease: JsonObject | None, name: str, now: datetime) -> Iterator[Fin
     renewed = _instant(spec.get("renewTime"))
     seconds = spec.get("leaseDurationSeconds") or 15
     if not holder:
-        yield error("leader", "nobody leads", "look at the log of the replicas")
+        yield _LEADER.error("nobody leads", "look at the log of the replicas")
     elif renewed is None or now - renewed > timedelta(seconds=2 * seconds):
         since = (
             "never" if renewed is None else f"{(now - renewed).total_seconds():.0f} s"
         )
-        yield error(
-            "leader",
+        yield _LEADER.error(
             f"{holder} leads and has not renewed its lease for {since}",
             "its pod may be gone or cut off; look also at this machine's clock",
         )
     else:
-        yield ok("leader", f"{holder} leads")
+        yield _LEADER.ok(f"{holder} leads")
 
 
 def of_policies(
@@ -190,9 +181,9 @@ def of_policies(
     for obj in objects:
         of_namespace = inherited.get(key_of(obj).namespace, {})
         if why := unreadable_policy(annotations(obj), of_namespace):
-            causes.setdefault(why, []).append(f"{obj.get('kind')} {key_of(obj)}")
+            causes.setdefault(why, []).append(_title(obj))
     for why, titles in sorted(causes.items()):
-        yield error("objects", f"{why}: {some(titles)}", "correct the annotation")
+        yield _OBJECTS.error(f"{why}: {some(titles)}", "correct the annotation")
 
 
 def of_secret_texts(
@@ -200,9 +191,8 @@ def of_secret_texts(
 ) -> Iterator[Finding]:
     """Yield the objects whose specs hold a secret itself. found: with the paths."""
     for obj, paths in found:
-        yield warning(
-            "objects",
-            f"{obj.get('kind')} {key_of(obj)} holds a secret itself in "
+        yield _OBJECTS.warning(
+            f"{_title(obj)} holds a secret itself in "
             f"{', '.join(paths)}, as older releases took it",
             "put it into a Secret, and name the Secret's key in the field: the text is "
             "dropped then (`asoctl convert` does both to a manifest)",
@@ -213,11 +203,10 @@ def of_objects(objects: Sequence[JsonObject], now: datetime) -> Iterator[Finding
     """Yield the objects that are not Ready, by reason, those that wait, and those that
     are Ready with a warning.
     """
-    reasons: dict[tuple[str, str], list[str]] = {}
-    commands: dict[tuple[str, str], str] = {}
+    reasons: defaultdict[tuple[str, str], list[JsonObject]] = defaultdict(list)
     unseen, stuck, held, pending = [], [], [], []
     for obj in objects:
-        title = f"{obj.get('kind')} {key_of(obj)}"
+        title = _title(obj)
         condition = find_ready(status(obj).get("conditions"))
         if _is_stuck(obj, now):
             if FINALIZER in finalizers(obj):
@@ -233,42 +222,34 @@ def of_objects(objects: Sequence[JsonObject], now: datetime) -> Iterator[Finding
         elif is_deleting(obj):
             pending.append(f"{title} (in deletion)")
         elif condition.get("status") != "True":
-            reason = (
-                str(condition.get("severity") or ""),
-                str(condition.get("reason")),
-            )
-            reasons.setdefault(reason, []).append(title)
-            commands.setdefault(reason, _explain(obj))
+            severity = str(condition.get("severity") or "")
+            reasons[severity, str(condition.get("reason"))].append(obj)
         elif condition.get("observedGeneration", generation(obj)) != generation(obj):
             pending.append(f"{title} (changed since it was Ready)")
         else:
-            yield from _warnings(obj, title)
-    for (severity, named), titles in sorted(reasons.items()):
-        level = {"Error": error, "Warning": warning}.get(severity)
-        text = f"{len(titles)} not Ready, {named}: {some(titles)}"
+            yield from _warnings(obj)
+    for severity, reason in sorted(reasons):
+        found = reasons[severity, reason]
+        level = {"Error": _OBJECTS.error, "Warning": _OBJECTS.warning}.get(severity)
+        text = f"{len(found)} not Ready, {reason}: {some([*map(_title, found)])}"
         if level is not None:
-            yield level(
-                "objects", text, f"`{commands[severity, named]}` says what to do"
-            )
+            yield level(text, f"`{_explain(found[0])}` says what to do")
         else:
-            yield ok("objects", text)
+            yield _OBJECTS.ok(text)
     if unseen:
-        yield error(
-            "objects",
+        yield _OBJECTS.error(
             f"{len(unseen)} were never looked at: {some(unseen)}",
             "look whether an operator watches their namespaces and runs their kinds",
         )
     if stuck:
-        yield error(
-            "objects",
+        yield _OBJECTS.error(
             f"{len(stuck)} are being deleted for more than an hour: {some(stuck)}",
             "`asoctl explain` says what holds them; with the annotation "
             "serviceoperator.azure.com/reconcile-policy: detach-on-delete they go and "
             "their resources stay",
         )
     if held:
-        yield error(
-            "objects",
+        yield _OBJECTS.error(
             f"{len(held)} wait for somebody else's finalizer: {some(held)}",
             "look at who set it; the operator has let go, and Azure's resource is gone "
             "or detached",
@@ -278,19 +259,24 @@ def of_objects(objects: Sequence[JsonObject], now: datetime) -> Iterator[Finding
         text = f"all {count} are Ready" if objects else "there is no Azure object yet"
         if pending:
             text = f"{count} of {len(objects)} are Ready; not yet: {some(pending)}"
-        yield ok("objects", text)
+        yield _OBJECTS.ok(text)
 
 
-def _warnings(obj: JsonObject, title: str) -> Iterator[Finding]:
+def _warnings(obj: JsonObject) -> Iterator[Finding]:
     """Yield what is wrong with an object that is Ready."""
+    title = _title(obj)
     problems = [str(problem) for problem in annotation_problems(None, obj, None)]
     for text in (*problems, *misspelt_names(obj, None)):
         mend = "mend the annotation with kubectl annotate"
-        yield warning("objects", f"{title} is Ready, but {text}", mend)
+        yield _OBJECTS.warning(f"{title} is Ready, but {text}", mend)
     for one in status(obj).get("conditions") or ():
         if one.get("type") != "Ready" and one.get("severity") == "Warning":
             text = f"{title} is Ready, but {one.get('type')}: {one.get('message')}"
-            yield warning("objects", text, f"`{_explain(obj)}` shows it")
+            yield _OBJECTS.warning(text, f"`{_explain(obj)}` shows it")
+
+
+def _title(obj: JsonObject) -> str:
+    return f"{obj.get('kind')} {key_of(obj)}"
 
 
 def _explain(obj: JsonObject) -> str:

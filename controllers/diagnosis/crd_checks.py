@@ -20,11 +20,10 @@ from asoreconcile.azure.controllers.definitions import CrdState
 from asoreconcile.azure.controllers.diagnosis.finding import (
     DROP_STORED_VERSIONS,
     Finding,
-    error,
-    ok,
+    Subject,
     some,
-    warning,
 )
+from asoreconcile.azure.controllers.diagnosis.object_parts import arguments_of
 from asoreconcile.azure.controllers.discovery import Names
 from asoreconcile.base.objects import (
     GroupKind,
@@ -33,8 +32,11 @@ from asoreconcile.base.objects import (
     is_deleting,
     key_of,
     labels,
+    spec,
     status,
 )
+
+_KINDS = Subject("kinds")
 
 
 def of_crds(
@@ -47,8 +49,7 @@ def of_crds(
     """
     ours = [crd for crd in crds if _kind(crd) in _kinds(catalogue)]
     if not ours:
-        yield error(
-            "kinds",
+        yield _KINDS.error(
             "no CRD of an Azure kind is installed",
             "set --crd-pattern, or apply what `asoreconcile kinds crd` prints",
         )
@@ -57,7 +58,7 @@ def of_crds(
     troubles += _edited(ours, catalogue, own)
     yield from troubles
     if not troubles:
-        yield ok("kinds", f"{len(ours)} kinds are installed")
+        yield _KINDS.ok(f"{len(ours)} kinds are installed")
     yield from _builds(ours, own)
     yield from _lacking(crds, catalogue)
 
@@ -80,8 +81,7 @@ def _edited(
         )
         wanted = DesiredCrds(own, conversion=client if config else None)
         if plan(catalogue.kind(_kind(crd)), crd, wanted).desired is not None:
-            yield warning(
-                "kinds",
+            yield _KINDS.warning(
                 f"{key_of(crd).name} is not as this program installs it: it was edited",
                 "a running operator repairs what --crd-pattern names; else apply what "
                 "`asoreconcile kinds crd` prints",
@@ -93,17 +93,15 @@ def _builds(crds: Sequence[JsonObject], own: str) -> Iterator[Finding]:
     builds = Counter(labels(crd).get(VERSION_LABEL, "") for crd in crds)
     for build in sorted(build for build in builds if build and not is_build(build)):
         text = f"{builds[build]} are of Azure Service Operator {build}"
-        yield ok("kinds", f"{text}, and run as they are")
+        yield _KINDS.ok(f"{text}, and run as they are")
     for build in sorted(filter(is_build, builds)):
         if is_newer_build(build, own):
-            yield warning(
-                "kinds",
+            yield _KINDS.warning(
                 f"{builds[build]} CRDs are of {build}, newer than this program ({own})",
                 "look with that version, and run that operator",
             )
         elif is_newer_build(own, build):
-            yield warning(
-                "kinds",
+            yield _KINDS.warning(
                 f"{builds[build]} CRDs are of {build}, older than this program ({own})",
                 "upgrade the operator: it brings them up to date (--crd-pattern)",
             )
@@ -119,8 +117,7 @@ def _lacking(crds: Sequence[JsonObject], catalogue: Catalogue) -> Iterator[Findi
         if is_theirs and not is_build(release) and _kind(crd) not in known:
             unknown_.setdefault(release, []).append(str(_kind(crd)))
     for release, kinds in sorted(unknown_.items()):
-        yield warning(
-            "kinds",
+        yield _KINDS.warning(
             f"Azure Service Operator {release} has kinds that this program lacks: "
             f"{', '.join(sorted(kinds))}",
             "their objects stay as they are and nobody reconciles them: keep Azure "
@@ -132,18 +129,15 @@ def of_missing_kinds(
     deployment: JsonObject, crds: Sequence[JsonObject], catalogue: Catalogue
 ) -> Iterator[Finding]:
     """Check that the kinds of --crd-pattern are installed."""
-    containers = dig(deployment, "spec.template.spec.containers") or ()
-    words = [str(word) for one in containers for word in one.get("args") or ()]
+    words = arguments_of(deployment)
     patterns = [w.partition("=")[2] for w in words if w.startswith("--crd-pattern=")]
-    known = [*catalogue.kinds()]
-    matched = match(patterns, known)
+    matched = match(patterns, [*catalogue.kinds()])
     for unmatched in matched.unmatched:
-        yield error("kinds", f"--crd-pattern: {unmatched}", "mend the argument")
+        yield _KINDS.error(f"--crd-pattern: {unmatched}", "mend the argument")
     there = {_kind(crd) for crd in crds}
     missing = [str(k) for k in matched.kinds if k.group_kind not in there]
     if missing:
-        yield error(
-            "kinds",
+        yield _KINDS.error(
             f"{len(missing)} that --crd-pattern asks for are missing: {some(missing)}",
             "look at the operator's log: it installs them at its start, and says what "
             "keeps it from that",
@@ -156,16 +150,14 @@ def _not_running(crds: Sequence[JsonObject], served: Names) -> Iterator[Finding]
         name, kind = key_of(crd).name, _kind(crd)
         state = CrdState.of(crd, is_deleting=is_deleting(crd))
         if state.is_deleting:
-            yield error(
-                "kinds",
+            yield _KINDS.error(
                 f"{name} is being deleted, and all its objects with it",
                 "wait until it is gone: the operator installs what --crd-pattern asks "
                 "for again",
             )
         elif late_kinds(served, {kind: state}, [kind]):
             shown = ", ".join(served.get(kind, ())) or "no version"
-            yield error(
-                "kinds",
+            yield _KINDS.error(
                 f"{name} does not run as it should: the API server's discovery shows "
                 f"{shown} of {', '.join(sorted(state.served)) or 'none'}",
                 "wait a minute; else look at the log of the API server",
@@ -176,38 +168,33 @@ def _crd_troubles(
     crds: Sequence[JsonObject], catalogue: Catalogue
 ) -> Iterator[Finding]:
     for crd in crds:
-        name, spec = key_of(crd).name, crd.get("spec") or {}
+        name, versions = key_of(crd).name, spec(crd).get("versions") or ()
         conditions = {
             c.get("type"): c.get("status") for c in status(crd).get("conditions") or ()
         }
         if conditions.get("Established") != "True":
-            yield error(
-                "kinds",
+            yield _KINDS.error(
                 f"{name} is not served",
                 "`kubectl describe crd` says why; two CRDs may claim its names",
             )
         known = {*catalogue.kind(_kind(crd)).versions}
         known |= {version + STORED_SUFFIX for version in known}
-        served = {v["name"] for v in spec.get("versions") or () if v.get("served")}
+        served = {v["name"] for v in versions if v.get("served")}
         if unknown_ := served - known:
-            yield error(
-                "kinds",
+            yield _KINDS.error(
                 f"{name} serves versions that this build does not know: "
                 f"{', '.join(sorted(unknown_))}",
                 "a newer operator wrote it: run that one, or a newer build of this",
             )
         stored = {*(status(crd).get("storedVersions") or ())}
-        versions = spec.get("versions") or ()
         storage = next((v["name"] for v in versions if v.get("storage")), "")
-        if left := stored - {v["name"] for v in spec.get("versions") or ()}:
-            yield error(
-                "kinds",
+        if left := stored - {v["name"] for v in versions}:
+            yield _KINDS.error(
                 f"{name} stores objects at {', '.join(sorted(left))}, which it lacks",
                 "install a build that knows them, which rewrites the objects",
             )
         elif old := sorted(stored - {storage}):
-            yield warning(
-                "kinds",
+            yield _KINDS.warning(
                 f"{name} lists {', '.join(old)}; objects are stored at {storage}",
                 "a running operator cleans up within minutes; else `asoctl clean crds`",
                 fix=DROP_STORED_VERSIONS,
@@ -220,5 +207,4 @@ def _kinds(catalogue: Catalogue) -> frozenset[GroupKind]:
 
 
 def _kind(crd: JsonObject) -> GroupKind:
-    spec = crd.get("spec") or {}
-    return GroupKind(str(spec.get("group")), str((spec.get("names") or {}).get("kind")))
+    return GroupKind(str(dig(crd, "spec.group")), str(dig(crd, "spec.names.kind")))

@@ -1,6 +1,5 @@
 """Check that each credential in use can be read, and signs in. No value is shown."""
 
-import base64
 from collections.abc import Callable, Iterator, Mapping
 
 from asoreconcile.azure.arm.credentials import CredentialError, CredentialSource
@@ -15,19 +14,16 @@ from asoreconcile.azure.arm.credentials_secret import (
     secret_values,
 )
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
-from asoreconcile.azure.controllers.diagnosis.finding import (
-    Finding,
-    error,
-    ok,
-    unknown,
-    warning,
-)
-from asoreconcile.azure.controllers.settings import SettingsError, from_environment
+from asoreconcile.azure.controllers.diagnosis.finding import Finding, Subject
+from asoreconcile.azure.controllers.diagnosis.object_parts import data_of, settings_in
+from asoreconcile.azure.controllers.settings import SettingsError
 from asoreconcile.azure.controllers.workload_tokens import SERVICE_ACCOUNT
 from asoreconcile.azure.reconcile.model.annotations import EXPORTS_AS_CREDENTIALS
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import JsonObject, key_of
 from asoreconcile.redaction import redact, register
+
+_CREDENTIALS = Subject("credentials")
 
 Try = Callable[[CredentialSource], int]
 """Signs in, and says how many subscriptions can be read; raises CredentialError,
@@ -36,9 +32,7 @@ ArmError, ArmTransportError."""
 _OF_ITS_PLACE = (ManagedIdentity, WorkloadIdentity, IdentityFile)
 
 
-def of_secret(
-    secret: JsonObject, rules: SecretRules, try_: Try | None
-) -> Iterator[Finding]:
+def of_secret(secret: JsonObject, try_: Try | None) -> Iterator[Finding]:
     """Check one Secret that objects sign in with.
 
     try_: signs in; None only reads the Secret.
@@ -46,30 +40,24 @@ def of_secret(
     Blocking if `try_` calls Azure.
     """
     name = f"Secret {key_of(secret)}"
-    data = {
-        key: base64.b64decode(value)
-        for key, value in (secret.get("data") or {}).items()
-    }
+    data = data_of(secret)
     for value in secret_values(data):
         register(value, namespace=key_of(secret).namespace)
     try:
-        source = credential_in(data, rules, origin=name)
+        source = credential_in(data, SecretRules(), origin=name)
     except CredentialError as wrong:
-        yield error("credentials", f"{name}: {wrong}", "mend the keys of the Secret")
+        yield _CREDENTIALS.error(f"{name}: {wrong}", "mend the keys of the Secret")
         return
     yield from _tried(name, source, try_, namespace=key_of(secret).namespace)
 
 
-def is_workload_identity(secret: JsonObject, rules: SecretRules) -> bool:
+def is_workload_identity(secret: JsonObject) -> bool:
     """Return whether a Secret signs in with a token of a service account."""
-    data = {
-        key: base64.b64decode(value)
-        for key, value in (secret.get("data") or {}).items()
-    }
     try:
-        return isinstance(credential_in(data, rules, origin=""), WorkloadIdentity)
+        found = credential_in(data_of(secret), SecretRules(), origin="")
     except CredentialError:
         return False  # a finding of `of_secret`
+    return isinstance(found, WorkloadIdentity)
 
 
 def of_strict_identities(
@@ -90,13 +78,13 @@ def of_strict_identities(
     )
     if failing and is_strict:
         text = f"no workload identity signs in from {names}"
-        yield error("credentials", text, remedy)
+        yield _CREDENTIALS.error(text, remedy)
     elif failing:
         text = f"strict workload identity would not work yet in {names}"
-        yield ok("credentials", f"{text}: before the switch, {remedy}")
+        yield _CREDENTIALS.ok(f"{text}: before the switch, {remedy}")
     elif lacks:
         count = len(lacks)
-        yield ok("credentials", f"{count} namespaces are ready for strict identities")
+        yield _CREDENTIALS.ok(f"{count} namespaces are ready for strict identities")
 
 
 def of_export(name: str, *, is_allowed: bool) -> Iterator[Finding]:
@@ -104,8 +92,7 @@ def of_export(name: str, *, is_allowed: bool) -> Iterator[Finding]:
     Namespace has the annotation.
     """
     if not is_allowed:
-        yield error(
-            "credentials",
+        yield _CREDENTIALS.error(
             f"Secret {name} is exported by an Azure object, which ASO accepts as a "
             "credential and this operator does not",
             f'annotate its Namespace with {EXPORTS_AS_CREDENTIALS}: "true" if whoever '
@@ -117,18 +104,12 @@ def of_settings_credential(secret: JsonObject, try_: Try | None) -> Iterator[Fin
     """Check the operator's own credential; wrong settings are reported by another
     check.
     """
-    values = {
-        key: base64.b64decode(value).decode(errors="replace")
-        for key, value in (secret.get("data") or {}).items()
-    }
-    namespace = key_of(secret).namespace
     try:
-        settings = from_environment({"POD_NAMESPACE": namespace, **values})
+        settings = settings_in(secret)
     except SettingsError:
         return
     if settings.credential is None:
-        yield warning(
-            "credentials",
+        yield _CREDENTIALS.warning(
             "the settings have no credential",
             "give each namespace a Secret aso-credential, or set AZURE_SUBSCRIPTION_ID "
             "and a sign-in in the settings",
@@ -141,8 +122,7 @@ def of_missing(name: str, users: Mapping[str, str]) -> Finding:
     """Return the finding for a missing Secret. users: for each Secret, an object that
     names it.
     """
-    return error(
-        "credentials",
+    return _CREDENTIALS.error(
         f"Secret {name} is not there, and {users[name]} is to sign in with it",
         "create it in that namespace, or take the annotation away",
     )
@@ -152,10 +132,9 @@ def _tried(
     name: str, source: CredentialSource, try_: Try | None, *, namespace: str = ""
 ) -> Iterator[Finding]:
     if try_ is None:
-        yield ok("credentials", f"{name} can be read; --azure tries to sign in")
+        yield _CREDENTIALS.ok(f"{name} can be read; --azure tries to sign in")
     elif isinstance(source, _OF_ITS_PLACE):
-        yield unknown(
-            "credentials",
+        yield _CREDENTIALS.unknown(
             f"{name} is an identity of the pod or its machine",
             "it can be tried there alone: run `asoctl doctor --azure` in a pod of the "
             "operator",
@@ -164,11 +143,10 @@ def _tried(
         try:
             count = try_(source)
         except (ArmError, ArmTransportError, AsoreconcileError) as failed:
-            yield error(
-                "credentials",
+            yield _CREDENTIALS.error(
                 f"{name}: {redact(str(failed), namespace=namespace)}",
                 "look whether the client secret or certificate has expired, and at the "
                 "proxy and the endpoint's address",
             )
             return
-        yield ok("credentials", f"{name} signs in, and reads {count} subscriptions")
+        yield _CREDENTIALS.ok(f"{name} signs in, and reads {count} subscriptions")

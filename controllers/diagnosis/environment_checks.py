@@ -5,9 +5,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from asoreconcile.azure.controllers.diagnosis.finding import Finding, error, ok, warning
+from asoreconcile.azure.controllers.diagnosis.finding import Finding, Subject
+from asoreconcile.azure.controllers.diagnosis.object_parts import (
+    containers_of,
+    variables_of,
+)
 from asoreconcile.azure.controllers.discovery import LEAST_KUBERNETES
-from asoreconcile.base.objects import JsonObject, dig
+from asoreconcile.base.objects import JsonObject
+
+_CLOCK = Subject("clock")
+_PROXIES = Subject("proxies")
+_VERSIONS = Subject("versions")
 
 # Tokens are refused from five minutes on, leases are taken over after 15 s.
 _CLOCK_OFF_SECONDS = 10.0
@@ -26,21 +34,19 @@ def of_clocks(
     off = (here - server).total_seconds()
     if abs(off) > _CLOCK_OFF_SECONDS:
         ahead = "ahead of" if off > 0 else "behind"
-        yield warning(
-            "clock",
+        yield _CLOCK.warning(
             f"this machine is {abs(off):.0f} s {ahead} the API server",
             "set the clock (NTP): ages shown here are wrong by as much, and sign-ins "
             "fail from five minutes on",
         )
     ahead_of_server = (renewed - server).total_seconds() if renewed else 0.0
     if ahead_of_server > _CLOCK_OFF_SECONDS:
-        yield error(
-            "clock",
+        yield _CLOCK.error(
             f"the leader's node is {ahead_of_server:.0f} s ahead of the API server",
             "set the clock of its node (NTP): certificates and tokens depend on it",
         )
     elif abs(off) <= _CLOCK_OFF_SECONDS:
-        yield ok("clock", "the clocks agree")
+        yield _CLOCK.ok("the clocks agree")
 
 
 def of_proxies(
@@ -52,25 +58,20 @@ def of_proxies(
 
     No address of a proxy is shown, because it may contain a password.
     """
-    containers = dig(deployment, "spec.template.spec.containers") or ()
-    for container in containers:
-        given = {
-            str(one.get("name")).lower(): str(one.get("value") or "")
-            for one in container.get("env") or ()
-        }
+    for container in containers_of(deployment):
+        given = {n.lower(): value for n, value in variables_of(container).items()}
         if not (given.get("https_proxy") or given.get("http_proxy")):
             continue
         if cluster_ip and not _is_exempt(cluster_ip, given.get("no_proxy", "")):
-            yield error(
-                "proxies",
+            yield _PROXIES.error(
                 f"container {container.get('name')} asks the API server through its "
                 "proxy",
                 f"add {cluster_ip} and .svc to its NO_PROXY",
             )
         else:
-            yield ok("proxies", "the operator asks Azure through a proxy")
+            yield _PROXIES.ok("the operator asks Azure through a proxy")
     if any(here.get(name) for name in ("HTTPS_PROXY", "https_proxy")):
-        yield ok("proxies", "this machine asks through a proxy (HTTPS_PROXY)")
+        yield _PROXIES.ok("this machine asks through a proxy (HTTPS_PROXY)")
 
 
 def of_versions(
@@ -83,8 +84,7 @@ def of_versions(
     """
     served = re.match(r"\d+\.\d+", f"{server.get('major')}.{server.get('minor')}")
     if served and _numbers(served[0]) < _numbers(LEAST_KUBERNETES):
-        yield error(
-            "versions",
+        yield _VERSIONS.error(
             f"Kubernetes {server.get('gitVersion')} has no discovery in version 2, "
             "which the operator finds its kinds by",
             f"upgrade the cluster to {LEAST_KUBERNETES} or later",
@@ -94,8 +94,7 @@ def of_versions(
             continue
         if _numbers(tag[1]) != _numbers(own):
             older = "older" if _numbers(tag[1]) < _numbers(own) else "newer"
-            yield warning(
-                "versions",
+            yield _VERSIONS.warning(
                 f"the operator ({image}) is {older} than this program ({own})",
                 f"look with asoctl {tag[1]}, or upgrade the operator",
             )

@@ -2,7 +2,6 @@
 finding, too.
 """
 
-import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -12,11 +11,7 @@ from functools import cached_property
 import attrs
 
 from asoreconcile.azure.arm.credentials import CredentialSource
-from asoreconcile.azure.arm.credentials_secret import SecretRules
-from asoreconcile.azure.catalogue.conversion import (
-    KindConversionError,
-    as_authored,
-)
+from asoreconcile.azure.catalogue.conversion import KindConversionError, as_authored
 from asoreconcile.azure.catalogue.inputs import has_secrets, secret_texts
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.reserved import (
@@ -35,13 +30,14 @@ from asoreconcile.azure.controllers.diagnosis import (
     environment_checks,
     webhook_checks,
 )
-from asoreconcile.azure.controllers.diagnosis.finding import (
-    Finding,
-    error,
-    ok,
-    unknown,
-)
+from asoreconcile.azure.controllers.diagnosis.finding import Finding, Subject
 from asoreconcile.azure.controllers.diagnosis.fixes import DEPLOYMENTS
+from asoreconcile.azure.controllers.diagnosis.object_parts import (
+    arguments_of,
+    containers_of,
+    texts_of,
+    variables_of,
+)
 from asoreconcile.azure.controllers.diagnosis.rights import (
     Right,
     of_rights,
@@ -85,6 +81,10 @@ from asoreconcile.kube.resources import (
     ApiResource,
 )
 from asoreconcile.kube.selection import Selection
+
+_CLUSTER = Subject("cluster")
+_KINDS = Subject("kinds")
+_OBJECTS = Subject("objects")
 
 _PODS = ApiResource("", "v1", "pods", "Pod")
 _SERVICES = ApiResource("", "v1", "services", "Service")
@@ -157,7 +157,7 @@ class Examination:
         Raises TransportError if the cluster does not respond; every other failure is a
         finding.
         """
-        for check, look in (
+        for name, look in (
             ("cluster", self._cluster),
             ("clock", self._clocks),
             ("operator", self._operator),
@@ -171,27 +171,21 @@ class Examination:
             ("credentials", self._credentials),
             ("Azure", self._azure),
         ):
+            subject = Subject(name)
             try:
                 yield from look()
             except ForbiddenError as refused:
-                yield unknown(
-                    check, str(refused), "look again as somebody who may read this"
-                )
+                mend = "look again as somebody who may read this"
+                yield subject.unknown(str(refused), mend)
             except ApiError as failed:
                 # The other checks may say why, such as webhooks that do not answer.
                 mend = "look at the other findings, and at the API server's log"
-                yield error(check, str(failed), mend)
+                yield subject.error(str(failed), mend)
 
     def _cluster(self) -> Iterator[Finding]:
         version = self._client.read("/version", accept="application/json")
-        yield ok("cluster", f"Kubernetes {version.get('gitVersion', '')} answers")
-        images = [
-            str(container.get("image"))
-            for container in dig(
-                self._deployment or {}, "spec.template.spec.containers"
-            )
-            or ()
-        ]
+        yield _CLUSTER.ok(f"Kubernetes {version.get('gitVersion', '')} answers")
+        images = [str(one.get("image")) for one in containers_of(self._deployment)]
         yield from environment_checks.of_versions(version, images, __version__)
 
     def _clocks(self) -> Iterator[Finding]:
@@ -213,10 +207,7 @@ class Examination:
         if deployment is not None:
             name = str(key_of(deployment))
         yield from checks.of_deployment(
-            deployment,
-            name,
-            elsewhere=self._elsewhere,
-            is_outside=self._runs_outside,
+            deployment, name, elsewhere=self._elsewhere, is_outside=self._runs_outside
         )
         yield from checks.of_pods(self._pods)
 
@@ -251,7 +242,7 @@ class Examination:
         try:
             names = read_names(self._client)
         except OldServerError as old:
-            yield error("kinds", str(old), "upgrade the cluster: no kind runs")
+            yield _KINDS.error(str(old), "upgrade the cluster: no kind runs")
             return
         yield from crd_checks.of_crds(self._crds, self._catalogue, _OWN_BUILD, names)
         if self._deployment is not None:
@@ -277,8 +268,7 @@ class Examination:
         yield from checks.of_objects(self._objects, self._now)
         yield from checks.of_policies(self._objects, self._namespaces)
         for kind, why in self._unlisted.items():
-            yield error(
-                "objects",
+            yield _OBJECTS.error(
                 f"those of {kind} cannot be listed: {why}",
                 "look at the findings on webhooks: its conversion may not answer",
             )
@@ -302,18 +292,14 @@ class Examination:
     def _rights(self) -> Iterator[Finding]:
         if self._runs_outside:
             return
-        words = [
-            str(word)
-            for container in self._pod.get("containers") or ()
-            for word in container.get("args") or ()
-        ]
+        words = arguments_of(self._deployment)
         asked = operator_rights(
             self._served,
             namespace=self._at.namespace,
             lease=self._at.lease if _has(words, "--enable-leader-election") else "",
             writes_crds=_has(words, "--crd-pattern"),
         )
-        yield from of_rights(self._allowed(self._who, [*asked]), self._who)
+        yield from of_rights(self._allowed([*asked]), self._who)
 
     def _credentials(self) -> Iterator[Finding]:
         if self._settings is not None:
@@ -338,11 +324,9 @@ class Examination:
                     yield from credential_checks.of_export(
                         name, is_allowed=notes.get(EXPORTS_AS_CREDENTIALS) == "true"
                     )
-                if credential_checks.is_workload_identity(found, SecretRules()):
+                if credential_checks.is_workload_identity(found):
                     workloads.add(namespace)
-                yield from credential_checks.of_secret(
-                    found, SecretRules(), self._sign_in
-                )
+                yield from credential_checks.of_secret(found, self._sign_in)
             elif name in named:
                 yield credential_checks.of_missing(name, named)
         yield from self._workloads(workloads)
@@ -356,20 +340,15 @@ class Examination:
             )
             for name in namespaces
         }
-        allowed = self._allowed(self._who, rights.values())
+        allowed = self._allowed([*rights.values()])
         lacks = {}
         for name, right in rights.items():
             lacks[name] = "" if allowed[right] else f"the operator may not {right}"
             if self._read(SERVICE_ACCOUNTS, ObjectKey(name, SERVICE_ACCOUNT)) is None:
                 lacks[name] = f"no ServiceAccount {SERVICE_ACCOUNT}"
-        variables = {
-            str(one.get("name")): str(one.get("value"))
-            for container in self._pod.get("containers") or ()
-            for one in container.get("env") or ()
-        }
-        data = (self._settings or {}).get("data") or {}
-        set_ = base64.b64decode(data.get(_IDENTITY_MODE) or "").decode(errors="replace")
-        mode = variables.get(_IDENTITY_MODE) or set_
+        stated = [variables_of(one) for one in containers_of(self._deployment)]
+        stated.append(texts_of(self._settings or {}))
+        mode = next(filter(None, (one.get(_IDENTITY_MODE) for one in stated)), "")
         yield from credential_checks.of_strict_identities(
             lacks, is_strict=mode.strip().lower() == "strict"
         )
@@ -408,14 +387,10 @@ class Examination:
         return {key_of(one).name: annotations(one) for one in found}
 
     @cached_property
-    def _pod(self) -> JsonObject:
-        """The spec of the operator's pods, as its Deployment has it."""
-        return dig(self._deployment or {}, "spec.template.spec") or {}
-
-    @cached_property
     def _who(self) -> str:
-        """The operator's user."""
-        account = self._pod.get("serviceAccountName") or self._at.service_account
+        """The operator's user, as the Deployment of its pods has it."""
+        named = dig(self._deployment or {}, "spec.template.spec.serviceAccountName")
+        account = named or self._at.service_account
         return f"system:serviceaccount:{self._at.namespace}:{account}"
 
     @cached_property
@@ -467,17 +442,18 @@ class Examination:
                 self._unlisted[str(version.group_kind)] = str(failed)
         return found
 
-    def _allowed(self, who: str, asked: Iterable[Right]) -> Mapping[Right, bool]:
+    def _allowed(self, asked: Sequence[Right]) -> Mapping[Right, bool]:
         """Ask the API server about the operator's rights, as an administrator may."""
 
         def allowed(right: Right) -> bool:
-            body = {"spec": {"user": who, "resourceAttributes": right.attributes()}}
+            body = {
+                "spec": {"user": self._who, "resourceAttributes": right.attributes()}
+            }
             review = self._client.create(_REVIEWS, body)
             return (review.get("status") or {}).get("allowed") is True
 
-        questions = [*asked]
         with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
-            return dict(zip(questions, pool.map(allowed, questions), strict=True))
+            return dict(zip(asked, pool.map(allowed, asked), strict=True))
 
     def _get(self, resource: ApiResource, name: str) -> JsonObject | None:
         return self._read(resource, ObjectKey(self._at.namespace, name))

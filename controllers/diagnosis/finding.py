@@ -32,32 +32,35 @@ class Finding:
     target: str = ""
 
 
-def ok(check: str, text: str) -> Finding:
-    """Return a finding without any need to act."""
-    return Finding(check, "ok", text)
+@attrs.frozen
+class Subject:
+    """The subject of checks: makes the findings about it. name: one or two words."""
 
+    name: str
 
-def warning(
-    check: str, text: str, mend: str, *, fix: str = "", target: str = ""
-) -> Finding:
-    """Return a finding about something that works, but maybe not for long or not as
-    intended.
-    """
-    return Finding(check, "warning", text, mend, fix, target)
+    def ok(self, text: str) -> Finding:
+        """Return a finding without any need to act."""
+        return Finding(self.name, "ok", text)
 
+    def warning(
+        self, text: str, mend: str, *, fix: str = "", target: str = ""
+    ) -> Finding:
+        """Return a finding about something that works, but maybe not for long or not as
+        intended.
+        """
+        return Finding(self.name, "warning", text, mend, fix, target)
 
-def error(
-    check: str, text: str, mend: str, *, fix: str = "", target: str = ""
-) -> Finding:
-    """Return a finding about something that does not work."""
-    return Finding(check, "error", text, mend, fix, target)
+    def error(
+        self, text: str, mend: str, *, fix: str = "", target: str = ""
+    ) -> Finding:
+        """Return a finding about something that does not work."""
+        return Finding(self.name, "error", text, mend, fix, target)
 
-
-def unknown(check: str, text: str, mend: str) -> Finding:
-    """Return a finding about something that could not be checked. mend: how it
-    can be.
-    """
-    return Finding(check, "unknown", text, mend)
+    def unknown(self, text: str, mend: str) -> Finding:
+        """Return a finding about something that could not be checked. mend: how it
+        can be.
+        """
+        return Finding(self.name, "unknown", text, mend)
 
 
 def some(titles: Sequence[str]) -> str:

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 import attrs
 
 from asoreconcile.azure.catalogue.kinds import KindVersion
-from asoreconcile.azure.controllers.diagnosis.finding import Finding, error, ok
+from asoreconcile.azure.controllers.diagnosis.finding import Finding, Subject
 from asoreconcile.base.objects import JsonObject
+
+_RIGHTS = Subject("rights")
 
 _SHOWN = 5
 
@@ -84,12 +86,11 @@ def of_rights(allowed: Mapping[Right, bool], who: str) -> Iterator[Finding]:
     """Check the rights. allowed: the API server's answers."""
     lacking = sorted({str(right) for right, answer in allowed.items() if not answer})
     if lacking:
-        yield error(
-            "rights",
+        yield _RIGHTS.error(
             f"{who} may not {', '.join(lacking[:_SHOWN])}"
             + (f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""),
             "apply deploy/rbac.yaml (by Helm: upgrade the release), and look at the "
             "bindings",
         )
     elif allowed:
-        yield ok("rights", f"{who} may do what the operator does")
+        yield _RIGHTS.ok(f"{who} may do what the operator does")

@@ -5,23 +5,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.x509 import Certificate
 
 from asoreconcile.azure.controllers.crd_plan import INJECTED
 from asoreconcile.azure.controllers.diagnosis.finding import (
     REMOVE_CA_BUNDLE,
     Finding,
-    error,
-    ok,
-    warning,
+    Subject,
 )
+from asoreconcile.azure.controllers.diagnosis.object_parts import arguments_of
 from asoreconcile.base.certificates import load_all
-from asoreconcile.base.objects import (
-    JsonObject,
-    ObjectKey,
-    annotations,
-    dig,
-    key_of,
-)
+from asoreconcile.base.objects import JsonObject, ObjectKey, annotations, dig, key_of
+
+_WEBHOOKS = Subject("webhooks")
 
 _SOON = timedelta(days=14)
 
@@ -30,11 +26,7 @@ def ends_of_bundle(bundle: str) -> datetime | None:
     """Return when the last CA of a caBundle (base64 of PEM) expires; None if
     unreadable.
     """
-    try:
-        found = load_all(base64.b64decode(bundle))
-        return max((c.not_valid_after_utc for c in found), default=None)
-    except ValueError:
-        return None
+    return max((c.not_valid_after_utc for c in _certificates(bundle)), default=None)
 
 
 def of_conversions(
@@ -58,8 +50,7 @@ def of_conversions(
     for bundle, name in bundles.items():
         theirs = _authorities(bundle)
         if own and theirs and own.isdisjoint(theirs):
-            yield error(
-                "webhooks",
+            yield _WEBHOOKS.error(
                 f"the API server trusts another authority for the conversion of {name} "
                 "than the operator's own",
                 "the leader writes its own where it may patch the CRD: look at its log "
@@ -67,14 +58,12 @@ def of_conversions(
             )
         ends = ends_of_bundle(bundle)
         if ends is not None and timedelta() < ends - now < _SOON:
-            yield warning(
-                "webhooks",
+            yield _WEBHOOKS.warning(
                 f"the authority for the conversion of {name} ends at {ends:%Y-%m-%d}",
                 "the operator renews its own; one of yours is yours to renew",
             )
     if len(bundles) > 1:
-        yield warning(
-            "webhooks",
+        yield _WEBHOOKS.warning(
             f"the API server knows {len(bundles)} authorities for conversions",
             "two operators may serve webhooks: one of them should be in mode watchers",
         )
@@ -84,8 +73,7 @@ def _of_conversion(crd: JsonObject, bundle: str, now: datetime) -> Iterator[Find
     name, text = key_of(crd).name, ""
     is_injected = INJECTED in annotations(crd)
     if not bundle:
-        yield error(
-            "webhooks",
+        yield _WEBHOOKS.error(
             f"the API server has no authority for the conversion of {name}",
             "the operator writes it once it is ready; with cert-manager's certificates "
             "look at its CA injector",
@@ -97,10 +85,9 @@ def _of_conversion(crd: JsonObject, bundle: str, now: datetime) -> Iterator[Find
     elif ends < now:
         text = f"the authority for the conversion of {name} ended at {ends:%Y-%m-%d}"
     if text and is_injected:
-        yield error("webhooks", text, "look at cert-manager's Certificate and injector")
+        yield _WEBHOOKS.error(text, "look at cert-manager's Certificate and injector")
     elif text:
-        yield error(
-            "webhooks",
+        yield _WEBHOOKS.error(
             text,
             "remove `caBundle` there: a running operator writes its own",
             fix=REMOVE_CA_BUNDLE,
@@ -110,11 +97,15 @@ def _of_conversion(crd: JsonObject, bundle: str, now: datetime) -> Iterator[Find
 
 def _authorities(bundle: str) -> frozenset[bytes]:
     """Return the digests of the certificates of a caBundle (base64 of PEM)."""
+    return frozenset(one.fingerprint(SHA256()) for one in _certificates(bundle))
+
+
+def _certificates(bundle: str) -> Sequence[Certificate]:
+    """Return the certificates of a caBundle (base64 of PEM); () if it is unreadable."""
     try:
-        found = load_all(base64.b64decode(bundle))
+        return load_all(base64.b64decode(bundle))
     except ValueError:
-        return frozenset()
-    return frozenset(one.fingerprint(SHA256()) for one in found)
+        return ()
 
 
 def of_admission(
@@ -126,14 +117,12 @@ def of_admission(
     """
     there = {name: one for name, one in configurations.items() if one is not None}
     if not there:
-        yield ok(
-            "webhooks",
-            "no admission webhooks: wrong objects are refused by a condition",
+        yield _WEBHOOKS.ok(
+            "no admission webhooks: wrong objects are refused by a condition"
         )
         return
     if missing := sorted(configurations.keys() - there.keys()):
-        yield warning(
-            "webhooks",
+        yield _WEBHOOKS.warning(
             f"there is no {', '.join(missing)}",
             "apply deploy/webhooks.yaml, which has both",
         )
@@ -141,16 +130,14 @@ def of_admission(
         hooks = configuration.get("webhooks") or ()
         clients = [hook.get("clientConfig") or {} for hook in hooks]
         if not all(client.get("caBundle") for client in clients):
-            yield error(
-                "webhooks",
+            yield _WEBHOOKS.error(
                 f"the API server has no authority for {name}: it refuses every write",
                 "the operator writes it once it is ready, where it serves webhooks "
                 "(--webhook-port) and may patch the configuration",
             )
         places = {str((c.get("service") or {}).get("namespace", "")) for c in clients}
         if others := sorted(places - {"", namespace}):
-            yield warning(
-                "webhooks",
+            yield _WEBHOOKS.warning(
                 f"{name} asks an operator in {', '.join(others)}",
                 "look whether it is the one you mean: --operator-namespace",
             )
@@ -191,8 +178,7 @@ def of_service(
     deployment: the operator's; None if none was found.
     """
     if service is None:
-        yield error(
-            "webhooks",
+        yield _WEBHOOKS.error(
             f"there is no Service {key}, which the API server asks for {asked}",
             "apply the operator's manifests or chart again; without webhooks "
             "`asoctl clean crds --one-version` leaves no object that needs them",
@@ -200,11 +186,9 @@ def of_service(
         return
     pods = dig(deployment or {}, "spec.template.metadata.labels") or {}
     selector = dig(service, "spec.selector") or {}
-    containers = dig(deployment or {}, "spec.template.spec.containers") or ()
-    words = [str(word) for one in containers for word in one.get("args") or ()]
-    if selector.items() <= pods.items() and "--webhook-port=0" in words:
-        yield error(
-            "webhooks",
+    off = "--webhook-port=0" in arguments_of(deployment)
+    if off and selector.items() <= pods.items():
+        yield _WEBHOOKS.error(
             f"the operator serves no webhooks, and the API server asks it for {asked}",
             "remove --webhook-port=0, or first let `asoctl clean crds --one-version` "
             "leave no object that needs them",
@@ -220,31 +204,26 @@ def of_serving_certificate(
     text = str((secret.get("data") or {}).get("tls.crt") or "")
     ends, name = ends_of_bundle(text), str(key_of(secret))
     if ends is None:
-        yield error(
-            "webhooks",
+        yield _WEBHOOKS.error(
             f"the certificate in Secret {name} cannot be read",
             f"delete it: `kubectl delete secret -n {key_of(secret).namespace} "
             f"{key_of(secret).name}`; the operator makes a new one",
         )
     elif ends < now:
-        yield error(
-            "webhooks",
+        yield _WEBHOOKS.error(
             f"the webhooks' certificate in {name} ended at {ends:%Y-%m-%d}",
             "look whether a leader runs, which renews it, and at its log",
         )
     elif ends - now < timedelta(days=1):
-        yield warning(
-            "webhooks",
+        yield _WEBHOOKS.warning(
             f"the webhooks' certificate in {name} ends at {ends:%Y-%m-%d %H:%M}",
             "look whether a leader runs, which renews it, and at its log",
         )
     else:
-        yield ok("webhooks", f"the webhooks' certificate holds until {ends:%Y-%m-%d}")
+        yield _WEBHOOKS.ok(f"the webhooks' certificate holds until {ends:%Y-%m-%d}")
 
 
 def _conversion(crd: JsonObject) -> JsonObject | None:
-    conversion = (crd.get("spec") or {}).get("conversion") or {}
-    if conversion.get("strategy") != "Webhook":
+    if dig(crd, "spec.conversion.strategy") != "Webhook":
         return None
-    webhook: JsonObject = conversion.get("webhook") or {}
-    return webhook
+    return dig(crd, "spec.conversion.webhook") or {}

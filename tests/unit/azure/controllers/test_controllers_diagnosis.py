@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from asoreconcile.azure.arm.credentials import CredentialError
-from asoreconcile.azure.arm.credentials_secret import SecretRules
 from asoreconcile.azure.catalogue.crd import crd
 from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers.catalogue import builtin
@@ -456,17 +455,16 @@ def test_credentials_are_read_and_tried():
     def refused(_source):
         raise CredentialError("AADSTS7000222: the secret hunter2 has expired")
 
-    rules = SecretRules()
     look = credential_checks.of_secret
     good = secret(**GOOD, AZURE_CLIENT_SECRET="hunter2")
-    assert "--azure tries" in only(look(good, rules, None)).text
-    assert "reads 3 subscriptions" in only(look(good, rules, lambda _: 3)).text
-    failed = only(look(good, rules, refused))
+    assert "--azure tries" in only(look(good, None)).text
+    assert "reads 3 subscriptions" in only(look(good, lambda _: 3)).text
+    failed = only(look(good, refused))
     assert failed.level == "error"
     assert "AADSTS7000222" in failed.text
     assert "hunter2" not in failed.text
-    assert only(look(secret(), rules, None)).level == "error"
-    workload = only(look(secret(**GOOD), rules, lambda _: 3))
+    assert only(look(secret(), None)).level == "error"
+    workload = only(look(secret(**GOOD), lambda _: 3))
     assert (workload.level, workload.check) == ("unknown", "credentials")
     none = only(credential_checks.of_settings_credential(secret(), None))
     assert none.level == "warning"
