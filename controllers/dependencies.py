@@ -16,8 +16,8 @@ from asoreconcile.azure.controllers.settings import Settings
 from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.middleware.chain import Extensions, LinkMetrics
-from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.discovery import load_sets
+from asoreconcile.azure.middleware.extension_points import DELETE
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.sync_mode import BulkReads
 from asoreconcile.azure.reconcile.scope.shared_dependencies import (
@@ -72,7 +72,7 @@ def shared_dependencies(
         extensions=Extensions.of_catalogue(
             (*builtin_sets(), *load_sets(extension_names)),
             catalogue,
-            terminals=DefaultHandlers(delete=delete_resource),
+            ends={DELETE: delete_resource},
             metrics=metrics,
         ),
         recorder=app.recorder,

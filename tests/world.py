@@ -26,7 +26,7 @@ from asoreconcile.azure.controllers.protected_objects import ProtectedObjects
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.middleware.chain import Extensions
-from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
+from asoreconcile.azure.middleware.extension_points import DELETE
 from asoreconcile.azure.non_arm.reconciler import ExternalReconciler
 from asoreconcile.azure.reconcile.engine.reconciler import ArmReconciler
 from asoreconcile.azure.reconcile.model.annotations import (
@@ -83,7 +83,7 @@ def _extensions(*extra_sets):
     return Extensions.of_catalogue(
         (*builtin_sets(), *extra_sets),
         builtin(),
-        terminals=DefaultHandlers(delete=delete_resource),
+        ends={DELETE: delete_resource},
     )
 
 

@@ -1,7 +1,7 @@
 """Chains: the extensions of one point and one kind, composed to one function at start.
 
 The outermost extension is called first and decides whether the next one is called; the
-last link is the reconciler's own behaviour (`default_handlers`). Chains are composed
+last link is the reconciler's own step, the point's default. Chains are composed
 once, then immutable, and called by many worker threads. A link that breaks the rules of
 its point fails, so that nothing is written (`ExtensionFailedError`).
 """
@@ -15,7 +15,6 @@ import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.middleware.context import SuboperationPending
-from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.extension_points import (
     POINTS,
     ExtensionPoint,
@@ -37,6 +36,9 @@ from asoreconcile.base.objects import GroupKind
 _log = Logger(__name__)
 
 NextCall = Callable[[Any], Any]
+Ends = Mapping[ExtensionPoint[Any, Any], NextCall]
+"""Other functions than the points' defaults for the ends of the chains."""
+_OWN: Ends = {}
 _ANY = frozenset({ANY_ARM_KIND, ANY_KIND})
 
 
@@ -115,12 +117,13 @@ class Extensions:
         *,
         kinds: Collection[GroupKind],
         without_arm: Collection[GroupKind] = (),
-        terminals: DefaultHandlers | None = None,
+        ends: Ends = _OWN,
         metrics: LinkMetrics | None = None,
     ) -> "Extensions":
         """Compose the sets to one function per point and kind.
 
         kinds: the catalogue's kinds. without_arm: those that are not resources of ARM.
+        ends: other functions than the points' defaults for the ends of the chains.
 
         Sets of a higher order wrap those of a lower one; sets of equal order are sorted
         by name, the first outermost. Raises ExtensionError naming every set and kind
@@ -130,18 +133,18 @@ class Extensions:
         known = frozenset(kinds)
         outside = frozenset(without_arm)
         _require_sound(ordered, known, outside)
-        ends = terminals or DefaultHandlers()
         chains: dict[tuple[str, GroupKind], NextCall] = {}
         rows = []
         for (point, kind), links in _by_chain(ordered, known, outside).items():
-            call = ends.of(point)
+            call = ends.get(point, point.default)
             # From the inside out: each needs the one below it.
             for name, link in reversed(links):
                 call = linked(link, name, call, metrics)
             chains[point.name, kind] = call
             rows.append(_row(point, kind, links))
         rows.sort(key=lambda row: (row.kind, row.point))
-        return cls(chains, {point.name: ends.of(point) for point in POINTS}, rows)
+        everywhere = {one.name: ends.get(one, one.default) for one in POINTS}
+        return cls(chains, everywhere, rows)
 
     @classmethod
     def of_catalogue(
@@ -149,7 +152,7 @@ class Extensions:
         sets: Iterable[ExtensionSet],
         catalogue: Catalogue,
         *,
-        terminals: DefaultHandlers | None = None,
+        ends: Ends = _OWN,
         metrics: LinkMetrics | None = None,
     ) -> "Extensions":
         """Compose the sets for all kinds of a catalogue. Raises as `compose`."""
@@ -158,7 +161,7 @@ class Extensions:
             sets,
             kinds=[kind.group_kind for kind in kinds],
             without_arm=[kind.group_kind for kind in kinds if not kind.is_arm],
-            terminals=terminals,
+            ends=ends,
             metrics=metrics,
         )
 

@@ -1,11 +1,15 @@
-"""The extension points: the request, the result and the rules of each one."""
+"""The extension points: the request, the result and the rules of each one, and the
+reconciler's own step at the end of its chain.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 import attrs
 
-from asoreconcile.azure.arm.classification import Classification
+from asoreconcile.azure.arm import errors, outcomes
+from asoreconcile.azure.arm.absence import Absence
+from asoreconcile.azure.arm.classification import Classification, classify
 from asoreconcile.azure.middleware.requests import (
     Block,
     ClassifyError,
@@ -53,6 +57,7 @@ class ExtensionPoint(Generic[Req, Res]):
     """A place in the reconcile where extensions run; compared by identity.
 
     end: the reconciler's own step at the end of each chain, for users.
+    default: the function that takes this step, if `Extensions.compose` gets no other.
     request: the type of the request. results: the types of which a result must be one.
     alone: the results that a link may return without a result of its next link; any
     other result would let a request through that an inner link may refuse, or would
@@ -64,6 +69,7 @@ class ExtensionPoint(Generic[Req, Res]):
 
     name: str
     end: str
+    default: Callable[[Req], Res]
     request: type[Req]
     results: tuple[type, ...]
     alone: tuple[type, ...] = ()
@@ -110,18 +116,59 @@ def _no_texts(result: object) -> str:
     return f"returned {_shown(result)} that is no mapping of strings to strings"
 
 
+def _delete(req: DeleteRequest) -> DeleteResult:
+    """DELETE the resource by one request; a 404 that says so counts as deleted (V3).
+
+    Raises ArmError for any other refusal, ArmTransportError if there is no response.
+    """
+    ctx = req.ctx
+    if req.perform is not None:
+        return req.perform()
+    try:
+        outcome = ctx.arm.delete(ctx.arm_id, ctx.version.api_version)
+    except errors.ArmError as refused:
+        # Handle a refusal and a failed operation alike: Azure uses both for an absent
+        # resource.
+        outcome = outcomes.Failed(refused)
+    match outcome:
+        case outcomes.OperationDone():
+            return ResourceDeleted()
+        case outcomes.Failed(error=error):
+            if error.absence is Absence.SAID:
+                return ResourceDeleted()
+            raise error
+        case outcomes.Pending(token=token, delay_seconds=delay, progress=progress):
+            return InProgress(delay, token, progress)
+        case outcomes.ReadResource(delay_seconds=delay):
+            return InProgress(delay)
+        case outcomes.Restart():
+            # The operation is lost, and DELETE may be sent repeatedly.
+            return InProgress(0.0)
+
+
 _PRE_RESULTS = (Proceed, Block, Postpone)
 _PRE_ALONE = (Block, Postpone)
 
 PRE_RECONCILE_OWNER: ExtensionPoint[PreReconcileOwner, PreResult] = ExtensionPoint(
-    "pre-reconcile-owner", "go on", PreReconcileOwner, _PRE_RESULTS, _PRE_ALONE
+    "pre-reconcile-owner",
+    "go on",
+    lambda _: Proceed(),
+    PreReconcileOwner,
+    _PRE_RESULTS,
+    _PRE_ALONE,
 )
 PRE_RECONCILE: ExtensionPoint[PreReconcile, PreResult] = ExtensionPoint(
-    "pre-reconcile", "go on", PreReconcile, _PRE_RESULTS, _PRE_ALONE
+    "pre-reconcile",
+    "go on",
+    lambda _: Proceed(),
+    PreReconcile,
+    _PRE_RESULTS,
+    _PRE_ALONE,
 )
 MODIFY_PAYLOAD: ExtensionPoint[ModifyPayload, JsonObject] = ExtensionPoint(
     "modify-payload",
     "send the body as it is",
+    lambda req: req.payload,
     ModifyPayload,
     (dict,),
     contents=_no_body,
@@ -130,16 +177,23 @@ MODIFY_PAYLOAD: ExtensionPoint[ModifyPayload, JsonObject] = ExtensionPoint(
 CLASSIFY_ERROR: ExtensionPoint[ClassifyError, Classification] = ExtensionPoint(
     "classify-error",
     "decide by the error's code",
+    lambda req: classify(req.error),
     ClassifyError,
     (Classification,),
     (Classification,),
 )
 POST_RECONCILE: ExtensionPoint[PostReconcile, PostResult] = ExtensionPoint(
-    "post-reconcile", "Ready", PostReconcile, (Ready, NotReady), (NotReady,)
+    "post-reconcile",
+    "Ready",
+    lambda _: Ready(),
+    PostReconcile,
+    (Ready, NotReady),
+    (NotReady,),
 )
 EXPORT_SECRETS: ExtensionPoint[ExportSecrets, SecretExport] = ExtensionPoint(
     "export-secrets",
     "export nothing more",
+    lambda _: SecretExport(uses_status=False),
     ExportSecrets,
     (SecretExport,),
     contents=_other_secrets,
@@ -149,6 +203,7 @@ EXPORT_CONFIG_MAPS: ExtensionPoint[ExportConfigMaps, tuple[Export, ...]] = (
     ExtensionPoint(
         "export-config-maps",
         "export nothing more",
+        lambda _: (),
         ExportConfigMaps,
         (tuple,),
         contents=_other_exports,
@@ -156,11 +211,17 @@ EXPORT_CONFIG_MAPS: ExtensionPoint[ExportConfigMaps, tuple[Export, ...]] = (
     )
 )
 EVERY_SUCCESS: ExtensionPoint[Success, Mapping[str, str]] = ExtensionPoint(
-    "every-success", "set no annotation", Success, (Mapping,), contents=_no_texts
+    "every-success",
+    "set no annotation",
+    lambda _: {},
+    Success,
+    (Mapping,),
+    contents=_no_texts,
 )
 DELETE: ExtensionPoint[DeleteRequest, DeleteResult] = ExtensionPoint(
     "delete",
     "delete the resource",
+    _delete,
     DeleteRequest,
     (ResourceDeleted, InProgress),
     (InProgress,),
@@ -168,6 +229,7 @@ DELETE: ExtensionPoint[DeleteRequest, DeleteResult] = ExtensionPoint(
 IMPORT: ExtensionPoint[Import, ImportResult] = ExtensionPoint(
     "import",
     "take the resource as it is",
+    lambda req: Imported(req.obj),
     Import,
     (Imported, Skipped),
     (Skipped,),

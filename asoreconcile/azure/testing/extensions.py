@@ -27,7 +27,6 @@ from asoreconcile.azure.middleware.context import (
     ReconcileContext,
     SuboperationPending,
 )
-from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.extension_set import (
     ANY_ARM_KIND,
     ANY_KIND,
@@ -342,7 +341,7 @@ def check_extension_set(
         kind = min(known) if is_any else link.kind
         mine = [cr for cr in crs if is_any or gvk_of(cr).group_kind == kind]
         for cr in ({"metadata": {"name": "sample"}}, *mine):
-            for inner in (DefaultHandlers().of(link.point), _refused, _waits):
+            for inner in (link.point.default, _refused, _waits):
                 _try(link, extension_set.name, kind, cr, inner)
 
 

@@ -17,8 +17,8 @@ from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.arm.outcomes import Pending, PollState
 from asoreconcile.azure.arm.tokens import Token
-from asoreconcile.azure.middleware import default_handlers
 from asoreconcile.azure.middleware.context import ReconcileContext
+from asoreconcile.azure.middleware.extension_points import DELETE
 from asoreconcile.azure.middleware.requests import (
     DeleteRequest,
     DeleteResult,
@@ -359,7 +359,7 @@ def delete_resource(request: DeleteRequest) -> DeleteResult:
     """
     if request.perform is None and is_absent(request.ctx):
         return ResourceDeleted()
-    return default_handlers.delete_resource(request)
+    return DELETE.default(request)
 
 
 def is_absent(ctx: ReconcileContext) -> bool:

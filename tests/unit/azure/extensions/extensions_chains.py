@@ -4,8 +4,7 @@ from functools import cache
 
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.extensions.registry import builtin_sets
-from asoreconcile.azure.middleware.chain import Extensions
-from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
+from asoreconcile.azure.middleware.chain import Ends, Extensions
 from asoreconcile.base.objects import GroupKind, GroupVersionKind
 
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000001"
@@ -16,8 +15,8 @@ def _kinds():
     return frozenset(kind.group_kind for kind in builtin().kinds())
 
 
-def composed(terminals: DefaultHandlers | None = None) -> Extensions:
-    return Extensions.compose(builtin_sets(), kinds=_kinds(), terminals=terminals)
+def composed(ends: Ends | None = None) -> Extensions:
+    return Extensions.compose(builtin_sets(), kinds=_kinds(), ends=ends or {})
 
 
 @cache

@@ -5,7 +5,6 @@ from extensions_chains import composed, cr, default, group_kind, version
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
-from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.extension_points import DELETE, EVERY_SUCCESS
 from asoreconcile.azure.middleware.requests import (
     DeleteRequest,
@@ -24,7 +23,7 @@ SUB = "/subscriptions/sub"
 
 def deleted(arm, body=SUBSCRIBED, *, cancel="true", events=None, status=None):
     """Delete an alias. body: Azure's alias; cancel: the annotation's value."""
-    chain = composed(DefaultHandlers(delete=lambda req: ResourceDeleted())).chain(
+    chain = composed({DELETE: lambda req: ResourceDeleted()}).chain(
         DELETE, group_kind(KIND)
     )
     ctx = fake_ctx(version(KIND), arm=arm, raw=body, events=events)

@@ -5,7 +5,6 @@ from extensions_chains import composed, group_kind, version
 
 from asoreconcile.azure.arm.classification import Classification
 from asoreconcile.azure.arm.condition_error import RetryClass
-from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR
 from asoreconcile.azure.middleware.requests import ClassifyError
 from asoreconcile.azure.testing.extensions import arm_fault
@@ -127,7 +126,7 @@ def ids(rows):
 
 
 def judged(kind, code, message, default):
-    extensions = composed(DefaultHandlers(classify_error=lambda req: default))
+    extensions = composed({CLASSIFY_ERROR: lambda req: default})
     chain = extensions.chain(CLASSIFY_ERROR, group_kind(kind))
     return chain(ClassifyError(version(kind), arm_fault(400, code, message)))
 

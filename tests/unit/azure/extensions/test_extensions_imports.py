@@ -3,7 +3,6 @@
 import pytest
 from extensions_chains import composed, cr, default, group_kind, version
 
-from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.extension_points import IMPORT
 from asoreconcile.azure.middleware.requests import Import, Imported, Skipped
 
@@ -80,6 +79,6 @@ def test_a_system_database_is_not_even_read():
     def fail(request):
         raise AssertionError(request)
 
-    chain = composed(DefaultHandlers(import_=fail)).chain(IMPORT, group_kind(DATABASE))
+    chain = composed({IMPORT: fail}).chain(IMPORT, group_kind(DATABASE))
     obj = cr(DATABASE, spec={"azureName": "azure_sys"})
     assert isinstance(chain(Import(version(DATABASE), obj, OWNER)), Skipped)

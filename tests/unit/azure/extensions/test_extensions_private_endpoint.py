@@ -3,7 +3,6 @@
 import pytest
 from extensions_chains import composed, cr, group_kind, version
 
-from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.extension_points import (
     EXPORT_CONFIG_MAPS,
     POST_RECONCILE,
@@ -25,7 +24,7 @@ def connection(id_, state):
 
 
 def checked(status, next_=Ready()):  # noqa: B008 - frozen
-    extensions = composed(DefaultHandlers(post_reconcile=lambda req: next_))
+    extensions = composed({POST_RECONCILE: lambda req: next_})
     chain = extensions.chain(POST_RECONCILE, group_kind(KIND))
     ctx = fake_ctx(version(KIND))
     return chain(PostReconcile(ctx, cr(KIND, status=status)))

@@ -4,7 +4,6 @@ import pytest
 from extensions_chains import composed, cr, group_kind, version
 
 from asoreconcile.azure.arm.errors import ArmError
-from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.extension_points import DELETE
 from asoreconcile.azure.middleware.requests import (
     DeleteRequest,
@@ -17,9 +16,7 @@ KIND = "apimanagement/Product"
 
 
 def deleted(arm, answer=ResourceDeleted()):  # noqa: B008 - frozen
-    chain = composed(DefaultHandlers(delete=lambda req: answer)).chain(
-        DELETE, group_kind(KIND)
-    )
+    chain = composed({DELETE: lambda req: answer}).chain(DELETE, group_kind(KIND))
     ctx = fake_ctx(version(KIND), arm=arm)
     return chain(DeleteRequest(ctx, cr(KIND, name="kubernetes-name")))
 

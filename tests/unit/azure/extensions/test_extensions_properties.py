@@ -15,7 +15,6 @@ from asoreconcile.azure.arm import outcomes
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.middleware.chain import ExtensionFailedError, linked
-from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.extension_points import CLASSIFY_ERROR, IMPORT
 from asoreconcile.azure.middleware.requests import (
     ModifyPayload,
@@ -97,7 +96,7 @@ def test_no_extension_destroys_anything_or_breaks_a_rule_whatever_azure_answers(
             arm.sent.clear()
             ctx.read = None
             try:
-                linked(link, name, DefaultHandlers().of(link.point))(request)
+                linked(link, name, link.point.default)(request)
             except ExtensionFailedError as failed:
                 raise AssertionError(str(failed)) from failed
             except (ArmError, ArmTransportError, AsoreconcileError):

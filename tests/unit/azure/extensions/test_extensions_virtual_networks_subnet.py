@@ -3,7 +3,6 @@
 import pytest
 from extensions_chains import composed, cr, group_kind, version
 
-from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.extension_points import POST_RECONCILE
 from asoreconcile.azure.middleware.requests import NotReady, PostReconcile, Ready
 from asoreconcile.azure.testing.extensions import fake_ctx
@@ -14,7 +13,7 @@ DROPPED = {"ipConfigurations": None}
 
 def checked(count, next_):
     status = {"ipConfigurations": [{"id": f"/{n}"} for n in range(count)]}
-    extensions = composed(DefaultHandlers(post_reconcile=lambda req: next_))
+    extensions = composed({POST_RECONCILE: lambda req: next_})
     chain = extensions.chain(POST_RECONCILE, group_kind(KIND))
     return chain(PostReconcile(fake_ctx(version(KIND)), cr(KIND, status=status)))
 

@@ -16,7 +16,6 @@ from asoreconcile.azure.middleware.chain import (
     Extensions,
 )
 from asoreconcile.azure.middleware.context import SuboperationPending
-from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.extension_points import (
     CLASSIFY_ERROR,
     DELETE,
@@ -180,7 +179,7 @@ def test_without_extensions_a_point_does_what_the_reconciler_would(
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
 def test_every_point_has_a_terminal(point):
-    assert callable(DefaultHandlers().of(point))
+    assert callable(point.default)
 
 
 @pytest.mark.parametrize(
@@ -196,8 +195,8 @@ def test_the_delete_terminal_deletes_the_resource(answer, expected):
 
 
 def test_a_terminal_can_be_replaced():
-    terminals = DefaultHandlers(delete=lambda req: InProgress(7.0))
-    extensions = Extensions.compose(kinds=KINDS, terminals=terminals)
+    ends = {DELETE: lambda req: InProgress(7.0)}
+    extensions = Extensions.compose(kinds=KINDS, ends=ends)
     answer = extensions.chain(DELETE, THING)(DeleteRequest(fake_ctx(), {}))
     assert answer == InProgress(7.0)
 
@@ -222,13 +221,12 @@ def reached(point, run):
 
     def default(req):
         runs.append(req)
-        return DefaultHandlers().of(point)(req)
+        return point.default(req)
 
     one = ExtensionSet("odd-set")
     one.on(point, THING)(run)
-    field = "import_" if point is IMPORT else point.name.replace("-", "_")
-    ends = attrs.evolve(DefaultHandlers(), **{field: default})
-    chain = Extensions.compose([one], kinds=KINDS, terminals=ends).chain(point, THING)
+    ends = {point: default}
+    chain = Extensions.compose([one], kinds=KINDS, ends=ends).chain(point, THING)
     return chain(REQUESTS[point](fake_ctx(arm=FakeArm(unknown="404")))), len(runs)
 
 
@@ -336,7 +334,7 @@ def test_next_takes_the_request_of_its_point_only(point):
     def careless(req, call_next):
         with contextlib.suppress(Exception):
             call_next(None)
-        return DefaultHandlers().of(point)(req)
+        return point.default(req)
 
     with pytest.raises(ExtensionFailedError, match="a request of type NoneType"):
         reached(point, careless)
@@ -436,8 +434,8 @@ def test_an_error_of_the_default_is_not_the_extension_s():
 
     one = ExtensionSet("set")
     one.on(DELETE, THING)(lambda req, call_next: call_next(req))
-    ends = DefaultHandlers(delete=default)
-    chain = Extensions.compose([one], kinds=KINDS, terminals=ends).chain(DELETE, THING)
+    ends = {DELETE: default}
+    chain = Extensions.compose([one], kinds=KINDS, ends=ends).chain(DELETE, THING)
     with pytest.raises(ZeroDivisionError):
         chain(DeleteRequest(fake_ctx(), {}))
 

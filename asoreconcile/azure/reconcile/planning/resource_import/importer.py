@@ -21,7 +21,6 @@ from asoreconcile.azure.catalogue.arm_to_spec import to_spec
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.middleware.chain import Extensions
-from asoreconcile.azure.middleware.default_handlers import DefaultHandlers
 from asoreconcile.azure.middleware.extension_points import IMPORT
 from asoreconcile.azure.middleware.extension_set import ExtensionSet
 from asoreconcile.azure.middleware.requests import (
@@ -113,7 +112,7 @@ class ResourceImporter:
         self._extensions = Extensions.of_catalogue(
             extension_sets,
             catalogue,
-            terminals=DefaultHandlers(import_=self._fill),
+            ends={IMPORT: self._fill},
         )
         self._stop = threading.Event()
         self._reads = PatientReads(
