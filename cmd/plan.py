@@ -33,7 +33,8 @@ from asoreconcile.azure.reconcile.planning.planned_change import (
     FieldChange,
     PlannedChange,
 )
-from asoreconcile.azure.sql_users.planning import PlanSources
+from asoreconcile.azure.sql_users.lookups import UserLookups
+from asoreconcile.azure.sql_users.planning import FindLookups
 from asoreconcile.base import jsontext
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.errors import AsoreconcileError
@@ -48,14 +49,14 @@ from asoreconcile.base.objects import (
 )
 
 
-def plan_sources(
+def plan_lookups(
     objects: Iterable[JsonObject],
     resolution: Resolution,
     reads: PatientReads,
     token: Callable[[str], str],
     *,
     choice: ClusterChoice | None,
-) -> PlanSources:
+) -> FindLookups:
     """Return the lookups for the objects of a call.
 
     reads: reads the status from Azure if a manifest lacks it.
@@ -81,14 +82,18 @@ def plan_sources(
         there = Resolution(builtin(), [secret_in_cluster(key, choice)])
         return there.secret(reference, namespace)
 
-    return PlanSources(
-        catalogue=builtin(),
-        owner=view.owner_of,
-        find=view.get,
-        status=status_in_azure,
-        secret=secret,
-        token=token,
-    )
+    def lookups(obj: JsonObject) -> UserLookups:
+        return UserLookups(
+            catalogue=builtin(),
+            obj=obj,
+            owner=lambda: view.owner_of(obj),
+            find=view.get,
+            status=status_in_azure,
+            secret=lambda reference: secret(reference, key_of(obj).namespace),
+            token=lambda audience: (token(audience), "asoctl"),
+        )
+
+    return lookups
 
 
 _CHANGES, _ERRORS = 2, 1
@@ -183,10 +188,10 @@ def _changes(
         reads = PatientReads(
             connection.client, clock=clock, stop=threading.Event(), on_wait=_say_wait
         )
-        sources = plan_sources(
+        lookups = plan_lookups(
             objects, resolution, reads, connection.client.token, choice=choice
         )
-        with outside_plans(connection.graph, sources, clock) as outside:
+        with outside_plans(connection.graph, lookups, clock) as outside:
             planner = Planner(
                 catalogue=builtin(),
                 objects=tuple(objects),

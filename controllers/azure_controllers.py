@@ -84,8 +84,6 @@ def azure_controllers(
         )
 
     def external() -> "Mapping[GroupKind, ExternalResource]":
-        from asoreconcile.azure.controllers.external_kinds import external_resources
-
         return external_resources(app)
 
     def inherited(namespace: str) -> Mapping[str, str]:
@@ -118,3 +116,25 @@ def azure_controllers(
     )
     lifecycle.setup_with(app)
     return lifecycle
+
+
+def external_resources(app: Application) -> "Mapping[GroupKind, ExternalResource]":
+    """Return a resource for each kind without ARM, closed with the application. Sends
+    nothing.
+
+    The drivers are imported when the first object of a kind is reconciled: most
+    installations have none.
+    """
+    from asoreconcile.azure.entra.directory_objects import DirectoryObjects
+    from asoreconcile.azure.entra.kinds import ENTRA_KINDS
+    from asoreconcile.azure.sql_users.kinds import USER_KINDS, database_users
+
+    made: dict[GroupKind, ExternalResource] = {
+        group_kind: database_users(make(), clock=app.clock, fence=app.fence)
+        for group_kind, make in USER_KINDS.items()
+    }
+    # The clients of Entra, which belong to the credentials, have clock and fence.
+    made |= {group_kind: DirectoryObjects() for group_kind in ENTRA_KINDS}
+    for resource in made.values():
+        app.on_close(resource.close)
+    return made

@@ -4,7 +4,11 @@ import pytest
 import servers
 from databaseworlds import MySqlWorld, PostgreSqlWorld, prepared
 
-from asoreconcile.azure.sql_users.kinds import mysql_users, postgresql_users
+from asoreconcile.azure.sql_users.kinds import (
+    database_users,
+    mysql_kind,
+    postgresql_kind,
+)
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +31,9 @@ def mariadb_server():
 def postgresql(tmp_path, postgresql_server):
     with PostgreSqlWorld(tmp_path) as world:
         world.server = postgresql_server
-        users = postgresql_users(clock=world.clock, trust=postgresql_server.trust)
+        users = database_users(
+            postgresql_kind(postgresql_server.trust), clock=world.clock
+        )
         with prepared(world, users) as ready:
             yield ready
 
@@ -36,6 +42,6 @@ def postgresql(tmp_path, postgresql_server):
 def mysql(tmp_path, mariadb_server):
     with MySqlWorld(tmp_path) as world:
         world.server = mariadb_server
-        users = mysql_users(clock=world.clock, trust=mariadb_server.trust)
+        users = database_users(mysql_kind(mariadb_server.trust), clock=world.clock)
         with prepared(world, users) as ready:
             yield ready

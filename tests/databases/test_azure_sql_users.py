@@ -14,7 +14,7 @@ from tds_double import TdsDouble
 
 from asoreconcile.azure.cmd.asoctl import main
 from asoreconcile.azure.reconcile.model.annotations import RESOURCE_ID
-from asoreconcile.azure.sql_users.kinds import azure_sql_users
+from asoreconcile.azure.sql_users.kinds import azure_sql_kind, database_users
 from asoreconcile.base.objects import GroupKind, key_of
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 
@@ -67,7 +67,7 @@ def world(tmp_path, monkeypatch):
     ):
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
         world.server = double
-        world.users = azure_sql_users(clock=world.clock)
+        world.users = database_users(azure_sql_kind(), clock=world.clock)
         group = world.group
         world.install(*(f"{group}/{k}" for k in ("Server", "ServersDatabase", "User")))
         world.external[GroupKind(group, "User")] = world.users

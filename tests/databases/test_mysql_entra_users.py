@@ -9,7 +9,7 @@ import pytest
 from databaseworlds import MySqlWorld, prepared
 from mysql_double import MySqlDouble
 
-from asoreconcile.azure.sql_users.kinds import entra_scope, mysql_users
+from asoreconcile.azure.sql_users.kinds import database_users, entra_scope, mysql_kind
 from asoreconcile.azure.sql_users.server import DatabaseServer
 from asoreconcile.testing.throwaway_certificates import certificate_authority
 
@@ -28,11 +28,11 @@ def world(tmp_path):
             tmp_path / "server.pem", tmp_path / "server.key", token=token
         ) as double:
             world.server = double
-            users = mysql_users(
-                clock=world.clock,
+            kind = mysql_kind(
                 trust=lambda: ssl.create_default_context(cadata=authority.pem.decode()),
                 scope_of=lambda _: SCOPE,
             )
+            users = database_users(kind, clock=world.clock)
             with prepared(world, users) as ready:
                 yield ready
 

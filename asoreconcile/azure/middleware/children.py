@@ -109,13 +109,9 @@ def writable(value: Any, shape: "ChildShape | bool") -> Any:
 def _children(
     current: JsonObject, path: str, *, parent_may_be_absent: bool
 ) -> list[JsonObject]:
-    *above, leaf = path.split(".")
-    parent: Any = current
-    for step in above:
-        parent = parent.get(step) if isinstance(parent, dict) else None
-    if parent is None and parent_may_be_absent:
+    if parent_may_be_absent and dig(current, path.rpartition(".")[0]) is None:
         return []
-    children = parent.get(leaf) if isinstance(parent, dict) else None
+    children = dig(current, path)
     if not isinstance(children, list):
         raise ConditionError(
             f"Azure's answer for the resource has no list {path}: nothing was written, "
@@ -135,9 +131,7 @@ def _shape_at(shapes: Mapping[str, ChildShape], api_version: str) -> ChildShape:
 
 
 def _listed(payload: JsonObject, path: str) -> list[JsonObject]:
-    value: Any = payload
-    for step in path.split("."):
-        value = value.get(step) if isinstance(value, dict) else None
+    value = dig(payload, path)
     return value if isinstance(value, list) else []
 
 

@@ -7,11 +7,10 @@ hashes of names are recorded.
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import attrs
 
-from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.objects import JsonObject, dig
 
 IDENTITIES = "identity.userAssignedIdentities"
 TAGS = "tags"
@@ -31,9 +30,7 @@ def names_at(body: JsonObject, path: str) -> Iterator[str]:
     """Yield the keys of the map at a path, or the names of the elements of the
     list there.
     """
-    found: Any = body
-    for step in path.split("."):
-        found = found.get(step) if isinstance(found, dict) else None
+    found = dig(body, path)
     if isinstance(found, dict):
         yield from (name for name, value in found.items() if value is not None)
     elif isinstance(found, list):

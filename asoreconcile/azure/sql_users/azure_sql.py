@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import attrs
 
+from asoreconcile.azure.sql_users.dialect import Dialect
 from asoreconcile.azure.sql_users.quoting import (
     tsql_identifier,
     tsql_text,
@@ -85,7 +86,7 @@ class DatabaseUser:
 
 @attrs.frozen
 class DatabaseUserFacts:
-    """A principal as the database has it, see `dialect.UserFacts`.
+    """A principal as the database has it, see `Dialect.facts`.
 
     type: `S` is a user with a password. server_id: its security identifier.
     has_power: whether it may control the database, its users or its roles.
@@ -101,25 +102,18 @@ class DatabaseUserFacts:
     has_power: bool = False
 
 
-class AzureSql:
-    """`dialect.Dialect` of Azure SQL."""
+class AzureSql(Dialect):
+    """The dialect of Azure SQL."""
 
     name: ClassVar[str] = "Azure SQL"
     port: ClassVar[int] = 1433
-    renames: ClassVar[bool] = False
-    read_only: ClassVar[str] = ""
 
-    def identity(self, name: str, spec: JsonObject) -> UserIdentity:  # noqa: ARG002
-        """Return the user's name in the database."""
-        return {"name": name}
-
-    def is_same(self, one: UserIdentity, other: UserIdentity) -> bool:
-        """Return whether two names are one user, without letter case and blanks at the
-        end.
+    def kept(self, name: str) -> str:
+        """Return a name without letter case and blanks at the end.
 
         A database with another collation may tell such names apart.
         """
-        return _folded(one["name"]) == _folded(other["name"])
+        return name.rstrip(" ").casefold()
 
     def desired(self, name: str, spec: JsonObject, *, password: str) -> DatabaseUser:
         """Return the user that a spec describes. Raises ConditionError for a name that
@@ -131,10 +125,6 @@ class AzureSql:
                 "characters: Azure SQL would keep another name"
             )
         return DatabaseUser(name, password, frozenset(spec.get("roles") or ()))
-
-    def prepared(self, session: Session, desired: DatabaseUser) -> DatabaseUser:  # noqa: ARG002
-        """Return the user unchanged: nothing has to be read from the server."""
-        return desired
 
     def facts(
         self, session: Session, identity: UserIdentity
@@ -195,10 +185,6 @@ class AzureSql:
             found.append("CONTROL, ALTER ANY USER or ALTER ANY ROLE")
         return ", ".join(found)
 
-    def is_user(self, identity: UserIdentity, name: str) -> bool:
-        """Return whether an administrator's name means this user."""
-        return _folded(identity["name"]) == _folded(name)
-
     def create(self, desired: DatabaseUser) -> Statement:
         """Return the statement that creates the user with its password."""
         return _with_password("CREATE", desired)
@@ -218,14 +204,6 @@ class AzureSql:
         read.
         """
         return self._memberships(desired, facts)
-
-    def unread(
-        self,
-        desired: DatabaseUser,  # noqa: ARG002
-        facts: DatabaseUserFacts,  # noqa: ARG002
-    ) -> Sequence[str]:
-        """Return the path of the password."""
-        return ("localUser.password",)
 
     def rename(self, former: UserIdentity, now: UserIdentity) -> Sequence[Statement]:
         """Return the statements that rename the user; it keeps the objects that it
@@ -270,7 +248,3 @@ def _with_password(verb: str, desired: DatabaseUser) -> Statement:
     user = tsql_identifier(desired.name)
     password = Secret(tsql_text(desired.password))
     return Statement.of(f"{verb} USER {user} WITH PASSWORD = ", password)
-
-
-def _folded(name: str) -> str:
-    return name.rstrip(" ").casefold()

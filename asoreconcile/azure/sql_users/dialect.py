@@ -9,21 +9,6 @@ from asoreconcile.azure.sql_users.user import UserIdentity
 from asoreconcile.base.objects import JsonObject
 
 
-class UserFacts(Protocol):
-    """A user as the server has it.
-
-    server_id: the server's own identifier, "" if it has none: a user that is dropped
-    and made again has another one. name: the name as the server keeps it.
-    is_signed_in: whether the operator is signed in as this user. barred: why the user
-    cannot sign in although its spec says so, or "".
-    """
-
-    server_id: str
-    name: str
-    is_signed_in: bool
-    barred: str
-
-
 class Dialect(Protocol):
     """One type of server; `postgresql`, `mysql` and `azure_sql` have one each.
 
@@ -37,16 +22,21 @@ class Dialect(Protocol):
 
     name: ClassVar[str]
     port: ClassVar[int]
-    renames: ClassVar[bool]
-    read_only: ClassVar[str]
+    renames: ClassVar[bool] = False
+    read_only: ClassVar[str] = ""
 
-    def identity(self, name: str, spec: JsonObject) -> UserIdentity:
+    def kept(self, name: str) -> object:
+        """Return a name as the server compares names."""
+
+    def identity(self, name: str, spec: JsonObject) -> UserIdentity:  # noqa: ARG002
         """Return the identity of the user that a spec describes. name: the
         Azure name.
         """
+        return {"name": name}
 
     def is_same(self, one: UserIdentity, other: UserIdentity) -> bool:
         """Return whether the server takes both for one user."""
+        return self.kept(one["name"]) == self.kept(other["name"])
 
     def desired(self, name: str, spec: JsonObject, *, password: str) -> Any:
         """Return the user that a spec describes.
@@ -54,12 +44,18 @@ class Dialect(Protocol):
         Raises ConditionError, also for a name that the server would change.
         """
 
-    def prepared(self, session: Session, desired: Any) -> Any:
+    def prepared(self, session: Session, desired: Any) -> Any:  # noqa: ARG002
         """Return the user with values that only the server knows."""
+        return desired
 
     def facts(self, session: Session, identity: UserIdentity) -> Any | None:
-        """Return the user as the server has it, see UserFacts; None if there is
-        none.
+        """Return the user as the server has it; None if there is none.
+
+        The facts of each server have these members. server_id: the server's own
+        identifier, "" if it has none: a user that is dropped and made again has another
+        one. name: the name as the server keeps it. is_signed_in: whether the operator
+        is signed in as this user. barred: why the user cannot sign in although its spec
+        says so, or "".
         """
 
     def refusal(self, identity: UserIdentity, facts: Any | None) -> str:
@@ -75,6 +71,7 @@ class Dialect(Protocol):
 
     def is_user(self, identity: UserIdentity, name: str) -> bool:
         """Return whether an administrator's name means this user."""
+        return self.kept(identity["name"]) == self.kept(name)
 
     def create(self, desired: Any) -> Statement:
         """Return the statement that creates the user, with its password and without
@@ -93,10 +90,11 @@ class Dialect(Protocol):
         Raises ConditionError if that cannot be.
         """
 
-    def unread(self, desired: Any, facts: Any) -> Sequence[str]:
+    def unread(self, desired: Any, facts: Any) -> Sequence[str]:  # noqa: ARG002
         """Return the paths of the spec that cannot be read from the server and are
         not compared.
         """
+        return ("localUser.password",)
 
     def rename(self, former: UserIdentity, now: UserIdentity) -> Sequence[Statement]:
         """Return the statements that rename the user and keep its privileges."""

@@ -12,7 +12,7 @@ from asoreconcile.azure.reconcile.model.owner import owner_target, waiting
 from asoreconcile.azure.sql_users.azure_sql import AzureSql
 from asoreconcile.azure.sql_users.lookups import UserKind, UserLookups
 from asoreconcile.azure.sql_users.mysql import MySql
-from asoreconcile.azure.sql_users.planning import PlanSources, UserPlanner
+from asoreconcile.azure.sql_users.planning import FindLookups, UserPlanner
 from asoreconcile.azure.sql_users.postgresql import PostgreSql
 from asoreconcile.azure.sql_users.quoting import unusable
 from asoreconcile.azure.sql_users.resource import DatabaseUsers
@@ -155,56 +155,37 @@ def azure_sql_kind() -> UserKind:
     return UserKind(dialect, connect, find, _by_password)
 
 
-def postgresql_users(
-    *, clock: Clock, fence: Fence | None = None, trust: MakeContext = tls.client_context
+USER_KINDS: Mapping[GroupKind, Callable[[], UserKind]] = {
+    GroupKind("dbformysql.azure.com", "User"): mysql_kind,
+    GroupKind("dbforpostgresql.azure.com", "User"): postgresql_kind,
+    GroupKind("sql.azure.com", "User"): azure_sql_kind,
+}
+
+
+def database_users(
+    kind: UserKind, *, clock: Clock, fence: Fence | None = None
 ) -> DatabaseUsers:
-    """Return the users of PostgreSQL. trust: makes the TLS context that verifies
-    servers.
-    """
-    return _users(postgresql_kind(trust), clock, fence)
-
-
-def mysql_users(
-    *,
-    clock: Clock,
-    fence: Fence | None = None,
-    trust: MakeContext = tls.client_context,
-    scope_of: Callable[[DatabaseServer], str] | None = None,
-) -> DatabaseUsers:
-    """Return the users of MySQL.
-
-    scope_of: returns the audience of a token for a server; by default by its cloud.
-    """
-    return _users(mysql_kind(trust, scope_of), clock, fence)
-
-
-def azure_sql_users(*, clock: Clock, fence: Fence | None = None) -> DatabaseUsers:
-    """Return the users of Azure SQL. fence: called before each write."""
-    return _users(azure_sql_kind(), clock, fence)
+    """Return the users of a kind. fence: called before each write."""
+    return DatabaseUsers(kind, Sessions(kind.connect, clock=clock), fence=fence)
 
 
 @contextmanager
 def user_planners(
-    sources: PlanSources, clock: Clock
+    lookups: FindLookups, clock: Clock
 ) -> Iterator[Mapping[GroupKind, UserPlanner]]:
     """Return the planners by kind; their connections are closed at the end of the
     block.
+
+    lookups: returns the lookups for an object.
     """
     with ExitStack() as opened:
         planners: dict[GroupKind, UserPlanner] = {}
-        for group_kind, kind in {
-            GroupKind("dbformysql.azure.com", "User"): mysql_kind(),
-            GroupKind("dbforpostgresql.azure.com", "User"): postgresql_kind(),
-            GroupKind("sql.azure.com", "User"): azure_sql_kind(),
-        }.items():
+        for group_kind, make in USER_KINDS.items():
+            kind = make()
             sessions = Sessions(kind.connect, clock=clock)
             opened.callback(sessions.close)
-            planners[group_kind] = UserPlanner(kind, sessions, sources)
+            planners[group_kind] = UserPlanner(kind, sessions, lookups)
         yield planners
-
-
-def _users(kind: UserKind, clock: Clock, fence: Fence | None) -> DatabaseUsers:
-    return DatabaseUsers(kind, Sessions(kind.connect, clock=clock), fence=fence)
 
 
 def entra_scope(server: DatabaseServer) -> str:

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import attrs
 
+from asoreconcile.azure.sql_users.dialect import Dialect
 from asoreconcile.azure.sql_users.quoting import (
     mysql_account,
     mysql_identifier,
@@ -121,7 +122,7 @@ class Account:
 
 @attrs.frozen
 class AccountFacts:
-    """An account as the server has it, see `dialect.UserFacts`."""
+    """An account as the server has it, see `Dialect.facts`."""
 
     plugin: str
     privileges: Mapping[str, frozenset[str]]
@@ -132,12 +133,11 @@ class AccountFacts:
     server_id: str = ""  # MySQL identifies accounts by name and host only
 
 
-class MySql:
-    """`dialect.Dialect` of MySQL."""
+class MySql(Dialect):
+    """The dialect of MySQL."""
 
     name: ClassVar[str] = "MySQL"
     port: ClassVar[int] = 3306
-    renames: ClassVar[bool] = False
     read_only: ClassVar[str] = "SET SESSION TRANSACTION READ ONLY"
 
     def identity(self, name: str, spec: JsonObject) -> UserIdentity:
@@ -152,7 +152,12 @@ class MySql:
         """Return whether two identities are one account: the server drops blanks at the
         end, and compares hosts without letter case.
         """
-        return _kept(one) == _kept(other)
+        hosts = [each["host"].rstrip(" ").lower() for each in (one, other)]
+        return super().is_same(one, other) and hosts[0] == hosts[1]
+
+    def kept(self, name: str) -> str:
+        """Return a name without blanks at the end; a user has it at any host."""
+        return name.rstrip(" ")
 
     def desired(self, name: str, spec: JsonObject, *, password: str) -> Account:
         """Return the account that a spec describes.
@@ -260,10 +265,6 @@ class MySql:
                 if _POWERS & held or any(_is_on(row[0]) for row in rows):
                     found.append(f"role {above[0]}")
         return ", ".join(found)
-
-    def is_user(self, identity: UserIdentity, name: str) -> bool:
-        """Return whether an administrator's name means this account, at any host."""
-        return identity["name"].rstrip(" ") == name.rstrip(" ")
 
     def create(self, desired: Account) -> Statement:
         """Return the statement that creates the account, with its password."""
@@ -385,11 +386,6 @@ def _granted(session: Session, name: str, host: str) -> Mapping[str, frozenset[s
 def _is_on(value: object) -> bool:
     """Return whether a truth value of the server, a number or text, is true."""
     return str(value) not in ("0", "", "None")
-
-
-def _kept(identity: UserIdentity) -> tuple[str, str]:
-    """Return name and host as the server keeps them."""
-    return identity["name"].rstrip(" "), identity["host"].rstrip(" ").lower()
 
 
 def _require_kept(name: str) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
-from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.reconcile.model.if_exists import (
     IfExists,
@@ -34,9 +33,7 @@ from asoreconcile.azure.sql_users.user import (
     stated_record,
 )
 from asoreconcile.base.objects import (
-    GroupKind,
     JsonObject,
-    ObjectKey,
     annotations,
     gvk_of,
     key_of,
@@ -196,36 +193,7 @@ def _not_taken(identity: UserIdentity, why: str) -> ConditionError:
     )
 
 
-@attrs.frozen
-class PlanSources:
-    """The lookups of a plan. Each call may block, and raises an error that says why it
-    fails.
-
-    owner: returns the owner of an object, None for one by ARM id.
-    find: returns an object.
-    status: returns the status of an object.
-    secret: returns a Secret's value, for a reference and a namespace.
-    token: returns a token for an audience.
-    """
-
-    catalogue: Catalogue
-    owner: Callable[[JsonObject], JsonObject | None]
-    find: Callable[[GroupKind, ObjectKey], JsonObject | None]
-    status: Callable[[JsonObject], JsonObject]
-    secret: Callable[[JsonObject, str], str]
-    token: Callable[[str], str]
-
-    def lookups(self, obj: JsonObject) -> UserLookups:
-        """Return the lookups for one object."""
-        return UserLookups(
-            catalogue=self.catalogue,
-            obj=obj,
-            owner=lambda: self.owner(obj),
-            find=self.find,
-            status=self.status,
-            secret=lambda reference: self.secret(reference, key_of(obj).namespace),
-            token=lambda audience: (self.token(audience), "asoctl"),
-        )
+FindLookups = Callable[[JsonObject], UserLookups]
 
 
 @attrs.frozen
@@ -236,7 +204,7 @@ class UserPlanner:
 
     kind: UserKind
     sessions: Sessions
-    sources: PlanSources
+    lookups: FindLookups
 
     def __call__(
         self,
@@ -247,12 +215,12 @@ class UserPlanner:
         """Return the plan with the statements. The user's own password is not read.
         Blocking.
 
-        Raises ConditionError, or the error of a source, if the plan cannot be made.
+        Raises ConditionError, or the error of a lookup, if the plan cannot be made.
         """
         kind, dialect = self.kind, self.kind.dialect
-        lookups = self.sources.lookups(obj)
+        lookups = self.lookups(obj)
         server = kind.find_server(lookups)
-        name = azure_name(self.sources.catalogue.version(gvk_of(obj)), obj)
+        name = azure_name(lookups.catalogue.version(gvk_of(obj)), obj)
         desired = dialect.desired(name, spec(obj), password=HIDDEN)
         now: UserIdentity = desired.identity
         known = _known(obj, server.place)

@@ -17,6 +17,7 @@ from typing import ClassVar
 
 import attrs
 
+from asoreconcile.azure.sql_users.dialect import Dialect
 from asoreconcile.azure.sql_users.quoting import (
     ansi_identifier,
     postgresql_text,
@@ -152,7 +153,7 @@ class Role:
 
 @attrs.frozen
 class RoleFacts:
-    """A role as the server has it, see `dialect.UserFacts`. server_id: its oid."""
+    """A role as the server has it, see `Dialect.facts`. server_id: its oid."""
 
     options: Mapping[str, bool]
     member_of: frozenset[str]
@@ -164,23 +165,17 @@ class RoleFacts:
     barred: str = ""
 
 
-class PostgreSql:
-    """`dialect.Dialect` of PostgreSQL."""
+class PostgreSql(Dialect):
+    """The dialect of PostgreSQL."""
 
     name: ClassVar[str] = "PostgreSQL"
     port: ClassVar[int] = 5432
     renames: ClassVar[bool] = True
     read_only: ClassVar[str] = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
 
-    def identity(self, name: str, spec: JsonObject) -> UserIdentity:  # noqa: ARG002
-        """Return the role's name on the server."""
-        return {"name": name}
-
-    def is_same(self, one: UserIdentity, other: UserIdentity) -> bool:
-        """Return whether two names are one role, compared byte by byte up to the
-        server's limit.
-        """
-        return _kept(one["name"]) == _kept(other["name"])
+    def kept(self, name: str) -> bytes:
+        """Return a name up to the server's limit: it is compared byte by byte."""
+        return _kept(name)
 
     def desired(self, name: str, spec: JsonObject, *, password: str) -> Role:
         """Return the role that a spec describes. Raises ConditionError for a name that
@@ -258,10 +253,6 @@ class PostgreSql:
         found += [f"membership of {name}" for name in via]
         return ", ".join(found)
 
-    def is_user(self, identity: UserIdentity, name: str) -> bool:
-        """Return whether an administrator's name means this user."""
-        return _kept(identity["name"]) == _kept(name)
-
     def create(self, desired: Role) -> Statement:
         """Return the statement that creates the role with its password."""
         login = "LOGIN " if desired.options["login"] else ""
@@ -297,10 +288,6 @@ class PostgreSql:
                 for one in sorted(desired.member_of - facts.member_of)
             ),
         )
-
-    def unread(self, desired: Role, facts: RoleFacts) -> Sequence[str]:  # noqa: ARG002
-        """Return the path of the password."""
-        return ("localUser.password",)
 
     def rename(self, former: UserIdentity, now: UserIdentity) -> Sequence[Statement]:
         """Return the statement that renames the role; it keeps its objects and

@@ -4,21 +4,11 @@ The statements are those for a user that does not exist yet: only the server kno
 present state.
 """
 
-from collections.abc import Mapping
-
 from asoreconcile.azure.catalogue.payload import Inputs
-from asoreconcile.azure.sql_users.azure_sql import AzureSql
-from asoreconcile.azure.sql_users.dialect import Dialect, creation
-from asoreconcile.azure.sql_users.mysql import MySql
-from asoreconcile.azure.sql_users.postgresql import PostgreSql
+from asoreconcile.azure.sql_users.dialect import creation
+from asoreconcile.azure.sql_users.kinds import USER_KINDS
 from asoreconcile.base.objects import GroupKind, JsonObject, key_of, spec
 from asoreconcile.redaction import HIDDEN
-
-DIALECTS: Mapping[GroupKind, Dialect] = {
-    GroupKind("dbformysql.azure.com", "User"): MySql(),
-    GroupKind("dbforpostgresql.azure.com", "User"): PostgreSql(),
-    GroupKind("sql.azure.com", "User"): AzureSql(),
-}
 
 
 def rendered_user(
@@ -30,7 +20,7 @@ def rendered_user(
 
     Raises ConditionError for an invalid spec.
     """
-    dialect = DIALECTS[group_kind]
+    dialect = USER_KINDS[group_kind]().dialect
     content = spec(obj)
     name = str(content.get("azureName") or key_of(obj).name)
     desired = dialect.desired(name, content, password=HIDDEN)

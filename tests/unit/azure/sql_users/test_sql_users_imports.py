@@ -11,13 +11,13 @@ def test_no_driver_is_imported_before_a_user_needs_one():
         "import sys\n"
         "from types import SimpleNamespace\n"
         "from asoreconcile.base.clock import SystemClock\n"
-        "from asoreconcile.azure.controllers.external_kinds import (\n"
-        "    EXTERNAL, external_resources)\n"
+        "from asoreconcile.azure.controllers.azure_controllers import (\n"
+        "    external_resources)\n"
         "closing = []\n"
         "app = SimpleNamespace(\n"
         "    clock=SystemClock(), fence=None, on_close=closing.append)\n"
         "made = external_resources(app)\n"
-        "assert len(made) == len(closing) == len(EXTERNAL), made\n"
+        "assert len(made) == len(closing) == 6, made\n"
         f"print([name for name in {DRIVERS!r} if name in sys.modules])\n"
     )
     found = subprocess.run(
