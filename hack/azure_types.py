@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 from shape_writer import ShapeWriter
 
-from asoreconcile.azure.catalogue.immutable import IMMUTABLE
+from asoreconcile.azure.catalogue.type_facts import facts_of
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.testing.arm import ArmServer
 from asoreconcile.testing.arm.address import parse
@@ -82,8 +82,8 @@ def write_types(data: Path, target: Path, *, newer: Path) -> int:
         entry = providers[type_.partition("/")[0]].setdefault(
             type_, {"versions": set(wanted.versions[type_]), "bodies": {}}
         )
-        if type_ in IMMUTABLE:
-            entry["immutable"] = IMMUTABLE[type_]
+        if immutable := facts_of(type_).immutable:
+            entry["immutable"] = immutable
         entry["versions"].add(version)
         members = body.get("properties") or body["baseProperties"]
         if version == max(wanted.versions[type_]) or "name" not in entry:

@@ -8,7 +8,7 @@ import pytest
 from taps import ArmTap, CrashError, KubeTap
 from world import World, resource_group
 
-from asoreconcile.azure.catalogue.data_holders import HOLDS_DATA, holds_data
+from asoreconcile.azure.catalogue.type_facts import holds_data, type_facts
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.credential_resolver import GlobalConnection
 from asoreconcile.azure.reconcile.model.annotations import (
@@ -272,6 +272,6 @@ def address_sku(world):
 
 def test_ow6_each_type_that_holds_data_is_known():
     types = {kind.version().arm_type.lower() for kind in builtin().kinds()}
-    assert types >= HOLDS_DATA
+    assert types >= {t for t, facts in type_facts().items() if facts.holds_data}
     assert holds_data("Microsoft.Storage/storageAccounts/blobServices/containers")
     assert not holds_data("Microsoft.ContainerService/managedClusters/agentPools")

@@ -6,7 +6,7 @@ without letter case, as Azure does.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -14,42 +14,8 @@ import attrs
 
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.tables import NAME_FIELD, Field, Table
+from asoreconcile.azure.catalogue.type_facts import facts_of
 from asoreconcile.base.objects import JsonObject
-
-_STATUS = ("properties/status",)
-
-UNSPECIFIED: Mapping[str, tuple[str, ...]] = {
-    "microsoft.app/managedenvironments": (
-        "properties/daprconfiguration",
-        "properties/kedaconfiguration",
-    ),
-    "microsoft.cognitiveservices/accounts/deployments": ("properties/currentcapacity",),
-    "microsoft.documentdb/cassandraclusters": ("properties/deallocated",),
-    "microsoft.documentdb/cassandraclusters/datacenters": ("properties/deallocated",),
-    "microsoft.documentdb/databaseaccounts": ("properties/customermanagedkeystatus",),
-    "microsoft.documentdb/mongoclusters": ("properties/backup",),
-    "microsoft.eventhub/namespaces/eventhubs": _STATUS,
-    "microsoft.insights/datacollectionendpoints": (
-        "properties/configurationaccess",
-        "properties/immutableid",
-        "properties/logsingestion",
-        "properties/metricsingestion",
-    ),
-    "microsoft.insights/webtests": ("kind",),
-    "microsoft.network/privateendpoints": ("properties/customdnsconfigs",),
-    "microsoft.notificationhubs/namespaces": _STATUS,
-    "microsoft.operationalinsights/workspaces": (
-        "properties/failover",
-        "properties/features/legacy",
-        "properties/features/searchversion",
-    ),
-    "microsoft.redhatopenshift/openshiftclusters": ("properties/consoleprofile",),
-    "microsoft.search/searchservices": ("properties/authoptions/apikeyonly",),
-    "microsoft.servicebus/namespaces/queues": _STATUS,
-    "microsoft.servicebus/namespaces/topics": _STATUS,
-    "microsoft.servicebus/namespaces/topics/subscriptions": _STATUS,
-}
-"""By ARM type, in lower case."""
 
 Steps = tuple[str, ...]
 
@@ -101,7 +67,7 @@ def body_shape(version: KindVersion) -> BodyShape:
     """Return the shape of a version's bodies; computed once for each version."""
     table = version.table
     found = sorted(set(_fields(table, "", ())))
-    more = UNSPECIFIED.get(version.arm_type.lower(), ())
+    more = facts_of(version.arm_type).unspecified
     text = "\n".join([*(f"{path} {what}" for path, what in found), *more])
     return BodyShape(
         # What has members of its own has a table: a value that is an object is a map.

@@ -5,8 +5,8 @@ manifest that is made from an answer leaves them out.
 """
 
 import re
-from collections.abc import Mapping
 
+from asoreconcile.azure.catalogue.type_facts import facts_of
 from asoreconcile.base.objects import JsonObject
 
 _ANYWHERE = frozenset(
@@ -16,22 +16,6 @@ _ANYWHERE = frozenset(
         *("profilemonitorstatus", "endpointmonitorstatus", "vaulturi", "discoveryurl"),
     }
 )
-_OF_TYPE: Mapping[str, tuple[str, ...]] = {
-    "microsoft.containerinstance/containergroups": ("ipaddress.ip", "ipaddress.fqdn"),
-    "microsoft.containerservice/managedclusters": (
-        "identityprofile.kubeletidentity.clientid",
-        "identityprofile.kubeletidentity.objectid",
-    ),
-    "microsoft.dbformysql/flexibleservers/configurations": ("currentvalue",),
-    "microsoft.network/privateendpoints": (
-        "manualprivatelinkserviceconnections.privatelinkserviceconnectionstate",
-        "privatelinkserviceconnections.privatelinkserviceconnectionstate",
-    ),
-    "microsoft.network/publicipaddresses": ("ipaddress", "dnssettings.fqdn"),
-    "microsoft.network/virtualnetworkgateways": (
-        "virtualnetworkgatewaymigrationstatus",
-    ),
-}
 _ADDRESS = "privateipaddress"
 _METHOD = "privateipallocationmethod"
 _ELEMENT = re.compile(r"\[[^\]]*\]")
@@ -45,7 +29,7 @@ def is_reported(arm_type: str, path: str, body: JsonObject) -> bool:
     """
     plain = _ELEMENT.sub("", path).casefold().removeprefix("spec.")
     name = plain.rpartition(".")[2]
-    if name in _ANYWHERE or plain in _OF_TYPE.get(arm_type.lower(), ()):
+    if name in _ANYWHERE or plain in facts_of(arm_type).reported:
         return True
     inner = body.get("properties")
     given = {**body, **(inner if isinstance(inner, dict) else {})}

@@ -8,11 +8,7 @@ from typing import Any
 
 from asoreconcile.azure.catalogue.ignored_fields import ignored_fields
 from asoreconcile.azure.catalogue.kinds import KindVersion
-from asoreconcile.azure.catalogue.moving_values import (
-    AUTOSCALED,
-    MOVING_VALUES,
-    MovingValue,
-)
+from asoreconcile.azure.catalogue.type_facts import MovingValue, facts_of
 from asoreconcile.azure.reconcile.model.annotations import FOREIGN_TAGS, IGNORE_FIELDS
 from asoreconcile.azure.reconcile.model.merged_body import MergeRules
 from asoreconcile.azure.reconcile.model.sync_mode import ForeignTags
@@ -36,7 +32,7 @@ def merge_rules(
     ignore_fields: the operator's settings. autoscaled: the result of `autoscaled_by`.
     Raises IgnoredFieldError for a path of the object that its kind does not have.
     """
-    moving = MOVING_VALUES.get(version.arm_type.lower(), ())
+    moving = facts_of(version.arm_type).moving
     mode = _foreign_tags(own, inherited, foreign_tags)
     has_tags = any(field.path == ("tags",) for field in version.table.fields)
     return MergeRules(
@@ -73,7 +69,7 @@ def autoscaled_by(
 
     key, arm_id: the resource's object and id. settings: the objects of that kind.
     """
-    moved = AUTOSCALED.get(version.arm_type.lower())
+    moved = facts_of(version.arm_type).autoscaled
     for setting in settings if moved else ():
         stated = spec(setting)
         target = stated.get("targetResourceUriReference") or {}

@@ -20,7 +20,7 @@ from asoreconcile.azure.catalogue.ignored_fields import (
     Inside,
     PathStep,
 )
-from asoreconcile.azure.catalogue.moving_values import OWN, MovingValue
+from asoreconcile.azure.catalogue.type_facts import OWN, MovingValue
 from asoreconcile.azure.middleware.declared import TAGS, Declared
 from asoreconcile.azure.reconcile.model.differences import HIDDEN, partners
 from asoreconcile.azure.reconcile.model.drift_baseline import fingerprint

@@ -11,8 +11,8 @@ from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.credentials import CredentialError
 from asoreconcile.azure.catalogue.ignored_fields import IgnoredFieldError
 from asoreconcile.azure.catalogue.kinds import KindVersion
-from asoreconcile.azure.catalogue.moving_values import AUTOSCALED
 from asoreconcile.azure.catalogue.reserved import SETTINGS_SECRET
+from asoreconcile.azure.catalogue.type_facts import facts_of
 from asoreconcile.azure.middleware.context import ArmAccess, ReconcileContext
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
@@ -280,7 +280,7 @@ class ReconcileScope:
         """
         patcher, operator = self.patcher, self.operator
         version, autoscaled = patcher.version, None
-        if version.arm_type.lower() in AUTOSCALED:
+        if facts_of(version.arm_type).autoscaled:
             found = operator.objects_of(AUTOSCALE_SETTING)
             settings = (setting for _, setting in found)
             autoscaled = autoscaled_by(version, patcher.key, patcher.arm_id, settings)

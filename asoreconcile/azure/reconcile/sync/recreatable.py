@@ -9,8 +9,8 @@ from itertools import islice
 
 from asoreconcile.azure.arm import ids
 from asoreconcile.azure.arm.errors import ArmError
-from asoreconcile.azure.catalogue.data_holders import holds_data
 from asoreconcile.azure.catalogue.kinds import Catalogue, KindVersion
+from asoreconcile.azure.catalogue.type_facts import holds_data
 from asoreconcile.azure.middleware.declared import names_at
 from asoreconcile.azure.reconcile.model.existence import listed
 from asoreconcile.base.objects import JsonObject

@@ -8,7 +8,7 @@ from asoreconcile.azure.catalogue.ignored_fields import (
     ignored_field,
     ignored_fields,
 )
-from asoreconcile.azure.catalogue.moving_values import AUTOSCALED, MOVING_VALUES, OWN
+from asoreconcile.azure.catalogue.type_facts import OWN, facts_of, type_facts
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.middleware.declared import TAGS, Declared, name_mark
 from asoreconcile.azure.reconcile.model.differences import HIDDEN, differences
@@ -19,8 +19,8 @@ from asoreconcile.base.objects import GroupKind, copy_json
 
 ROWS = {
     f"{type_} {row.inside} {row.moved}": (type_, row)
-    for type_, rows in MOVING_VALUES.items()
-    for row in rows
+    for type_, facts in type_facts().items()
+    for row in facts.moving
 }
 
 
@@ -120,12 +120,15 @@ def test_ow8_each_row_moves_within_its_bounds_and_only_while_switched_on(name):
 
 
 def test_ow8_the_value_of_an_autoscale_setting_is_one_of_the_types():
-    for type_, path in AUTOSCALED.items():
-        assert path.casefold() in body_paths(version_of_type(type_))
+    moved = {t: facts.autoscaled for t, facts in type_facts().items()}
+    for type_, path in moved.items():
+        assert not path or path.casefold() in body_paths(version_of_type(type_))
 
 
 def test_ow8_versions_are_upgraded_and_completed_but_not_taken_back():
-    (row,) = (r for r in MOVING_VALUES["microsoft.cache/redis"] if "Version" in r.moved)
+    (row,) = (
+        r for r in facts_of("microsoft.cache/redis").moving if "Version" in r.moved
+    )
     for own, theirs, sent in (
         ("6", "7.2", "7.2"),
         ("6", "6.0.14", "6"),

@@ -1,0 +1,106 @@
+"""Facts about resource types that Azure's published types do not have.
+
+`type_facts.json` has them by ARM type, in lower case. All members are optional:
+
+    immutable    fields that cannot be changed once a resource was made. The name and
+                 the location of a resource never change, whatever its type (OW-6)
+    moving       values that Azure moves by itself because the spec asks for it, by an
+                 autoscaler, the growth of a disk or automatic upgrades (OW-8)
+    autoscaled   the value that an autoscale setting of Azure Monitor moves
+    holdsData    `alone`, or `with all below` if types below this one do, too: a
+                 deletion loses something for good (OW-6). Besides data this is a name
+                 that stays taken, or a resource that others know: a new identity is
+                 another principal, a new DNS zone has other name servers. Types below
+                 one that is `alone` hold nothing, such as the agent pools of a cluster
+    unspecified  members that a PUT may write although no field of the spec does
+    reported     fields of the spec with which Azure reports how a resource is
+
+Paths are those of a PUT's body; of `reported`, they are those of the spec. A `source`
+is `types`, the descriptions in the published types (Azure/bicep-types-az); `TF:` and a
+page of registry.terraform.io/providers/hashicorp/azurerm/latest/docs/resources/; or
+another address. A field or value without a source is not in the table.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+import attrs
+
+from asoreconcile.base import jsontext
+from asoreconcile.base.objects import JsonObject
+
+OWN: Final = "own value"
+"""As a bound: the value that the spec itself declares."""
+
+
+@attrs.frozen
+class MovingValue:
+    """A value of a type's bodies that Azure moves.
+
+    moved: its path, as `properties/count`. switch: the path of the value that lets
+    Azure move it; "" if something outside of the body does. on: the values that switch
+    on; empty means that any value does. low, high: the path of a bound, a number, or
+    OWN; None if there is no bound. inside: the path of a list; moved and bounds are in
+    its elements, and so is the switch unless it begins with "/".
+    """
+
+    moved: str
+    switch: str = ""
+    on: tuple[object, ...] = attrs.field(default=(), converter=tuple)
+    low: str | float | None = None
+    high: str | float | None = None
+    inside: str = ""
+
+
+@attrs.frozen
+class TypeFacts:
+    """The facts about one type; see the module."""
+
+    immutable: tuple[str, ...] = ()
+    moving: tuple[MovingValue, ...] = ()
+    autoscaled: str = ""
+    holds_data: str = ""
+    unspecified: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
+
+
+_NONE = TypeFacts()
+
+
+@cache
+def type_facts() -> Mapping[str, TypeFacts]:
+    """Return the facts by ARM type, in lower case; read once."""
+    text = (files("asoreconcile.azure.catalogue") / "type_facts.json").read_bytes()
+    return {type_: _facts(raw) for type_, raw in jsontext.loads(text).items()}
+
+
+def facts_of(arm_type: str) -> TypeFacts:
+    """Return the facts about a type, of any letter case."""
+    return type_facts().get(arm_type.lower(), _NONE)
+
+
+def holds_data(arm_type: str) -> bool:
+    """Return whether a deletion of a resource of this type destroys something. Such a
+    resource is never deleted in order to be made again.
+    """
+    name = f"{arm_type.lower()}/"
+    return bool(facts_of(arm_type).holds_data) or any(
+        facts.holds_data == "with all below" and name.startswith(f"{one}/")
+        for one, facts in type_facts().items()
+    )
+
+
+def _facts(raw: JsonObject) -> TypeFacts:
+    def member(name: str, of: str) -> Any:
+        return raw.get(name, {}).get(of, ())
+
+    return TypeFacts(
+        immutable=tuple(member("immutable", "paths")),
+        moving=tuple(MovingValue(**one) for one in member("moving", "values")),
+        autoscaled=str(member("autoscaled", "path") or ""),
+        holds_data=raw.get("holdsData", ""),
+        unspecified=tuple(raw.get("unspecified", ())),
+        reported=tuple(raw.get("reported", ())),
+    )
