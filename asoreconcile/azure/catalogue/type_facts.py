@@ -55,7 +55,7 @@ class MovingValue:
 
 
 @attrs.frozen
-class TypeFacts:
+class ArmTypeFacts:
     """The facts about one type; see the module."""
 
     immutable: tuple[str, ...] = ()
@@ -66,17 +66,17 @@ class TypeFacts:
     reported: tuple[str, ...] = ()
 
 
-_NONE = TypeFacts()
+_NONE = ArmTypeFacts()
 
 
 @cache
-def type_facts() -> Mapping[str, TypeFacts]:
+def type_facts() -> Mapping[str, ArmTypeFacts]:
     """Return the facts by ARM type, in lower case; read once."""
     text = (files("asoreconcile.azure.catalogue") / "type_facts.json").read_bytes()
     return {type_: _facts(raw) for type_, raw in jsontext.loads(text).items()}
 
 
-def facts_of(arm_type: str) -> TypeFacts:
+def facts_of(arm_type: str) -> ArmTypeFacts:
     """Return the facts about a type, of any letter case."""
     return type_facts().get(arm_type.lower(), _NONE)
 
@@ -92,11 +92,11 @@ def holds_data(arm_type: str) -> bool:
     )
 
 
-def _facts(raw: JsonObject) -> TypeFacts:
+def _facts(raw: JsonObject) -> ArmTypeFacts:
     def member(name: str, of: str) -> Any:
         return raw.get(name, {}).get(of, ())
 
-    return TypeFacts(
+    return ArmTypeFacts(
         immutable=tuple(member("immutable", "paths")),
         moving=tuple(MovingValue(**one) for one in member("moving", "values")),
         autoscaled=str(member("autoscaled", "path") or ""),
