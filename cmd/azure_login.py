@@ -2,14 +2,12 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-
-import click
+from contextlib import closing, contextmanager
 
 from asoreconcile.azure.arm.ca_bundle import CertificateBundleError, ProxyVariableError
-from asoreconcile.azure.arm.client import ArmClient
 from asoreconcile.azure.arm.credentials import CredentialSource
 from asoreconcile.azure.arm.credentials_cli import AzureCli
+from asoreconcile.azure.cmd.broken_pipe import usage_errors
 from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
 from asoreconcile.azure.controllers.settings import (
     Settings,
@@ -26,15 +24,6 @@ _SIGN_INS = (
 )
 # Read, but no part of who signs in.
 _OF_A_POD = {"POD_NAMESPACE": "asoctl"}
-
-
-@contextmanager
-def signed_in_client(
-    environment: Mapping[str, str] = os.environ, *, connections: int = 8
-) -> Iterator[ArmClient]:
-    """Return a client of ARM; see `signed_in`."""
-    with signed_in(environment, connections=connections) as connection:
-        yield connection.client
 
 
 @contextmanager
@@ -56,14 +45,10 @@ def signed_in(
         graph_endpoint=settings.graph_endpoint,
     )
     app = "" if isinstance(source, AzureCli) else settings.entra_app_id
-    try:
-        try:
+    with closing(factory):
+        with usage_errors(CertificateBundleError, ProxyVariableError):
             made = factory(source, "asoctl", entra_app_id=app)
-        except (CertificateBundleError, ProxyVariableError) as error:
-            raise click.UsageError(str(error)) from error
         yield made
-    finally:
-        factory.close()
 
 
 def credential_source(environment: Mapping[str, str]) -> CredentialSource:
@@ -83,7 +68,5 @@ def credential_source(environment: Mapping[str, str]) -> CredentialSource:
 
 
 def _settings(environment: Mapping[str, str]) -> Settings:
-    try:
+    with usage_errors(SettingsError):
         return from_environment({**environment, **_OF_A_POD})
-    except SettingsError as error:
-        raise click.UsageError(str(error)) from error

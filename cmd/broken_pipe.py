@@ -4,11 +4,14 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from asoreconcile.azure.catalogue.suggestions import hint
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.printable import printable_lines
 
 
@@ -28,17 +31,32 @@ class QuietGroup(click.Group):
             raise click.UsageError(error.message.rstrip(".") + near, ctx) from error
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; exit with 0 if its output is no longer read. Errors are
-        shown without others' control characters.
+        """Run the command; exit with 0 if its output is no longer read, and with 1 and
+        a message if it failed. Errors are shown without others' control characters.
         """
         try:
             return super().invoke(ctx)
+        except AsoreconcileError as error:
+            raise click.ClickException(printable_lines(str(error))) from error
         except click.ClickException as error:
             vars(error)["message"] = printable_lines(error.message)
             raise
         except BrokenPipeError:
             drop_output()
             sys.exit(0)
+
+
+@contextmanager
+def usage_errors(*errors: type[Exception], option: str = "") -> Iterator[None]:
+    """Within the block, show these errors as wrong calls (exit code 2).
+
+    option: the option that is wrong, if the error does not name it.
+    """
+    try:
+        yield
+    except errors as error:
+        message = f"{option}: {error}" if option else str(error)
+        raise click.UsageError(message) from error
 
 
 def drop_output() -> None:

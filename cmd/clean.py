@@ -3,6 +3,7 @@
 import sys
 import time
 from datetime import UTC, datetime
+from functools import partial
 
 import attrs
 import click
@@ -17,7 +18,6 @@ from asoreconcile.azure.controllers.crd_cleanup import (
     cleaned_crds,
     unconverted_crds,
 )
-from asoreconcile.base.errors import AsoreconcileError
 
 _TROUBLE = 1
 _NO_WEBHOOK = (
@@ -65,34 +65,22 @@ def crds(
     still stored in an alpha or beta version: then nothing is written at all.
     """  # noqa: D301 -- click wants the character
     total = cleaned = troubles = 0
-    try:
-        with choice.client() as client:
-            if one_version:
-                found = unconverted_crds(
-                    client,
-                    builtin(),
-                    wait=time.sleep,
-                    dry_run=dry_run,
-                    progress=_show_progress,
-                )
+    cleaning = (
+        partial(unconverted_crds, wait=time.sleep)
+        if one_version
+        else partial(cleaned_crds, now=datetime.now(UTC))
+    )
+    with choice.client() as client:
+        for done in cleaning(
+            client, builtin(), dry_run=dry_run, progress=_show_progress
+        ):
+            total += 1
+            troubles += bool(done.problem)
+            cleaned += bool(done.dropped)
+            if output == "json":
+                say_json(attrs.asdict(done))
             else:
-                found = cleaned_crds(
-                    client,
-                    builtin(),
-                    now=datetime.now(UTC),
-                    dry_run=dry_run,
-                    progress=_show_progress,
-                )
-            for done in found:
-                total += 1
-                troubles += bool(done.problem)
-                cleaned += bool(done.dropped)
-                if output == "json":
-                    say_json(attrs.asdict(done))
-                else:
-                    _print(done, dry_run=dry_run)
-    except AsoreconcileError as error:
-        raise click.ClickException(str(error)) from error
+                _print(done, dry_run=dry_run)
     if output != "json" and not cleaned:
         say(_NO_WEBHOOK if one_version else _ALL_CURRENT.format(total))
     elif output != "json":

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 
 from asoreconcile.azure.catalogue.kinds import Kind, NotInCatalogueError
-from asoreconcile.azure.cmd.kind_names import kinds_named
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.discovery import discover
 from asoreconcile.azure.controllers.kind_registry import resource_of
@@ -46,25 +45,10 @@ class ClusterReads:
                 return found
         return None
 
-    def kinds_named(self, word: str) -> list[Kind]:
-        """Return the kinds that a word of the command line names."""
-        return kinds_named(word, builtin(), self._client)
-
     def serves(self, kind: Kind) -> bool:
         """Return True if the cluster serves the kind, also if we cannot run it."""
         found = discover(self._client, builtin(), converts=True)
         return kind.group_kind in found.versions or kind.group_kind in found.refused
-
-    def objects(self, namespace: str, labels: str) -> list[JsonObject]:
-        """Return all Azure objects of a namespace; "" means all namespaces."""
-        found: list[JsonObject] = []
-        for version in discover(
-            self._client, builtin(), converts=True
-        ).versions.values():
-            resource = resource_of(builtin().version(version.gvk))
-            chosen = Selection(resource, namespace=namespace, label_selector=labels)
-            found += self._client.list_all(chosen)
-        return found
 
     def names(self, kind: Kind, namespace: str) -> list[str]:
         try:

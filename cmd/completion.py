@@ -56,9 +56,8 @@ def namespaces(ctx: click.Context) -> Iterable[str]:
 @_silent
 def kinds_and_names(ctx: click.Context) -> Iterable[str]:
     """Complete a kind, then the names of its objects in the namespace."""
+    from asoreconcile.azure.cmd.cluster_objects import served_resources
     from asoreconcile.azure.controllers.catalogue import builtin
-    from asoreconcile.azure.controllers.discovery import discover
-    from asoreconcile.azure.controllers.kind_registry import resource_of
     from asoreconcile.kube.selection import Selection
 
     words: Sequence[str] = ctx.params.get("words") or ()
@@ -67,9 +66,7 @@ def kinds_and_names(ctx: click.Context) -> Iterable[str]:
     choice, found = choice_of(ctx), []
     namespace = ctx.params.get("namespace") or choice.config().namespace
     with choice.client() as client:
-        served = discover(client, builtin(), converts=True).versions
-        for version in served.values():
-            resource = resource_of(builtin().version(version.gvk))
+        for resource in served_resources(client):
             if words[0].lower() in (resource.kind.lower(), resource.plural):
                 chosen = Selection(resource, namespace=namespace)
                 found += [key_of(obj).name for obj in client.list_all(chosen)]

@@ -1,8 +1,6 @@
 """`asoctl convert`: convert manifests to another version of their kinds."""
 
-import sys
-from collections.abc import Iterable, Sequence
-from typing import Never
+from collections.abc import Sequence
 
 import click
 
@@ -21,8 +19,8 @@ from asoreconcile.azure.catalogue.manifests import (
 )
 from asoreconcile.azure.catalogue.problems import Problem, schema_problems
 from asoreconcile.azure.cmd import sharedoptions
-from asoreconcile.azure.cmd.terminal import json_text, say, write
-from asoreconcile.azure.cmd.yamltext import yaml_text
+from asoreconcile.azure.cmd.terminal import fail, say
+from asoreconcile.azure.cmd.yamltext import write_documents
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import JsonObject, gvk_of, key_of
@@ -67,7 +65,7 @@ def convert(*, paths: Sequence[str], to: str, output: str) -> None:
     try:
         manifests = read_manifests(paths)
     except ManifestError as error:
-        _fail(error.problems)
+        fail(*error.problems)
     converted: list[JsonObject] = []
     problems: list[str] = []
     for manifest in manifests:
@@ -78,8 +76,8 @@ def convert(*, paths: Sequence[str], to: str, output: str) -> None:
         except _UnknownFieldsError as error:
             problems += [f"{_label(manifest)}: {p}" for p in error.problems]
     if problems:
-        _fail(problems)
-    write(_text(converted, output))
+        fail(*problems)
+    write_documents(converted, output)
 
 
 def _one(catalogue: Catalogue, manifest: Manifest, to: str) -> list[JsonObject]:
@@ -117,15 +115,3 @@ def _check_fields(kind: Kind, obj: JsonObject) -> None:
 
 def _label(manifest: Manifest) -> str:
     return f"{manifest.where}: {gvk_of(manifest.obj).kind} {key_of(manifest.obj).name}"
-
-
-def _text(documents: Iterable[JsonObject], output: str) -> str:
-    if output == "json":
-        return "".join(json_text(d) + "\n" for d in documents)
-    return yaml_text(documents)
-
-
-def _fail(problems: Iterable[str]) -> Never:
-    for problem in problems:
-        say(problem, err=True)
-    sys.exit(1)

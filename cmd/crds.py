@@ -6,11 +6,11 @@ import sys
 from base64 import b64encode
 from pathlib import Path
 from types import ModuleType
-from typing import Never
 
 import click
 
-from asoreconcile.azure.cmd.terminal import say, write
+from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.terminal import fail, write
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.resources.class_fields import ResourceError
@@ -61,7 +61,7 @@ def crds(
     for name in modules:
         found = declared_in(_module(name))
         if not found:
-            _misused(f"{name} has no class that @resource decorates")
+            fail(f"{name} has no class that @resource decorates", code=2)
         classes |= dict.fromkeys(found)
     try:
         made = [
@@ -69,7 +69,7 @@ def crds(
             for versions in by_kind(classes)
         ]
     except ResourceError as error:
-        _misused(str(error))
+        fail(error, code=2)
     write(yaml_text(made))
 
 
@@ -89,9 +89,9 @@ def _module(name: str) -> ModuleType:
         assert spec.loader is not None  # noqa: S101
         spec.loader.exec_module(made)
     except ResourceError as error:
-        _misused(str(error))
+        fail(error, code=2)
     except (ImportError, OSError, SyntaxError) as error:
-        _misused(f"{name} cannot be imported: {error}")
+        fail(f"{name} cannot be imported: {error}", code=2)
     else:
         return made
 
@@ -99,17 +99,10 @@ def _module(name: str) -> ModuleType:
 def _conversion(service: str, path: str, ca: Path | None) -> JsonObject | None:
     if not service:
         return None
-    namespace, slash, name = service.partition("/")
-    if not (namespace and slash and name):
-        _misused(f"--webhook-service {service!r} is not of the form NAMESPACE/NAME")
+    namespace, name = sharedoptions.service_named(service)
     client: JsonObject = {
         "service": {"namespace": namespace, "name": name, "path": path}
     }
     if ca is not None:
         client["caBundle"] = b64encode(ca.read_bytes()).decode()
     return client
-
-
-def _misused(message: str) -> Never:
-    say(message, err=True)
-    sys.exit(2)

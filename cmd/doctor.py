@@ -3,7 +3,7 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import attrs
@@ -13,7 +13,7 @@ from asoreconcile.azure.arm.client import ArmClient
 from asoreconcile.azure.arm.credentials import CredentialSource
 from asoreconcile.azure.arm.errors import ArmError, ArmTransportError
 from asoreconcile.azure.cmd import sharedoptions
-from asoreconcile.azure.cmd.azure_login import signed_in_client
+from asoreconcile.azure.cmd.azure_login import signed_in
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
 from asoreconcile.azure.cmd.terminal import say, say_json, say_wrapped
 from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
@@ -96,35 +96,28 @@ def doctor(
     if dry_run and not names:
         raise click.UsageError("--dry-run says what --fix would do: give --fix NAME")
     levels: Counter[str] = Counter()
-    try:
-        with choice.client() as client:
-            examination = Examination(
-                client,
-                builtin(),
-                installation=Installation(namespace=operator_namespace),
-                sign_in=_subscriptions if azure else None,
-                own_sign_in=_own_sign_in if azure else None,
-                environment=os.environ,
-                clock=SystemClock(),
-            )
-            wanted = _wanted(names)
-            for finding in examination.findings():
-                levels[finding.level] += 1
-                _print(finding, output)
-                if wanted(finding) and _mended(client, finding, output, dry=dry_run):
-                    levels[finding.level] -= 1
-                    levels["mended"] += 1
-    except AsoreconcileError as trouble:
-        raise click.ClickException(str(trouble)) from trouble
+    with choice.client() as client:
+        examination = Examination(
+            client,
+            builtin(),
+            installation=Installation(namespace=operator_namespace),
+            sign_in=_subscriptions if azure else None,
+            own_sign_in=_own_sign_in if azure else None,
+            environment=os.environ,
+            clock=SystemClock(),
+        )
+        for finding in examination.findings():
+            levels[finding.level] += 1
+            _print(finding, output)
+            is_wanted = finding.fix and not {finding.fix, _ALL}.isdisjoint(names)
+            if is_wanted and _mended(client, finding, output, dry=dry_run):
+                levels[finding.level] -= 1
+                levels["mended"] += 1
     if output != "json":
         counts = (f"{count} {level}" for level, count in levels.items() if count)
         say()
         say(", ".join(counts))
     sys.exit(_TROUBLE if levels["error"] else 0)
-
-
-def _wanted(names: Sequence[str]) -> Callable[[Finding], bool]:
-    return lambda one: bool(one.fix) and (one.fix in names or _ALL in names)
 
 
 def _mended(client: KubeClient, finding: Finding, output: str, *, dry: bool) -> bool:
@@ -152,8 +145,8 @@ def _subscriptions(source: CredentialSource) -> int:
 
 def _own_sign_in() -> Finding:
     try:
-        with signed_in_client() as client:
-            count = _count(client)
+        with signed_in() as connection:
+            count = _count(connection.client)
     except (ArmError, ArmTransportError, AsoreconcileError) as failed:
         mend = "look at `az login` or AZURE_CLIENT_ID, the proxy and the endpoint"
         return _AZURE.error(str(failed), mend)

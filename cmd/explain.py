@@ -10,21 +10,23 @@ from asoreconcile.azure.catalogue.kinds import Kind
 from asoreconcile.azure.catalogue.manifests import ManifestError, read_manifests
 from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.broken_pipe import usage_errors
+from asoreconcile.azure.cmd.cluster_objects import listed
 from asoreconcile.azure.cmd.cluster_reads import ClusterReads
-from asoreconcile.azure.cmd.kind_names import KindNameError
+from asoreconcile.azure.cmd.kind_names import KindNameError, kinds_named
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, ObjectChoice
 from asoreconcile.azure.cmd.terminal import say, say_json, say_wrapped
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.planning.explanation import Explanation
 from asoreconcile.azure.reconcile.planning.explanation import explain as explained
 from asoreconcile.azure.reconcile.planning.unready import causes_of
-from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
     gvk_of,
     key_of,
 )
+from asoreconcile.kube.client import KubeClient
 
 _MISSING = 1
 
@@ -84,27 +86,20 @@ def explain(
         raise click.UsageError("use either KIND/NAME or --filename")
     if (named or paths) and (all_namespaces or selector):
         raise click.UsageError("--all-namespaces and --selector are for no KIND/NAME")
-    try:
-        place = namespace or choice.config().namespace
-        with choice.client() as client:
-            cluster = ClusterReads(client)
-            if not named and not paths:
-                where = "" if all_namespaces else place
-                objects = cluster.objects(where, selector)
-                if not objects:
-                    chosen = ObjectChoice((where,) if where else (), selector)
-                    say(chosen.nothing(), err=output == "json")
-                    return
+    place = namespace or choice.config().namespace
+    with choice.client() as client:
+        if not named and not paths:
+            chosen = ObjectChoice(() if all_namespaces else (place,), selector)
+            if objects := listed(client, chosen):
                 _print_causes(objects, output)
-                return
-            wanted = _in_manifests(paths, place) if paths else []
-            if named:
-                wanted = [_named(named, place, cluster)]
-            found = [_explained(cluster, kind, key) for kind, key in wanted]
-    except ManifestError as error:
-        raise click.UsageError(str(error)) from error
-    except AsoreconcileError as error:
-        raise click.ClickException(str(error)) from error
+            else:
+                say(chosen.nothing(), err=output == "json")
+            return
+        cluster = ClusterReads(client)
+        wanted = _in_manifests(paths, place) if paths else []
+        if named:
+            wanted = [_named(named, place, client)]
+        found = [_explained(cluster, kind, key) for kind, key in wanted]
     _print([one for one in found if one is not None], output)
     sys.exit(_MISSING if None in found else 0)
 
@@ -154,11 +149,11 @@ def _print_causes(objects: Sequence[JsonObject], output: str) -> None:
 
 
 def _in_manifests(paths: Sequence[str], namespace: str) -> list[tuple[Kind, ObjectKey]]:
-    """Return the Azure objects of manifests. Raises ManifestError,
-    NotInCatalogueError.
-    """
+    """Return the Azure objects of manifests. Raises NotInCatalogueError."""
     found = []
-    for manifest in read_manifests(paths):
+    with usage_errors(ManifestError):
+        manifests = read_manifests(paths)
+    for manifest in manifests:
         group_kind, key = gvk_of(manifest.obj).group_kind, key_of(manifest.obj)
         if group_kind.group in builtin().groups():
             place = ObjectKey(key.namespace or namespace, key.name)
@@ -168,7 +163,7 @@ def _in_manifests(paths: Sequence[str], namespace: str) -> list[tuple[Kind, Obje
     return found
 
 
-def _named(text: str, namespace: str, cluster: ClusterReads) -> tuple[Kind, ObjectKey]:
+def _named(text: str, namespace: str, client: KubeClient) -> tuple[Kind, ObjectKey]:
     """Return the object that `KIND/NAME` or `KIND NAME` names.
 
     Of several groups with such a kind, the one counts that has the object.
@@ -177,11 +172,10 @@ def _named(text: str, namespace: str, cluster: ClusterReads) -> tuple[Kind, Obje
     if not wanted or not name or " " in name or "/" in name:
         raise click.UsageError(f"{text!r}: write KIND/NAME, such as VirtualNetwork/net")
     key = ObjectKey(namespace, name)
-    try:
-        found = cluster.kinds_named(wanted)
-    except KindNameError as error:
-        raise click.UsageError(str(error)) from error
+    with usage_errors(KindNameError):
+        found = kinds_named(wanted, builtin(), client)
     if len(found) > 1:
+        cluster = ClusterReads(client)
         there = [k for k in found if cluster.get(k.group_kind, key) is not None]
         found = there if len(there) == 1 else found
     if len(found) > 1:

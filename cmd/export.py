@@ -1,7 +1,5 @@
 """`asoctl export`: print the Azure objects of a cluster, or an operator's manifests."""
 
-import sys
-
 import click
 
 from asoreconcile.azure.cmd import sharedoptions
@@ -9,14 +7,11 @@ from asoreconcile.azure.cmd.broken_pipe import QuietGroup
 from asoreconcile.azure.cmd.cluster_objects import azure_objects
 from asoreconcile.azure.cmd.export_template import template
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, ObjectChoice
-from asoreconcile.azure.cmd.terminal import say, say_json, write
-from asoreconcile.azure.cmd.yamltext import yaml_text
+from asoreconcile.azure.cmd.terminal import fail
+from asoreconcile.azure.cmd.yamltext import write_documents
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.planning.exported_manifest import exported_manifest
-from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import JsonObject, gvk_of, key_of
-
-_NOTHING = 1
 
 
 @click.group("export", cls=QuietGroup)
@@ -52,25 +47,13 @@ def objects(
 
     Exit code 1 when there is none.
     """  # noqa: D301 -- click wants the character
-    try:
-        found = [
-            obj
-            for obj in azure_objects(choice, wanted)
-            if gvk_of(obj).group in builtin().groups()
-        ]
-    except AsoreconcileError as error:
-        raise click.ClickException(str(error)) from error
+    groups = builtin().groups()
+    everything = azure_objects(choice, wanted)
+    found = [obj for obj in everything if gvk_of(obj).group in groups]
     if not found:
-        say(wanted.nothing(), err=True)
-        sys.exit(_NOTHING)
-    manifests = [
-        exported_manifest(obj, adopt=adopt) for obj in sorted(found, key=_place)
-    ]
-    if output == "json":
-        for manifest in manifests:
-            say_json(manifest)
-    else:
-        write(yaml_text(manifests))
+        fail(wanted.nothing())
+    found.sort(key=_place)
+    write_documents((exported_manifest(obj, adopt=adopt) for obj in found), output)
 
 
 def _place(obj: JsonObject) -> tuple[str, str, str, str]:

@@ -3,16 +3,14 @@
 `asoreconcile extensions` is the same command.
 """
 
-import sys
 from collections.abc import Sequence
-from typing import Never
 
 import click
 
 from asoreconcile.azure.catalogue.patterns import match
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.broken_pipe import QuietGroup
-from asoreconcile.azure.cmd.terminal import say, say_json, say_table
+from asoreconcile.azure.cmd.terminal import fail, say_json, say_table
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.extensions.registry import builtin_sets
 from asoreconcile.azure.middleware.chain import ChainRow, Extensions, LinkRow
@@ -65,20 +63,20 @@ def list_extensions(*, pattern: str, output: str, names: Sequence[str]) -> None:
         for row in rows
         for link in (*row.links, LinkRow("-", row.end, "-"))
     ]
-    say_table(_table(lines))
+    say_table(lines)
 
 
 def _composed(names: Sequence[str]) -> Extensions:
     try:
         return Extensions.of_catalogue([*builtin_sets(), *load_sets(names)], builtin())
     except ExtensionError as error:
-        _fail(1, str(error))
+        fail(error)
 
 
 def _chosen(composed: Extensions, pattern: str) -> list[ChainRow]:
     matched = match(pattern, builtin().kinds())
     if matched.unmatched:
-        _fail(2, *map(str, matched.unmatched))
+        fail(*matched.unmatched, code=2)
     chosen = {kind.group_kind for kind in matched.kinds}
     return [row for row in composed.describe() if row.kind in chosen]
 
@@ -94,16 +92,3 @@ def _plain(row: ChainRow) -> JsonObject:
         ],
         "end": row.end,
     }
-
-
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    *columns, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
-    return "\n".join(
-        "  ".join([*map(str.ljust, row, columns), row[-1]]) for row in rows
-    )
-
-
-def _fail(status: int, *messages: str) -> Never:
-    for message in messages:
-        say(message, err=True)
-    sys.exit(status)

@@ -1,6 +1,5 @@
 """`asoctl graph`: draw owners and references of manifests or of a cluster."""
 
-import sys
 from collections.abc import Sequence
 
 import click
@@ -10,7 +9,7 @@ from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.cluster_objects import azure_objects
 from asoreconcile.azure.cmd.object_graph import object_graph
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, ObjectChoice
-from asoreconcile.azure.cmd.terminal import say, say_table
+from asoreconcile.azure.cmd.terminal import fail, say, say_lines
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.errors import AsoreconcileError
 
@@ -58,9 +57,8 @@ def graph(
         )
         drawn = object_graph(builtin(), objects)
     except AsoreconcileError as error:
-        say(str(error), err=True)
-        sys.exit(1)
+        fail(error)
     if cluster and not objects:
         say(wanted.nothing(), err=True)
     shown = {"svg": drawn.svg, "mermaid": drawn.mermaid, "dot": drawn.dot}[output]
-    say_table(shown())
+    say_lines(shown())

@@ -18,8 +18,8 @@ from asoreconcile.azure.catalogue.kinds import (
     NotInCatalogueError,
     UnknownVersionError,
 )
-from asoreconcile.azure.cmd.azure_login import signed_in_client
-from asoreconcile.azure.cmd.broken_pipe import QuietGroup
+from asoreconcile.azure.cmd.azure_login import signed_in
+from asoreconcile.azure.cmd.broken_pipe import QuietGroup, usage_errors
 from asoreconcile.azure.cmd.import_progress import progress
 from asoreconcile.azure.cmd.manifest_output import ManifestOutput
 from asoreconcile.azure.cmd.terminal import say
@@ -33,7 +33,6 @@ from asoreconcile.azure.reconcile.planning.resource_import.importer import (
 )
 from asoreconcile.azure.reconcile.planning.resource_import.options import ImportOptions
 from asoreconcile.azure.reconcile.planning.resource_import.report import ImportReport
-from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import GroupKind
 
 _PARTLY, _NOTHING = 3, 1
@@ -42,7 +41,6 @@ _MOST_IDS = 20
 _NEWEST = "newest"
 _STOPPING = b"\nstopping after the reads under way; once more gives up what was read\n"
 _VERSION = re.compile(r"([^/=]+)/([^/=]+)=(\S+)")
-_PAIR = re.compile(r"([^=]+)=(.*)")
 
 
 @click.group("import", cls=QuietGroup)
@@ -163,7 +161,9 @@ def azure_resource(
         versions=dict(_version(text) for text in versions if text != _NEWEST),
         wanted=lambda kind: _is_wanted(kind, only, skip),
     )
-    _check_ids(arm_ids)
+    with usage_errors(ArmIdError):
+        for text in arm_ids:
+            parse_stated(text)
     imported = _imported(arm_ids, options)
     _report(imported.report)
     target.write(imported.manifests)
@@ -175,19 +175,19 @@ def azure_resource(
 def _imported(arm_ids: Sequence[str], options: ImportOptions) -> ImportedResources:
     """Import until the end or the first Ctrl-C."""
     with (
-        signed_in_client(os.environ, connections=options.workers) as client,
+        usage_errors(NotImportableError, NotInCatalogueError, UnknownVersionError),
+        signed_in(connections=options.workers) as connection,
         progress() as reporter,
     ):
-        try:
-            importer = ResourceImporter(
-                client, builtin(), builtin_sets(), options=options, reporter=reporter
-            )
-            with _stopped_by_signals(importer):
-                return importer.run(arm_ids)
-        except (NotImportableError, NotInCatalogueError, UnknownVersionError) as error:
-            raise click.UsageError(str(error)) from error
-        except AsoreconcileError as error:
-            raise click.ClickException(str(error)) from error
+        importer = ResourceImporter(
+            connection.client,
+            builtin(),
+            builtin_sets(),
+            options=options,
+            reporter=reporter,
+        )
+        with _stopped_by_signals(importer):
+            return importer.run(arm_ids)
 
 
 @contextmanager
@@ -210,14 +210,6 @@ def _stopped_by_signals(importer: ResourceImporter) -> Iterator[None]:
             signal.signal(one, handler)
 
 
-def _check_ids(arm_ids: Sequence[str]) -> None:
-    for text in arm_ids:
-        try:
-            parse_stated(text)
-        except ArmIdError as error:
-            raise click.UsageError(str(error)) from error
-
-
 def _is_wanted(kind: Kind, only: Sequence[str], skip: Sequence[str]) -> bool:
     name = str(kind).lower()
     if only and not any(fnmatchcase(name, glob.lower()) for glob in only):
@@ -238,10 +230,10 @@ def _version(text: str) -> tuple[GroupKind, str]:
 def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     found = {}
     for text in (part for one in texts for part in one.split(",") if part):
-        match = _PAIR.fullmatch(text)
-        if match is None:
+        key, equals, value = text.partition("=")
+        if not (key and equals):
             raise click.UsageError(f"{option} {text!r}: write KEY=VALUE")
-        found[match[1].strip()] = match[2].strip()
+        found[key.strip()] = value.strip()
     return found
 
 
@@ -253,17 +245,13 @@ def _report(report: ImportReport) -> None:
         if one.status == "failed":
             say(f"failed  {one.arm_id}: {one.reason}", err=True)
     if report.was_stopped:
-        _say_how_to_go_on(report.unread)
-
-
-def _say_how_to_go_on(unread: Sequence[str]) -> None:
-    say("Stopped: what was read until then is written.", err=True)
-    if not unread:
-        return
-    if len(unread) > _MOST_IDS:
-        text = f"{len(unread)} resources were not read to their end: run it again."
-        say(text, err=True)
-        return
-    say("To go on, import these with what is below them:", err=True)
-    for arm_id in unread:
-        say(f"  {arm_id}", err=True)
+        say("Stopped: what was read until then is written.", err=True)
+        count = len(report.unread)
+        if count > _MOST_IDS:
+            say(
+                f"{count} resources were not read to their end: run it again.", err=True
+            )
+        elif count:
+            say("To go on, import these with what is below them:", err=True)
+            for arm_id in report.unread:
+                say(f"  {arm_id}", err=True)

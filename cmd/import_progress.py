@@ -3,7 +3,6 @@ else lines.
 """
 
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from asoreconcile.azure.cmd.aso_options import is_flagged
 from asoreconcile.azure.cmd.terminal import end_waiting, say
 from asoreconcile.azure.reconcile.planning.resource_import.report import (
     ImportOutcome,
+    NoReporter,
     Reporter,
 )
 from asoreconcile.base.clock import Clock, SystemClock
@@ -32,7 +32,7 @@ def progress(clock: Clock | None = None) -> Iterator[Reporter]:
     afterwards.
     """
     if is_flagged("quiet") and not is_flagged("verbose"):
-        yield SilentReporter()
+        yield NoReporter()
         return
     if is_flagged("simple") or not sys.stderr.isatty():
         yield LineReporter(clock or SystemClock())
@@ -60,47 +60,48 @@ def progress(clock: Clock | None = None) -> Iterator[Reporter]:
         yield BarReporter(shown)
 
 
-class _Counts:
-    """The counts of an import.
-
-    found: resources to read so far. outcomes: by status.
+class _CountingReporter(NoReporter):
+    """Counts resources to read, those that are read, and failures; `_show` shows the
+    counts.
     """
 
     def __init__(self) -> None:
-        self.found = 0
-        self.outcomes: Counter[str] = Counter()
+        self._found = self._done = self._failures = 0
+
+    def found(self, count: int) -> None:
+        """Count what is to be read."""
+        self._found += count
+        self._show()
+
+    def outcome(self, outcome: ImportOutcome) -> None:
+        """Count one resource, or the failure of a list."""
+        if not outcome.is_list:
+            self._done += 1
+            self._failures += outcome.status == "failed"
+        self._show()
+
+    def _show(self) -> None:
+        raise NotImplementedError
 
     @property
-    def done(self) -> int:
-        return self.outcomes.total()
-
-    def add(self, outcome: ImportOutcome) -> None:
-        if not outcome.is_list:
-            self.outcomes[outcome.status] += 1
-
-    def failed(self) -> str:
-        failures = self.outcomes["failed"]
-        return f"{failures} failed" if failures else ""
+    def _failed(self) -> str:
+        return f"{self._failures} failed" if self._failures else ""
 
 
-class BarReporter:
+class BarReporter(_CountingReporter):
     """A bar, with what is being waited for next to it."""
 
     def __init__(self, shown: "Progress") -> None:
+        super().__init__()
         self._shown = shown
-        self._counts = _Counts()
         self._task = shown.add_task("", total=0)
 
-    def found(self, count: int) -> None:
-        """Make the bar longer."""
-        self._counts.found += count
-        self._shown.update(self._task, total=self._counts.found)
-
-    def outcome(self, outcome: ImportOutcome) -> None:
-        """Fill the bar by one, and count the failures."""
-        self._counts.add(outcome)
+    def _show(self) -> None:
         self._shown.update(
-            self._task, completed=self._counts.done, description=self._counts.failed()
+            self._task,
+            total=self._found,
+            completed=self._done,
+            description=self._failed,
         )
 
     def waiting(self, seconds: float, why: str) -> None:
@@ -111,46 +112,29 @@ class BarReporter:
         self._shown.update(self._task, description=printable(text))
 
 
-class LineReporter:
+class LineReporter(_CountingReporter):
     """A line every ten seconds at most, for logs; a short import says nothing."""
 
     def __init__(self, clock: Clock) -> None:
+        super().__init__()
         self._clock = clock
-        self._counts = _Counts()
         self._next = clock.monotonic() + _LINE_EVERY_SECONDS
         self._next_wait = clock.monotonic()
 
-    def found(self, count: int) -> None:
-        """Count what is to be read; says nothing."""
-        self._counts.found += count
-
-    def outcome(self, outcome: ImportOutcome) -> None:
-        """Count one, and print a line to stderr if the last one is ten seconds old."""
-        self._counts.add(outcome)
+    def _show(self) -> None:
+        """Print a line to stderr if the last one is ten seconds old."""
         now = self._clock.monotonic()
         if now >= self._next:
             self._next = now + _LINE_EVERY_SECONDS
-            say(f"{self._read()} {self._counts.failed()}".rstrip(), err=True)
+            say(f"{self._read} {self._failed}".rstrip(), err=True)
 
     def waiting(self, seconds: float, why: str) -> None:
         """Print a line to stderr, unless one like it was printed ten seconds ago."""
         now = self._clock.monotonic()
         if now >= self._next_wait:
             self._next_wait = now + _LINE_EVERY_SECONDS
-            say(f"{self._read()} waiting {seconds:.0f} s: {why}", err=True)
+            say(f"{self._read} waiting {seconds:.0f} s: {why}", err=True)
 
+    @property
     def _read(self) -> str:
-        return f"{self._counts.done} of {self._counts.found} read;"
-
-
-class SilentReporter:
-    """Shows no progress."""
-
-    def found(self, count: int) -> None:
-        """Do nothing."""
-
-    def outcome(self, outcome: ImportOutcome) -> None:
-        """Do nothing."""
-
-    def waiting(self, seconds: float, why: str) -> None:
-        """Do nothing."""
+        return f"{self._done} of {self._found} read;"

@@ -1,6 +1,5 @@
 """`asoreconcile kinds`: show the catalogue, and print CRDs from it."""
 
-import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from asoreconcile.azure.catalogue.webhook_manifests import (
 )
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.broken_pipe import QuietGroup
-from asoreconcile.azure.cmd.terminal import say, say_json, say_table, write
+from asoreconcile.azure.cmd.terminal import fail, say_json, say_lines, say_table, write
 from asoreconcile.azure.cmd.yamltext import yaml_text
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.base.objects import GroupKind, JsonObject
@@ -85,17 +84,11 @@ def list_kinds(*, pattern: str, output: str) -> None:
         say_json([_summary(k) for k in chosen])
         return
     rows = [("GROUP", "KIND", "PLURAL", "SCOPE", "VERSIONS")]
-    rows += [
-        (
-            kind.group_kind.group,
-            kind.group_kind.kind,
-            kind.plural,
-            kind.scope or "(not ARM)",
-            " ".join(_newest_first(kind)),
-        )
-        for kind in chosen
-    ]
-    say_table(_table(rows))
+    for kind in chosen:
+        versions = " ".join(_newest_first(kind))
+        scope = kind.scope or "(not ARM)"
+        rows.append((kind.group, kind.group_kind.kind, kind.plural, scope, versions))
+    say_table(rows)
 
 
 @kinds.command()
@@ -110,7 +103,7 @@ def show(*, name: str, version: str) -> None:
     """  # noqa: D301 -- click wants the character
     kind = _kind(name)
     details = _details(kind, _version(kind, version))
-    say_table(orjson.dumps(details, option=orjson.OPT_INDENT_2).decode())
+    say_lines(orjson.dumps(details, option=orjson.OPT_INDENT_2).decode())
 
 
 @kinds.command("crd")
@@ -207,16 +200,14 @@ def _webhook_client(service: str, url: str, ca: Path | None) -> WebhookClient | 
         return WebhookClient(url=url, ca_bundle=bundle)
     if not service:
         return None
-    namespace, slash, name = service.partition("/")
-    if not (namespace and slash and name):
-        _misused(f"--webhook-service {service!r} is not of the form NAMESPACE/NAME")
+    namespace, name = sharedoptions.service_named(service)
     return WebhookClient(namespace=namespace, name=name, ca_bundle=bundle)
 
 
 def _chosen(pattern: str) -> Sequence[Kind]:
     matched = match(pattern, builtin().kinds())
     if matched.unmatched:
-        _misused(*map(str, matched.unmatched))
+        _misused(*matched.unmatched)
     if not matched.kinds:
         _misused("the pattern is empty: '*' chooses every kind")
     return matched.kinds
@@ -289,15 +280,5 @@ def _newest_first(kind: Kind) -> Iterable[str]:
     return (kind.storage, *others)
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
-
-
-def _misused(*messages: str) -> Never:
-    for message in messages:
-        say(message, err=True)
-    sys.exit(2)
+def _misused(*problems: object) -> Never:
+    fail(*problems, code=2)

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.broken_pipe import usage_errors
 from asoreconcile.azure.cmd.parent_watch import on_stdin_end
 from asoreconcile.azure.cmd.sharedoptions import switch
 from asoreconcile.base import log
-from asoreconcile.base.errors import AsoreconcileError
 
 if TYPE_CHECKING:
     from asoreconcile.azure.controllers.settings import Settings
@@ -52,6 +52,7 @@ _GRACE_SECONDS = 8.0
 )
 @click.option(
     "--metrics-addr",
+    "metrics_address",
     default="0",
     show_default=True,
     metavar="[HOST]:PORT",
@@ -59,6 +60,7 @@ _GRACE_SECONDS = 8.0
 )
 @click.option(
     "--health-addr",
+    "health_address",
     default="0",
     show_default=True,
     metavar="[HOST]:PORT",
@@ -71,6 +73,7 @@ _GRACE_SECONDS = 8.0
 )
 @click.option(
     "--metrics-cert-dir",
+    "metrics_certificates",
     default="",
     metavar="DIR",
     help="Folder with tls.crt and tls.key for --secure-metrics. Default: a "
@@ -208,14 +211,8 @@ def manager(
     *,
     crd_pattern: str,
     crd_labels: str,
-    metrics_addr: str,
-    health_addr: str,
-    secure_metrics: bool,
-    metrics_cert_dir: str,
     enable_leader_election: bool,
     leader_election_seconds: tuple[float, float, float],
-    kubeconfig: str | None,
-    extension_names: tuple[str, ...],
     webhook_port: int | None,
     webhook_cert_dir: Path | None,
     tls_min_version: str,
@@ -223,13 +220,12 @@ def manager(
     webhook_service: str,
     webhook_url: str,
     all_versions: bool | None,
-    grace_seconds: float,
-    drain_seconds: float,
     log_format: str,
     verbose: int,
     json_logging: bool,
     crd_management: str,
     until_stdin_closes: bool,
+    **others: Any,
 ) -> None:
     """Run the operator until SIGTERM or SIGINT.
 
@@ -285,11 +281,9 @@ def manager(
         warnings_only=("azure", "pymysql", "pytds"),
     )
     certificates = webhook_cert_dir or _usual_certificates()
-    try:
+    with usage_errors(ValueError, option="--crd-labels"):
         labels = labels_in(crd_labels)
-    except ValueError as error:
-        raise click.UsageError(f"--crd-labels: {error}") from error
-    try:
+    with usage_errors(settings.SettingsError, webhooks.WebhookOptionsError):
         read = settings.from_environment(os.environ)
         if webhook_port is None:
             asked = certificates or read.wants_webhooks or all_versions
@@ -303,8 +297,6 @@ def manager(
             least_tls=ssl.TLSVersion[f"TLSv1_{tls_min_version[-1]}"],
             client_authority=webhook_client_ca,
         )
-    except (settings.SettingsError, webhooks.WebhookOptionsError) as error:
-        raise click.UsageError(str(error)) from error
     if not read.mode.watches and not answering.on:
         message = "AZURE_OPERATOR_MODE=webhooks needs --webhook-port: it does only that"
         raise click.UsageError(message)
@@ -327,31 +319,21 @@ def manager(
         crd_pattern=crd_pattern if installs else "",
         crd_labels=labels,
         manages_crds=installs,
-        metrics_address=metrics_addr,
-        secure_metrics=secure_metrics,
-        metrics_certificates=metrics_cert_dir,
-        health_address=health_addr,
-        kubeconfig=kubeconfig,
-        extension_names=extension_names,
         leader_election=_election(read, leader_election_seconds)
         if enable_leader_election
         else None,
         webhooks=answering,
         all_versions=answering.on and all_versions is not False,
-        grace_seconds=grace_seconds,
-        drain_seconds=drain_seconds,
+        # Each has the name of the option's field.
+        **others,
     )
-    try:
-        with _uncollected():
-            operation = azure_operator.AzureOperator(read, options)
-        # What there is now stays to the end: no collection need look at it again.
-        gc.freeze()
-        if until_stdin_closes:
-            on_stdin_end(operation.stop)
-        code = operation.run()
-    except AsoreconcileError as error:
-        raise click.ClickException(str(error)) from error
-    sys.exit(code)
+    with _uncollected():
+        operation = azure_operator.AzureOperator(read, options)
+    # What there is now stays to the end: no collection need look at it again.
+    gc.freeze()
+    if until_stdin_closes:
+        on_stdin_end(operation.stop)
+    sys.exit(operation.run())
 
 
 @contextmanager
@@ -400,12 +382,10 @@ def _election(
         LeaseTiming,
     )
 
-    try:
+    with usage_errors(ValueError, option="--leader-election-seconds"):
         return LeaderElectionOptions(
             _LEASE,
             settings.pod_namespace,
             timing=LeaseTiming(*seconds),
             pod_uid=settings.pod_uid,
         )
-    except ValueError as error:
-        raise click.UsageError(f"--leader-election-seconds: {error}") from error

@@ -1,10 +1,9 @@
 """Manifests in a cluster: checked, applied with the kinds they need, and watched."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from importlib.util import find_spec
-from pathlib import Path
 
 import attrs
 
@@ -14,7 +13,7 @@ from asoreconcile.azure.catalogue.kinds import (
     NotInCatalogueError,
     UnknownVersionError,
 )
-from asoreconcile.azure.catalogue.manifests import Manifest, read_manifests
+from asoreconcile.azure.catalogue.manifests import Manifest
 from asoreconcile.azure.catalogue.validation import name_problems, problems
 from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
 from asoreconcile.azure.controllers import crds
@@ -275,13 +274,6 @@ class AppliedManifests:
         group_kind = gvk_of(obj).group_kind
         built_in = _BUILT_IN.get(group_kind)
         return built_in or resource_of(self._catalogue.version(gvk_of(obj)))
-
-
-def read(
-    catalogue: Catalogue, paths: Iterable[str | Path], *, all_versions: bool = False
-) -> AppliedManifests:
-    """Manifests from files and folders. Raises ManifestError, ManifestsError."""
-    return AppliedManifests(catalogue, read_manifests(paths), all_versions=all_versions)
 
 
 def _listed(client: KubeClient, version: KindVersion) -> Sequence[JsonObject]:

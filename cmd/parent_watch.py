@@ -1,11 +1,23 @@
-"""End this process together with its parent, even if the parent was killed."""
+"""Learn when this process is to end: from its parent, or by a signal."""
 
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable
 
 from asoreconcile.base.threads import start_thread
+
+
+def stop_event() -> threading.Event:
+    """Return an event that Ctrl-C, SIGTERM and the end of the terminal set from now on;
+    those that are ignored, as under nohup, stay ignored.
+    """
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda *_: stop.set())
+    return stop
 
 
 def on_stdin_end(stop: Callable[[], None]) -> None:

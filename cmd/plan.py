@@ -18,6 +18,7 @@ from asoreconcile.azure.catalogue.resolution import Resolution, ResolutionError
 from asoreconcile.azure.catalogue.status import status_of
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.azure_login import signed_in
+from asoreconcile.azure.cmd.broken_pipe import usage_errors
 from asoreconcile.azure.cmd.cluster_objects import azure_objects, secret_in_cluster
 from asoreconcile.azure.cmd.import_progress import LONG_SECONDS
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, ObjectChoice, answers_in
@@ -37,7 +38,6 @@ from asoreconcile.azure.sql_users.lookups import UserLookups
 from asoreconcile.azure.sql_users.planning import FindLookups
 from asoreconcile.base import jsontext
 from asoreconcile.base.clock import SystemClock
-from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
@@ -142,18 +142,14 @@ def plan(
     """  # noqa: D301 -- click wants the character
     if bool(paths) == cluster:
         raise click.UsageError("use either --filename or --cluster")
-    try:
+    with usage_errors(NotInCatalogueError, UnknownVersionError, ManifestError):
         objects, only = (
             _of_cluster(choice, wanted) if cluster else (_given(paths), None)
         )
-        if not any(gvk_of(obj).group in builtin().groups() for obj in objects):
-            raise click.ClickException(
-                wanted.nothing()
-                if cluster
-                else "there is no Azure resource among these"
-            )
-        if only is not None and not only:
-            raise click.ClickException(wanted.nothing())
+        groups = builtin().groups()
+        if only == set() or not any(gvk_of(obj).group in groups for obj in objects):
+            none = "there is no Azure resource among these"
+            raise click.ClickException(wanted.nothing() if cluster else none)
         resolution = Resolution(
             builtin(),
             objects,
@@ -163,10 +159,6 @@ def plan(
         changes = _changes(
             objects, resolution, subscription, only, choice=choice if cluster else None
         )
-    except (NotInCatalogueError, UnknownVersionError, ManifestError) as error:
-        raise click.UsageError(str(error)) from error
-    except AsoreconcileError as error:
-        raise click.ClickException(str(error)) from error
     _print(changes, output)
     actions = {change.action for change in changes}
     if "cannot tell" in actions:
@@ -248,20 +240,19 @@ def _print(changes: Sequence[PlannedChange], output: str) -> None:
     for change in changes:
         title = f"{change.kind.kind} {change.namespace}/{change.name}"
         say(f"{change.action:14}  {title}  {change.arm_id}".rstrip())
-        if change.why:
-            say(f"{'':14}    {change.why}")
-        for field in change.changes:
-            say(f"{'':14}    {_shown(field)}")
-        for statement in change.statements:
-            say(f"{'':14}    {statement}")
-        if change.kept:
-            say(f"{'':14}    left as Azure has it: {', '.join(change.kept)}")
-        if change.replaced:
-            paths = ", ".join(change.replaced)
-            say(f"{'':14}    others wrote what is replaced at: {paths}")
-        if change.write_only:
-            paths = ", ".join(change.write_only)
-            say(f"{'':14}    not compared, as Azure never shows it: {paths}")
+        lines = [change.why] if change.why else []
+        lines += [*map(_shown, change.changes), *change.statements]
+        lines += [
+            f"{about}: {', '.join(paths)}"
+            for about, paths in (
+                ("left as Azure has it", change.kept),
+                ("others wrote what is replaced at", change.replaced),
+                ("not compared, as Azure never shows it", change.write_only),
+            )
+            if paths
+        ]
+        for line in lines:
+            say(f"{'':18}{line}")
     say(_summary(changes))
 
 

@@ -2,26 +2,20 @@
 cluster.
 """
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Never
 
 import click
 
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.manifests import ManifestError, read_manifests
 from asoreconcile.azure.catalogue.problems import Problem
-from asoreconcile.azure.catalogue.render import (
-    RenderedOutside,
-    RenderedRequest,
-    RenderError,
-)
+from asoreconcile.azure.catalogue.render import RenderError
 from asoreconcile.azure.catalogue.render import render as rendered
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.sharedoptions import answers_in
-from asoreconcile.azure.cmd.terminal import json_text, say, write
-from asoreconcile.azure.cmd.yamltext import yaml_text
+from asoreconcile.azure.cmd.terminal import fail, say
+from asoreconcile.azure.cmd.yamltext import write_documents
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.external_rendering import DESCRIBED
 from asoreconcile.azure.expressions.api import shared
@@ -85,19 +79,17 @@ def render(
             describe=DESCRIBED,
         )
     except EngineMissingError as error:
-        _fail([f"these manifests have expressions: {error}"])
+        fail(f"these manifests have expressions: {error}")
     except (ManifestError, RenderError) as error:
-        _fail(error.problems)
+        fail(*error.problems)
     for manifest in result.skipped:
         kind = manifest.obj.get("kind")
         say(f"skipped {manifest.where}: {kind} is not an Azure kind", err=True)
-    documents: list[RenderedRequest | RenderedOutside] = [
-        *result.requests,
-        *result.outside,
-    ]
+    documents = [one.to_json() for one in result.requests]
+    documents += [one.to_json() for one in result.outside]
     if not documents:
-        _fail(["there is no Azure resource in these manifests"])
-    write(_text(documents, output))
+        fail("there is no Azure resource in these manifests")
+    write_documents(documents, output)
 
 
 def expression_problems(version: KindVersion, obj: JsonObject) -> Sequence[Problem]:
@@ -106,16 +98,3 @@ def expression_problems(version: KindVersion, obj: JsonObject) -> Sequence[Probl
     Raises EngineMissingError, EngineBusyError if there are expressions.
     """
     return ExportExpressions(shared(), version, obj).problems()
-
-
-def _text(requests: Iterable[RenderedRequest | RenderedOutside], output: str) -> str:
-    documents = [request.to_json() for request in requests]
-    if output == "json":
-        return "".join(json_text(d) + "\n" for d in documents)
-    return yaml_text(documents)
-
-
-def _fail(problems: Iterable[str]) -> Never:
-    for problem in problems:
-        say(problem, err=True)
-    sys.exit(1)

@@ -1,17 +1,13 @@
 """`asoreconcile sandbox`: run the whole system on this machine."""
 
-import signal
 import sys
-import threading
 
 import click
 
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.local_cluster import AzureOptions, LocalCluster
+from asoreconcile.azure.cmd.parent_watch import stop_event
 from asoreconcile.azure.cmd.terminal import say
-from asoreconcile.base.errors import AsoreconcileError
-
-_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @click.command()
@@ -56,14 +52,7 @@ _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     is_flag=True,
     help="Play faults of Azure one after the other, ten seconds each.",
 )
-@click.option(
-    "--record",
-    default="",
-    metavar="FILE.tar.xz",
-    type=click.Path(dir_okay=False, writable=True),
-    help="Write all exchanges with Azure there at the end, without secrets. "
-    "`asoreconcile.testing.replay` plays them.",
-)
+@sharedoptions.record
 @click.option(
     "--web",
     is_flag=True,
@@ -99,11 +88,7 @@ def sandbox(
     Exit codes: 0 at Ctrl-C or once all is Ready, 1 if something failed or is not Ready
     in time, 2 for manifests that cannot be applied.
     """  # noqa: D301 - click's mark for "do not wrap" is this very character
-    stop = threading.Event()
-    for number in _ENDS:
-        # Who runs us under nohup wants us to outlive the terminal.
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, lambda *_: stop.set())
+    stop = stop_event()
     cluster = LocalCluster(AzureOptions(lro=lro, retry_after=1, record=record))
     try:
         # Most of a start is imports: the servers' go on beside our own.
@@ -119,8 +104,6 @@ def sandbox(
             page_port=port if web else None,
         )
         unready = run.until_done(timeout if exit_when_ready else None)
-    except AsoreconcileError as error:
-        raise click.ClickException(str(error)) from error
     finally:
         cluster.close()
     for row in unready:

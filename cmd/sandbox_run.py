@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
-import click
 
 import asoreconcile
 from asoreconcile.azure.catalogue.kinds import KindVersion
+from asoreconcile.azure.catalogue.manifests import read_manifests
 from asoreconcile.azure.catalogue.webhook_manifests import WebhookClient
-from asoreconcile.azure.cmd.broken_pipe import drop_output
+from asoreconcile.azure.cmd.broken_pipe import drop_output, usage_errors
 from asoreconcile.azure.cmd.local_cluster import LocalCluster
-from asoreconcile.azure.cmd.manifests import AppliedManifests, Row, read
+from asoreconcile.azure.cmd.manifests import AppliedManifests, Row
 from asoreconcile.azure.cmd.status_view import view
 from asoreconcile.azure.cmd.subprocesses import ChildError
 from asoreconcile.azure.controllers.catalogue import builtin
@@ -174,24 +174,6 @@ CHAOS = (
 _CHAOS_SECONDS = 10.0
 
 
-class FaultLoop:
-    """Plays faults of the simulator one after the other, for ever."""
-
-    def __init__(self, cluster: LocalCluster) -> None:
-        self._cluster = cluster
-        self._began = time.monotonic()
-        self._fault = ""
-
-    def step(self) -> str:
-        """Begin the next fault if it is time; return the present one."""
-        turn = int((time.monotonic() - self._began) / _CHAOS_SECONDS)
-        fault = CHAOS[turn % len(CHAOS)]
-        if fault != self._fault:
-            self._cluster.disturb_azure(fault)
-            self._fault = fault
-        return f"fault: {fault}"
-
-
 _SAMPLES = Path(asoreconcile.__file__).parent / "azure" / "samples"
 # Often enough to look alive; each look is a few requests to servers of this machine.
 _LOOK_SECONDS = 0.25
@@ -224,9 +206,15 @@ class SandboxRun:
         """
         self._cluster = cluster
         self._stop = stop
-        self._manifests = _manifests(files, all_versions=all_versions)
+        with usage_errors(AsoreconcileError):
+            self._manifests = AppliedManifests(
+                builtin(),
+                read_manifests(files or [_SAMPLES]),
+                all_versions=all_versions,
+            )
         self._converts = all_versions
-        self._faults = FaultLoop(cluster) if chaos else None
+        self._chaos = chaos
+        self._fault = ""
         self._page_port = page_port
         self._metrics_port = 0 if page_port is None else _free_port()
 
@@ -277,7 +265,7 @@ class SandboxRun:
             conversion=conversion,
             metrics_port=self._metrics_port,
             # With --chaos, that plays them.
-            faults=() if self._faults else CHAOS,
+            faults=() if self._chaos else CHAOS,
         )
         try:
             return PageServer(page, port=port)
@@ -306,38 +294,37 @@ class SandboxRun:
     def _look_on(
         self, more: MoreKinds, limit_seconds: float | None, foot: Sequence[str]
     ) -> list[Row]:
-        began = time.monotonic()
-        with view(foot) as shown:
-            while not self._stop.is_set():
-                self._cluster.check()
-                counts = self._cluster.azure("counts")
-                rows = self._manifests.rows(
-                    self._cluster.client,
-                    objects=self._cluster.kube("objects"),
-                    requests=counts["byResource"],
-                    now=datetime.now(UTC),
-                )
-                notes = [more.progress(), self._faults.step() if self._faults else ""]
-                shown.show(
-                    rows,
-                    total_requests=counts["requests"],
-                    note="; ".join(filter(None, notes)),
-                )
-                unready = [row for row in rows if not row.is_ready]
-                waited = time.monotonic() - began
-                if limit_seconds is None:
-                    if not unready or waited > _PATIENCE_SECONDS:
-                        more.begin()
-                elif not unready:
-                    return []
-                elif waited > limit_seconds:
-                    return unready
-                self._stop.wait(_LOOK_SECONDS)
+        began, shown = time.monotonic(), view(foot)
+        while not self._stop.is_set():
+            self._cluster.check()
+            counts = self._cluster.azure("counts")
+            rows = self._manifests.rows(
+                self._cluster.client,
+                objects=self._cluster.kube("objects"),
+                requests=counts["byResource"],
+                now=datetime.now(UTC),
+            )
+            waited = time.monotonic() - began
+            notes = [more.progress(), self._play_fault(waited) if self._chaos else ""]
+            note = "; ".join(filter(None, notes))
+            shown.show(rows, total_requests=counts["requests"], note=note)
+            unready = [row for row in rows if not row.is_ready]
+            if limit_seconds is None:
+                if not unready or waited > _PATIENCE_SECONDS:
+                    more.begin()
+            elif not unready:
+                return []
+            elif waited > limit_seconds:
+                return unready
+            self._stop.wait(_LOOK_SECONDS)
         return []
 
-
-def _manifests(files: Sequence[str], *, all_versions: bool) -> AppliedManifests:
-    try:
-        return read(builtin(), files or (_SAMPLES,), all_versions=all_versions)
-    except AsoreconcileError as error:
-        raise click.UsageError(str(error)) from error
+    def _play_fault(self, seconds: float) -> str:
+        """Begin the next fault of the simulator if it is time; return the present
+        one.
+        """
+        fault = CHAOS[int(seconds / _CHAOS_SECONDS) % len(CHAOS)]
+        if fault != self._fault:
+            self._cluster.disturb_azure(fault)
+            self._fault = fault
+        return f"fault: {fault}"

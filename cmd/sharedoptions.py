@@ -3,7 +3,6 @@
 import functools
 import io
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, redirect_stdout, suppress
@@ -15,7 +14,7 @@ import click
 import yaml
 
 from asoreconcile.azure.catalogue.manifests import load_file
-from asoreconcile.azure.cmd.terminal import say, write
+from asoreconcile.azure.cmd.terminal import fail, write
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
@@ -45,11 +44,19 @@ def answers_in(path: Path | None) -> "Answers | None":
     try:
         return answers_of(load_file(path) or {})
     except ResolutionError as error:
-        problem = f"{path}: {error}"
+        fail(f"{path}: {error}")
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        problem = f"{path}: cannot be read: {error}"
-    say(problem, err=True)
-    sys.exit(1)
+        fail(f"{path}: cannot be read: {error}")
+
+
+def service_named(text: str) -> tuple[str, str]:
+    """Return namespace and name of `--webhook-service`; end the program with a message
+    if the text is wrong.
+    """
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name):
+        fail(f"--webhook-service {text!r} is not of the form NAMESPACE/NAME", code=2)
+    return namespace, name
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -248,6 +255,14 @@ control_token = click.option(
     metavar="TOKEN",
     help="Open the paths below /_control/ to who sends this token as x-control-token. "
     f"Default: {CONTROL_TOKEN}, which no other user of the machine can read.",
+)
+record = click.option(
+    "--record",
+    default="",
+    metavar="FILE.tar.xz",
+    type=click.Path(dir_okay=False, writable=True),
+    help="Write all exchanges with Azure there at the end, without secrets. "
+    "`asoreconcile.testing.replay` plays them.",
 )
 page_port = click.option(
     "--port",

@@ -5,8 +5,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 import click
 
@@ -128,15 +127,6 @@ class StatusView(Protocol):
         Raises OSError if the output is no longer read.
         """
 
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
 
 def view(foot: Sequence[str]) -> StatusView:
     """Return a table if it can be redrawn in place, else lines.
@@ -153,22 +143,7 @@ def view(foot: Sequence[str]) -> StatusView:
     return LiveTable(foot)
 
 
-class _Plain:
-    """A view that needs no preparation."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Do nothing."""
-
-
-class Lines(_Plain):
+class Lines:
     """Prints a line for each change of an object's condition."""
 
     def __init__(self) -> None:
@@ -199,7 +174,7 @@ class Lines(_Plain):
             say(f"{'':>6}  {resource} {key}: gone")
 
 
-class LiveTable(_Plain):
+class LiveTable:
     """A table that is redrawn in place."""
 
     def __init__(self, foot: Sequence[str]) -> None:

@@ -9,9 +9,9 @@ import shutil
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Never
 
 import click
 
@@ -44,9 +44,23 @@ def say_wrapped(text: str, *, hang: int, colour: str = "") -> None:
     _echo(line)
 
 
-def say_table(text: str) -> None:
-    """Write a table of our own: its line breaks are kept."""
+def say_lines(text: str) -> None:
+    """Write a text of our own: its line breaks are kept."""
     _echo(printable(text, keep="\n"))
+
+
+def say_table(rows: Sequence[Sequence[str]]) -> None:
+    """Write rows as a table with aligned columns; all have as many cells."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    say_lines("\n".join(lines))
+
+
+def fail(*problems: object, code: int = 1) -> Never:
+    """Write each problem to standard error, and end the command."""
+    for problem in problems:
+        say(str(problem), err=True)
+    sys.exit(code)
 
 
 def say_json(value: Any) -> None:

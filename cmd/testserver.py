@@ -95,16 +95,12 @@ class _KubeCommand(click.Command):
 def kube(
     *,
     port: int,
-    token: str | None,
     kubeconfig_out: str | None,
-    data_dir: str | None,
-    fsync: bool,
-    rbac: bool,
     token_auth_file: str | None,
     services: tuple[str, ...],
     faults: tuple[str, ...],
-    control_token: str,
     until_stdin_closes: bool,
+    **options: Any,
 ) -> None:
     """Run a Kubernetes API server that holds objects and CRDs, and runs no pods.
 
@@ -114,19 +110,15 @@ def kube(
       until [ -s kubeconfig ]; do sleep 1; done
       KUBECONFIG=kubeconfig kubectl get namespaces
     """  # noqa: D301 - click's mark for "do not wrap" is this very character
-    from asoreconcile.testing.kube import DataFolderError, KubeServer
+    from asoreconcile.testing.kube import KubeServer
     from asoreconcile.testing.kube.access.users import read_tokens
 
     try:
         server = KubeServer(
-            token=token,
             port=port,
-            data_dir=data_dir,
-            fsync=fsync,
-            rbac=rbac,
             users=read_tokens(token_auth_file) if token_auth_file else (),
             services=dict(_service(stated) for stated in services),
-            control_token=control_token,
+            **options,
         )
         for line in faults:
             server.faults.script(line)
@@ -134,8 +126,6 @@ def kube(
         raise click.ClickException(f"cannot listen on port {port}: {error}") from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    except DataFolderError as error:
-        raise click.ClickException(str(error)) from error
     if kubeconfig_out:
         server.write_kubeconfig(kubeconfig_out)
     else:
@@ -250,14 +240,7 @@ def _seconds(name: str, help_: str) -> Callable[[_Function], _Function]:
     help="Refuse names, locations, api-versions, bodies and references that Azure's "
     "published types exclude.",
 )
-@click.option(
-    "--record",
-    default="",
-    metavar="FILE.tar.xz",
-    type=click.Path(dir_okay=False, writable=True),
-    help="Write all exchanges with Azure there at the end, without secrets. "
-    "`asoreconcile.testing.replay` plays them.",
-)
+@sharedoptions.record
 @click.option(
     "--managed-identity",
     is_flag=True,

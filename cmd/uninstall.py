@@ -12,7 +12,6 @@ from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.uninstall import Uninstall
 from asoreconcile.azure.reconcile.planning.exported_manifest import exported_manifest
 from asoreconcile.base.clock import SystemClock
-from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import key_of
 
 _WAIT_SECONDS = 3600.0
@@ -79,7 +78,7 @@ def uninstall(
                 _remove(removal, save if mode == "keep" else None)
             else:
                 _describe(removal, keeps=mode == "keep")
-    except (AsoreconcileError, OSError) as error:
+    except OSError as error:
         raise click.ClickException(str(error)) from error
     finally:
         clock.close()

@@ -5,6 +5,7 @@ from typing import Any
 
 import yaml
 
+from asoreconcile.azure.cmd.terminal import say_json, write
 from asoreconcile.base.objects import JsonObject
 from asoreconcile.base.printable import acts, printable
 
@@ -28,6 +29,15 @@ class _Dumper(_BaseDumper):
 
 
 _Dumper.add_representer(str, _Dumper.text)
+
+
+def write_documents(documents: Iterable[JsonObject], output: str) -> None:
+    """Write documents as YAML, or as one line of JSON each if `output` is `json`."""
+    if output == "json":
+        for document in documents:
+            say_json(document)
+    else:
+        write(yaml_text(documents))
 
 
 def yaml_text(documents: Iterable[JsonObject]) -> str:

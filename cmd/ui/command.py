@@ -1,18 +1,15 @@
 """`asoctl ui`: show a cluster's Azure objects on a page."""
 
-import signal
 import sys
-import threading
 import webbrowser
 
 import click
 
 from asoreconcile.azure.cmd import sharedoptions
+from asoreconcile.azure.cmd.parent_watch import stop_event
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice
 from asoreconcile.azure.cmd.terminal import say
-from asoreconcile.base.errors import AsoreconcileError
 
-_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _WAIT_SECONDS = 3600.0
 
 
@@ -59,11 +56,7 @@ def ui(
     from asoreconcile.azure.cmd.ui.cluster_page import ClusterPage
     from asoreconcile.azure.cmd.ui.page_server import PageServer
 
-    stop = threading.Event()
-    for number in _ENDS:
-        # Under nohup the page outlives the terminal.
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, lambda *_: stop.set())
+    stop = stop_event()
     try:
         config = choice.config()
         place = "" if all_namespaces else namespace or config.namespace
@@ -79,8 +72,6 @@ def ui(
                     webbrowser.open(server.url)
                 while not stop.wait(_WAIT_SECONDS):
                     pass
-    except AsoreconcileError as error:
-        raise click.ClickException(str(error)) from error
     except OSError as error:
         message = f"cannot listen on port {port}: {error}"
         raise click.ClickException(message) from error

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from asoreconcile.azure.cmd.ui.cluster_page import ClusterPage, PageError
@@ -81,12 +80,7 @@ class PageServer:
         self._server.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # The streams first: their threads end, and the server waits for them.
         self._page.close()
         self._server.close()

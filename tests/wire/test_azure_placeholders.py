@@ -6,6 +6,7 @@ import pytest
 import yaml
 from world import World, resource_group
 
+from asoreconcile.azure.catalogue.manifests import read_manifests
 from asoreconcile.azure.catalogue.validation import problems
 from asoreconcile.azure.catalogue.webhook_manifests import (
     MUTATE_PATH,
@@ -13,7 +14,7 @@ from asoreconcile.azure.catalogue.webhook_manifests import (
     WebhookClient,
     webhook_configurations,
 )
-from asoreconcile.azure.cmd.manifests import ManifestsError, read
+from asoreconcile.azure.cmd.manifests import AppliedManifests, ManifestsError
 from asoreconcile.azure.controllers.admission import Admission
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.reconcile.model.annotations import PLACEHOLDERS
@@ -162,8 +163,9 @@ def test_ow3_the_sandbox_takes_an_object_that_states_its_id_alone(tmp_path):
     }
     path = tmp_path / "it.yaml"
     path.write_text(yaml.safe_dump(obj))
-    assert read(builtin(), [path]).kind_count == 2
+    applied = AppliedManifests(builtin(), read_manifests([path]))
+    assert applied.kind_count == 2
     obj |= {"metadata": {"name": "it"}}
     path.write_text(yaml.safe_dump(obj))
     with pytest.raises(ManifestsError, match=r"spec.location: is required"):
-        read(builtin(), [path])
+        AppliedManifests(builtin(), read_manifests([path]))
