@@ -24,7 +24,7 @@ from asoreconcile.azure.reconcile.model.conditions import find_ready
 from asoreconcile.base.objects import JsonObject, ObjectKey, gvk_of, key_of, metadata
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
-from asoreconcile.kube.errors import AlreadyExistsError, NotFoundError
+from asoreconcile.kube.errors import AlreadyExistsError, ApiError, NotFoundError
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -184,6 +184,18 @@ class Operation:
             field_manager="tests",
             force=True,
         )
+
+    def apply_once_trusted(self, obj: JsonObject) -> JsonObject:
+        """Apply an object, repeatedly until the API server trusts the webhook's
+        certificate.
+        """
+        end = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                return self.apply(obj)
+            except ApiError as error:
+                if time.monotonic() > end or "webhook" not in str(error):
+                    raise
 
     def delete(self, obj: JsonObject) -> None:
         """Whoever comes first: an object whose owner went is collected."""

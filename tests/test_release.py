@@ -1,5 +1,6 @@
 """What hack/release checks, writes and signs; the builds are tried by itself."""
 
+import re
 import shutil
 import subprocess
 from email.message import Message
@@ -101,18 +102,24 @@ def test_a_signature_holds_for_the_file_that_was_signed(tmp_path):
     key, sums = tmp_path / "key", tmp_path / "SHA256SUMS"
     make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key]
     subprocess.run(make, check=True)
-    sums.write_text("00  a.whl\n")
-    signature = release.sign(sums, key)
+    wheel = tmp_path / "a.whl"
+    wheel.write_bytes(b"wheel")
+    release.write_sums(tmp_path)
+    assert release.sign(sums, key).name == "SHA256SUMS.sig"
     allowed = tmp_path / "allowed_signers"
     allowed.write_text(f"ada {key.with_suffix('.pub').read_text()}")
-    verify = ["ssh-keygen", "-Y", "verify", "-f", allowed, "-I", "ada"]
-    verify += ["-n", "asoreconcile", "-s", signature]
+    page = (ROOT / "asoreconcile" / "docs" / "versions.md").read_text()
+    (verify,) = re.findall(r"^(ssh-keygen .*?)^```$", page, re.MULTILINE | re.DOTALL)
+    command = ["bash", "-euc", verify.replace("NAME", "ada")]
 
-    def holds(content):
-        return subprocess.run(verify, input=content, check=False).returncode == 0
+    def holds():
+        return subprocess.run(command, cwd=tmp_path, check=False).returncode == 0
 
-    assert holds(b"00  a.whl\n")
-    assert not holds(b"01  a.whl\n")
+    assert holds()
+    wheel.write_bytes(b"another")
+    assert not holds()
+    release.write_sums(tmp_path)
+    assert not holds()
 
 
 def test_what_a_public_name_lost_is_listed(tmp_path):

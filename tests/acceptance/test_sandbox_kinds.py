@@ -3,7 +3,6 @@
 import base64
 import os
 import re
-import shlex
 import subprocess
 import sys
 from contextlib import closing
@@ -17,6 +16,7 @@ from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.config import load
 from asoreconcile.kube.resources import SECRETS, ApiResource
 
+ROOT = Path(__file__).parents[2]
 GROUP = """
 apiVersion: resources.azure.com/v1api20200601
 kind: ResourceGroup
@@ -78,16 +78,28 @@ def test_a_kind_that_no_manifest_has_is_applied_and_exports_its_keys(sandbox):
 
 
 def reads_the_simulated_azure(kubeconfig):
-    """Run the line of the README that takes the settings in the same folder."""
-    page = (Path(__file__).parents[2] / "README.md").read_text()
-    (line,) = re.findall(r"^\$ (set -a; .*)$", page, re.MULTILINE)
-    plan = "from asoreconcile.azure.cmd.asoctl import main; main()"
-    script = f"{line}\n{shlex.join([sys.executable, '-c', plan, 'plan', '--cluster'])}"
-    done = subprocess.run(
-        ["bash", "-euc", script],
-        env={**os.environ, "KUBECONFIG": kubeconfig},
+    """Run the lines of the README that read it, from a clone."""
+    page = (ROOT / "README.md").read_text()
+    lines = re.findall(
+        r"^\$ (set -a; .*|asoctl (?:plan|import) .*)$", page, re.MULTILINE
+    )
+    settings, plan, imported = lines
+    done = run(f"{settings}\nasoctl plan --cluster", kubeconfig)
+    assert done.stdout.splitlines()[-1:] == ["Plan: 2 no change"], done
+    done = run(f"{settings}\n{plan}", kubeconfig)
+    assert re.search(r"^Plan: .*create", done.stdout, re.MULTILINE), done
+    done = run(f"{settings}\n{imported}", kubeconfig)
+    assert done.returncode == 0, done
+    assert "name: shop-bus" in done.stdout
+
+
+def run(commands, kubeconfig):
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-uc", commands],
+        cwd=ROOT,
+        env={**os.environ, "KUBECONFIG": kubeconfig, "PATH": path},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.stdout.splitlines()[-1:] == ["Plan: 2 no change"], done

@@ -1,12 +1,9 @@
 """The route from a real API server to a manager's webhooks, as controllers make it."""
 
 import socket
-import time
 
 import pytest
-from operation import NAMESPACE, WAIT_SECONDS
-
-from asoreconcile.kube.errors import ApiError
+from operation import NAMESPACE
 
 
 def endpoints(address, port):
@@ -24,19 +21,6 @@ def endpoints(address, port):
         "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
         "ports": [{"name": "webhooks", "port": port, "protocol": "TCP"}],
     }
-
-
-def apply_once_trusted(operation, obj):
-    """Apply an object, repeatedly until the API server trusts the webhook's
-    certificate.
-    """
-    end = time.monotonic() + WAIT_SECONDS
-    while True:
-        try:
-            return operation.apply(obj)
-        except ApiError as error:
-            if time.monotonic() > end or "webhook" not in str(error):
-                raise
 
 
 def own_address():

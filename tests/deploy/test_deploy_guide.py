@@ -45,6 +45,10 @@ def shell(tmp_path):
 
 RUNBOOKS = (DEPLOY / "docs" / "alerts.md").read_text()
 OURS = f"export PATH={Path(sys.executable).parent}:$PATH\n"
+CRDS = """
+asoreconcile kinds crd 'resources*' | kubectl apply --server-side -f -
+kubectl wait --for=condition=Established crds --all
+"""
 # A running operator makes these.
 LEASE_AND_CERTIFICATE = f"""
 kubectl apply -f - <<END
@@ -55,8 +59,7 @@ metadata:
   namespace: {NAMESPACE}
 END
 kubectl create secret generic asoreconcile-webhook-certificate -n {NAMESPACE}
-asoreconcile kinds crd 'resources*' | kubectl apply --server-side -f -
-kubectl wait --for=condition=Established crds --all
+{CRDS}
 # kubectl remembers for ten minutes which kinds there are; this asks again.
 kubectl api-resources
 """
@@ -150,6 +153,13 @@ def test_the_commands_of_the_time_afterwards(shell):
     assert "rolebinding" in shell(role)
     found = shell("kubectl get secret aso-credential -n red -o 'jsonpath={.data}'")
     assert "AZURE_CLIENT_SECRET" in found
+    (off,) = commands("Switch the webhooks off", OPERATIONS)
+    shell(OURS + CRDS + off)
+    (uninstall,) = commands("Uninstall", OPERATIONS)
+    said = shell(OURS + uninstall)
+    assert 'release "asoreconcile" uninstalled' in said
+    left = shell(f"kubectl get all,secrets -n {NAMESPACE} --ignore-not-found -o name")
+    assert left.strip() == ""
 
 
 def test_the_commands_of_several_clusters(shell, tmp_path):

@@ -14,7 +14,7 @@ from clusters import HAS_REAL, RealCluster
 from keypairs import identity_file, pem, rsa_key
 from operation import NAMESPACE, Operation, free_port
 from podbox import Container, Image, why_not
-from routing import apply_once_trusted, endpoints, own_address
+from routing import endpoints, own_address
 from tools import DEPLOY, ROOT, attempt, program, run
 from world import resource_group
 
@@ -190,7 +190,7 @@ def test_the_operator_runs_in_it_and_signs_in_each_way(image, tmp_path):
                 ]
             }
             operation.wait_served(group)
-            apply_once_trusted(operation, group)
+            operation.apply_once_trusted(group)
             operation.wait_ready(group)
             explained = run(*kubectl, "explain", "resourcegroup.spec.azureName")
             assert "name in Azure; by default metadata.name" in explained

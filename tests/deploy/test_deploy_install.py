@@ -6,13 +6,17 @@ started here, with what the Deployment that is stored says and as its service ac
 
 import base64
 import json
+import ssl
+import urllib.error
+import urllib.request
 
 import pytest
 import yaml
+from blocks import shown
 from charts import CASES, HERE, command, rendered
 from clusters import HAS_REAL, RealCluster, cluster
 from operation import NAMESPACE, Operation, free_port
-from routing import apply_once_trusted, endpoints, own_address
+from routing import endpoints, own_address
 from tools import CHART, attempt, one, program, run
 from world import resource_group, virtual_network
 
@@ -106,9 +110,12 @@ def start_as_stored(operation, kubectl, namespace=NAMESPACE):
     environment = {k: base64.b64decode(v).decode() for k, v in secret["data"].items()}
     for variable in container["env"]:
         environment[variable["name"]] = variable.get("value", namespace)
+    mounted = "/tmp/k8s-webhook-server/client-ca"
     arguments = [
         f"{option}=127.0.0.1:{free_port()}" if option.endswith("-addr") else argument
-        for argument in container["args"]
+        for argument in (
+            one.replace(mounted, str(operation.folder)) for one in container["args"]
+        )
         for option in [argument.partition("=")[0]]
     ]
     token = operation.cluster.add_service_account(namespace, pod["serviceAccountName"])
@@ -155,14 +162,37 @@ def test_a_release_is_installed_runs_is_upgraded_and_goes(operation, helm, kubec
     assert operation.read(group)["metadata"]["name"] == "rg"
 
 
+def with_a_client_certificate(folder):
+    """Write the files of the page on access; returns kube-apiserver's option."""
+    authority = certificate_authority()
+    crt, key = authority.issue(["kube-apiserver"], client=True)
+    admission, kubeconfig = shown(
+        "deploy/docs/webhook-access.md", "A client certificate"
+    )
+    place = "/etc/kubernetes/admission"
+    for name, content in {
+        "ca.crt": authority.pem,
+        "client.crt": crt,
+        "client.key": key,
+        "webhooks.yaml": kubeconfig.replace(place, str(folder)).encode(),
+        "admission.yaml": admission.replace(
+            f"{place}/kubeconfig", f"{folder}/webhooks.yaml"
+        ).encode(),
+    }.items():
+        (folder / name).write_bytes(content)
+    return f"--admission-control-config-file={folder}/admission.yaml"
+
+
 def test_the_api_server_calls_the_webhooks_by_their_service(tmp_path):
     """The chart as it is by default: every version, and a certificate of our own making.
 
-    The API server finds what a Service leads to by its endpoints, made here as no
+    The API server shows the certificate that the page on access has it show; a
+    client without one is refused. It finds what a Service leads to by its endpoints, made here as no
     controller does: they must be of an address that is not the loopback's.
     """
     address = own_address()
-    routed = RealCluster("--enable-aggregator-routing=true")
+    config = with_a_client_certificate(tmp_path)
+    routed = RealCluster("--enable-aggregator-routing=true", config)
     with Operation(tmp_path, cluster=routed) as operation:
         kubectl, helm = programs(operation)
         port = free_port()
@@ -170,7 +200,7 @@ def test_the_api_server_calls_the_webhooks_by_their_service(tmp_path):
             operation,
             **of_azure(operation),
             crdPattern=f"{GROUPS_ONLY};network.azure.com/VirtualNetwork",
-            webhook={"port": port},
+            webhook={"port": port, "clientCASecret": "api-servers"},
         )
         helm("install", "aso2", CHART, "--create-namespace", *given)
         kubectl("apply", "-f", "-", given=json.dumps(endpoints(address, port)))
@@ -178,8 +208,8 @@ def test_the_api_server_calls_the_webhooks_by_their_service(tmp_path):
         group = resource_group()
         old = virtual_network() | {"apiVersion": "network.azure.com/v1api20240301"}
         operation.wait_served(group, old)
-        apply_once_trusted(operation, group)
-        apply_once_trusted(operation, old)
+        operation.apply_once_trusted(group)
+        operation.apply_once_trusted(old)
         assert operation.wait_ready(old)["spec"]["azureName"] == "vnet"
         (put,) = operation.requests("PUT", "virtualNetworks/vnet")
         assert put.api_version == "2024-03-01"
@@ -187,6 +217,12 @@ def test_the_api_server_calls_the_webhooks_by_their_service(tmp_path):
         wrong = virtual_network(operatorSpec={"configMapExpressions": expressions})
         with pytest.raises(ApiError, match=r"validate\.azure\.com.*nosuch"):
             operation.apply(wrong)
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(
+                f"https://{address}:{port}/validate",
+                data=b"{}",
+                context=ssl._create_unverified_context(),
+            )
         assert " is forbidden: " not in operation.logs()
         off = ("--reuse-values", "--set", "webhook.enable=false")
         with pytest.raises(AssertionError, match="asoctl clean crds --one-version"):
@@ -230,8 +266,8 @@ def test_aso_s_crds_are_run_as_they_are_after_the_upgrade(tmp_path):
         helm("install", "aso2", CHART, "--create-namespace", *given)
         kubectl("apply", "-f", "-", given=json.dumps(endpoints(address, port)))
         start_as_stored(operation, kubectl)
-        apply_once_trusted(operation, group)
-        apply_once_trusted(operation, old)
+        operation.apply_once_trusted(group)
+        operation.apply_once_trusted(old)
         operation.wait_ready(old)
         (put,) = operation.requests("PUT", "virtualNetworks/vnet")
         assert put.api_version == "2024-03-01"
