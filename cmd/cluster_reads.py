@@ -3,6 +3,9 @@
 from collections.abc import Collection, Sequence
 
 from asoreconcile.azure.catalogue.kinds import Kind, NotInCatalogueError
+from asoreconcile.azure.catalogue.suggestions import hint
+from asoreconcile.azure.cmd.cluster_objects import served_resources
+from asoreconcile.azure.cmd.sharedoptions import ObjectChoice
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.discovery import discover
 from asoreconcile.azure.controllers.kind_registry import resource_of
@@ -15,7 +18,7 @@ from asoreconcile.base.objects import (
     uid_of,
 )
 from asoreconcile.kube.client import KubeClient
-from asoreconcile.kube.errors import ApiError, NotFoundError
+from asoreconcile.kube.errors import ApiError, ForbiddenError, NotFoundError
 from asoreconcile.kube.resources import (
     CONFIG_MAPS,
     EVENTS,
@@ -31,6 +34,8 @@ class ClusterReads:
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
+        self.has_kinds = True
+        self.unlisted: list[str] = []
 
     def get(self, group_kind: GroupKind, key: ObjectKey) -> JsonObject | None:
         """Return an Azure object, or None."""
@@ -49,6 +54,28 @@ class ClusterReads:
         """Return True if the cluster serves the kind, also if we cannot run it."""
         found = discover(self._client, builtin(), converts=True)
         return kind.group_kind in found.versions or kind.group_kind in found.refused
+
+    def objects(
+        self, chosen: ObjectChoice, kinds: Collection[GroupKind] = ()
+    ) -> list[JsonObject]:
+        """Return the Azure objects that are chosen.
+
+        kinds: only these; () for all that the cluster serves. `unlisted` gets those
+        that the user may not list. Raises ForbiddenError if that is all of them.
+        """
+        served = served_resources(self._client)
+        self.has_kinds = bool(served)
+        wanted = [one for one in served if not kinds or one.group_kind in kinds]
+        found: list[JsonObject] = []
+        for one in wanted:
+            place = Selection(one, *chosen.namespaces[:1], label_selector=chosen.labels)
+            try:
+                found += self._client.list_all(place)
+            except ForbiddenError:
+                self.unlisted.append(f"{one.kind}.{one.group}")
+                if len(self.unlisted) == len(wanted):
+                    raise
+        return found
 
     def names(self, kind: Kind, namespace: str) -> list[str]:
         try:
@@ -73,6 +100,16 @@ class ClusterReads:
             except ApiError:
                 break  # only for a hint: who reads may see one namespace alone
         return []
+
+    def place_hint(self, namespace: str) -> str:
+        """Return where else to look if a namespace has no such objects."""
+        try:
+            names = [key_of(one).name for one in self._client.list_all(NAMESPACES)]
+        except ApiError:
+            return ""  # only a hint
+        if namespace not in names:
+            return f", which is not there{hint(namespace, names)}"
+        return ": -A looks in all namespaces"
 
     def keys_of(self, kind: str, key: ObjectKey) -> Collection[str] | None:
         found = self._read(SECRETS if kind == "Secret" else CONFIG_MAPS, key)

@@ -11,15 +11,17 @@ from asoreconcile.azure.catalogue.manifests import ManifestError, read_manifests
 from asoreconcile.azure.catalogue.suggestions import hint
 from asoreconcile.azure.cmd import sharedoptions
 from asoreconcile.azure.cmd.broken_pipe import usage_errors
-from asoreconcile.azure.cmd.cluster_objects import listed
 from asoreconcile.azure.cmd.cluster_reads import ClusterReads
 from asoreconcile.azure.cmd.kind_names import KindNameError, kinds_named
 from asoreconcile.azure.cmd.sharedoptions import ClusterChoice, ObjectChoice
 from asoreconcile.azure.cmd.terminal import say, say_json, say_wrapped
+from asoreconcile.azure.controllers.annotation_rules import annotation_warnings
 from asoreconcile.azure.controllers.catalogue import builtin
+from asoreconcile.azure.controllers.diagnosis.finding import some
 from asoreconcile.azure.reconcile.planning.explanation import Explanation
 from asoreconcile.azure.reconcile.planning.explanation import explain as explained
 from asoreconcile.azure.reconcile.planning.unready import causes_of
+from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import (
     JsonObject,
     ObjectKey,
@@ -27,6 +29,7 @@ from asoreconcile.base.objects import (
     key_of,
 )
 from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.errors import ForbiddenError
 
 _MISSING = 1
 
@@ -34,7 +37,7 @@ _MISSING = 1
 @click.command()
 @click.argument(
     "words",
-    metavar="[KIND[.GROUP]/NAME | KIND NAME]",
+    metavar="[KIND[.GROUP]/NAME... | KIND [NAME...]]",
     nargs=-1,
     shell_complete=sharedoptions.complete_objects,
 )
@@ -48,7 +51,7 @@ _MISSING = 1
 )
 @click.option("-A", "--all-namespaces", is_flag=True)
 @click.option(
-    "-l", "--selector", default="", metavar="LABELS", help="Without KIND: these alone."
+    "-l", "--selector", default="", metavar="LABELS", help="Without NAME: these alone."
 )
 @sharedoptions.cluster_choice
 @sharedoptions.table_output
@@ -67,9 +70,9 @@ def explain(
 
     Shows an object's condition, its owners, what it refers to and whether that exists,
     the credential in use, a running operation, and the last events. With -f, all
-    objects that manifests name. Without a name, everything in the namespace that is not
-    Ready, grouped by its cause. Reads the cluster that KUBECONFIG names, and nothing of
-    Azure; values of Secrets are not shown.
+    objects that manifests name. Without a name, everything in the namespace (of a kind)
+    that is not Ready, grouped by its cause. Reads the cluster that KUBECONFIG names,
+    and nothing of Azure; values of Secrets are not shown.
 
     \b
     Example:
@@ -77,50 +80,90 @@ def explain(
       asoctl explain VirtualNetwork/net --namespace shop
       asoctl explain virtualnetwork net -n shop
       asoctl explain vn/net -n shop
+      asoctl explain vn -A
       asoctl explain -f shop.yaml
 
     Exit code 1 when an object is not there, 2 for a wrong call.
     """  # noqa: D301 -- click wants the character
-    named = " ".join(words)
-    if named and paths:
+    kind = words[0] if len(words) == 1 and "/" not in words[0] else ""
+    if words and paths:
         raise click.UsageError("use either KIND/NAME or --filename")
-    if (named or paths) and (all_namespaces or selector):
+    if ((words and not kind) or paths) and (all_namespaces or selector):
         raise click.UsageError("--all-namespaces and --selector are for no KIND/NAME")
     place = namespace or choice.config().namespace
     with choice.client() as client:
-        if not named and not paths:
-            chosen = ObjectChoice(() if all_namespaces else (place,), selector)
-            if objects := listed(client, chosen):
-                _print_causes(objects, output)
-            else:
-                say(chosen.nothing(), err=output == "json")
-            return
         cluster = ClusterReads(client)
+        if not paths and (kind or not words):
+            kinds = _kinds(kind, client) if kind else []
+            where = ObjectChoice(() if all_namespaces else (place,), selector)
+            _explain_all(cluster, kinds, where, output)
+            return
         wanted = _in_manifests(paths, place) if paths else []
-        if named:
-            wanted = [_named(named, place, client)]
-        found = [_explained(cluster, kind, key) for kind, key in wanted]
+        if words:
+            wanted = _named(words, place, client)
+        found = [_explained(cluster, one, key) for one, key in wanted]
     _print([one for one in found if one is not None], output)
     sys.exit(_MISSING if None in found else 0)
+
+
+def _explain_all(
+    cluster: ClusterReads, kinds: Sequence[Kind], where: ObjectChoice, output: str
+) -> None:
+    """Print why the objects of a choice are not Ready. kinds: [] for all."""
+    try:
+        objects = cluster.objects(where, [kind.group_kind for kind in kinds])
+    except ForbiddenError as refused:
+        advice = "ask for that right, or name a namespace where you have it with -n"
+        raise AsoreconcileError(f"{refused}: {advice}") from refused
+    if not objects and not cluster.unlisted:
+        say(_nothing(cluster, kinds, where), err=output == "json")
+        return
+    _print_causes(objects, output)
+    if cluster.unlisted:
+        shown = some(cluster.unlisted)
+        say(f"you may not list {len(cluster.unlisted)} kinds: {shown}", err=True)
+
+
+def _nothing(cluster: ClusterReads, kinds: Sequence[Kind], where: ObjectChoice) -> str:
+    if not cluster.has_kinds:
+        return "the cluster serves no Azure kind: asoctl doctor"
+    if kinds and not any(map(cluster.serves, kinds)):
+        return _unserved(kinds[0])
+    near = "".join(map(cluster.place_hint, where.namespaces))
+    return where.nothing(" or ".join(kind.group_kind.kind for kind in kinds)) + near
+
+
+def _unserved(kind: Kind) -> str:
+    name = f"{kind.group}/{kind.group_kind.kind}"
+    return (
+        f"the cluster does not serve the CRD {kind.plural}.{kind.group}. Let the "
+        f"operator install it (--crd-pattern '{name}'), or apply what "
+        f"`asoreconcile kinds crd {name}` prints"
+    )
 
 
 def _explained(cluster: ClusterReads, kind: Kind, key: ObjectKey) -> Explanation | None:
     """Return None after a message if the object does not exist."""
     obj = cluster.get(kind.group_kind, key)
     if obj is None:
+        title = f"there is no {kind.group_kind.kind} {key}"
         if not cluster.serves(kind):
-            say(
-                f"there is no {kind.group_kind.kind} {key}: the cluster does not serve "
-                f"the CRD {kind.plural}.{kind.group}. Let the operator install it "
-                f"(--crd-pattern '{kind.group}/{kind.group_kind.kind}'), or apply what "
-                f"`asoreconcile kinds crd {kind.group}/{kind.group_kind.kind}` prints",
-                err=True,
-            )
+            say(f"{title}: {_unserved(kind)}", err=True)
+            return None
+        others = sorted(cluster.namespaces_with(kind.group_kind, key.name))
+        if others:
+            say(f"{title}; there is one in {others[0]}: -n {others[0]}", err=True)
             return None
         near = hint(key.name, cluster.names(kind, key.namespace))
-        say(f"there is no {kind.group_kind.kind} {key}{near}", err=True)
+        say(f"{title}{near}", err=True)
         return None
-    return explained(obj, builtin(), cluster, now=datetime.now(UTC))
+    return explained(
+        obj,
+        builtin(),
+        cluster,
+        now=datetime.now(UTC),
+        warnings=annotation_warnings(obj),
+    )
 
 
 def _print(found: Sequence[Explanation], output: str) -> None:
@@ -145,7 +188,8 @@ def _print_causes(objects: Sequence[JsonObject], output: str) -> None:
             say_wrapped(line, hang=9)
         say()
     count = sum(len(one.objects) + len(one.waiting) for one in causes)
-    say(f"{len(objects)} Azure objects, {count} not Ready")
+    plural = "" if len(objects) == 1 else "s"
+    say(f"{len(objects)} Azure object{plural}, {count} not Ready")
 
 
 def _in_manifests(paths: Sequence[str], namespace: str) -> list[tuple[Kind, ObjectKey]]:
@@ -163,22 +207,40 @@ def _in_manifests(paths: Sequence[str], namespace: str) -> list[tuple[Kind, Obje
     return found
 
 
-def _named(text: str, namespace: str, client: KubeClient) -> tuple[Kind, ObjectKey]:
-    """Return the object that `KIND/NAME` or `KIND NAME` names.
-
-    Of several groups with such a kind, the one counts that has the object.
-    """
-    wanted, _, name = text.replace("/", " ", 1).partition(" ")
-    if not wanted or not name or " " in name or "/" in name:
-        raise click.UsageError(f"{text!r}: write KIND/NAME, such as VirtualNetwork/net")
-    key = ObjectKey(namespace, name)
+def _kinds(word: str, client: KubeClient) -> list[Kind]:
     with usage_errors(KindNameError):
-        found = kinds_named(wanted, builtin(), client)
-    if len(found) > 1:
-        cluster = ClusterReads(client)
-        there = [k for k in found if cluster.get(k.group_kind, key) is not None]
-        found = there if len(there) == 1 else found
-    if len(found) > 1:
-        names = ", ".join(f"{k.group_kind.kind}.{k.group}/{name}" for k in found)
-        raise click.UsageError(f"several kinds are a {wanted}: write one of {names}")
-    return found[0], key
+        return kinds_named(word, builtin(), client)
+
+
+def _named(
+    words: Sequence[str], namespace: str, client: KubeClient
+) -> list[tuple[Kind, ObjectKey]]:
+    """Return the objects that `KIND/NAME...` or `KIND NAME...` names."""
+    if "/" not in words[0]:
+        words = [f"{words[0]}/{name}" for name in words[1:]]
+    found = []
+    for text in words:
+        wanted, _, name = text.partition("/")
+        if not wanted or not name or "/" in name:
+            raise click.UsageError(
+                f"{text!r}: write KIND/NAME, such as VirtualNetwork/net"
+            )
+        key = ObjectKey(namespace, name)
+        found.append((_kind_with(wanted, key, client), key))
+    return found
+
+
+def _kind_with(word: str, key: ObjectKey, client: KubeClient) -> Kind:
+    """Return the kind that a word names: of several, the one with the object."""
+    found = _kinds(word, client)
+    if len(found) == 1:
+        return found[0]
+    cluster = ClusterReads(client)
+    there = [kind for kind in found if cluster.get(kind.group_kind, key) is not None]
+    if not there:
+        names = " or ".join(str(kind.group_kind) for kind in found)
+        raise AsoreconcileError(f"there is no {names} {key}")
+    if len(there) > 1:
+        names = ", ".join(f"{kind.group_kind}/{key.name}" for kind in there)
+        raise click.UsageError(f"several kinds are a {word}: write one of {names}")
+    return there[0]

@@ -188,11 +188,12 @@ class ObjectChoice:
     namespaces: tuple[str, ...] = ()
     labels: str = ""
 
-    def nothing(self) -> str:
-        """Return the message that no object of the cluster was chosen."""
+    def nothing(self, kind: str = "") -> str:
+        """Return the message that no object (of a kind) of the cluster was chosen."""
         matching = f" that matches the selector {self.labels!r}" if self.labels else ""
         places = " or ".join(f"namespace {name!r}" for name in self.namespaces)
-        return f"there is no Azure object{matching} in {places or 'any namespace'}"
+        place = places or "any namespace"
+        return f"there is no {kind or 'Azure object'}{matching} in {place}"
 
 
 def object_choice(command: Callable[..., Any]) -> Callable[..., Any]:

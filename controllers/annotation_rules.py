@@ -11,20 +11,24 @@ from asoreconcile.azure.catalogue.ignored_fields import (
 )
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.problems import Problem
-from asoreconcile.azure.catalogue.suggestions import hint
+from asoreconcile.azure.catalogue.suggestions import closest, hint
 from asoreconcile.azure.reconcile.model.annotations import (
     ALLOW_OWNER_CHANGE,
+    CREDENTIAL_FROM,
     DELETION_PROTECTION,
     FOREIGN_TAGS,
     IGNORE_FIELDS,
+    LAST_RECONCILED_VERSION,
+    LATEST_RECONCILED_GENERATION,
     MAINTENANCE_WINDOWS,
     ON_IMMUTABLE,
-    OWN_PREFIX,
     PAUSED,
     RECONCILE_AT,
+    RECONCILE_POLICY,
     RECONCILED_AT,
     SYNC_PERIOD,
     WAIT_FOR_REFERENCES,
+    is_operators_own,
 )
 from asoreconcile.azure.reconcile.model.if_exists import (
     IF_EXISTS,
@@ -66,9 +70,14 @@ RULES: Mapping[str, Callable[[str], str]] = {
 and counts as absent.
 """
 
-_NAMES = {*RULES, IGNORE_FIELDS, SYNC_MODE, ROTATE}
-# What the operator writes itself under a name that looks like one of these.
-_WRITTEN = {EXPORTED, RECONCILED_AT}
+_NAMES = {*RULES, IGNORE_FIELDS, SYNC_MODE, ROTATE, RECONCILE_POLICY, CREDENTIAL_FROM}
+# What operators write themselves under a name that looks like one of these.
+_WRITTEN = {
+    EXPORTED,
+    RECONCILED_AT,
+    LAST_RECONCILED_VERSION,
+    LATEST_RECONCILED_GENERATION,
+}
 
 
 def annotation_problems(
@@ -97,12 +106,28 @@ def annotation_problems(
 
 def misspelt_names(obj: JsonObject, old: JsonObject | None) -> list[str]:
     """Return a warning for each new annotation whose name looks like one of ours."""
-    # Without the prefix, which would make all names look alike.
-    known = {name.removeprefix(OWN_PREFIX) for name in _NAMES}
     new = annotations(obj).keys() - annotations(old or {}).keys() - _NAMES - _WRITTEN
     return [
-        f"annotation {name} has no effect{near}"
+        f"annotation {name} has no effect; did you mean {near}?"
         for name in sorted(new)
-        if name.startswith(OWN_PREFIX)
-        and (near := hint(name.removeprefix(OWN_PREFIX), known))
+        if is_operators_own(name)
+        for near in _meant(name)
     ]
+
+
+def _meant(name: str) -> list[str]:
+    """Return the known name that is close, or equal but for its prefix; [] for none."""
+    # Without the prefix, which would make all names look alike.
+    prefix, _, bare = name.partition("/")
+    known = {
+        one.partition("/")[2]: one
+        for one in sorted(_NAMES)
+        if one.startswith(f"{prefix}/") or one.endswith(f"/{bare}")
+    }
+    return [known[near] for near in closest(bare, known)]
+
+
+def annotation_warnings(obj: JsonObject) -> list[str]:
+    """Return what is wrong with the annotations of an object in the cluster."""
+    problems = [str(problem) for problem in annotation_problems(None, obj, None)]
+    return [*problems, *misspelt_names(obj, None)]

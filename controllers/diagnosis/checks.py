@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from asoreconcile.azure.controllers.annotation_rules import (
-    annotation_problems,
-    misspelt_names,
+    annotation_warnings,
 )
 from asoreconcile.azure.controllers.diagnosis.finding import (
     RESTART_OPERATOR,
@@ -265,9 +264,9 @@ def of_objects(objects: Sequence[JsonObject], now: datetime) -> Iterator[Finding
 def _warnings(obj: JsonObject) -> Iterator[Finding]:
     """Yield what is wrong with an object that is Ready."""
     title = _title(obj)
-    problems = [str(problem) for problem in annotation_problems(None, obj, None)]
-    for text in (*problems, *misspelt_names(obj, None)):
-        mend = "mend the annotation with kubectl annotate"
+    for text in annotation_warnings(obj):
+        kind, key = gvk_of(obj).group_kind, key_of(obj)
+        mend = f"mend it: `kubectl edit -n {key.namespace} {kind}/{key.name}`"
         yield _OBJECTS.warning(f"{title} is Ready, but {text}", mend)
     for one in status(obj).get("conditions") or ():
         if one.get("type") != "Ready" and one.get("severity") == "Warning":

@@ -79,9 +79,12 @@ def cluster(server, tmp_path, monkeypatch, request):
                     "observedGeneration": 1,
                     **condition,
                 }
-                body = {"status": {"conditions": [stated]}}
-                client.patch(f"{self.path(kind)}/{name}/status", body).expect(200)
+                self.state(kind, name, stated)
             return made
+
+        def state(self, kind, name, *conditions):
+            body = {"status": {"conditions": [*conditions]}}
+            client.patch(f"{self.path(kind)}/{name}/status", body).expect(200)
 
         def core(self, plural, body):
             path = f"/api/v1/namespaces/{namespace}/{plural}"
@@ -136,6 +139,64 @@ def test_kind_and_name_may_be_two_words_as_for_kubectl(cluster):
     cluster.add("ResourceGroup", "rg", READY, location="x")
     shown = asoctl("explain", "resourcegroup", "rg", "-n", cluster.namespace).stdout
     assert shown.startswith(f"ResourceGroup {cluster.namespace}/rg (")
+
+
+def test_a_kind_alone_and_several_names_are_taken_as_by_kubectl(cluster):
+    cluster.add("ResourceGroup", "a", not_ready("Failed"), location="x")
+    cluster.add("ResourceGroup", "b", READY, location="x")
+    cluster.add("VirtualNetwork", "net", not_ready("Invalid"), owner={"name": "a"})
+    space = ("-n", cluster.namespace)
+    of_kind = asoctl("explain", "rg", *space).stdout
+    assert "Invalid" not in of_kind
+    assert of_kind.endswith("2 Azure objects, 1 not Ready\n")
+    for words in (("rg", "a", "b"), ("rg/a", "resourcegroup/b")):
+        both = asoctl("explain", *words, *space).stdout
+        assert both.count("ResourceGroup ") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("rg/lonely",), "there is one in {space}: -n {space}"),
+        (("flexibleserver/no",), "no FlexibleServer.dbformysql.azure.com or FlexibleS"),
+        (("vn",), "no VirtualNetwork in namespace 'default': -A looks in all"),
+        (("rg", "-n", "{space}s"), "which is not there; did you mean {space}?"),
+        (("storageaccount",), "does not serve the CRD storageaccounts.storage.azure"),
+    ],
+)
+def test_what_is_not_there_is_told_with_where_to_look(cluster, words, said):
+    cluster.add("ResourceGroup", "lonely", READY, location="x")
+    asked = [word.format(space=cluster.namespace) for word in words]
+    done = asoctl("explain", *asked)
+    assert said.format(space=cluster.namespace) in done.output
+
+
+def test_what_no_operator_has_looked_at_is_not_in_order(cluster):
+    cluster.add("ResourceGroup", "rg", READY | {"observedGeneration": 7}, location="x")
+    shown = cluster.explain("rg/rg")
+    assert "Cause:      The object has changed, and no operator has looked" in shown
+    assert "asoctl doctor" in shown
+    assert "1 not Ready" in asoctl("explain", "-n", cluster.namespace).stdout
+
+
+def test_what_is_wrong_with_a_ready_object_is_told(cluster):
+    misspelt = {"serviceoperator.azure.com/reconcile-polcy": "detach-on-delete"}
+    cluster.add("ResourceGroup", "rg", READY, misspelt, location="x")
+    drifted = {
+        "type": "Drifted",
+        "severity": "Warning",
+        "message": "tags.a was changed",
+    }
+    drifted |= {
+        "status": "True",
+        "reason": "Drift",
+        "lastTransitionTime": "2026-11-01T00:00:00Z",
+    }
+    ready = READY | {"type": "Ready", "lastTransitionTime": "2026-11-01T00:00:00Z"}
+    cluster.state("ResourceGroup", "rg", ready, drifted)
+    shown = cluster.explain("rg/rg")
+    assert "did you mean serviceoperator.azure.com/reconcile-policy?" in shown
+    assert "Warning:    Drifted: tags.a was changed. Take the values" in shown
 
 
 @pytest.mark.parametrize(
@@ -428,12 +489,10 @@ def test_a_wrong_name_is_told_with_the_nearest(cluster):
     assert "did you mean shop?" in cluster.explain("resourcegroup/shp", code=1)
     said = cluster.explain("resourcegrup/shop", code=2)
     assert "did you mean ResourceGroup?" in said
-    assert "write KIND/NAME" in cluster.explain("resourcegroup", code=2)
+    assert "write KIND/NAME" in cluster.explain("resourcegroup/", code=2)
     absent = cluster.explain("redis.cache.azure.com/r", code=1)
     assert "does not serve the CRD redis.cache.azure.com" in absent
     assert "--crd-pattern 'cache.azure.com/Redis'" in absent
-    several = cluster.explain("FlexibleServer/db", code=2)
-    assert "FlexibleServer.dbformysql.azure.com/db" in several
 
 
 def test_there_is_advice_for_every_reason_that_the_operator_gives():

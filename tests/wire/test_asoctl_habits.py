@@ -115,9 +115,9 @@ def test_a_watch_prints_again_only_what_changed(monkeypatch, cluster):
     monkeypatch.setattr(sharedoptions.time, "sleep", sleep)
     done = CliRunner().invoke(main, ["explain", "-w"])
     assert done.exit_code == 0
-    assert done.stdout.count("Azure objects") == 2
+    assert done.stdout.count("Azure object") == 2
     assert "2 Azure objects, 2 not Ready" in done.stdout
-    assert done.stdout.endswith("1 Azure objects, 1 not Ready\n")
+    assert done.stdout.endswith("1 Azure object, 1 not Ready\n")
 
 
 @pytest.mark.parametrize("is_plain", [True, False])

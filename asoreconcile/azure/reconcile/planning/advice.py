@@ -8,6 +8,17 @@ import re
 from collections.abc import Callable, Mapping
 
 from asoreconcile.azure.reconcile.model.annotations import RECONCILE_POLICY
+from asoreconcile.azure.reconcile.model.conditions import (
+    DRIFTED,
+    EXPORT_FAILED,
+    find_ready,
+)
+from asoreconcile.base.objects import (
+    JsonObject,
+    generation,
+    is_deleting,
+    status,
+)
 
 ADVICE = {
     "AlreadyExists": "The resource was there before this object: set "
@@ -105,6 +116,31 @@ CAUSES = {
 }
 """The cause in one sentence, by the reason of a Ready condition."""
 
+_LOOK = (
+    "ook whether an operator runs that watches this namespace, and at its log: "
+    "asoctl doctor."
+)
+UNSEEN = {
+    "no condition yet": ("No operator has looked at the object yet.", f"L{_LOOK}"),
+    "changed since the last look": (
+        "The object has changed, and no operator has looked at the change yet.",
+        f"Wait a minute. If it stays so, l{_LOOK}",
+    ),
+    "in deletion": (
+        "The object is being deleted, and no operator has acted on that yet.",
+        f"Wait a minute. If it stays so, l{_LOOK}",
+    ),
+}
+"""By a state that no Ready condition shows: its cause, and what to do."""
+
+BESIDE_READY = {
+    DRIFTED: "Take the values that the message names into the spec, or find out who "
+    "changes them in Azure. A sync in mode `report` only reports.",
+    EXPORT_FAILED: "The values are fetched again by each sync. If the message names a "
+    "right that lacks, grant it.",
+}
+"""What to do about a condition other than Ready, by its type."""
+
 _THROTTLED = frozenset(
     (
         "429",
@@ -184,6 +220,22 @@ _LINKED = re.compile(
 _POLICY = re.compile(r'"policyAssignment":\s*{"name":\s*"([^"]*)"|\(policy: ([^)]*)\)')
 _LOCKED = re.compile(r"scope\(s\) are locked: '([^']*)'")
 _ARM_ID = re.compile(r"/subscriptions/[^\s,;'\"\])]+")
+
+
+def unseen(obj: JsonObject) -> str:
+    """Return what no operator has looked at, a key of `UNSEEN`; "" if the Ready
+    condition speaks of the object as it is.
+    """
+    condition = find_ready(status(obj).get("conditions"))
+    if not condition:
+        return "no condition yet"
+    if condition.get("severity") == "Info":
+        return ""  # work that goes on is finished before a change is looked at
+    if condition.get("status") == "True" and is_deleting(obj):
+        return "in deletion"
+    if condition.get("observedGeneration", generation(obj)) != generation(obj):
+        return "changed since the last look"
+    return ""
 
 
 def cause_of(reason: str, *, deleting: bool) -> str:

@@ -20,6 +20,7 @@ from asoreconcile.azure.catalogue.reserved import NAMESPACE_SECRET, STAND_IN_PRE
 from asoreconcile.azure.reconcile.model.annotation_values import unreadable_policy
 from asoreconcile.azure.reconcile.model.annotations import (
     CREDENTIAL_FROM,
+    FINALIZER,
     IGNORE_FIELDS,
     OWN_CREDENTIAL,
     POLLER_ID,
@@ -28,14 +29,21 @@ from asoreconcile.azure.reconcile.model.annotations import (
     RECONCILE_POLICY,
     RESOURCE_ID,
 )
-from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.conditions import READY, find_ready
 from asoreconcile.azure.reconcile.model.owner import owner_reference
-from asoreconcile.azure.reconcile.planning.advice import advice_on, cause_of
+from asoreconcile.azure.reconcile.planning.advice import (
+    BESIDE_READY,
+    UNSEEN,
+    advice_on,
+    cause_of,
+    unseen,
+)
 from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
     ObjectKey,
     annotations,
+    finalizers,
     generation,
     gvk_of,
     is_deleting,
@@ -50,11 +58,6 @@ _SHOWN_EVENTS = 5
 # Owners that name each other would never end.
 _MOST_OWNERS = 20
 
-_UNSEEN = "No operator has looked at the object yet."
-_NO_OPERATOR = (
-    "Look whether an operator runs that watches this namespace, and at its log: "
-    "asoctl doctor."
-)
 _ASKED = re.compile(r"Azure asked to wait (\d+) s")
 _REFUSED = "you may not read it"
 _RETRIES = {
@@ -106,6 +109,9 @@ class Explanation:
     """The explanation of one object, as texts; empty ones are left out."""
 
     title: str
+    kind: str
+    namespace: str
+    name: str
     reason: str
     severity: str
     cause: str
@@ -121,6 +127,7 @@ class Explanation:
     events: tuple[str, ...]
     next_try: str
     advice: str
+    warnings: tuple[str, ...]
 
     def to_json(self) -> JsonObject:
         """Return the explanation as `asoctl explain --output json` prints it."""
@@ -136,6 +143,8 @@ class Explanation:
             yield f"{'To do:':12}{self.advice}"
         if self.next_try not in self.advice:
             yield f"{'Next try:':12}{self.next_try}"
+        for warning in self.warnings:
+            yield f"{'Warning:':12}{warning}"
         for name in ("ready", "azure", "policy", "ignored", "operation", "credential"):
             if text := getattr(self, name):
                 yield f"{name.capitalize() + ':':12}{text}"
@@ -158,10 +167,17 @@ class Explanation:
 
 
 def explain(
-    obj: JsonObject, catalogue: Catalogue, cluster: ClusterView, *, now: datetime
+    obj: JsonObject,
+    catalogue: Catalogue,
+    cluster: ClusterView,
+    *,
+    now: datetime,
+    warnings: Sequence[str] = (),
 ) -> Explanation:
     """Blocking: reads the object's dependencies. Raises the client's errors, and
     NotInCatalogueError or UnknownVersionError for an object that is none of ours.
+
+    warnings: sentences about problems that Ready does not show.
     """
     version = catalogue.version(gvk_of(obj))
     key = key_of(obj)
@@ -180,20 +196,27 @@ def explain(
     inherited: JsonObject = {}
     with suppress(ForbiddenError):
         inherited = cluster.namespace_annotations(key.namespace)
-    is_ready = condition.get("status") == "True"
-    asked = "" if is_ready else _asked_by_azure(events, now)
-    advice = ""
-    if not is_ready:
+    state = unseen(obj)
+    is_done = condition.get("status") == "True" and not state
+    asked = "" if is_done or state else _asked_by_azure(events, now)
+    cause, advice = UNSEEN.get(state, (cause_of(reason, deleting=is_deleting(obj)), ""))
+    if holders := _holders(obj):
+        cause = f"The operator has let the object go; others hold it: {holders}."
+        advice = "Look at who set these finalizers: each is removed by who set it."
+    elif not is_done and not state:
         advice = advice_on(
             reason, severity, message, deleting=is_deleting(obj), next_try=asked
         )
         problems = [one.problem for one in (*owners, *inputs) if one.problem]
-        advice = " ".join((advice, *problems)).strip() if condition else _NO_OPERATOR
+        advice = " ".join((advice, *problems)).strip()
     return Explanation(
         title=f"{version.gvk.kind} {key} ({version.gvk.api_version})",
+        kind=str(version.group_kind),
+        namespace=key.namespace,
+        name=key.name,
         reason=reason,
         severity=severity,
-        cause=cause_of(reason, deleting=is_deleting(obj)) if condition else _UNSEEN,
+        cause=cause,
         ready=_ready(condition, obj, now),
         message=message,
         azure=_azure(obj),
@@ -204,9 +227,24 @@ def explain(
         owners=owners,
         inputs=inputs,
         events=tuple(_event(one, now) for one in events[-_SHOWN_EVENTS:]),
-        next_try=asked or ("" if is_ready else _RETRIES.get(severity, "")),
+        next_try=asked or ("" if is_done or state else _RETRIES.get(severity, "")),
         advice=advice,
+        warnings=(*_beside_ready(obj), *warnings),
     )
+
+
+def _holders(obj: JsonObject) -> str:
+    """Return the finalizers of others that alone hold an object in deletion."""
+    held = finalizers(obj)
+    return ", ".join(held) if is_deleting(obj) and FINALIZER not in held else ""
+
+
+def _beside_ready(obj: JsonObject) -> Iterator[str]:
+    """Yield the conditions of problems other than Ready, each with advice."""
+    for one in status(obj).get("conditions") or ():
+        if one.get("type") != READY and one.get("severity") == "Warning":
+            todo = BESIDE_READY.get(str(one.get("type")), "")
+            yield f"{one.get('type')}: {one.get('message')}. {todo}".rstrip()
 
 
 def _ready(condition: JsonObject, obj: JsonObject, now: datetime) -> str:

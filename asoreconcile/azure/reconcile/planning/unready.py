@@ -5,9 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import attrs
 
 from asoreconcile.azure.catalogue.kinds import Catalogue
-from asoreconcile.azure.reconcile.model.conditions import find_ready
+from asoreconcile.azure.reconcile.model.conditions import find_ready, is_ready
 from asoreconcile.azure.reconcile.model.owner import owner_reference
-from asoreconcile.azure.reconcile.planning.advice import advice_on
+from asoreconcile.azure.reconcile.planning.advice import (
+    UNSEEN,
+    advice_on,
+    unseen,
+)
 from asoreconcile.base.objects import (
     GroupKind,
     JsonObject,
@@ -19,7 +23,6 @@ from asoreconcile.base.objects import (
 from asoreconcile.base.objects import status as status_of
 
 _WAITING = "WaitingForOwner"
-_NO_CONDITION = "no condition yet"
 
 _MOST_TEXT = 300
 
@@ -125,17 +128,16 @@ def _name(place: _Place) -> str:
 
 
 def _is_ready(obj: JsonObject) -> bool:
-    condition = find_ready(status_of(obj).get("conditions")) or {}
-    return condition.get("status") == "True"
+    return is_ready(obj) and not unseen(obj)
 
 
 def _state(obj: JsonObject) -> _State:
     """Return reason, severity and message of an object's Ready condition, and whether
     the object is being deleted.
     """
-    condition = find_ready(status_of(obj).get("conditions"))
-    if not condition:
-        return _NO_CONDITION, "", "no operator has looked at it", is_deleting(obj)
+    if state := unseen(obj):
+        return state, "", "no operator has looked at it", is_deleting(obj)
+    condition = find_ready(status_of(obj).get("conditions")) or {}
     reason, severity, message = (
         str(condition.get(name) or "") for name in ("reason", "severity", "message")
     )
@@ -143,8 +145,6 @@ def _state(obj: JsonObject) -> _State:
 
 
 def _advice(reason: str, severity: str, message: str, deleting: bool) -> str:
-    if reason == _NO_CONDITION:
-        return (
-            "Look whether an operator runs that watches the namespace: asoctl doctor."
-        )
+    if reason in UNSEEN:
+        return UNSEEN[reason][1]
     return advice_on(reason, severity, message, deleting=deleting)

@@ -50,3 +50,12 @@ def test_the_guide_has_each_annotation_of_ours_and_no_other():
 def test_no_annotation_of_ours_counts_as_misspelt():
     named = {"metadata": {"annotations": dict.fromkeys(in_guide(), "x")}}
     assert misspelt_names(named, None) == []
+
+
+def test_a_name_with_azure_service_operators_prefix_may_be_misspelt_or_ours():
+    names = ("serviceoperator.azure.com/paused", "serviceoperator.azure.com/credential")
+    wrong = {"metadata": {"annotations": dict.fromkeys(names, "x")}}
+    assert [text.rpartition("mean ")[2] for text in misspelt_names(wrong, None)] == [
+        "serviceoperator.azure.com/credential-from?",
+        "asoreconcile/paused?",
+    ]

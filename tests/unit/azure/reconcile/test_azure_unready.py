@@ -78,3 +78,17 @@ def test_advice_and_length_fit_the_object():
     (cause,) = causes(going)
     assert cause.advice == advice_on("Conflict", "Warning", "x" * 900, deleting=True)
     assert len(next(cause.lines())) < 400
+
+
+def test_who_is_ready_and_changed_or_in_deletion_since_is_named_with_what_to_do():
+    changed, going = made(GROUP, "a", "Succeeded"), made(GROUP, "b", "Succeeded")
+    changed["metadata"]["generation"] = 2
+    changed["status"]["conditions"][0] |= {"observedGeneration": 1, "severity": ""}
+    going["metadata"]["deletionTimestamp"] = "2026-11-01T00:00:00Z"
+    going["status"]["conditions"][0]["severity"] = ""
+    found = causes(changed, going)
+    assert [one.reason for one in found] == [
+        "changed since the last look",
+        "in deletion",
+    ]
+    assert all("asoctl doctor" in one.advice for one in found)
