@@ -1,8 +1,15 @@
 """A reader of a loop's stream, for tests that wait for data."""
 
 import threading
+from contextlib import closing
 from typing import Any, Self
 
+from asoreconcile.base.coroutines import run_to_completion
+from asoreconcile.base.objects import JsonObject
+from asoreconcile.base.threads import Threads
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.resources import ApiResource
+from asoreconcile.kube.selection import NEWEST, ListOptions, Selection, selection_of
 from asoreconcile.wire.loop_stream import StreamLimits
 from asoreconcile.wire.request import WireRequest
 
@@ -45,3 +52,30 @@ class Reader:
         while (piece := self.read()) is not None:
             found.append(piece)
         return b"".join(found)
+
+
+def listed(client: KubeClient, what: ApiResource | Selection) -> list[JsonObject]:
+    """Return the objects of a list that is read as it arrives."""
+    return streamed_list(client, what)[0]
+
+
+def streamed_list(
+    client: KubeClient, what: ApiResource | Selection, place: ListOptions = NEWEST
+) -> tuple[list[JsonObject], str]:
+    """Return the objects and the version of a list that is read as it arrives."""
+    news = threading.Event()
+
+    def wait(_: float | None = None) -> None:
+        assert news.wait(WAIT_SECONDS), "nothing came"
+        news.clear()
+
+    with closing(client.in_steps(Threads())) as streams:
+        opening = streams.listing(selection_of(what), place, wake=news.set)
+        listing = run_to_completion(opening, wait)
+        found = []
+        for obj in listing.polled():
+            if obj is None:
+                wait()
+            else:
+                found.append(obj)
+    return found, listing.resource_version

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import attrs
 
@@ -55,7 +55,7 @@ class Page:
         self.resource_version = version
         self.continue_token = token
 
-    def __iter__(self) -> Any:
+    def polled(self) -> Any:
         return iter(self.items)
 
     def close(self) -> None:
@@ -65,6 +65,7 @@ class Page:
 class Script:
     """Answers of an API server in order. A watch blocks when the script has ended.
 
+    It is a client and its own source in steps, whose steps block.
     A step is `Page`s for a list, a list of events for a watch, or an exception. QUIET
     in a list of events is silence until the watch is closed.
     """
@@ -84,11 +85,20 @@ class Script:
             raise step
         return step
 
-    def listing(self, what: Any, place: Any) -> Any:
+    def in_steps(self, _threads: Any) -> Self:
+        return self
+
+    def close(self) -> None:
+        """Do nothing, because there is no connection."""
+
+    def listing(self, what: Any, place: Any, **_: Any) -> Any:
+        yield from ()
         self.calls.append(("list", {**_fields(what), **_fields(place)}))
         return self._next() or Page([], "1")
 
-    def watch(self, what: Any, **options: Any) -> "Stream":
+    def watch(self, what: Any, *, wake: Any, **options: Any) -> Any:
+        yield from ()
+        del wake
         self.calls.append(("watch", {**_fields(what), **options}))
         self.streams.append(Stream(self, self._next()))
         return self.streams[-1]
@@ -104,7 +114,7 @@ class Stream:
         self.events = events
         self.closed = threading.Event()
 
-    def __iter__(self) -> Iterator[Any]:
+    def polled(self) -> Iterator[Any]:
         if self.events is not None:
             for event in self.events:
                 if self.closed.is_set():

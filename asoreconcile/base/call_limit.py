@@ -110,17 +110,6 @@ class Call:
         is_shorter = left is None or seconds is None or left <= seconds
         return self.is_read == is_read and is_shorter
 
-    def go_on_for(self, seconds: float | None) -> None:
-        """Replace the limit, for a response that is read as it arrives.
-
-        It is shorter if the reconcile has less time left.
-        """
-        limits = [
-            s for s in (seconds, reconcile_context.seconds_left()) if s is not None
-        ]
-        self.seconds = seconds = min(limits, default=None)
-        self.until = None if seconds is None else time.monotonic() + seconds
-
     def uses(self, connected: socket.socket | None) -> None:
         """Set the socket to shut down when the call is cancelled."""
         with self._lock:
@@ -181,14 +170,11 @@ class Call:
 
 
 @contextmanager
-def limited(
-    seconds: float | None, *, is_read: bool, outlives: bool = False
-) -> Iterator[Call]:
+def limited(seconds: float | None, *, is_read: bool) -> Iterator[Call]:
     """Keep all connections of this thread to one limit within the block.
 
     seconds: the caller's limit; shorter if the reconcile or an outer call has less time
-    left. is_read: the call changes nothing, so a stop may cancel it early. outlives:
-    the call goes on after the block, with its own limit.
+    left. is_read: the call changes nothing, so a stop may cancel it early.
     Raises DeadlineError or StoppedError, before anything is done, if the reconcile has
     no time left.
     """
@@ -196,7 +182,7 @@ def limited(
     left = None if context is None else context.seconds_left
     if context is not None and left == 0:
         context.check()
-    if outer is not None and not outlives and outer.covers(seconds, is_read=is_read):
+    if outer is not None and outer.covers(seconds, is_read=is_read):
         yield outer  # A request and its sending share one limit and one cancellation.
         return
     limits = (seconds, left, None if outer is None else outer.left)

@@ -11,7 +11,8 @@ It may be resumed on a different thread each time, but never on two at once: do 
 a lock, context variable or thread-local value across a yield.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -19,14 +20,17 @@ T = TypeVar("T")
 Coroutine = Generator[float | None, None, T]
 
 
-def run_to_completion(steps: Coroutine[T]) -> T:
-    """Run steps that must not wait; return their result. Raises what they raise, and
-    RuntimeError if one waits.
+def run_to_completion(steps: Coroutine[T], wait: Callable[[float | None], object]) -> T:
+    """Run the steps on this thread and return their result.
+
+    wait: called between two steps, with the seconds to wait, or None until woken. If
+    it raises, the steps are closed.
     """
-    try:
-        next(steps)
-    except StopIteration as ended:
-        result: T = ended.value
-        return result
-    steps.close()
-    raise RuntimeError("nobody is here to wait for the next step")
+    with closing(steps):
+        while True:
+            try:
+                pause = next(steps)
+            except StopIteration as ended:
+                result: T = ended.value
+                return result
+            wait(pause)

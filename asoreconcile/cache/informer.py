@@ -28,7 +28,6 @@ from asoreconcile.cache.initial_list import InitialList, StreamingSupport
 from asoreconcile.cache.processor import Registration
 from asoreconcile.cache.reflector import Reflector
 from asoreconcile.cache.scope import EVERYTHING, Scope, WatchScope, watch_scopes
-from asoreconcile.cache.source import ListerWatcher, SteppedSource
 from asoreconcile.cache.store import IndexFunction
 from asoreconcile.cache.transform import EntryTransform
 from asoreconcile.cache.unreadable import (
@@ -38,7 +37,8 @@ from asoreconcile.cache.unreadable import (
     Unreadable,
     unreported,
 )
-from asoreconcile.cache.watch_runner import OwnThreads, RunningWatch, WatchRunner
+from asoreconcile.cache.watch_runner import Join, OwnThreads
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.selection import Selection
 
@@ -48,7 +48,6 @@ class WatchFeed:
 
     def __init__(
         self,
-        source: SteppedSource,
         watch_scope: WatchScope,
         indexer: Indexer,
         transform: EntryTransform,
@@ -57,7 +56,7 @@ class WatchFeed:
         uniform: Callable[[float, float], float],
         streaming: StreamingSupport,
         report: ReportUnreadable,
-        runner: WatchRunner,
+        runner: OwnThreads,
     ) -> None:
         self._runner = runner
         self.watch_scope = watch_scope
@@ -72,7 +71,7 @@ class WatchFeed:
         )
         self.entry = self.reading.entry
         self.reflector = Reflector(
-            source,
+            runner.source,
             watch_scope.selection,
             self,
             clock=clock,
@@ -81,20 +80,20 @@ class WatchFeed:
         )
         self._indexer = indexer
         self._lock = threading.Lock()
-        self._running: RunningWatch | None = None
+        self._join: Join | None = None
 
     def start(self) -> None:
         """Start to list and watch; idempotent. Any thread. Raises RuntimeError if no
         thread can be started; the call may be repeated.
         """
         with self._lock:
-            if self._running is None:
+            if self._join is None:
                 name = f"watch {self.watch_scope.selection.resource.plural}"
-                self._running = self._runner.start(name, self.reflector)
+                self._join = self._runner.start(name, self.reflector)
 
     def join(self, timeout_seconds: float) -> bool:
         """Wait for its end; returns whether it has ended or never started."""
-        return self._running is None or self._running.join(timeout_seconds)
+        return self._join is None or self._join(timeout_seconds)
 
     def replace(self, state: InitialList) -> None:
         """Replace the whole state of this part; the differences become
@@ -139,7 +138,7 @@ class Informer:
 
     def __init__(
         self,
-        client: ListerWatcher,
+        client: KubeClient,
         resource: ApiResource,
         scope: Scope = EVERYTHING,
         *,
@@ -148,7 +147,7 @@ class Informer:
         default: Scope = EVERYTHING,
         streaming: StreamingSupport | None = None,
         threads: Threads | None = None,
-        runner: WatchRunner | None = None,
+        runner: OwnThreads | None = None,
         uniform: Callable[[float, float], float] = random.uniform,
         report: ReportUnreadable = unreported,
     ) -> None:
@@ -174,10 +173,12 @@ class Informer:
         )
         self._indexer = Indexer(clock, synced=self.has_synced)
         streaming = streaming or StreamingSupport()
-        runner = runner or OwnThreads(client, threads or Threads.timed_by(clock))
+        self._own: OwnThreads | None = None
+        if runner is None:
+            threads = threads or Threads.timed_by(clock)
+            runner = self._own = OwnThreads(client, threads)
         self._feeds = [
             WatchFeed(
-                runner.source,
                 watch_scope,
                 self._indexer,
                 self._transform,
@@ -251,6 +252,8 @@ class Informer:
         self._indexer.processor.remove_all()
         for feed in self._feeds:
             feed.reflector.stop()
+        if self._own is not None:
+            self._own.stop()
 
     def join(self, timeout_seconds: float) -> list[str]:
         """Wait for the threads after `ask_to_stop`; returns what `stop` returns."""

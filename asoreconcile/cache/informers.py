@@ -10,9 +10,9 @@ from asoreconcile.base.threads import Threads
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.initial_list import StreamingSupport
 from asoreconcile.cache.scope import EVERYTHING, CacheOptions
-from asoreconcile.cache.source import ListerWatcher, StreamingClient
 from asoreconcile.cache.unreadable import ReportUnreadable, unreported
 from asoreconcile.cache.watch_runner import SharedThreads
+from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.resources import ApiResource
 
 
@@ -31,7 +31,7 @@ class Informers:
 
     def __init__(
         self,
-        client: ListerWatcher,
+        client: KubeClient,
         options: CacheOptions | None = None,
         *,
         clock: Clock,
@@ -39,21 +39,16 @@ class Informers:
         threads: Threads | None = None,
     ) -> None:
         """options: which objects are watched and cached; None is everything. report:
-        called with each object that cannot be read. threads: starts the watch threads,
-        a few for all watches if the client supports steps; None restarts
-        them too, but reports nothing. Rule: CA-2.
+        called with each object that cannot be read. threads: starts the watch threads;
+        None restarts them too, but reports nothing. Rule: CA-2.
         """
         options = options or CacheOptions()
         self._client = client
         self._clock = clock
         self._default = options.default()
         self._kinds = options.kinds
-        self._threads = threads or Threads.timed_by(clock)
-        self._shared = (
-            SharedThreads(client, clock=clock, threads=self._threads)
-            if isinstance(client, StreamingClient)
-            else None
-        )
+        threads = threads or Threads.timed_by(clock)
+        self._shared = SharedThreads(client, clock=clock, threads=threads)
         self._streaming = StreamingSupport(expected=options.streaming)
         self._report = report
         self._lock = threading.Lock()
@@ -112,7 +107,6 @@ class Informers:
             default=self._default,
             streaming=self._streaming,
             report=self._report,
-            threads=self._threads,
             runner=self._shared,
         )
 
@@ -134,7 +128,7 @@ class Informers:
         """Watches that have waited for a handler for a second or more, with the
         seconds. Handlers should only enqueue.
         """
-        return {} if self._shared is None else self._shared.workers.held_up()
+        return self._shared.workers.held_up()
 
     def start(self) -> None:
         """Start all informers requested so far; later ones start when requested."""
@@ -157,6 +151,5 @@ class Informers:
         running: list[str] = []
         for informer in informers:
             running += informer.join(max(0.0, deadline - self._clock.monotonic()))
-        if self._shared is not None:
-            self._shared.stop()
+        self._shared.stop()
         return running

@@ -14,10 +14,10 @@ from asoreconcile.base.clock import Clock, Timer
 from asoreconcile.base.coroutines import Coroutine
 from asoreconcile.base.objects import JsonObject, annotations, key_of, resource_version
 from asoreconcile.cache.entry import Entry
-from asoreconcile.cache.source import SteppedPage, SteppedSource
 from asoreconcile.kube.errors import ExpiredError, event_error
-from asoreconcile.kube.listing import Pages
+from asoreconcile.kube.listing import Listing, Pages
 from asoreconcile.kube.selection import NEWEST, ListOptions, Selection
+from asoreconcile.kube.streams import KubeStreams
 
 # client-go's page size.
 _PAGE = 500
@@ -61,23 +61,23 @@ class StreamingSupport:
 
 
 def listed(
-    source: SteppedSource,
+    source: KubeStreams,
     selection: Selection,
     *,
     no_older_than: str,
     entry: MakeEntry,
-    opened: Callable[[Coroutine[SteppedPage]], Coroutine[SteppedPage]],
+    opened: Callable[[Coroutine[Listing]], Coroutine[Listing]],
     wake: Callable[[], None],
 ) -> Coroutine[InitialList]:
     """Read the state by LIST, in pages. Raises what the source raises.
 
     no_older_than: a version; "" is the newest, "0" any version the server has cached.
     opened: makes the steps that open each page; an error it raises ends the list. wake:
-    see `SteppedSource`.
+    see `KubeStreams`.
     """
     entries: list[Entry] = []
 
-    def read(place: ListOptions) -> Coroutine[SteppedPage]:
+    def read(place: ListOptions) -> Coroutine[Listing]:
         page = yield from opened(source.listing(selection, place, wake=wake))
         for obj in page.polled():
             if obj is None:

@@ -26,7 +26,6 @@ from asoreconcile.cache.initial_list import (
     streamed,
 )
 from asoreconcile.cache.resume_point import ResumePoint
-from asoreconcile.cache.source import SteppedSource
 from asoreconcile.cache.watch_errors import (
     Streaming,
     WatchBackoff,
@@ -46,6 +45,7 @@ from asoreconcile.kube.errors import (
     event_error,
 )
 from asoreconcile.kube.selection import Selection
+from asoreconcile.kube.streams import KubeStreams
 
 _log = Logger(__name__)
 
@@ -91,7 +91,7 @@ class Reflector:
 
     def __init__(
         self,
-        source: SteppedSource,
+        source: KubeStreams,
         selection: Selection,
         sink: Sink,
         *,

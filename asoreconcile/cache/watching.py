@@ -12,9 +12,9 @@ from asoreconcile.base.coroutines import Coroutine
 from asoreconcile.base.objects import JsonObject, resource_version
 from asoreconcile.cache.initial_list import InactivityTimer
 from asoreconcile.cache.resume_point import is_before
-from asoreconcile.cache.source import SteppedWatch
 from asoreconcile.cache.watch_errors import BehindError, VeryShortWatchError
 from asoreconcile.kube.errors import DecodeError, TransportError
+from asoreconcile.kube.watch import WatchStream
 
 # A shorter watch without events: a server or proxy cuts watches off, and reopening at
 # once would be a busy loop.
@@ -46,7 +46,7 @@ class OpenWatch:
     from. taken: how many events were already consumed as the initial list.
     """
 
-    stream: SteppedWatch
+    stream: WatchStream
     events: Iterator[tuple[str, JsonObject] | None]
     began: float
     since: str

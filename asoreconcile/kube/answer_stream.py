@@ -6,7 +6,6 @@ from asoreconcile.base.coroutines import Coroutine
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.wire.errors import WireError
 from asoreconcile.wire.loop_stream import LoopStream
-from asoreconcile.wire.stream import WireStream
 
 # etcd stores objects up to 1.5 MiB, and an event has one or two; JSON escapes add to
 # it.
@@ -21,13 +20,13 @@ PLAIN = "identity"
 class Stream:
     """A response being read. One thread iterates; any thread may close it.
 
-    A stream that a loop receives never blocks: it yields None to wait for `on_news`,
-    and its status and headers are available only once `is_answered`.
+    A stream never blocks: it yields None to wait for `on_news`, and its status and
+    headers are available only once `is_answered`.
     """
 
     def __init__(
         self,
-        answer: WireStream | LoopStream,
+        answer: LoopStream,
         asked_as: object = None,
         *,
         host: str = "",
@@ -54,8 +53,6 @@ class Stream:
         """Return whether the response head has arrived. Raises TransportError if it
         never will.
         """
-        if isinstance(self._answer, WireStream):
-            return True
         what = f"GET {self._host}"
         try:
             is_answered = self._answer.is_answered()

@@ -6,19 +6,22 @@ CL-3, CL-4, CL-6, CL-9.
 
 import copy
 from collections.abc import Iterator
+from functools import partial
 from typing import Literal, Self
 
 import attrs
 
 from asoreconcile.base.backoff import RateLimiter
 from asoreconcile.base.clock import Clock, SystemClock
+from asoreconcile.base.coroutines import run_to_completion
 from asoreconcile.base.errors import check_is, check_seconds
 from asoreconcile.base.fencing import Fence
 from asoreconcile.base.objects import JsonObject, ObjectKey, metadata
+from asoreconcile.base.stop_signal import StopSignal
 from asoreconcile.base.threads import Threads
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import DecodeError, NotFoundError
-from asoreconcile.kube.listing import Listing, Pages, items_of, place_of
+from asoreconcile.kube.listing import Pages, items_of, place_of
 from asoreconcile.kube.resources import ApiResource
 from asoreconcile.kube.rest_client import RequestMetrics, RestClient
 from asoreconcile.kube.retrying import MAX_RETRIES
@@ -29,10 +32,11 @@ from asoreconcile.kube.selection import (
     Selection,
     selection_of,
 )
-from asoreconcile.kube.streams import WATCH_GRACE_SECONDS, KubeStreams, watch_query
+from asoreconcile.kube.streams import KubeStreams
 from asoreconcile.kube.transport import READ_SECONDS, Transport
 from asoreconcile.kube.watch import WatchStream
 from asoreconcile.kube.writes import Write, Writes, delete_options
+from asoreconcile.wire.loop import StreamLoop
 
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
 
@@ -87,8 +91,8 @@ class KubeClient(Writes):
         """limiter: limits the request rate, `TokenBucket(qps, burst)`; None leaves
         fairness to the server.
         read_seconds: the longest a call may take, with its retries and the whole
-        response, but without the wait for the limiter; for a watch and a `listing`,
-        until the response begins.
+        response, but without the wait for the limiter; for a watch and a list in
+        steps, until the response begins.
         max_retries: limit of retries of one call (CL-6).
         before_write: called right before a write request is sent
         on its connection, and again before each further part of it. If it raises, the
@@ -235,23 +239,6 @@ class KubeClient(Writes):
         )
         return Page(items_of(document), *place_of(document))
 
-    def listing(
-        self, what: ApiResource | Selection, place: ListOptions = NEWEST
-    ) -> Listing:
-        """Like `list_page`, but yields the objects as they arrive.
-
-        For long lists: servers ignore the limit when they answer from the watch cache.
-        Blocks until the response begins; not retried if it breaks.
-        """
-        selection = selection_of(what)
-        stream = self._exchange.stream(
-            self._path_all(selection),
-            query={**selection.selectors, **place.query},
-            accept=selection.accepts(listed=True),
-            read_seconds=self._read_seconds,
-        )
-        return Listing(stream)
-
     def list_all(
         self, what: ApiResource | Selection, *, page_size: int = _PAGE
     ) -> Iterator[JsonObject]:
@@ -289,30 +276,27 @@ class KubeClient(Writes):
         resource_version, then a bookmark annotated `k8s.io/initial-events-end`.
         """
         check_seconds("timeout_seconds", timeout_seconds)
-        selection = selection_of(what)
-        stream = self._exchange.stream(
-            self._path_all(selection),
-            query=watch_query(
-                selection,
-                resource_version=resource_version,
-                timeout_seconds=timeout_seconds,
-                allow_bookmarks=allow_bookmarks,
-                initial_events=initial_events,
-            ),
-            accept=selection.accepts(),
-            read_seconds=timeout_seconds + WATCH_GRACE_SECONDS,
+        news = StopSignal()
+        wait = partial(self._exchange.await_news, news)
+        opening = self._streams(self._exchange.own_loop).watch(
+            selection_of(what),
+            resource_version=resource_version,
+            timeout_seconds=timeout_seconds,
+            initial_events=initial_events,
+            wake=news.set,
+            allow_bookmarks=allow_bookmarks,
         )
-        return WatchStream(stream)
+        return WatchStream(run_to_completion(opening, wait).stream, wait)
 
     def in_steps(self, threads: Threads) -> KubeStreams:
         """Lists and watches that one thread receives, however many there are; the
         thread starts with the first.
         """
+        return self._streams(self._exchange.loop(threads))
+
+    def _streams(self, loop: StreamLoop) -> KubeStreams:
         return KubeStreams(
-            self._exchange,
-            self._path_all,
-            self._exchange.loop(threads),
-            read_seconds=self._read_seconds,
+            self._exchange, self._path_all, loop, read_seconds=self._read_seconds
         )
 
     def renew_connections(self) -> None:

@@ -33,15 +33,11 @@ class Listing:
         self.resource_version = ""
         self.continue_token = ""
 
-    def __iter__(self) -> Iterator[JsonObject]:
-        """Return the objects. Raises TransportError if the connection breaks,
-        DecodeError for a response that is not a list or that `close` has cut short.
-        """
-        return (obj for obj in self.polled() if obj is not None)
-
     def polled(self) -> Iterator[JsonObject | None]:
-        """Iterate, but a stream that a loop receives yields None when it has to
-        wait (`KubeStreams`).
+        """Yield the objects as they arrive, and None to wait for more (`KubeStreams`).
+
+        Raises TransportError if the connection breaks, DecodeError for a response that
+        is not a list or that `close` has cut short.
         """
         chunks = self._stream.chunks()
         head, rest = b"", b""

@@ -6,7 +6,7 @@ renewed credential after a 401. Rules: CL-6, CL-9.
 
 import urllib.parse
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import attrs
@@ -15,7 +15,7 @@ from asoreconcile.base import jsontext, reconcile_context
 from asoreconcile.base.backoff import RateLimiter
 from asoreconcile.base.call_limit import Call, limited
 from asoreconcile.base.clock import Clock
-from asoreconcile.base.coroutines import Coroutine, run_to_completion
+from asoreconcile.base.coroutines import Coroutine
 from asoreconcile.base.errors import StoppedError
 from asoreconcile.base.log import Logger
 from asoreconcile.base.lru import lru_cached
@@ -171,20 +171,23 @@ class RestClient:
             waited_seconds += pause
             self._await_turn(request.method)
 
-    def stream(
-        self,
-        path: str,
-        *,
-        query: Mapping[str, str],
-        accept: str,
-        read_seconds: float,
-    ) -> Stream:
-        """Return an answer to be read line by line, once the server has accepted.
+    @cached_property
+    def own_loop(self) -> StreamLoop:
+        """The thread that receives the streams of readers that block."""
+        return self.loop(Threads.timed_by(self._clock))
 
-        read_seconds: the longest silence. Raises as `document`.
+    def await_news(self, news: StopSignal, pause: float | None) -> None:
+        """Block until there is news, or for a pause that the limiter asks for.
+
+        Raises StoppedError once closed; StoppedError or DeadlineError if the reconcile
+        ends.
         """
-        asked = _asked(path, query, accept, read_seconds)
-        return run_to_completion(self._accepted(partial(self._opened, asked)))
+        if pause is None:
+            reconcile_context.wait(news)
+            news.clear()
+        elif self._wait("GET", pause):
+            self._check_open()
+            reconcile_context.check()
 
     def loop(self, threads: Threads) -> StreamLoop:
         """A thread for streams, that `close` ends; it begins with the first of them."""
@@ -200,8 +203,10 @@ class RestClient:
         read_seconds: float,
         on_news: Callable[[], None],
     ) -> Coroutine[Stream]:
-        """Like `stream`, in steps, for a stream that a loop receives. on_news: called
-        when there may be more to read, on any thread.
+        """Return an answer to be read as it arrives, once the server has accepted.
+
+        read_seconds: the longest silence. on_news: called when there may be more to
+        read, on any thread. Raises ApiError, TransportError; StoppedError once closed.
         """
         asked = _asked(path, query, accept, read_seconds)
         return self._accepted(partial(self._started, asked, loop, on_news))
@@ -248,26 +253,6 @@ class RestClient:
         self._count(request.method, request.path, answer.status, began)
         self._warnings.log(request.method, request.path, answer.headers)
         return answer
-
-    def _opened(self, asked: _Asked) -> Coroutine[Stream]:
-        """Blocks, and makes no steps."""
-        yield from ()
-        self._await_turn("GET")
-        began = self._clock.monotonic()
-        try:
-            stream = self._transport.stream(
-                asked.target,
-                headers=asked.headers,
-                read_seconds=asked.read_seconds,
-                whole_seconds=asked.whole_seconds,
-            )
-        except TransportError:
-            self._check_open()
-            self._count("GET", asked.path, "<error>", began)
-            raise
-        self._count("GET", asked.path, stream.status, began)
-        self._warnings.log("GET", asked.path, stream.headers)
-        return stream
 
     def _started(
         self, asked: _Asked, loop: StreamLoop, on_news: Callable[[], None]

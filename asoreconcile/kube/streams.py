@@ -1,6 +1,6 @@
 """Lists and watches of a client, read in steps: one thread receives them all."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from asoreconcile.base.coroutines import Coroutine
 from asoreconcile.kube.listing import Listing
@@ -9,12 +9,12 @@ from asoreconcile.kube.selection import ListOptions, Selection
 from asoreconcile.kube.watch import WatchStream
 from asoreconcile.wire.loop import StreamLoop
 
-WATCH_GRACE_SECONDS = 10.0
-"""A server may keep a watch open slightly past its timeout."""
+# A server may keep a watch open slightly past its timeout.
+_GRACE_SECONDS = 10.0
 
 
 class KubeStreams:
-    """`KubeClient.listing` and `KubeClient.watch` in steps. Safe from any thread.
+    """Lists and watches in steps that block no thread. Safe from any thread.
 
     wake: called, on any thread, when there may be more to read. `polled` yields None to
     wait for it.
@@ -37,8 +37,10 @@ class KubeStreams:
     def listing(
         self, what: Selection, place: ListOptions, *, wake: Callable[[], None]
     ) -> Coroutine[Listing]:
-        """Read a list as a stream. Raises ApiError, TransportError; StoppedError once
-        closed.
+        """Read a page of a list, object by object as they arrive, for long lists:
+        servers ignore the limit when they answer from the watch cache.
+
+        Raises ApiError, TransportError; StoppedError once closed.
         """
         stream = yield from self._exchange.streaming(
             self._loop,
@@ -58,22 +60,25 @@ class KubeStreams:
         timeout_seconds: float,
         initial_events: bool,
         wake: Callable[[], None],
+        allow_bookmarks: bool = True,
     ) -> Coroutine[WatchStream]:
         """See `KubeClient.watch`. Raises as `listing`."""
         stream = yield from self._exchange.streaming(
             self._loop,
             self._path(what),
-            query=watch_query(
-                what,
-                resource_version=resource_version,
-                timeout_seconds=timeout_seconds,
-                allow_bookmarks=True,
-                initial_events=initial_events,
-            ),
+            query={
+                "watch": "true",
+                **what.selectors,
+                "resourceVersion": resource_version,
+                "timeoutSeconds": str(int(timeout_seconds)),
+                "allowWatchBookmarks": "true" if allow_bookmarks else "",
+                "sendInitialEvents": "true" if initial_events else "",
+                "resourceVersionMatch": "NotOlderThan" if initial_events else "",
+            },
             accept=what.accepts(),
             # The server ends it at its timeout: after longer silence the connection is
             # dead.
-            read_seconds=timeout_seconds + WATCH_GRACE_SECONDS,
+            read_seconds=timeout_seconds + _GRACE_SECONDS,
             on_news=wake,
         )
         return WatchStream(stream)
@@ -81,23 +86,3 @@ class KubeStreams:
     def close(self) -> None:
         """Close all streams, and open no more. Idempotent."""
         self._loop.close()
-
-
-def watch_query(
-    selection: Selection,
-    *,
-    resource_version: str,
-    timeout_seconds: float,
-    allow_bookmarks: bool,
-    initial_events: bool,
-) -> Mapping[str, str]:
-    """Return the query parameters of a watch. See `KubeClient.watch`."""
-    return {
-        "watch": "true",
-        **selection.selectors,
-        "resourceVersion": resource_version,
-        "timeoutSeconds": str(int(timeout_seconds)),
-        "allowWatchBookmarks": "true" if allow_bookmarks else "",
-        "sendInitialEvents": "true" if initial_events else "",
-        "resourceVersionMatch": "NotOlderThan" if initial_events else "",
-    }

@@ -131,41 +131,6 @@ class Transport:
         except WireError as error:
             raise wire_failure(f"{request.method} {self.host}", error) from error
 
-    def stream(
-        self,
-        target: str,
-        *,
-        headers: Mapping[str, str],
-        read_seconds: float,
-        whole_seconds: float | None = None,
-    ) -> Stream:
-        """Open a response to be read line by line. Raises as `send`.
-
-        The response head must arrive within the transport's `read_seconds`; for a
-        watch, which has no end, within 30 seconds: servers send it before the first
-        event.
-        read_seconds: the longest silence within the response.
-        whole_seconds: for the whole response; None without a limit.
-        """
-        head_seconds = self._head_seconds(read_seconds, whole_seconds)
-        with limited(head_seconds, is_read=True, outlives=True) as call:
-            request, asked_as = self._request("GET", target, headers, None)
-            try:
-                opened = self._pool.stream(
-                    request,
-                    call=call,
-                    patience=Patience(connect=CONNECT_SECONDS, silence=read_seconds),
-                )
-            except WireError as error:
-                raise wire_failure(f"GET {self.host}", error) from error
-            call.go_on_for(whole_seconds)
-        try:
-            check_plain(f"GET {self.host}", opened.headers())
-        except BaseException:
-            opened.close()
-            raise
-        return Stream(opened, asked_as)
-
     def loop(self, threads: Threads) -> StreamLoop:
         """Return the thread that receives streams; started with the first stream, ended
         by `close`.

@@ -1,6 +1,6 @@
 """A watch: its events, until the server or another thread ends it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from asoreconcile.base import jsontext
 from asoreconcile.base.objects import JsonObject
@@ -11,8 +11,14 @@ from asoreconcile.kube.errors import DecodeError
 class WatchStream:
     """`(type, object)` pairs as they arrive. One thread iterates, once."""
 
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
+    def __init__(
+        self,
+        stream: Stream,
+        wait: Callable[[float | None], None] = lambda _: None,
+    ) -> None:
+        """wait: called with None by a reader that blocks, to wait for more."""
+        self.stream = stream
+        self._wait = wait
 
     def __iter__(self) -> Iterator[tuple[str, JsonObject]]:
         """Ends when the server ends the watch, or `close` is called.
@@ -20,13 +26,15 @@ class WatchStream:
         Raises TransportError if the connection breaks, DecodeError for a line that
         is not an event.
         """
-        return (event for event in self.polled() if event is not None)
+        for event in self.polled():
+            if event is None:
+                self._wait(None)
+            else:
+                yield event
 
     def polled(self) -> Iterator[tuple[str, JsonObject] | None]:
-        """Iterate, but a stream that a loop receives yields None when it has to
-        wait (`KubeStreams`).
-        """
-        for line in self._stream.lines():
+        """Iterate, but yield None instead of waiting (`KubeStreams`)."""
+        for line in self.stream.lines():
             if line:
                 event = _event(line)
                 # The receiver keeps a text of its own. Memory freed before is used for
@@ -39,7 +47,7 @@ class WatchStream:
 
     def close(self) -> None:
         """End the watch from any thread; a blocked iteration ends at once."""
-        self._stream.close()
+        self.stream.close()
 
 
 def _event(line: bytes) -> tuple[str, JsonObject]:

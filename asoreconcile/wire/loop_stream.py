@@ -86,7 +86,8 @@ class LoopStream(Transfer):
     def is_answered(self) -> bool:
         """Return whether status and headers have arrived.
 
-        Raises WireError if they never will; StoppedError once the loop is closed.
+        Raises the error that ended the stream before them; StoppedError once the loop
+        is closed.
         """
         is_ended = self.is_ended
         if self.has_head:

@@ -24,7 +24,6 @@ from asoreconcile.wire.destination import Destination
 from asoreconcile.wire.errors import WireError, not_sent
 from asoreconcile.wire.handle import CurlHandle, Patience, SocketOption
 from asoreconcile.wire.request import WireAnswer, WireRequest
-from asoreconcile.wire.stream import WireStream
 from asoreconcile.wire.transfer import Transfer
 from asoreconcile.wire.trust import TlsTrust
 
@@ -93,42 +92,6 @@ class HandlePool:
         Raises WireError, StoppedError once closed or if the call was cancelled, the
         errors of the fence, and RuntimeError in a forked child.
         """
-        transfer, _, _ = self._started(
-            request, call, patience, max_bytes, only_head=False
-        )
-        return WireAnswer(
-            transfer.status, transfer.headers(), b"".join(transfer.body_pieces)
-        )
-
-    def stream(
-        self, request: WireRequest, *, call: Call, patience: Patience
-    ) -> WireStream:
-        """Send a request and return at the response head; blocks, within the call's
-        limit, which also applies while the response is read. Raises as `exchange`.
-        """
-        transfer, handle, broken = self._started(
-            request, call, patience, None, only_head=True
-        )
-        return WireStream(
-            transfer,
-            handle,
-            broken,
-            give_back=self._given_back,
-            drop=self._dropped,
-        )
-
-    def _started(
-        self,
-        request: WireRequest,
-        call: Call,
-        patience: Patience,
-        max_bytes: int | None,
-        *,
-        only_head: bool,
-    ) -> tuple[Transfer, CurlHandle | None, WireError | None]:
-        """Return the finished transfer. If only the response head was requested, also
-        return the handle that still receives the body, if the transfer did not fail.
-        """
         is_fresh = False
         while True:
             transfer = Transfer(request, fence=self._fence, max_bytes=max_bytes)
@@ -136,8 +99,7 @@ class HandlePool:
             try:
                 handle.start(transfer, call=call, patience=patience)
                 while handle.turn():
-                    if only_head and transfer.has_head:
-                        return transfer, handle, None
+                    pass
             except _OutdatedError:
                 self._dropped(handle)
             except WireError as error:
@@ -153,9 +115,7 @@ class HandlePool:
                 ):
                     is_fresh = True
                     continue
-                if not (only_head and transfer.has_head):
-                    raise
-                return transfer, None, error
+                raise
             except BaseException:
                 self._dropped(handle)
                 raise
@@ -165,7 +125,9 @@ class HandlePool:
                 # came before looks like all of it.
                 if self._is_closed and not transfer.has_length:
                     raise closed()
-                return transfer, None, None
+                return WireAnswer(
+                    transfer.status, transfer.headers(), b"".join(transfer.body_pieces)
+                )
 
     def renew(self) -> None:
         """Send no further requests over the connections open now; requests in progress

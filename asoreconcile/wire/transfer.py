@@ -67,15 +67,6 @@ class Transfer:
         names = self.headers().keys()
         return not names.isdisjoint({"content-length", "transfer-encoding"})
 
-    def taken(self) -> list[bytes]:
-        """Return the body pieces since the last call, of 16 KB at most.
-
-        Not joined: a turn brings a third of a megabyte, which no cache of a core holds.
-        """
-        taken = self.body_pieces.copy()
-        self.body_pieces.clear()  # libcurl goes on with this list
-        return taken
-
     def read_head(self) -> None:
         """Take the head from the lines that have come, once all of it is here."""
         lines = self._lines

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from contractclient import GROUP, Server
 from heard import Heard
+from loopreader import streamed_list
 
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.base.objects import GroupKind, ObjectKey, resource_version
@@ -155,8 +156,10 @@ def test_rf2_version_ahead_of_the_server_is_known_as_such(
 ):
     with pytest.raises(ApiError) as caught:
         # Not tried again, though the server asks for it.
-        client.listing(
-            Selection(CONFIG_MAPS, namespace), ListOptions(resource_version=FAR_AHEAD)
+        streamed_list(
+            client,
+            Selection(CONFIG_MAPS, namespace),
+            ListOptions(resource_version=FAR_AHEAD),
         )
     assert is_resource_version_too_large(caught.value)
 
@@ -169,12 +172,12 @@ def test_cl2_lists_arrive_whole_in_pages_and_in_pieces(
     whole = client.list_page(Selection(CONFIG_MAPS, namespace)).items
     assert [one["metadata"]["name"] for one in whole] == [f"m{n}" for n in range(7)]
     for metadata_only in (False, True):
-        listing = client.listing(
-            Selection(CONFIG_MAPS, namespace, metadata_only=metadata_only)
+        listing, version = streamed_list(
+            client, Selection(CONFIG_MAPS, namespace, metadata_only=metadata_only)
         )
         names = [one["metadata"]["name"] for one in listing]
         assert names == [f"m{n}" for n in range(7)]
-        assert listing.resource_version
+        assert version
     paged = client.list_all(Selection(CONFIG_MAPS, namespace), page_size=3)
     assert [one["data"] for one in paged] == [one["data"] for one in whole]
 
@@ -245,8 +248,7 @@ def test_many_watches_share_a_few_connections_where_the_server_speaks_http2(
         client.create(CONFIG_MAPS, config_map("m", namespace))
         for one in heard:
             one.until_named("m")
-        assert informers._shared is not None
-        (group,) = informers._shared.source._loop._groups  # type: ignore[attr-defined]
+        (group,) = informers._shared.source._loop._groups
         # One of libcurl's own is among them.
         assert len(group._wanted) == 1 + (3 if is_real else len(heard))
     finally:

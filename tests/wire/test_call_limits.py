@@ -6,6 +6,7 @@ import time
 
 import pytest
 from azure.core.credentials import AccessToken
+from loopreader import listed
 from scriptedpeer import Peer
 
 from asoreconcile.azure.arm.client import ArmClient
@@ -253,14 +254,12 @@ def test_a_watch_goes_on_for_longer_than_a_call_may_take(connect):
         connection.sendall(BEGINNING + b"Transfer-Encoding: chunked\r\n\r\n")
         for _ in range(3):
             peer.ended.wait(0.2)
-            connection.sendall(b"3\r\n{}\n\r\n")
+            connection.sendall(b'19\r\n{"type":"A","object":{}}\n\r\n')
         connection.sendall(b"0\r\n\r\n")
 
     _, client = connect(Kubernetes, watching, read_seconds=0.3)
-    stream = client.client._exchange.stream(
-        "/api", query={"watch": "true"}, accept="*/*", read_seconds=10
-    )
-    assert list(stream.lines()) == [b"{}"] * 3
+    watch = client.client.watch(CONFIG_MAPS, timeout_seconds=10)
+    assert list(watch) == [("A", {})] * 3
 
 
 def test_the_head_of_a_watch_comes_in_time_or_not_at_all(connect):
@@ -276,8 +275,7 @@ def test_a_list_that_drips_comes_to_an_end(connect, monkeypatch):
     _, client = connect(Kubernetes, dripping_chunks)
 
     def read_all():
-        listing = client.client.listing(CONFIG_MAPS)
-        list(listing)
+        listed(client.client, CONFIG_MAPS)
 
     assert isinstance(timed(read_all), TransportError)
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
 import pytest
+from loopreader import listed
 from scriptedpeer import Peer
 
 from asoreconcile.base.errors import AsoreconcileError
@@ -27,7 +28,7 @@ OBJECT = {"metadata": {"namespace": "default", "name": "one"}}
 CALLS = {
     "get": lambda client: client.get(CONFIG_MAPS, KEY),
     "list": lambda client: list(client.list_all(CONFIG_MAPS)),
-    "listing": lambda client: list(client.listing(CONFIG_MAPS)),
+    "listing": lambda client: listed(client, CONFIG_MAPS),
     "watch": lambda client: list(client.watch(CONFIG_MAPS, timeout_seconds=60)),
     "create": lambda client: client.create(CONFIG_MAPS, OBJECT),
     "replace": lambda client: client.replace(CONFIG_MAPS, OBJECT),

@@ -4,6 +4,7 @@ from contextlib import closing
 
 import orjson
 import pytest
+from loopreader import listed
 
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.objects import GroupKind, ObjectKey
@@ -32,7 +33,7 @@ OF_ONE = {
 }
 LISTS = {
     "list": lambda client: list(client.list_all(CONFIG_MAPS)),
-    "listing": lambda client: list(client.listing(CONFIG_MAPS)),
+    "listing": lambda client: listed(client, CONFIG_MAPS),
 }
 
 

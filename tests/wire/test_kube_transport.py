@@ -10,6 +10,7 @@ from scriptedpeer import Peer
 from asoreconcile.base.call_limit import limited
 from asoreconcile.base.coroutines import run_to_completion
 from asoreconcile.base.errors import StoppedError
+from asoreconcile.base.threads import Threads
 from asoreconcile.kube.cluster import ClusterConfig
 from asoreconcile.kube.errors import TransportError
 from asoreconcile.kube.transport import Transport
@@ -50,8 +51,38 @@ def send(transport, *, read_seconds=10.0):
         return transport.send("GET", "/x", headers={}, call=call)
 
 
+class Opened:
+    """A stream whose reader blocks."""
+
+    def __init__(self, loop, transport, read_seconds):
+        self.news = threading.Event()
+        self.stream = transport.begin(
+            loop,
+            "/x",
+            headers={},
+            read_seconds=read_seconds,
+            whole_seconds=None,
+            on_news=self.news.set,
+        )
+        while not self.stream.is_answered():
+            self.wait()
+        self.close = self.stream.close
+
+    def wait(self, _=None):
+        assert self.news.wait(20)
+        self.news.clear()
+
+    def lines(self):
+        for line in self.stream.lines():
+            if line is None:
+                self.wait()
+            else:
+                yield line
+
+
 def stream(transport, *, read_seconds=10.0):
-    return transport.stream("/x", headers={}, read_seconds=read_seconds)
+    loops = transport._loops or [transport.loop(Threads())]
+    return Opened(loops[0], transport, read_seconds)
 
 
 def says(*pieces):
@@ -131,7 +162,7 @@ def read_in_background(opened):
         try:
             lines.extend(opened.lines())
             ended.append("end")
-        except TransportError as error:
+        except (TransportError, StoppedError) as error:
             ended.append(error)
 
     thread = threading.Thread(target=read)
@@ -171,7 +202,10 @@ def test_connection_of_a_refused_stream_is_used_again():
     with talking_to(script) as (transport, _):
         for _ in range(3):
             opened = stream(transport)
-            assert (opened.status, run_to_completion(opened.rest())) == (410, b"{}")
+            assert (
+                opened.stream.status,
+                run_to_completion(opened.stream.rest(), opened.wait),
+            ) == (410, b"{}")
             opened.close()
     assert len(connected) == 1
 
@@ -275,12 +309,10 @@ def test_redirects_are_not_followed():
 
 
 def test_rf13_kernel_watches_over_quiet_connections():
-    with talking_to(says(CHUNKED, chunk(b"x\n"))) as (transport, _):
-        opened = stream(transport)
-        kept = opened._answer._handle._socket.getsockopt(
-            socket.SOL_SOCKET, socket.SO_KEEPALIVE
-        )
-        opened.close()
+    with talking_to(says(PLAIN)) as (transport, _):
+        send(transport)
+        ((one, _),) = transport._pool._idle
+        kept = one._socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
     assert kept == 1
 
 

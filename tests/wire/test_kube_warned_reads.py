@@ -4,6 +4,7 @@ from contextlib import closing
 
 import pytest
 from applications import until
+from loopreader import listed
 
 from asoreconcile.base.clock import SystemClock
 from asoreconcile.cache.informer import Informer
@@ -17,7 +18,7 @@ from asoreconcile.testing.http import HttpResponse, HttpServer
     "read",
     [
         lambda client, _: list(client.list_all(CONFIG_MAPS)),
-        lambda client, _: list(client.listing(CONFIG_MAPS)),
+        lambda client, _: listed(client, CONFIG_MAPS),
         lambda client, _: client.watch(CONFIG_MAPS, timeout_seconds=1).close(),
         lambda client, steps: steps(client),
     ],

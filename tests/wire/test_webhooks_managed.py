@@ -192,6 +192,7 @@ class Raced:
 
     def __init__(self, client, write):
         self.get, self.create = client.get, client.create
+        self.in_steps = client.in_steps
         self._patch, self._write = client.patch, [write]
 
     def patch(self, *args):

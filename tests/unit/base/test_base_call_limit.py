@@ -19,13 +19,13 @@ def test_a_request_and_the_sending_of_it_share_one_call():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "is_read", "outlives"),
-    [(5.0, True, False), (60.0, False, False), (60.0, True, True)],
-    ids=["shorter", "another-kind", "a-stream"],
+    ("seconds", "is_read"),
+    [(5.0, True), (60.0, False)],
+    ids=["shorter", "another-kind"],
 )
-def test_what_needs_a_limit_of_its_own_has_one(seconds, is_read, outlives):
+def test_what_needs_a_limit_of_its_own_has_one(seconds, is_read):
     with limited(60.0, is_read=True) as outer:
-        with limited(seconds, is_read=is_read, outlives=outlives) as inner:
+        with limited(seconds, is_read=is_read) as inner:
             assert inner is not outer
             assert call_limit.current() is inner
             assert inner.seconds <= seconds

@@ -10,9 +10,8 @@ from asoreconcile.base.errors import StoppedError
 from asoreconcile.base.objects import ObjectKey
 from asoreconcile.cache.events import Added, Deleted, Updated
 from asoreconcile.cache.informer import Informer
-from asoreconcile.cache.informers import Informers
 from asoreconcile.cache.initial_list import StreamingSupport
-from asoreconcile.cache.scope import CacheOptions, Scope
+from asoreconcile.cache.scope import Scope
 from asoreconcile.kube.errors import (
     ExpiredError,
     NotFoundError,
@@ -257,8 +256,14 @@ class EachNamespace:
     def __init__(self, **scripts):
         self.scripts = scripts
 
-    def listing(self, what, place):
-        return self.scripts[what.namespace].listing(what, place)
+    def in_steps(self, _threads):
+        return self
+
+    def close(self):
+        """Do nothing, because there is no connection."""
+
+    def listing(self, what, place, **options):
+        return self.scripts[what.namespace].listing(what, place, **options)
 
     def watch(self, what, **options):
         return self.scripts[what.namespace].watch(what, **options)
@@ -304,15 +309,16 @@ def test_an_informer_for_which_there_was_no_thread_begins_when_asked_for_again()
     clock = FakeClock()
     threads = ScarceThreads.timed_by(clock)
     script = Script(Page([config_map("a", 1)], "1"))
-    options = CacheOptions(streaming=False)
-    informers = Informers(script, options, clock=clock, threads=threads)
-    informers.start()
+    support = StreamingSupport(expected=False)
+    informer = Informer(
+        script, CONFIG_MAPS, clock=clock, threads=threads, streaming=support
+    )
     with pytest.raises(RuntimeError, match="can't start new thread"):
-        informers.of(CONFIG_MAPS)
-    informer = informers.of(CONFIG_MAPS)
+        informer.start()
+    informer.start()
     assert script.dry.wait(20)
     assert informer.has_synced()
-    assert informers.stop(5) == []
+    assert informer.stop(5) == []
 
 
 def test_an_informer_that_two_threads_start_reads_once():

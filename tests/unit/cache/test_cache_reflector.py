@@ -373,7 +373,7 @@ def test_rf4_stop_cuts_a_list_short(run):
     closed = threading.Event()
 
     class Endless(Page):
-        def __iter__(self):
+        def polled(self):
             yield config_map("a", 1)
             started.set()
             assert closed.wait(10)

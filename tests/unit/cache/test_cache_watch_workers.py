@@ -6,7 +6,6 @@ import pytest
 from recordedthreads import RecordedThreads
 
 from asoreconcile.base.clock import SystemClock
-from asoreconcile.base.coroutines import run_to_completion
 from asoreconcile.base.errors import StoppedError
 from asoreconcile.base.threads import Threads
 from asoreconcile.cache.watch_workers import WORKERS, WatchWorkers
@@ -340,11 +339,3 @@ def test_no_thread_for_the_pauses_is_said_before_anything_begins():
     watch.stop()
     assert watch.task.join(WAIT_SECONDS)
     workers.stop()
-
-
-def test_steps_that_would_wait_are_no_result():
-    def waiting():
-        yield None
-
-    with pytest.raises(RuntimeError, match="nobody is here to wait"):
-        run_to_completion(waiting())

@@ -14,6 +14,12 @@ from asoreconcile.kube.listing import Listing
 META = {"resourceVersion": "9", "continue": "more"}
 
 
+class Read(Listing):
+    """A list that is iterated; its stream never waits."""
+
+    __iter__ = Listing.polled
+
+
 class Stream:
     """A list in pieces; counts what was taken of them."""
 
@@ -92,7 +98,7 @@ def test_objects_come_whole_however_they_are_cut(make, around, count, write):
         lambda: len(text),
         lambda: seeded.randint(1, 200),
     ):
-        listing = Listing(Stream(text, sizes))
+        listing = Read(Stream(text, sizes))
         assert list(listing) == objects
         assert (listing.resource_version, listing.continue_token) == ("9", "more")
 
@@ -101,19 +107,19 @@ def test_objects_come_before_the_list_has_ended():
     objects = [custom(number) for number in range(10)]
     text = orjson.dumps(head(objects))
     stream = Stream(text, lambda: len(text) // 20)
-    assert next(iter(Listing(stream))) == objects[0]
+    assert next(iter(Read(stream))) == objects[0]
     assert stream.given <= 5
 
 
 def test_objects_that_begin_differently_come_all_the_same():
     objects = [custom(1), builtin(2), partial(3), custom(4), {"a": 1}]
-    listing = Listing(Stream(orjson.dumps(tail(objects)), lambda: 11))
+    listing = Read(Stream(orjson.dumps(tail(objects)), lambda: 11))
     assert list(listing) == objects
 
 
 def test_list_without_items_is_empty():
     for items in (None, []):
-        listing = Listing(Stream(orjson.dumps(head(items)), lambda: 5))
+        listing = Read(Stream(orjson.dumps(head(items)), lambda: 5))
         assert list(listing) == []
         assert listing.resource_version == "9"
 
@@ -130,7 +136,7 @@ def test_list_without_items_is_empty():
 )
 def test_answer_that_is_no_whole_list_says_so(text):
     with pytest.raises(DecodeError):
-        list(Listing(Stream(text, lambda: 16)))
+        list(Read(Stream(text, lambda: 16)))
 
 
 def test_an_object_is_there_once_the_next_one_begins():
@@ -138,7 +144,7 @@ def test_an_object_is_there_once_the_next_one_begins():
     items = [custom(number) for number in range(3)]
     text = orjson.dumps({"metadata": META, "items": items})
     stream = Stream(text, lambda: 1)
-    assert next(iter(Listing(stream))) == items[0]
+    assert next(iter(Read(stream))) == items[0]
     assert stream.given < len(text) * 0.5
 
 
@@ -148,7 +154,7 @@ def test_objects_nested_deep_hold_up_no_other(levels, around):
     deep = "[" * levels + "]" * levels
     items = [custom(1), {**custom(2), "spec": "DEEP"}, custom(3), custom(4)]
     text = orjson.dumps(around(items)).replace(b'"DEEP"', deep.encode())
-    found = list(Listing(Stream(text, lambda: 1000)))
+    found = list(Read(Stream(text, lambda: 1000)))
     assert [one["metadata"]["name"] for one in found] == ["t1", "t2", "t3", "t4"]
     assert jsontext.dumps(found[1]["spec"]) == deep.encode()
 
@@ -170,7 +176,7 @@ def test_an_object_made_of_what_looks_like_ends_costs_no_more_than_its_length(
     evil = {**custom(2), "spec": ["DEEP", *[item] * 5000, '"}{[' * 100]}
     text = orjson.dumps(tail([custom(1), evil, custom(3), evil, custom(4)]))
     text = text.replace(b'"DEEP"', deep.encode() or b"1")
-    found = list(Listing(Stream(text, lambda: size)))
+    found = list(Read(Stream(text, lambda: size)))
     names = [one["metadata"]["name"] for one in found]
     assert names == ["t1", "t2", "t3", "t2", "t4"]
     assert sum(read) < 3 * len(text)
@@ -193,7 +199,7 @@ def broken(text):
 def test_rf9_an_object_that_is_no_json_holds_up_no_other(around, sizes, text, read):
     items, write = broken(text)
     items[1]["spec"] = {"raw": "HERE"}
-    listing = Listing(Stream(write(around), lambda: sizes))
+    listing = Read(Stream(write(around), lambda: sizes))
     items_read = list(listing)
     items[1]["spec"] = {"raw": read}
     assert items_read == items
@@ -214,7 +220,7 @@ def test_rf9_an_object_that_is_no_json_costs_its_length(monkeypatch, text):
     items = [{**custom(number), "spec": {"text": "x" * 500}} for number in range(2000)]
     items[1]["spec"] = {"raw": "HERE"}
     whole = orjson.dumps(head(items)).replace(b'"HERE"', text)
-    listing = Listing(Stream(whole, lambda: 16 << 10))
+    listing = Read(Stream(whole, lambda: 16 << 10))
     if text in (b"tru", b"[" * 20_000):
         # Nothing of the object in the error: it may be a Secret.
         with pytest.raises(DecodeError, match=r"^the answer is no list: .{5,90}$"):
@@ -240,11 +246,11 @@ def test_rf9_an_object_that_is_no_json_costs_its_length(monkeypatch, text):
 )
 def test_a_document_that_is_no_list_of_objects_is_no_empty_list(document):
     with pytest.raises(DecodeError, match="the answer is no list"):
-        list(Listing(Stream(orjson.dumps(document), lambda: 40)))
+        list(Read(Stream(orjson.dumps(document), lambda: 40)))
 
 
 @pytest.mark.parametrize("meta", [5, [], None, "x", {"resourceVersion": None}])
 def test_a_list_without_a_version_has_none(meta):
-    listing = Listing(Stream(orjson.dumps({"items": [], "metadata": meta}), lambda: 9))
+    listing = Read(Stream(orjson.dumps({"items": [], "metadata": meta}), lambda: 9))
     assert list(listing) == []
     assert (listing.resource_version, listing.continue_token) == ("", "")

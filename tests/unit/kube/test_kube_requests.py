@@ -4,6 +4,7 @@ import pytest
 
 from asoreconcile.base.coroutines import run_to_completion
 from asoreconcile.base.objects import ObjectKey
+from asoreconcile.base.threads import Threads
 from asoreconcile.kube.answer_stream import Stream
 from asoreconcile.kube.client import KubeClient
 from asoreconcile.kube.cluster import ClusterConfig
@@ -29,9 +30,18 @@ class Noted:
         self.calls.append((method, path, stated, body))
         return {"metadata": {"name": KEY.name}, "items": []}
 
-    def stream(self, path, *, query, accept, read_seconds):
+    own_loop = None
+
+    def streaming(self, _loop, path, *, query, accept, read_seconds, on_news):
+        yield from ()
         stated = {name: value for name, value in query.items() if value}
         self.calls.append((path, stated, accept, read_seconds))
+
+    def loop(self, _threads):
+        """Return none, because no stream is received."""
+
+    def await_news(self, news, pause):
+        """Return at once, because no step waits."""
 
     def close(self):
         """Nothing is open."""
@@ -73,7 +83,8 @@ def client(noted):
 )
 def test_a_place_is_asked_for(client, noted, place, query):
     client.list_page(Selection(CONFIG_MAPS, "default"), place)
-    client.listing(Selection(CONFIG_MAPS, "default"), place)
+    streams, what = client.in_steps(Threads()), Selection(CONFIG_MAPS, "default")
+    run_to_completion(streams.listing(what, place, wake=print), pytest.fail)
     assert noted.calls[0] == ("GET", MAPS, query, None)
     assert noted.calls[1][:2] == (MAPS, query)
 
@@ -204,7 +215,11 @@ def test_a_line_without_an_end_does_not_fill_the_memory():
 
 def test_of_a_refusal_without_an_end_no_more_is_read_than_of_a_line():
     answer = Endless()
-    assert len(run_to_completion(Stream(answer).rest())) == answer.read <= 17 << 20
+    assert (
+        len(run_to_completion(Stream(answer).rest(), pytest.fail))
+        == answer.read
+        <= 17 << 20
+    )
 
 
 class Pieces(Endless):
