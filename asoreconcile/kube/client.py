@@ -158,7 +158,12 @@ class KubeClient(Writes):
             }
         answer = self._exchange.document(
             write.method,
-            self._path(write.resource, write.key, write.subresource),
+            self._path(
+                write.resource,
+                write.key,
+                write.subresource,
+                names_one=write.method != "POST",
+            ),
             query=query,
             body=body,
             content_type=write.content_type,
@@ -205,12 +210,6 @@ class KubeClient(Writes):
         metadata_only: bool = False,
     ) -> JsonObject:
         """One object, or a subresource of it, read from the server."""
-        # Without a name the path is that of the list.
-        given: object = key
-        if not isinstance(given, ObjectKey):
-            check_is("key", given, ObjectKey)
-        if not key.name:
-            raise ValueError("an object has a name; `list_page` reads all")
         answer = self._exchange.document(
             "GET",
             self._path(resource, key, subresource),
@@ -310,8 +309,23 @@ class KubeClient(Writes):
         self._exchange.close()
 
     def _path(
-        self, resource: ApiResource, key: ObjectKey, subresource: str = ""
+        self,
+        resource: ApiResource,
+        key: ObjectKey,
+        subresource: str = "",
+        *,
+        names_one: bool = True,
     ) -> str:
+        given: object = key
+        if not isinstance(given, ObjectKey):
+            check_is("key", given, ObjectKey)
+        # Without a name the path is the collection's: DELETE would delete all of it.
+        if names_one and not key.name:
+            place = f" in {key.namespace}" if key.namespace else ""
+            raise ValueError(
+                f"a {resource.kind}{place} needs a name: set metadata.name, or give "
+                "ObjectKey(namespace, name)"
+            )
         bound = self._defaults.namespace
         if bound and resource.namespaced and key.namespace != bound:
             raise ValueError(f"{key} is not in the client's namespace {bound}")
@@ -324,7 +338,8 @@ class KubeClient(Writes):
 
     def _path_all(self, selection: Selection) -> str:
         namespace = selection.namespace or self._defaults.namespace
-        return self._path(selection.resource, ObjectKey(namespace, ""))
+        key = ObjectKey(namespace, "")
+        return self._path(selection.resource, key, names_one=False)
 
 
 def _check_named(answer: JsonObject, key: ObjectKey) -> None:

@@ -21,12 +21,16 @@ def add_finalizer(obj: AnyObject, name: str) -> bool:
     changed it.
 
     name: `domain/what`, such as `example.com/release-disk`. The server refuses new
-    ones once the object is being deleted. Raises ValueError for an empty name.
+    ones once the object is being deleted. Raises ValueError for a name without a
+    domain, which the server refuses for its own kinds.
     """
     if not isinstance(obj, dict):
         return change_in_place(add_finalizer, obj, name)
-    if not name:
-        raise ValueError(f"{name!r} is no finalizer: give domain/what")
+    if not all(name.partition("/")):
+        raise ValueError(
+            f"{name!r} is no finalizer: give a domain and a purpose, such as "
+            "example.com/release-disk"
+        )
     present = finalizers(obj)
     if name in present:
         return False

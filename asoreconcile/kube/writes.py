@@ -216,10 +216,6 @@ class Writes(ABC):
         killed. Returns a Status, or the object while finalizers or a grace period hold
         it.
         """
-        # Without a name the path is the collection's, and the server would delete all
-        # of it.
-        if not key.name:
-            raise ValueError("a deletion needs a name; `delete_all` is for the rest")
         options = delete_options(propagation)
         preconditions = {"uid": uid, "resourceVersion": resource_version}
         if stated := {name: value for name, value in preconditions.items() if value}:

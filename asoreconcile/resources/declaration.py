@@ -43,7 +43,7 @@ C = TypeVar("C")
 def resource(
     api_version: str,
     *,
-    plural: str,
+    plural: str = "",
     kind: str = "",
     namespaced: bool = True,
     singular: str = "",
@@ -73,10 +73,18 @@ def resource(
 
     Raises ResourceError if the class cannot be a kind; it names the field and the rule.
     """
+    given: object = api_version
+    if isinstance(given, type):
+        raise ResourceError(
+            f'@resource has no arguments: write @resource("example.com/v1", '
+            f'plural="{given.__name__.lower()}s") above {given.__name__}'
+        )
     if not _API_VERSION.fullmatch(api_version):
         raise ResourceError(f"{api_version!r} is no apiVersion such as example.com/v1")
     if not _LABEL.fullmatch(plural):
-        raise ResourceError(f"{plural!r} is no plural such as websites: lower case")
+        raise ResourceError(
+            f'{plural!r} is no plural: give one in lower case, as plural="websites"'
+        )
     group, _, version = api_version.rpartition("/")
     options = CrdOptions(
         singular=singular,

@@ -13,7 +13,13 @@ from typing import Any, TypeVar, overload
 import attrs
 
 from asoreconcile.base.fencing import Fence
-from asoreconcile.base.objects import JsonObject, copy_json, gvk_of, key_of
+from asoreconcile.base.objects import (
+    JsonObject,
+    copy_json,
+    document_of,
+    gvk_of,
+    key_of,
+)
 from asoreconcile.base.signatures import check_takes
 from asoreconcile.cache.informer import Informer
 from asoreconcile.cache.informers import Informers
@@ -34,7 +40,6 @@ from asoreconcile.resources.typed_kind import (
     TypedKind,
     kind_of,
     resource_of,
-    to_dict,
 )
 from asoreconcile.runtime.health import ApiServerAnswers
 from asoreconcile.runtime.options import ClientOptions
@@ -60,6 +65,11 @@ def config_of(cluster: ClusterConfig | str | os.PathLike[str] | None) -> Cluster
     """
     if isinstance(cluster, ClusterConfig):
         return cluster
+    if not isinstance(cluster, str | os.PathLike | None):
+        raise TypeError(
+            f"cluster is {cluster!r:.80}: give the path of a kubeconfig, or a "
+            "ClusterConfig"
+        )
     return load(None if cluster is None else os.fspath(cluster))
 
 
@@ -255,7 +265,7 @@ class Cluster:
             typed = kind_of(type(child))
             child, resource = typed.encode(child), resource or typed.resource
         if owner is not None and not isinstance(owner, dict):
-            owner = to_dict(owner)
+            owner = document_of(owner)
         if resource is None:
             gvk = gvk_of(child)
             if not (gvk.version and gvk.kind):

@@ -85,8 +85,11 @@ def wait_until_ready(
             why = f" because of {manager.failure!r}" if manager.failure else ""
             raise NotReadyError(f"stopped before it was ready{why}")
         if left <= 0:
-            text = checks.report(verbose=True).text if manager.started.is_set() else ""
-            missing = text or "not everything has been started: does it run?"
+            missing = (
+                checks.report(verbose=True).text
+                if manager.started.is_set()
+                else "not everything has started: call run(), or wait inside running()"
+            )
             raise NotReadyError(f"not ready after {timeout_seconds:g} s: {missing}")
     manager.check_caches()
     for controller in controllers():

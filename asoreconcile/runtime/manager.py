@@ -218,7 +218,8 @@ class Manager:
             return
         if name in self._names:
             raise ManagerError(
-                f"there is a service named {name} already: give this one another name"
+                f"the name {name} is taken: give this controller or service another "
+                "one by name="
             )
         self._names.add(name)
 

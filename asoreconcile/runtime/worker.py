@@ -338,8 +338,10 @@ class Worker:
 
 def _checked(result: object) -> Result:
     if not isinstance(result, Result):
-        said = f"reconcile answered {result!r:.80}"
-        raise TypeError(f"{said}: `return Result()` where an object is in order")
+        raise TypeError(
+            f"reconcile returned {result!r:.80}: return Result(), also if nothing is "
+            "left to do"
+        )
     return result
 
 

@@ -171,7 +171,7 @@ def test_who_waited_needs_no_time_of_a_clock_that_stands_still(application, serv
 
 def test_nobody_waits_for_an_application_that_ends(application):
     app = application.make()
-    with pytest.raises(NotReadyError, match="does it run"):
+    with pytest.raises(NotReadyError, match=r"call run\(\)"):
         app.wait_until_ready(timeout_seconds=0.01)
     app.readyz.add("never", lambda: CheckResult(ok=False))
     codes = application.start(app)

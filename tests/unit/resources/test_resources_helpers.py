@@ -14,6 +14,7 @@ from asoreconcile.kube.finalizers import (
 from asoreconcile.kube.owners import is_controlled_by, remove_owner, set_owner
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.kube.selection import Selection
+from asoreconcile.resources.class_fields import ResourceError
 from asoreconcile.resources.declaration import resource
 from asoreconcile.resources.metadata import Conditions, ObjectMeta
 from asoreconcile.resources.typed_kind import from_dict, to_dict
@@ -98,3 +99,10 @@ def test_misuse_names_what_to_give(call, said):
     with pytest.raises(TypeError) as raised:
         call()
     assert said in str(raised.value)
+
+
+def test_a_decorator_without_its_arguments_shows_them():
+    with pytest.raises(ResourceError, match=r'write @resource\(.*plural="helpeds"\)'):
+        resource(Helped)
+    with pytest.raises(ResourceError, match='give one in lower case, as plural="'):
+        resource("example.com/v1")

@@ -599,7 +599,7 @@ def test_ct5_an_unexpected_exception_is_logged_with_its_stack_and_retried(
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        pytest.param(lambda: None, "answered None", id="no-result"),
+        pytest.param(lambda: None, "returned None: return Result()", id="no-result"),
         pytest.param(SystemExit(2), "2", id="exit"),
     ],
 )

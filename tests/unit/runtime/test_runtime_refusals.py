@@ -12,6 +12,7 @@ from asoreconcile.cache.events import Added
 from asoreconcile.kube.finalizers import add_finalizer
 from asoreconcile.kube.resources import CONFIG_MAPS
 from asoreconcile.runtime.application import Application
+from asoreconcile.runtime.detached import NotReadyError
 from asoreconcile.runtime.handlers import enqueue_owner, map_to
 from asoreconcile.runtime.leaderelection.lease import LeaderElectionOptions, LeaseTiming
 from asoreconcile.runtime.manager import Manager, ManagerError
@@ -30,6 +31,10 @@ CLOCK = FakeClock()
 
 def takes_nothing():
     return []
+
+
+def takes_a_request(_request):
+    return Result()
 
 
 class DelayOnly:
@@ -199,6 +204,10 @@ def test_a_manager_says_what_a_service_is(service):
 def test_a_child_says_what_it_is(app):
     with pytest.raises(ValueError, match="child ns/a needs apiVersion and kind"):
         app.apply(None, {"metadata": {"namespace": "ns", "name": "a"}})
+    with pytest.raises(ValueError, match="ConfigMap in ns needs a name"):
+        app.apply(None, {"metadata": {"namespace": "ns"}}, resource=CONFIG_MAPS)
+    with pytest.raises(TypeError, match=r"name='a'\) is not an object: give a dict"):
+        app.apply(ObjectKey("ns", "a"), {}, resource=CONFIG_MAPS)
 
 
 def test_calls_of_the_client_that_the_server_need_not_see(app):
@@ -206,6 +215,10 @@ def test_calls_of_the_client_that_the_server_need_not_see(app):
         app.client.get(CONFIG_MAPS, ObjectKey("", "a"))
     with pytest.raises(ValueError, match="ConfigMap 'a' needs a namespace"):
         app.client.create(CONFIG_MAPS, {"metadata": {"name": "a"}})
+    with pytest.raises(ValueError, match="ConfigMap in ns needs a name"):
+        app.client.get(CONFIG_MAPS, ObjectKey("ns", ""))
+    with pytest.raises(TypeError, match=r"key is .*: give ObjectKey"):
+        app.client.delete(CONFIG_MAPS, {})
     with pytest.raises(ValueError, match="'ssa' is no kind of patch: give one of"):
         app.client.patch(CONFIG_MAPS, None, {}, kind="ssa")
     with pytest.raises(TypeError, match="timeout_seconds is '5s'"):
@@ -214,17 +227,34 @@ def test_calls_of_the_client_that_the_server_need_not_see(app):
         app.wait_until_ready("5s")
 
 
-def test_a_label_and_a_finalizer_have_names():
+@pytest.mark.parametrize("name", ["", "cleanup", "/cleanup", "example.com/"])
+def test_a_finalizer_has_a_domain(name):
+    with pytest.raises(ValueError, match="is no finalizer: give a domain and"):
+        add_finalizer({"metadata": {}}, name)
+
+
+def test_a_label_has_a_name():
     with pytest.raises(TypeError, match=r"name is .*: give str"):
         labelled({"greet": "yes"})
-    with pytest.raises(ValueError, match="'' is no finalizer"):
-        add_finalizer({"metadata": {}}, "")
 
 
 def test_a_kubeconfig_may_be_a_path(kubeconfig):
     app = Application("paths", cluster=kubeconfig)
     app.cluster("east", kubeconfig)
     app.close()
+    with pytest.raises(TypeError, match="cluster is 5: give the path of a kubeconfig"):
+        Application("paths", cluster=5)
+
+
+def test_a_second_controller_of_a_kind_needs_a_name(app):
+    app.reconcile(CONFIG_MAPS, takes_a_request)
+    with pytest.raises(ManagerError, match=r"configmaps is taken: give .* by name="):
+        app.reconcile(CONFIG_MAPS, takes_a_request)
+
+
+def test_a_wait_before_the_start_says_what_to_call(app):
+    with pytest.raises(NotReadyError, match=r"call run\(\), or wait in"):
+        app.wait_until_ready(0)
 
 
 def test_a_closed_application_is_not_run(app):
