@@ -12,20 +12,32 @@ import attrs
 
 from asoreconcile.azure.arm.credentials import CredentialSource
 from asoreconcile.azure.arm.metrics import ArmMetrics
-from asoreconcile.azure.catalogue.reserved import SETTINGS_SECRET
+from asoreconcile.azure.catalogue.reserved import (
+    EXPORT_MARK,
+    SETTINGS_SECRET,
+    export_parts,
+)
 from asoreconcile.azure.controllers.credential_resolver import (
     CredentialResolver,
     GlobalConnection,
 )
 from asoreconcile.azure.controllers.settings import Settings
+from asoreconcile.azure.reconcile.model.annotations import EXPORTS_AS_CREDENTIALS
 from asoreconcile.base.lazy import Lazy
-from asoreconcile.base.objects import GroupKind, JsonObject
-from asoreconcile.kube.resources import SECRETS
+from asoreconcile.base.objects import (
+    GroupKind,
+    JsonObject,
+    ObjectKey,
+    annotations,
+    key_of,
+)
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.resources import NAMESPACES, SECRETS
 from asoreconcile.runtime.application import Application
 
 if TYPE_CHECKING:
     from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
-    from asoreconcile.azure.controllers.own_exports import OwnExports
+    from asoreconcile.azure.reconcile.model.record_key import RecordKey
     from asoreconcile.azure.reconcile.scope.shared_dependencies import (
         Connection,
         ConnectionResolver,
@@ -50,7 +62,7 @@ class AzureConnections:
         # missing until the first request.
         self._metrics = ArmMetrics(app.registry)
         self._factory = Lazy(self._make_factory)
-        self._own_exports = Lazy(self._made_own_exports)
+        self._record_key = Lazy(self._make_record_key)
         self.resolver = CredentialResolver(
             app.client,
             app.informer(SECRETS, metadata_only=True),
@@ -72,14 +84,13 @@ class AzureConnections:
         return self._factory()(source, name, entra_app_id=entra_app_id)
 
     def _may_use_export(self, secret: JsonObject) -> bool:
-        return self._own_exports()(secret)
+        return is_own_export(self._app.client, self._record_key(), secret)
 
-    def _made_own_exports(self) -> "OwnExports":
-        from asoreconcile.azure.controllers.own_exports import OwnExports
+    def _make_record_key(self) -> "Callable[[], RecordKey]":
         from asoreconcile.azure.controllers.record_key_secret import RecordKeySecret
 
         app, namespace = self._app, self._settings.pod_namespace
-        return OwnExports(app.client, RecordKeySecret(app.client, namespace, app.clock))
+        return RecordKeySecret(app.client, namespace, app.clock)
 
     def _tokens(self) -> Callable[[str], str]:
         from asoreconcile.azure.controllers.workload_tokens import WorkloadTokens
@@ -114,6 +125,25 @@ class AzureConnections:
             tenant_id=made.tenant_id,
             graph=made.graph,
         )
+
+
+def is_own_export(
+    reader: KubeClient, record_key: "Callable[[], RecordKey]", secret: JsonObject
+) -> bool:
+    """Return whether this operator exported the Secret under this name, and its
+    Namespace lets the exports of its objects be credentials.
+
+    Azure Service Operator lets them be credentials always. Here an administrator allows
+    it by an annotation of the Namespace, as the author of an export chooses the
+    identity of others. Blocks for one read; raises ApiError, TransportError,
+    ConditionError `RecordKeyUnreadable`.
+    """
+    key = key_of(secret)
+    mark = annotations(secret).get(EXPORT_MARK) or ""
+    if not record_key().verify(export_parts(key), mark):
+        return False
+    live = reader.get(NAMESPACES, ObjectKey("", key.namespace))
+    return annotations(live).get(EXPORTS_AS_CREDENTIALS) == "true"
 
 
 @attrs.frozen

@@ -154,7 +154,7 @@ class CredentialResolver:
         object whose Secret is gone uses the settings. tokens: returns the token that
         workload identity of a namespace's Secret shows (`workload_tokens`); None shows
         the operator's own. may_use_export: returns whether an administrator lets an
-        exported Secret be a credential of its namespace (`own_exports`).
+        exported Secret be a credential of its namespace (`is_own_export`).
         """
         self._client = client
         self._headers = headers

@@ -5,7 +5,7 @@ The rest, up to a megabyte each, is dropped before it is cached.
 """
 
 import base64
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import attrs
 
@@ -127,25 +127,18 @@ class Definitions:
 
     def versions(self) -> dict[str, str]:
         """Return the existing CRDs: name -> resource version."""
-        found = {}
-        for name in self._kinds:
-            entry = self._cached.entry(ObjectKey("", name))
-            if entry is not None:
-                found[name] = entry.resource_version
-        return found
+        return {name: entry.resource_version for name, entry in self._entries()}
 
     def states(self) -> Mapping[GroupKind, CrdState] | None:
         """Return the state of each existing CRD, or None before all are listed."""
         if not self._cached.has_synced():
             return None
-        found = {}
-        for name, kind in self._kinds.items():
-            entry = self._cached.entry(ObjectKey("", name))
-            if entry is not None:
-                found[kind.group_kind] = CrdState.of(
-                    entry.shared_view(), is_deleting=entry.deleting
-                )
-        return found
+        return {
+            self._kinds[name].group_kind: CrdState.of(
+                entry.shared_view(), is_deleting=entry.deleting
+            )
+            for name, entry in self._entries()
+        }
 
     def targets(self) -> list[WebhookTarget]:
         """Return the conversion webhooks of the existing CRDs."""
@@ -158,9 +151,8 @@ class Definitions:
         """Return the name of a CRD that calls a webhook at this address (`called`) and
         trusts none of these fingerprints, or "".
         """
-        for name in self._kinds:
-            entry = self._cached.entry(ObjectKey("", name))
-            reduced_spec = spec(entry.shared_view()) if entry is not None else {}
+        for name, entry in self._entries():
+            reduced_spec = spec(entry.shared_view())
             trusts = reduced_spec.get("trusts")
             if (
                 trusts
@@ -206,6 +198,11 @@ class Definitions:
             details.append(f"and {len(missing) - _SHOWN} more")
         degraded = degraded or self._leader().build not in ("", BUILD)
         return CheckResult(ok=degraded or not missing, details=tuple(details))
+
+    def _entries(self) -> Iterator[tuple[str, Entry]]:
+        for name in self._kinds:
+            if (entry := self._cached.entry(ObjectKey("", name))) is not None:
+                yield name, entry
 
 
 def _name(kind: Kind) -> str:

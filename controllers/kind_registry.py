@@ -6,7 +6,7 @@ owners and references.
 """
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 import attrs
@@ -198,12 +198,7 @@ class KindRegistry:
                 continue
             if not kind.informer.has_synced():
                 raise _not_listed(group_kind)
-            for key in with_id(kind.informer, arm_id):
-                entry = kind.informer.entry(key)
-                if entry is not None:
-                    with suppress(KindConversionError):  # its own reconcile reports it
-                        obj = kind.form.read(entry.deep_copy())
-                        yield kind.form.version(obj), obj
+            yield from _objects(kind, with_id(kind.informer, arm_id))
 
     def objects_of(
         self, group_kind: GroupKind
@@ -217,12 +212,7 @@ class KindRegistry:
             return
         if not kind.informer.has_synced():
             raise _not_listed(group_kind)
-        for key in kind.informer.keys(None):
-            entry = kind.informer.entry(key)
-            if entry is not None:
-                with suppress(KindConversionError):  # its own reconcile reports it
-                    obj = kind.form.read(entry.deep_copy())
-                    yield kind.form.version(obj), obj
+        yield from _objects(kind, kind.informer.keys(None))
 
     def entry(self, node: ObjectReference) -> Entry | None:
         """Return the cached entry of an object."""
@@ -255,6 +245,17 @@ class KindRegistry:
         kind = self._running.get(node.group_kind)
         if kind is not None:
             kind.in_flight_reads.changed(node.key, changed, version, waits)
+
+
+def _objects(
+    kind: RunningKind, keys: Iterable[ObjectKey]
+) -> Iterator[tuple[KindVersion, JsonObject]]:
+    for key in keys:
+        entry = kind.informer.entry(key)
+        if entry is not None:
+            with suppress(KindConversionError):  # its own reconcile reports it
+                obj = kind.form.read(entry.deep_copy())
+                yield kind.form.version(obj), obj
 
 
 def _not_listed(group_kind: GroupKind) -> RetryError:

@@ -41,8 +41,19 @@ from asoreconcile.azure.reconcile.model.export_targets import (
 )
 from asoreconcile.azure.reconcile.model.owner import Objects, resolve_owner
 from asoreconcile.base.errors import AsoreconcileError, RetryError
-from asoreconcile.base.objects import GroupKind, JsonObject, ObjectKey, dig, gvk_of
+from asoreconcile.base.objects import (
+    GroupKind,
+    JsonObject,
+    ObjectKey,
+    annotations,
+    dig,
+    gvk_of,
+    key_of,
+)
 from asoreconcile.base.tls import fingerprints
+from asoreconcile.kube.client import KubeClient
+from asoreconcile.kube.errors import ApiError, TransportError
+from asoreconcile.kube.resources import NAMESPACES
 from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.health import DEGRADED_AFTER_SECONDS, CheckResult
 from asoreconcile.webhooks.ca_bundles import WebhookTarget
@@ -259,13 +270,10 @@ class Webhooks:
                 f"cannot use the client authority {authority}: {error}"
             ) from error
         self._catalogue = catalogue
-        # Only a replica that serves reviews needs it.
-        from asoreconcile.azure.controllers.reach_check import ReachCheck
-
         self._admission = Admission(
             catalogue,
             partial(expression_problems, expressions),
-            ReachCheck(app.client),
+            partial(reach_problems, app.client),
             refuse_deletion=guard.why_refused,
             owner_id=partial(owner_id_of, owners),
             complete=complete,
@@ -328,6 +336,36 @@ def expression_problems(
         return [Problem("spec.operatorSpec", str(error))]
     except EngineBusyError:
         return []
+
+
+def reach_problems(
+    reader: KubeClient, version: KindVersion, obj: JsonObject
+) -> list[Problem]:
+    """Return the problem of an object outside its Namespace's reach: its author sees
+    the result at once, and the reconciler refuses in any case.
+
+    The scope is checked if the owner is an ARM id; otherwise the reconciler finds the
+    id. So it does if the Namespace cannot be read. Blocks for one read of the
+    Namespace, and one of all grants.
+    """
+    from asoreconcile.azure.controllers.reference_grants import may_be_granted
+    from asoreconcile.azure.reconcile.model.reach import why_out_of_reach
+
+    namespace = key_of(obj).namespace
+    if not version.is_arm or not namespace:
+        return []
+    try:
+        live = reader.get(NAMESPACES, ObjectKey("", namespace))
+        why = why_out_of_reach(
+            str(dig(obj, "spec.owner.armId") or ""),
+            version.arm_type,
+            annotations(live),
+            # The reconciler knows which resources a grant is about.
+            partial(may_be_granted, reader, version.group_kind, namespace),
+        )
+    except (ApiError, TransportError):
+        return []
+    return [Problem("metadata.namespace", why)] if why else []
 
 
 def converter(catalogue: Catalogue) -> Convert:

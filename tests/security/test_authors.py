@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
 
 import attrs
 import pytest
@@ -20,18 +21,18 @@ from asoreconcile.azure.arm.credentials_secret import (
 from asoreconcile.azure.catalogue.reserved import EXPORT_MARK
 from asoreconcile.azure.controllers.admission import Admission
 from asoreconcile.azure.controllers.arm_client_factory import ArmClientFactory
+from asoreconcile.azure.controllers.azure_connections import is_own_export
 from asoreconcile.azure.controllers.catalogue import builtin
 from asoreconcile.azure.controllers.credential_resolver import (
     CredentialResolver,
     GlobalConnection,
 )
-from asoreconcile.azure.controllers.own_exports import OwnExports
-from asoreconcile.azure.controllers.reach_check import ReachCheck
 from asoreconcile.azure.controllers.reference_grants import (
     REFERENCE_GRANTS,
     ReferenceGrants,
 )
 from asoreconcile.azure.controllers.secret_access import AuthorRecords, SecretAccess
+from asoreconcile.azure.controllers.webhooks import reach_problems
 from asoreconcile.azure.controllers.workload_tokens import WorkloadTokens
 from asoreconcile.azure.expressions.confinement import confine
 from asoreconcile.azure.reconcile.model.annotations import (
@@ -89,7 +90,7 @@ def resolver_of(world, factory):
         seen=lambda _group_kind: "",
         clock=world.clock,
         tokens=WorkloadTokens(world.client, world.clock),
-        may_use_export=OwnExports(world.client, world.operator.record_key),
+        may_use_export=partial(is_own_export, world.client, world.operator.record_key),
     )
 
 
@@ -341,7 +342,7 @@ def test_outside_its_namespace_s_reach_wants_a_resource(world, reach, when):
     before = len(world.requests("PUT", "virtualNetworks"))
     if when == "create":
         network["metadata"]["namespace"] = "default"
-        denied = admitted(network, check=ReachCheck(world.client))
+        denied = admitted(network, check=partial(reach_problems, world.client))
         assert isinstance(denied, Denied) is ("scope" not in str(reach))
         world.apply(network)
     elif when == "update":
@@ -437,7 +438,7 @@ def test_by_a_grant_that_is_not_the_owner_s_wants_a_resource(world, grant, forge
     network["spec"]["owner"] = {"armId": id_}
     network["metadata"]["namespace"] = "default"
     is_own = grant == {"from": [FROM], "to": [TO]}
-    check = ReachCheck(world.client)
+    check = partial(reach_problems, world.client)
     assert isinstance(admitted(network, check=check), Allowed) or not is_own
     world.apply(network)
     if forged == "gone":
