@@ -24,7 +24,7 @@ from asoreconcile.azure.arm.registration import Registrations
 from asoreconcile.azure.arm.transport import ArmTransport
 from asoreconcile.azure.graph.client import GraphClient
 from asoreconcile.azure.graph.cloud import graph_endpoint
-from asoreconcile.azure.graph.metrics import GraphMetrics
+from asoreconcile.azure.graph.metrics import resource_label
 from asoreconcile.azure.reconcile.scope.shared_dependencies import Connection
 from asoreconcile.base.clock import Clock
 from asoreconcile.base.fencing import Fence
@@ -144,7 +144,7 @@ class ArmClientFactory:
             endpoint,
             credential,
             clock=self._clock,
-            metrics=None if self._metrics is None else GraphMetrics(self._metrics),
+            metrics=self._metrics and self._metrics.labelled(resource_label),
             budget=self._principal_of(endpoint, source).budget,
             user_agent=self._user_agent,
             transport=self._to_azure(endpoint),

@@ -12,7 +12,7 @@ from asoreconcile.azure.arm.metrics import ArmMetrics
 from asoreconcile.azure.arm.transport import ArmTransport
 from asoreconcile.azure.graph.client import GraphClient, is_absent
 from asoreconcile.azure.graph.collections import GROUPS
-from asoreconcile.azure.graph.metrics import GraphMetrics
+from asoreconcile.azure.graph.metrics import resource_label
 from asoreconcile.base import jsontext
 from asoreconcile.runtime.leaderelection.fence import NotLeadingError
 from asoreconcile.testing.arm import ArmServer
@@ -341,7 +341,7 @@ def test_le5_who_leads_no_more_sends_no_write(make, graph, azure):
 
 def test_requests_are_counted_by_what_they_are_about(make, graph):
     registry = CollectorRegistry()
-    client = make(metrics=GraphMetrics(ArmMetrics(registry)))
+    client = make(metrics=ArmMetrics(registry).labelled(resource_label))
     id_ = graph.seed(displayName="Shop")
     client.one(GROUPS, id_)
     client.keyed(GROUPS, "uniqueName", "mark")

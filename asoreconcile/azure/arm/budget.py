@@ -12,7 +12,6 @@ D4.
 import random
 import threading
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from asoreconcile.azure.arm.bucket_key import Bucket, OperationClass
 from asoreconcile.azure.arm.delays import stretched
@@ -109,13 +108,8 @@ class ThrottledError(RetryError):
     """
 
 
-class RemainingGauge(Protocol):
-    """A receiver of readings of the remaining budget, such as a metric."""
-
-    def __call__(self, bucket: Bucket, limit: str, remaining: float) -> None:
-        """Record a reading. limit: the end of the header's name, as in
-        `subscription-reads`.
-        """
+RemainingGauge = Callable[[Bucket, str, float], None]
+"""Shows the requests that Azure would still take, by the name of its limit."""
 
 
 class Budget:

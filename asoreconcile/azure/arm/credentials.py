@@ -255,32 +255,25 @@ class ClientSecret(Sealed):
     origin: str = ""
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":
-        """Return the token source. azure-identity is imported with the first token."""
-        return client_secret(self, transport)
+        """Return the token source. azure-identity is imported with the first token.
 
+        Makes no request. `get_token` blocks, tries once, and raises CredentialError.
+        """
+        check_tenant(self.tenant_id)
 
-def client_secret(
-    source: ClientSecret, transport: SignInTransport = None
-) -> "TokenCredential":
-    """Return azure-identity's credential for a service principal with a secret.
+        def make() -> "TokenCredential":
+            from azure.identity import ClientSecretCredential
 
-    Makes no request. Its `get_token` blocks, tries once, and raises CredentialError.
-    """
-    check_tenant(source.tenant_id)
+            return ClientSecretCredential(
+                self.tenant_id,
+                self.client_id,
+                self.client_secret,
+                additionally_allowed_tenants=list(self.additional_tenants),
+                **identity_options(self.cloud, transport),
+            )
 
-    def make() -> "TokenCredential":
-        from azure.identity import ClientSecretCredential
-
-        return ClientSecretCredential(
-            source.tenant_id,
-            source.client_id,
-            source.client_secret,
-            additionally_allowed_tenants=list(source.additional_tenants),
-            **identity_options(source.cloud, transport),
-        )
-
-    who = holder(source.client_id, source.origin)
-    return Explained(make, source.client_secret, who=who)
+        who = holder(self.client_id, self.origin)
+        return Explained(make, self.client_secret, who=who)
 
 
 def check_tenant(tenant_id: str) -> None:

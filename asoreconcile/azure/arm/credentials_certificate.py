@@ -52,41 +52,31 @@ class ClientCertificate(Sealed):
     origin: str = ""
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":
-        """Return the token source.
+        """Return the token source. Makes no request.
 
-        Raises CredentialError for a certificate that cannot be read.
+        Raises CredentialError that says what is wrong with the content.
         """
-        return client_certificate(self, transport)
+        check_tenant(self.tenant_id)
+        content, password = _content(self.certificate), self.password
+        if _PEM in content and not _is_encrypted(content):
+            # A superfluous password is not an error.
+            password = ""
+        check_certificate(content, password)
 
+        def make() -> "TokenCredential":
+            from azure.identity import CertificateCredential
 
-def client_certificate(
-    source: ClientCertificate, transport: SignInTransport = None
-) -> "TokenCredential":
-    """Return azure-identity's credential for a service principal with a certificate.
+            return CertificateCredential(
+                self.tenant_id,
+                self.client_id,
+                certificate_data=content,
+                password=password or None,
+                additionally_allowed_tenants=list(self.additional_tenants),
+                **identity_options(self.cloud, transport),
+            )
 
-    Makes no request. Raises CredentialError that says what is wrong with the content.
-    """
-    check_tenant(source.tenant_id)
-    content, password = _content(source.certificate), source.password
-    if _PEM in content and not _is_encrypted(content):
-        # A superfluous password is not an error.
-        password = ""
-    check_certificate(content, password)
-
-    def make() -> "TokenCredential":
-        from azure.identity import CertificateCredential
-
-        return CertificateCredential(
-            source.tenant_id,
-            source.client_id,
-            certificate_data=content,
-            password=password or None,
-            additionally_allowed_tenants=list(source.additional_tenants),
-            **identity_options(source.cloud, transport),
-        )
-
-    who = holder(source.client_id, source.origin)
-    return Explained(make, source.password, who=who)
+        who = holder(self.client_id, self.origin)
+        return Explained(make, self.password, who=who)
 
 
 def _content(certificate: bytes) -> bytes:

@@ -51,8 +51,27 @@ class WorkloadIdentity:
     federated: "Callable[[], str] | None" = attrs.field(default=None, eq=False)
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":
-        """Return the token source; the file is not read before the first token."""
-        return workload_identity(self, transport)
+        """Return the token source; the file is not read before the first token.
+
+        Makes no request. `get_token` raises CredentialError, also if the file is
+        missing or empty.
+        """
+        check_tenant(self.tenant_id)
+        path = Path(self.token_file)
+
+        def make() -> "TokenCredential":
+            # Not WorkloadIdentityCredential: it keeps what it read for ten minutes.
+            from azure.identity import ClientAssertionCredential
+
+            return ClientAssertionCredential(
+                self.tenant_id,
+                self.client_id,
+                self.federated or (lambda: _projected(path)),
+                additionally_allowed_tenants=list(self.additional_tenants),
+                **identity_options(self.cloud, transport),
+            )
+
+        return Explained(make, who=holder(self.client_id, self.origin))
 
 
 @attrs.frozen
@@ -79,68 +98,31 @@ class ManagedIdentity:
 
     def credential(self, transport: SignInTransport = None) -> "TokenCredential":  # noqa: ARG002 - it asks no authority
         """Return the token source, which asks the machine's endpoint and ignores
-        `transport`.
+        `transport`. The environment, as the platform sets it, selects the endpoint.
         """
-        return managed_identity(self)
+        who = "the machine's own managed identity"
+        if self.client_id:
+            who = f"managed identity {holder(self.client_id, self.origin)}"
 
+        def make() -> "TokenCredential":
+            from azure.identity import ManagedIdentityCredential
 
-def workload_identity(
-    source: WorkloadIdentity, transport: SignInTransport = None
-) -> "TokenCredential":
-    """Return azure-identity's credential for a federated token in a file.
+            return ManagedIdentityCredential(
+                client_id=self.client_id or None,
+                # Injected variables of workload identity must not replace it.
+                _exclude_workload_identity_credential=True,
+                retry_total=0,
+                connection_timeout=_MACHINE_TIMEOUT_SECONDS,
+                read_timeout=_MACHINE_TIMEOUT_SECONDS,
+                connection_verify=ca_bundle(),
+            )
 
-    Makes no request and reads nothing yet. `get_token` raises CredentialError, also if
-    the file is missing or empty.
-    """
-    check_tenant(source.tenant_id)
-    path = Path(source.token_file)
-
-    def make() -> "TokenCredential":
-        # Not WorkloadIdentityCredential: it keeps what it read for ten minutes.
-        from azure.identity import ClientAssertionCredential
-
-        return ClientAssertionCredential(
-            source.tenant_id,
-            source.client_id,
-            source.federated or (lambda: _projected(path)),
-            additionally_allowed_tenants=list(source.additional_tenants),
-            **identity_options(source.cloud, transport),
+        return Explained(
+            make,
+            who=who,
+            advice="assign it to the machine that the operator runs on, or configure a "
+            "client secret, a certificate or workload identity",
         )
-
-    return Explained(make, who=holder(source.client_id, source.origin))
-
-
-def managed_identity(source: ManagedIdentity) -> "TokenCredential":
-    """Return azure-identity's credential for an identity of the machine.
-
-    Makes no request. The environment, as the platform sets it, selects the endpoint.
-    """
-
-    def make() -> "TokenCredential":
-        from azure.identity import ManagedIdentityCredential
-
-        return ManagedIdentityCredential(
-            client_id=source.client_id or None,
-            # Injected variables of workload identity must not replace it.
-            _exclude_workload_identity_credential=True,
-            retry_total=0,
-            connection_timeout=_MACHINE_TIMEOUT_SECONDS,
-            read_timeout=_MACHINE_TIMEOUT_SECONDS,
-            connection_verify=ca_bundle(),
-        )
-
-    return Explained(
-        make,
-        who=_managed(source),
-        advice="assign it to the machine that the operator runs on, or configure a "
-        "client secret, a certificate or workload identity",
-    )
-
-
-def _managed(source: ManagedIdentity) -> str:
-    if source.client_id:
-        return f"managed identity {holder(source.client_id, source.origin)}"
-    return "the machine's own managed identity"
 
 
 def _projected(path: Path) -> str:

@@ -4,7 +4,9 @@ Each request that was sent is counted once, in the calling thread. URLs that are
 ids are not counted.
 """
 
-from typing import Protocol
+import copy
+from collections.abc import Callable
+from typing import Self
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -15,20 +17,11 @@ from asoreconcile.base.lru import lru_cached
 _LABELS = ("resource", "requestType")
 
 
-class AzureRequestMetrics(Protocol):
-    """Counts requests. path: the URL's path."""
-
-    def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Count a response of any status, and its duration."""
-
-    def unanswered(self, method: str, path: str, seconds: float) -> None:
-        """Count a request without a response, and its duration."""
-
-
 class ArmMetrics:
     """The metric families in one registry; create one per process. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self._label: Callable[[str], str] = resource_type
         self._successful = Counter(
             "azure_successful_requests",
             "Requests to Azure that got an answer, of any status",
@@ -60,31 +53,25 @@ class ArmMetrics:
             registry=registry,
         )
 
-    def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Count a response of any status. path: the URL's path."""
-        resource = resource_type(path)
-        if resource:
-            self.count_answer(resource, method, status, seconds)
+    def labelled(self, label: Callable[[str], str]) -> Self:
+        """Return the same families for requests of another service. label: returns the
+        type of a URL's path; requests of the type "" are not counted.
+        """
+        labelled = copy.copy(self)
+        labelled._label = label  # noqa: SLF001 - a copy of this object
+        return labelled
 
-    def count_answer(
-        self, resource: str, method: str, status: int, seconds: float
-    ) -> None:
-        """Count a response, as `answered`. resource: the type, as in the label."""
-        self._successful.labels(resource, method, str(status)).inc()
-        self._seconds.labels(resource, method).observe(seconds)
+    def answered(self, method: str, path: str, status: int, seconds: float) -> None:
+        """Count a response of any status, and its duration. path: the URL's path."""
+        if resource := self._label(path):
+            self._successful.labels(resource, method, str(status)).inc()
+            self._seconds.labels(resource, method).observe(seconds)
 
     def unanswered(self, method: str, path: str, seconds: float) -> None:
         """Count a request without a response: refused, reset, timed out."""
-        resource = resource_type(path)
-        if resource:
-            self.count_failure(resource, method, seconds)
-
-    def count_failure(self, resource: str, method: str, seconds: float) -> None:
-        """Count a request without a response, as `unanswered`. resource: the type, as
-        in the label.
-        """
-        self._failed.labels(resource, method).inc()
-        self._seconds.labels(resource, method).observe(seconds)
+        if resource := self._label(path):
+            self._failed.labels(resource, method).inc()
+            self._seconds.labels(resource, method).observe(seconds)
 
     def troubled(self, path: str) -> None:
         """Count a status that could not be read (L15). path: the path of the monitor's

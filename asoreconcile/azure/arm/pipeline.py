@@ -24,7 +24,7 @@ from asoreconcile.azure.arm.correlation import CLIENT_REQUEST_ID, CORRELATION_ID
 from asoreconcile.azure.arm.endpoint import Endpoint
 from asoreconcile.azure.arm.errors import ArmTransportError, parse_fault
 from asoreconcile.azure.arm.ids import subscription_of
-from asoreconcile.azure.arm.metrics import AzureRequestMetrics, resource_type
+from asoreconcile.azure.arm.metrics import ArmMetrics, resource_type
 from asoreconcile.azure.arm.request_headers import check_headers
 from asoreconcile.azure.arm.response import ArmResponse
 from asoreconcile.azure.arm.transport import (
@@ -61,7 +61,7 @@ class ArmPipeline:
         *,
         scope: str,
         clock: Clock,
-        metrics: AzureRequestMetrics | None,
+        metrics: ArmMetrics | None,
         budget: Budget | None,
         user_agent: str,
         transport: HttpTransport[Any, Any] | None,

@@ -12,7 +12,7 @@ import attrs
 
 from asoreconcile.azure.catalogue.kinds import KindVersion
 from asoreconcile.azure.catalogue.payload import verbatim_of
-from asoreconcile.azure.catalogue.tables import Field, Table
+from asoreconcile.azure.catalogue.tables import Field, Table, elements
 from asoreconcile.base.objects import JsonObject, metadata, spec
 
 InputKind = Literal["reference", "secret", "secret-map", "config-map"]
@@ -106,18 +106,8 @@ def _object(table: Table, value: Any, at: str) -> Iterator[_Found]:
     for field in table.fields:
         given = value.get(field.source)
         if given is not None and field.takes_inputs:
-            yield from _nested(field, field.nesting, given, f"{at}.{field.source}")
-
-
-def _nested(field: Field, nesting: str, value: Any, at: str) -> Iterator[_Found]:
-    if not nesting:
-        yield from _converted(field, value, at)
-    elif nesting.startswith("[]") and isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _nested(field, nesting[2:], item, f"{at}[{index}]")
-    elif nesting.startswith("{}") and isinstance(value, dict):
-        for key, item in value.items():
-            yield from _nested(field, nesting[2:], item, f"{at}.{key}")
+            for item, place in elements(field.nesting, given, f"{at}.{field.source}"):
+                yield from _converted(field, item, place)
 
 
 def _converted(field: Field, value: Any, at: str) -> Iterator[_Found]:

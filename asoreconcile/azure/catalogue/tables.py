@@ -4,7 +4,7 @@ Tables are data (`controllers/README.md` has the notation); this module compiles
 into tuples once. A compiled table is immutable and shared by all versions and threads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import attrs
@@ -94,6 +94,21 @@ class Table:
     leaf_named: bool = False
     takes_inputs: bool = False
     owned: tuple[str, ...] = ()
+
+
+def elements(nesting: str, value: Any, at: str) -> Iterator[tuple[Any, str]]:
+    """Yield each value below the lists and maps of a nesting, and its place.
+
+    A value of another form than the nesting has none.
+    """
+    if not nesting:
+        yield value, at
+    elif nesting.startswith("[]") and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from elements(nesting[2:], item, f"{at}[{index}]")
+    elif nesting.startswith("{}") and isinstance(value, dict):
+        for key, item in value.items():
+            yield from elements(nesting[2:], item, f"{at}.{key}")
 
 
 class Tables:

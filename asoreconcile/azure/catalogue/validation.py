@@ -17,7 +17,7 @@ from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.catalogue.problems import Problem, schema_problems
 from asoreconcile.azure.catalogue.reserved import is_reserved
 from asoreconcile.azure.catalogue.suggestions import closest
-from asoreconcile.azure.catalogue.tables import NAME_FIELD, Field, Table
+from asoreconcile.azure.catalogue.tables import NAME_FIELD, Field, Table, elements
 from asoreconcile.base.objects import JsonObject, dig, metadata
 
 _MEMBERS = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
@@ -255,9 +255,9 @@ def _object(table: Table, value: Any, at: str) -> Iterator[Problem]:
         yield from _leaf_problems(table, given, at)
     yield from _both_problems(given, at)
     for field in given:
-        yield from _nested(
-            field, field.nesting, value[field.source], f"{at}.{field.source}"
-        )
+        inner = f"{at}.{field.source}"
+        for item, place in elements(field.nesting, value[field.source], inner):
+            yield from _element(field, item, place)
 
 
 def _leaf_problems(table: Table, given: list[Field], at: str) -> Iterator[Problem]:
@@ -283,18 +283,12 @@ def _both_problems(given: list[Field], at: str) -> Iterator[Problem]:
             )
 
 
-def _nested(field: Field, nesting: str, value: Any, at: str) -> Iterator[Problem]:
-    if nesting.startswith("[]") and isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _nested(field, nesting[2:], item, f"{at}[{index}]")
-    elif nesting.startswith("{}") and isinstance(value, dict):
-        for key, item in value.items():
-            yield from _nested(field, nesting[2:], item, f"{at}.{key}")
-    elif not nesting and field.table is not None:
+def _element(field: Field, value: Any, at: str) -> Iterator[Problem]:
+    if field.table is not None:
         yield from _object(field.table, value, at)
-    elif not nesting and field.conversion in ("reference", "well-known"):
+    elif field.conversion in ("reference", "well-known"):
         yield from _reference_problems(field, value, at)
-    elif not nesting and field.conversion == "identities" and isinstance(value, list):
+    elif field.conversion == "identities" and isinstance(value, list):
         for index, identity in enumerate(value):
             if isinstance(identity, dict):
                 inner = f"{at}[{index}].reference"

@@ -21,7 +21,7 @@ from asoreconcile.azure.arm.errors import (
     protocol_fault,
     stated_object,
 )
-from asoreconcile.azure.arm.metrics import AzureRequestMetrics
+from asoreconcile.azure.arm.metrics import ArmMetrics
 from asoreconcile.azure.arm.paging import Paging
 from asoreconcile.azure.arm.pipeline import NO_HEADERS, ArmPipeline
 from asoreconcile.azure.arm.response import PERHAPS_A_PROXY, ArmResponse
@@ -66,7 +66,7 @@ class GraphClient:
         credential: TokenCredential,
         *,
         clock: Clock,
-        metrics: AzureRequestMetrics | None = None,
+        metrics: ArmMetrics | None = None,
         budget: Budget | None = None,
         user_agent: str = "",
         transport: HttpTransport[Any, Any] | None = None,
