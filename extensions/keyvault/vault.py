@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from asoreconcile.azure.arm import ids, outcomes
 from asoreconcile.azure.arm.absence import Absence
-from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.condition_error import ConditionError, unusable
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.middleware.context import ReconcileContext
 from asoreconcile.azure.middleware.extension_points import MODIFY_PAYLOAD
@@ -67,12 +67,10 @@ def _is_own(ctx: ReconcileContext, deleted: JsonObject | None) -> bool:
     theirs = _id_of(deleted)
     if not ids.same(theirs, ctx.arm_id):
         group = ids.parse(theirs).resource_group
-        raise ConditionError(
+        raise unusable(
             f"the deleted vault of this name was {theirs}, of resource group {group!r},"
             f" and not {ctx.arm_id}: recover or purge it there, or choose another "
-            "azureName",
-            reason="Failed",
-            severity="Error",
+            "azureName"
         )
     return True
 

@@ -55,3 +55,8 @@ class ConditionError(AsoreconcileError):
         self.retry = retry
         self.after_seconds = after_seconds
         self.is_outdated = False
+
+
+def unusable(message: str) -> ConditionError:
+    """Return an error that only an edit of the object, or of an input, can fix."""
+    return ConditionError(message, reason="Failed", severity="Error")

@@ -5,14 +5,14 @@ terms. Pure.
 from collections.abc import Mapping
 from typing import Any
 
+from asoreconcile.azure.arm.condition_error import unusable
 from asoreconcile.azure.entra.desired import (
-    ENTRA_ID,
     DesiredObject,
     EntraKind,
     desired_object,
-    impossible,
     text_in,
 )
+from asoreconcile.azure.graph.client import OBJECT_ID
 from asoreconcile.azure.graph.collections import APPLICATIONS, SERVICE_PRINCIPALS
 from asoreconcile.base.objects import JsonObject
 
@@ -59,8 +59,8 @@ def desired_principal(spec: JsonObject) -> DesiredObject:
     Raises ConditionError `Failed` (Error) for a spec that no schema has checked.
     """
     app_id, name = str(spec.get("appId") or ""), spec.get("displayName")
-    if app_id and not ENTRA_ID.fullmatch(app_id):
-        raise impossible(f"spec.appId is {app_id!r}, which is no id of an application")
+    if app_id and not OBJECT_ID.fullmatch(app_id):
+        raise unusable(f"spec.appId is {app_id!r}, which is no id of an application")
     if not app_id:
         name = text_in(spec, "displayName", "a service principal without appId")
     return desired_object(
@@ -92,7 +92,7 @@ def _require_same_application(spec: JsonObject, principal: JsonObject) -> None:
     """
     wanted, found = str(spec.get("appId") or ""), str(principal.get("appId") or "")
     if wanted and wanted.lower() != found.lower():
-        raise impossible(
+        raise unusable(
             f"the service principal {principal['id']} is of the application {found}, "
             "which cannot change: change spec.appId back, or delete the object and "
             "create it again"

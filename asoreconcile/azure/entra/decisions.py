@@ -16,14 +16,14 @@ from enum import Enum, auto
 
 import attrs
 
-from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.condition_error import ConditionError, unusable
 from asoreconcile.azure.entra.desired import (
-    ENTRA_ID,
     DesiredObject,
     mark_of,
     marks_in,
 )
 from asoreconcile.azure.entra.kinds import kind_of
+from asoreconcile.azure.graph.client import OBJECT_ID
 from asoreconcile.azure.reconcile.model.annotations import (
     EXISTENCE,
     FINALIZER,
@@ -187,7 +187,7 @@ def decide_delete(facts: Facts) -> DeleteStep:
 
 def is_another_tenant(noted: str, tenant: str) -> bool:
     """Return whether two tenants certainly differ; a domain's name may mean either."""
-    both_ids = ENTRA_ID.fullmatch(noted) and ENTRA_ID.fullmatch(tenant)
+    both_ids = OBJECT_ID.fullmatch(noted) and OBJECT_ID.fullmatch(tenant)
     return bool(both_ids) and noted.lower() != tenant.lower()
 
 
@@ -274,12 +274,10 @@ _ONLY_READ = "creationMode AdoptOnly only reads"
 
 def _foreign(facts: Facts) -> ConditionError:
     noun, name = facts.desired.noun, facts.desired.search[0]
-    return ConditionError(
+    return unusable(
         f"nothing is written to the {noun} {facts.claimed}: {_UNPROVEN}. Correct the "
         f"annotation, or make spec.{name} the {noun}'s and spec.operatorSpec."
-        "creationMode AdoptOrCreate to adopt it",
-        reason="Failed",
-        severity="Error",
+        "creationMode AdoptOrCreate to adopt it"
     )
 
 
@@ -287,12 +285,10 @@ def _no_id(facts: Facts) -> ConditionError | None:
     """Return an error if the recorded id is not a GUID: it becomes part of URL
     paths.
     """
-    if ENTRA_ID.fullmatch(facts.claimed):
+    if OBJECT_ID.fullmatch(facts.claimed):
         return None
-    return ConditionError(
+    return unusable(
         f"annotation {RESOURCE_ID} is {facts.claimed!r}, which is no id of a "
         f"{facts.desired.noun}: correct it, or remove it: the operator then writes it "
-        "again",
-        reason="Failed",
-        severity="Error",
+        "again"
     )

@@ -1,18 +1,16 @@
 """Specs of Entra's kinds in Microsoft Graph's terms. Pure."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.condition_error import unusable
 from asoreconcile.azure.graph.client import GroupLink
 from asoreconcile.azure.graph.collections import DirectoryCollection
 from asoreconcile.base.objects import JsonObject
 
 MARK_PREFIX = "asoreconcile-"
-ENTRA_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _ALWAYS_CREATE, _ADOPT_ONLY = "AlwaysCreate", "AdoptOnly"
 
 
@@ -156,10 +154,5 @@ def text_in(spec: JsonObject, field: str, noun: str) -> str:
     """
     value = spec.get(field)
     if not isinstance(value, str) or not value:
-        raise impossible(f"spec.{field} is missing: {noun} must have it")
+        raise unusable(f"spec.{field} is missing: {noun} must have it")
     return value
-
-
-def impossible(message: str) -> ConditionError:
-    """Return the error for a spec that no further attempt can reach."""
-    return ConditionError(message, reason="Failed", severity="Error")

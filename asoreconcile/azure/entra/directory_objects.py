@@ -8,8 +8,6 @@ to a second entry. Its id is stored before anything else is done with the entry.
 from collections.abc import Sequence
 from functools import partial
 
-import attrs
-
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.arm.errors import ArmError
 from asoreconcile.azure.entra.attempts import LinkAttempts
@@ -47,7 +45,7 @@ from asoreconcile.azure.entra.graph_calls import (
     written,
 )
 from asoreconcile.azure.entra.kinds import desired_of, status_of
-from asoreconcile.azure.entra.links import MOST_AT_CREATION
+from asoreconcile.azure.entra.links import creation_links
 from asoreconcile.azure.entra.memberships import Linked, make_linked
 from asoreconcile.azure.entra.questions import CREATION, asked, marked
 from asoreconcile.azure.graph.client import GraphClient, is_absent, is_taken
@@ -105,7 +103,7 @@ class DirectoryObjects:
     def apply(self, scope: ReconcileScope) -> ReconcileOutcome:
         """Find or create the entry, and make it match the spec."""
         _complete_status(scope)
-        entry, is_whole = _Search(scope).found()
+        entry, is_whole = _found(scope)
         entry_id = str(entry["id"])
         patcher = scope.patcher
         require_sole(scope.operator, patcher.version, patcher.obj, entry_id)
@@ -131,7 +129,7 @@ class DirectoryObjects:
     def observe(self, scope: ReconcileScope) -> None:
         """Show the entry that belongs or would belong to the object."""
         _complete_status(scope)
-        step = _Search(scope).step()
+        step = _step(scope)
         match step:
             case Manage(entry):
                 _report(scope, entry)
@@ -176,74 +174,65 @@ class DirectoryObjects:
         """Do nothing: the connections belong to the credentials."""
 
 
-@attrs.frozen
-class _Search:
-    """The search for the object's entry."""
+def _found(scope: ReconcileScope) -> tuple[JsonObject, bool]:
+    """Return the entry, and whether it was just created with everything in the
+    spec.
 
-    scope: ReconcileScope
+    Raises ConditionError, RetryError.
+    """
+    match _step(scope):
+        case Manage(entry):
+            spec_ = spec(scope.patcher.obj)
+            entra_kind(scope).require_possible(spec_, entry)
+            return entry, False
+        case Refuse(error):
+            raise error
+        case Wait():
+            raise not_seen()
+        case Create():
+            return _created(scope)
 
-    def found(self) -> tuple[JsonObject, bool]:
-        """Return the entry, and whether it was just created with everything in the
-        spec.
 
-        Raises ConditionError, RetryError.
-        """
-        match self.step():
-            case Manage(entry):
-                spec_ = spec(self.scope.patcher.obj)
-                entra_kind(self.scope).require_possible(spec_, entry)
-                return entry, False
-            case Refuse(error):
-                raise error
-            case Wait():
-                raise not_seen()
-            case Create():
-                return self._created()
+def _step(scope: ReconcileScope) -> Manage | Create | Wait | Refuse:
+    """Return the next step after all necessary facts have been read."""
+    graph, facts = graph_of(scope), present_facts(scope)
+    while isinstance(step := decide(facts), Ask):
+        facts = _answered(scope, graph, facts, step)
+    return step
 
-    def step(self) -> Manage | Create | Wait | Refuse:
-        """Return the next step after all necessary facts have been read."""
-        graph, facts = graph_of(self.scope), present_facts(self.scope)
-        while isinstance(step := decide(facts), Ask):
-            facts = _answered(self.scope, graph, facts, step)
-        return step
 
-    def _created(self) -> tuple[JsonObject, bool]:
-        scope, graph = self.scope, graph_of(self.scope)
-        require_permission(scope)
-        desired = desired_of(scope.patcher.obj)
-        links: dict[str, list[str]] = {}
-        room, is_whole = MOST_AT_CREATION, True
-        for link in entra_kind(scope).links:
-            ids = wanted_links(scope, link) or ()
-            links[link] = [graph.reference(id_) for id_ in ids[:room]]
-            is_whole = is_whole and len(ids) <= room
-            # Owners and members share the limit.
-            room -= len(links[link])
-        mark = mark_of(uid_of(scope.patcher.obj))
-        body = creation_body(desired, mark, links)
-        unique_name = mark if desired.of.has_unique_names else ""
-        # The next process knows it, if this one dies before it has the answer.
-        now = scope.operator.clock.now()
-        scope.patcher.record(
-            {CREATION: f"{now:%Y-%m-%dT%H:%M:%SZ}"}
-            | ({EXISTENCE: CREATED_HERE} if scope.is_undecided else {})
+def _created(scope: ReconcileScope) -> tuple[JsonObject, bool]:
+    graph = graph_of(scope)
+    require_permission(scope)
+    desired = desired_of(scope.patcher.obj)
+    links, is_whole = creation_links(
+        entra_kind(scope).links, partial(wanted_links, scope), graph.reference
+    )
+    mark = mark_of(uid_of(scope.patcher.obj))
+    body = creation_body(desired, mark, links)
+    unique_name = mark if desired.of.has_unique_names else ""
+    # The next process knows it, if this one dies before it has the answer.
+    now = scope.operator.clock.now()
+    scope.patcher.record(
+        {CREATION: f"{now:%Y-%m-%dT%H:%M:%SZ}"}
+        | ({EXISTENCE: CREATED_HERE} if scope.is_undecided else {})
+    )
+    scope.log.info("Creating in Entra", type=desired.noun, mark=mark)
+    try:
+        made = written(
+            scope, lambda: graph.create(desired.of, body, unique_name=unique_name)
         )
-        scope.log.info("Creating in Entra", type=desired.noun, mark=mark)
-        try:
-            made = written(
-                scope, lambda: graph.create(desired.of, body, unique_name=unique_name)
-            )
-        except ConditionError as failed:
-            if found := _there_already(scope, failed, desired):
-                return found, False
-            raise _explained(failed, scope) from failed
-        if made is None:
-            found = read(scope, lambda: marked(graph, desired, mark))
-            if found is None:
-                raise not_seen()
+    except ConditionError as failed:
+        if found := _there_already(scope, failed, desired):
             return found, False
-        _report_made(scope, str(made["id"]))
-        return made, is_whole
+        raise _explained(failed, scope) from failed
+    if made is None:
+        found = read(scope, lambda: marked(graph, desired, mark))
+        if found is None:
+            raise not_seen()
+        return found, False
+    _report_made(scope, str(made["id"]))
+    return made, is_whole
 
 
 def _there_already(

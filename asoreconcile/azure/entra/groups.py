@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
+from asoreconcile.azure.arm.condition_error import unusable
 from asoreconcile.azure.entra.desired import (
     DesiredObject,
     EntraKind,
     changes_of,
     desired_object,
-    impossible,
     text_in,
 )
 from asoreconcile.azure.graph.collections import GROUPS
@@ -34,7 +34,7 @@ def desired_group(spec: JsonObject) -> DesiredObject:
     # The part before the @ of an address.
     nickname = text_in(spec, "mailNickname", "a group").partition("@")[0]
     if not nickname:
-        raise impossible("spec.mailNickname is empty before its @")
+        raise unusable("spec.mailNickname is empty before its @")
     membership = str(spec.get("membershipType") or "")
     is_unified = _UNIFIED.get(membership, False)
     creation: JsonObject = {
@@ -66,14 +66,14 @@ def _require_possible(spec: JsonObject, group: JsonObject) -> None:
     """
     desired = desired_group(spec)
     if group.get("onPremisesSyncEnabled") and changes_of(desired, group):
-        raise impossible(
+        raise unusable(
             f"the group {group['id']} is synchronised from a directory on premises and "
             "can be changed there alone: change it there, or set the reconcile policy "
             "to skip"
         )
     is_assignable = bool(group.get("isAssignableToRole"))
     if spec.get("isAssignableToRole") not in (None, is_assignable):
-        raise impossible(
+        raise unusable(
             f"isAssignableToRole of the group {group['id']} is "
             f"{str(is_assignable).lower()} and cannot change: change the spec back, or "
             "delete the object and create it again"
@@ -83,7 +83,7 @@ def _require_possible(spec: JsonObject, group: JsonObject) -> None:
     is_said = membership and membership not in _RULED
     if is_said and _UNIFIED.get(membership, False) != is_unified:
         kind = "a Microsoft 365 group" if is_unified else "no Microsoft 365 group"
-        raise impossible(
+        raise unusable(
             f"the group {group['id']} is {kind}, which cannot change: membershipType "
             f"{membership!r} is for another: change the spec back, or delete "
             "the object and create it again"

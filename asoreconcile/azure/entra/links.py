@@ -1,18 +1,35 @@
 """Members and owners of a group: read them from the spec, and compute changes. Pure."""
 
-import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import attrs
 
-from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.condition_error import unusable
+from asoreconcile.azure.graph.client import OBJECT_ID, GroupLink
 from asoreconcile.base.objects import JsonObject
 
 # How many a creation takes at once, as Microsoft documents it.
 MOST_AT_CREATION = 20
 # A group that is adopted may have thousands too many: others are served in between.
 MOST_CHANGES = 50
-_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def creation_links(
+    links: Iterable[GroupLink],
+    ids_of: Callable[[GroupLink], Sequence[str] | None],
+    reference: Callable[[str], str],
+) -> tuple[dict[str, list[str]], bool]:
+    """Return the references that a creation can make, by link, and whether these are
+    all. Owners and members share the limit.
+    """
+    made: dict[str, list[str]] = {}
+    room, is_whole = MOST_AT_CREATION, True
+    for link in links:
+        ids = ids_of(link) or ()
+        made[link] = [reference(id_) for id_ in ids[:room]]
+        is_whole = is_whole and len(ids) <= room
+        room -= len(made[link])
+    return made, is_whole
 
 
 @attrs.frozen
@@ -47,11 +64,11 @@ def object_ids(
         where = f"spec.{link}[{number}]"
         stated, config = entry.get("objectID"), entry.get("objectIDFromConfig")
         if bool(stated) == bool(config):
-            raise _wrong(f"{where}: give either objectID or objectIDFromConfig")
+            raise unusable(f"{where}: give either objectID or objectIDFromConfig")
         text = str(stated or config_map(config)).strip()
-        if not _ID.fullmatch(text):
+        if not OBJECT_ID.fullmatch(text):
             source = "" if stated else f" in ConfigMap {config.get('name')!r}"
-            raise _wrong(f"{where}: {text!r}{source} is no object id of Entra's")
+            raise unusable(f"{where}: {text!r}{source} is no object id of Entra's")
         found.append(text.lower())
     return tuple(dict.fromkeys(found))
 
@@ -82,7 +99,3 @@ def link_changes(
         tuple(removed[:most]),
         more=bool(left) or len(removed) > most,
     )
-
-
-def _wrong(message: str) -> ConditionError:
-    return ConditionError(message, reason="Failed", severity="Error")

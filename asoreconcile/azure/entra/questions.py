@@ -4,7 +4,7 @@ from datetime import datetime
 
 import attrs
 
-from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.condition_error import ConditionError, unusable
 from asoreconcile.azure.entra.decisions import VISIBLE_SECONDS, Ask, Facts
 from asoreconcile.azure.entra.desired import DesiredObject, mark_of
 from asoreconcile.azure.entra.kinds import desired_of
@@ -52,11 +52,9 @@ def _seconds_since(noted: str, now: datetime) -> float | None:
 
 
 def _bad_time(noted: str, problem: str) -> ConditionError:
-    return ConditionError(
+    return unusable(
         f"annotation {CREATION} is {noted[:_MOST_SHOWN]!r}, {problem}: the operator "
-        "writes times such as 2026-01-31T12:00:00Z there; remove the annotation",
-        reason="Failed",
-        severity="Error",
+        "writes times such as 2026-01-31T12:00:00Z there; remove the annotation"
     )
 
 

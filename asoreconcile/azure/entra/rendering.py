@@ -4,7 +4,7 @@ from typing import Protocol
 
 from asoreconcile.azure.entra.desired import creation_body, mark_of
 from asoreconcile.azure.entra.kinds import kind_of
-from asoreconcile.azure.entra.links import MOST_AT_CREATION, object_ids
+from asoreconcile.azure.entra.links import creation_links, object_ids
 from asoreconcile.base.objects import JsonObject, spec, uid_of
 
 
@@ -23,12 +23,11 @@ def described_object(obj: JsonObject, inputs: ConfigMapReader) -> JsonObject:
     """
     content, kind = spec(obj), kind_of(obj)
     desired, of = kind.desired(content), kind.collection
-    links: dict[str, list[str]] = {}
-    room = MOST_AT_CREATION
-    for link in kind.links:
-        ids = object_ids(content, link, inputs.config_map) or ()
-        links[link] = [f"directoryObjects/{id_}" for id_ in ids[:room]]
-        room -= len(links[link])
+    links, _ = creation_links(
+        kind.links,
+        lambda link: object_ids(content, link, inputs.config_map),
+        lambda id_: f"directoryObjects/{id_}",
+    )
     mark = mark_of(uid_of(obj) or "<uid of the object>")
     document: JsonObject = {"service": "Microsoft Graph"}
     if not desired.is_only_read and not desired.lacks:

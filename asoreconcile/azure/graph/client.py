@@ -44,7 +44,7 @@ _BAD_REQUEST = "Request_BadRequest"
 # Graph has no separate code for a reference that already exists.
 _THERE_ALREADY = "already exist"
 _TAKEN = "Request_MultipleObjectsWithSameKeyValue"
-_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+OBJECT_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class GraphClient:
@@ -283,7 +283,7 @@ def _check_entry(
 def _check_id(answer: ArmResponse, entry: JsonObject, *, method: str, url: str) -> None:
     """The id becomes a segment of paths: it must not contain further segments."""
     id_ = entry.get("id")
-    if not isinstance(id_, str) or not _ID.fullmatch(id_):
+    if not isinstance(id_, str) or not OBJECT_ID.fullmatch(id_):
         message = f"the answer shows an entry without its id{PERHAPS_A_PROXY}"
         raise protocol_fault(answer, message, method=method, url=url)
 

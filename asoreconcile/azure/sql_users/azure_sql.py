@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import attrs
 
+from asoreconcile.azure.arm.condition_error import unusable
 from asoreconcile.azure.sql_users.dialect import Dialect
 from asoreconcile.azure.sql_users.quoting import (
     tsql_identifier,
     tsql_text,
-    unusable,
 )
 from asoreconcile.azure.sql_users.server import Session
 from asoreconcile.azure.sql_users.statement import Secret, Statement

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from typing import Any
 
+from asoreconcile.azure.arm.condition_error import unusable
 from asoreconcile.azure.catalogue.kinds import Catalogue
 from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.reconcile.model.owner import owner_target, waiting
@@ -14,7 +15,6 @@ from asoreconcile.azure.sql_users.lookups import UserKind, UserLookups
 from asoreconcile.azure.sql_users.mysql import MySql
 from asoreconcile.azure.sql_users.planning import FindLookups, UserPlanner
 from asoreconcile.azure.sql_users.postgresql import PostgreSql
-from asoreconcile.azure.sql_users.quoting import unusable
 from asoreconcile.azure.sql_users.resource import DatabaseUsers
 from asoreconcile.azure.sql_users.server import DatabaseServer, Session, SignIn
 from asoreconcile.azure.sql_users.sessions import Sessions

@@ -10,12 +10,12 @@ from typing import ClassVar
 
 import attrs
 
+from asoreconcile.azure.arm.condition_error import unusable
 from asoreconcile.azure.sql_users.dialect import Dialect
 from asoreconcile.azure.sql_users.quoting import (
     mysql_account,
     mysql_identifier,
     text,
-    unusable,
 )
 from asoreconcile.azure.sql_users.server import Session
 from asoreconcile.azure.sql_users.statement import Secret, Statement

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.condition_error import ConditionError, unusable
 from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.reconcile.model.if_exists import (
     IfExists,
@@ -20,7 +20,6 @@ from asoreconcile.azure.reconcile.planning.planned_change import (
 from asoreconcile.azure.sql_users.dialect import Dialect, creation
 from asoreconcile.azure.sql_users.failures import condition_of
 from asoreconcile.azure.sql_users.lookups import UserKind, UserLookups
-from asoreconcile.azure.sql_users.quoting import unusable
 from asoreconcile.azure.sql_users.server import ServerError, Session, SignIn
 from asoreconcile.azure.sql_users.sessions import Sessions
 from asoreconcile.azure.sql_users.statement import Statement

@@ -5,7 +5,7 @@ NO_BACKSLASH_ESCAPES (`drivers.mysql` sets it): so only a quote ends a text. Ses
 use UTF-8, in which no byte of another character is a quote.
 """
 
-from asoreconcile.azure.arm.condition_error import ConditionError
+from asoreconcile.azure.arm.condition_error import unusable
 
 
 def ansi_identifier(name: str) -> str:
@@ -48,11 +48,6 @@ def tsql_text(value: str) -> str:
 def mysql_account(user: str, host: str) -> str:
     """Return `'user'@'host'`. Raises ConditionError."""
     return f"{text(_checked(user))}@{text(_checked(host))}"
-
-
-def unusable(message: str) -> ConditionError:
-    """Return an error that only an edit of the object, or of its Secret, can fix."""
-    return ConditionError(message, reason="Failed", severity="Error")
 
 
 def _checked(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass
+from asoreconcile.azure.arm.condition_error import ConditionError, RetryClass, unusable
 from asoreconcile.azure.catalogue.names import azure_name
 from asoreconcile.azure.non_arm.extension_points import require_permission
 from asoreconcile.azure.non_arm.owner_in_azure import owner_note
@@ -43,7 +43,6 @@ from asoreconcile.azure.sql_users.planning import (
     standing,
     why_left,
 )
-from asoreconcile.azure.sql_users.quoting import unusable
 from asoreconcile.azure.sql_users.server import (
     DatabaseServer,
     ServerError,
