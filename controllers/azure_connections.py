@@ -8,8 +8,6 @@ connections are closed when the application ends.
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import attrs
-
 from asoreconcile.azure.arm.credentials import CredentialSource
 from asoreconcile.azure.arm.metrics import ArmMetrics
 from asoreconcile.azure.catalogue.reserved import (
@@ -68,7 +66,7 @@ class AzureConnections:
             app.informer(SECRETS, metadata_only=True),
             connect=self._connect,
             rules=settings.credentials,
-            settings=_Later(Lazy(self._connect_settings)),
+            settings=Lazy(self._connect_settings),
             seen=seen,
             clock=app.clock,
             namespace=settings.pod_namespace,
@@ -144,13 +142,3 @@ def is_own_export(
         return False
     live = reader.get(NAMESPACES, ObjectKey("", key.namespace))
     return annotations(live).get(EXPORTS_AS_CREDENTIALS) == "true"
-
-
-@attrs.frozen
-class _Later:
-    """A `ConnectionResolver` that is created with the first call."""
-
-    made: "Lazy[ConnectionResolver]"
-
-    def for_object(self, obj: JsonObject) -> "Connection":
-        return self.made().for_object(obj)

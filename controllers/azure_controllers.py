@@ -129,12 +129,10 @@ def external_resources(app: Application) -> "Mapping[GroupKind, ExternalResource
     from asoreconcile.azure.entra.kinds import ENTRA_KINDS
     from asoreconcile.azure.sql_users.kinds import USER_KINDS, database_users
 
-    made: dict[GroupKind, ExternalResource] = {
-        group_kind: database_users(make(), clock=app.clock, fence=app.fence)
-        for group_kind, make in USER_KINDS.items()
-    }
+    made: dict[GroupKind, ExternalResource] = {}
+    for group_kind, make in USER_KINDS.items():
+        users = database_users(make(), clock=app.clock, fence=app.fence)
+        app.on_close(users.close)
+        made[group_kind] = users
     # The clients of Entra, which belong to the credentials, have clock and fence.
-    made |= {group_kind: DirectoryObjects() for group_kind in ENTRA_KINDS}
-    for resource in made.values():
-        app.on_close(resource.close)
-    return made
+    return made | {group_kind: DirectoryObjects() for group_kind in ENTRA_KINDS}

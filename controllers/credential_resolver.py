@@ -140,7 +140,7 @@ class CredentialResolver:
         *,
         connect: Connect,
         rules: SecretRules,
-        settings: "ConnectionResolver",
+        settings: "Callable[[], ConnectionResolver]",
         seen: Callable[[GroupKind], str],
         clock: Clock,
         namespace: str = "",
@@ -149,7 +149,7 @@ class CredentialResolver:
         may_use_export: Callable[[JsonObject], bool] = lambda _secret: False,
     ) -> None:
         """connect: creates the client of a Secret's credential; sends nothing.
-        settings: the widest scope, for objects without a narrower one.
+        settings: returns the widest scope, for objects without a narrower one.
         seen: see `SharedReads`. namespace: the operator's own. widens: if true, an
         object whose Secret is gone uses the settings. tokens: returns the token that
         workload identity of a namespace's Secret shows (`workload_tokens`); None shows
@@ -192,7 +192,7 @@ class CredentialResolver:
         if connection is not None:
             return connection
         if not is_own:
-            return self._settings.for_object(obj)
+            return self._settings().for_object(obj)
         if is_deleting(obj) and (stand_in := self._stand_in_for(key.namespace)):
             return stand_in
         raise self._gone(key, obj, named=named)

@@ -15,9 +15,10 @@ from asoreconcile.azure.controllers.reference_grants import ReferenceGrants
 from asoreconcile.azure.controllers.settings import Settings
 from asoreconcile.azure.expressions.api import Expressions
 from asoreconcile.azure.extensions.registry import builtin_sets
-from asoreconcile.azure.middleware.chain import Extensions, LinkMetrics
+from asoreconcile.azure.middleware.chain import Extensions
 from asoreconcile.azure.middleware.discovery import load_sets
 from asoreconcile.azure.middleware.extension_points import DELETE
+from asoreconcile.azure.middleware.metrics import ExtensionMetrics
 from asoreconcile.azure.reconcile.model.object_reference import ObjectReference
 from asoreconcile.azure.reconcile.model.sync_mode import BulkReads
 from asoreconcile.azure.reconcile.scope.shared_dependencies import (
@@ -49,7 +50,7 @@ def shared_dependencies(
     catalogue: Catalogue,
     kinds: KindRegistry,
     connections: ConnectionResolver,
-    metrics: LinkMetrics,
+    metrics: ExtensionMetrics,
     waiting: Waiting,
     wake_children: Callable[[ObjectReference], None],
     dependents: DependencyIndex,

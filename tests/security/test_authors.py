@@ -86,7 +86,7 @@ def resolver_of(world, factory):
         rules=SecretRules(
             cloud=CloudConfig(authority_host=azure.authority, endpoint=azure.url)
         ),
-        settings=GlobalConnection(None),
+        settings=lambda: GlobalConnection(None),
         seen=lambda _group_kind: "",
         clock=world.clock,
         tokens=WorkloadTokens(world.client, world.clock),

@@ -97,7 +97,7 @@ def scoped(world, connector, settings):
                 allow_clouds=True,
                 cloud_hosts=frozenset({"127.0.0.1", "localhost"}),
             ),
-            settings=settings,
+            settings=lambda: settings,
             seen=lambda _group_kind: "",
             clock=world.clock,
             namespace=OPERATOR,

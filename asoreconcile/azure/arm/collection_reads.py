@@ -118,13 +118,8 @@ class CollectionReads:
         returned. Blocks for the list at most. Raises ArmTransportError, ThrottledError
         and CredentialError as a GET would; a refusal of the list is not raised.
         """
-        address = collection_of(arm_id)
-        if address is None or (address.arm_type, api_version) in self._distrusted:
-            return None
-        key = _Key(credential, address.path.lower(), address.arm_type, api_version)
-        if self._is_wanted(key, ids.key(arm_id)):
-            self._under_way.do(key, lambda: self._list(client, key, address))
-        return self._taken(key, ids.key(arm_id), seen_at)
+        key = self._looked_up(client, arm_id, api_version, credential)
+        return None if key is None else self._taken(key, ids.key(arm_id), seen_at)
 
     def says_absent(
         self,
@@ -138,12 +133,9 @@ class CollectionReads:
         """Return whether a list that was started after `since` lacks a resource; False
         if only a GET can tell. Arguments, requests and errors as those of `entry`.
         """
-        address = collection_of(arm_id)
-        if address is None or (address.arm_type, api_version) in self._distrusted:
+        key = self._looked_up(client, arm_id, api_version, credential)
+        if key is None:
             return False
-        key = _Key(credential, address.path.lower(), address.arm_type, api_version)
-        if self._is_wanted(key, ids.key(arm_id)):
-            self._under_way.do(key, lambda: self._list(client, key, address))
         id_, now = ids.key(arm_id), self._clock.monotonic()
         with self._lock:
             known = self._collections.get(key)
@@ -190,6 +182,20 @@ class CollectionReads:
             armType=address.arm_type,
             apiVersion=api_version,
         )
+
+    def _looked_up(
+        self, client: ArmClient, arm_id: str, api_version: str, credential: str
+    ) -> _Key | None:
+        """Return the key of the resource's list, which is read if that is worth it;
+        None if no list may be used.
+        """
+        address = collection_of(arm_id)
+        if address is None or (address.arm_type, api_version) in self._distrusted:
+            return None
+        key = _Key(credential, address.path.lower(), address.arm_type, api_version)
+        if self._is_wanted(key, ids.key(arm_id)):
+            self._under_way.do(key, lambda: self._list(client, key, address))
+        return key
 
     def _is_wanted(self, key: _Key, id_: str) -> bool:
         """Return whether to read a list now. Without a list, count the resource."""

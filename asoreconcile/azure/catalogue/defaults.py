@@ -34,7 +34,9 @@ def with_defaults(
         name = content.get("azureName") or kept or azure_name(version, obj)
         if name and not content.get("azureName"):
             added["azureName"] = name
-    if version.group_kind.group == _ENTRA and not _creation_mode(content):
+    if version.group_kind.group == _ENTRA and not dig(
+        content, "operatorSpec.creationMode"
+    ):
         operator_spec = content.get("operatorSpec") or {}
         added["operatorSpec"] = {**operator_spec, "creationMode": "AdoptOrCreate"}
     return {**obj, "spec": {**content, **added}} if added else obj
@@ -59,7 +61,3 @@ def with_reference(item: Any) -> Any:
     """Return an item of `IDENTITIES` with its reference."""
     missing = isinstance(item, dict) and "reference" not in item
     return {"reference": {}, **item} if missing else item
-
-
-def _creation_mode(content: JsonObject) -> object:
-    return dig(content, "operatorSpec.creationMode")

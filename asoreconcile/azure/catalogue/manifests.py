@@ -85,7 +85,7 @@ def read_manifests(paths: Iterable[str | Path]) -> list[Manifest]:
     for path in paths:
         for name, text in _texts(str(path), problems):
             try:
-                manifests += _parse(name, text)
+                manifests += parse_manifests(text, path=name)
             except ManifestError as error:
                 problems += error.problems
     if problems:
@@ -95,7 +95,23 @@ def read_manifests(paths: Iterable[str | Path]) -> list[Manifest]:
 
 def parse_manifests(text: str, *, path: str = _STDIN) -> list[Manifest]:
     """Return the objects of one text; as `read_manifests`, without reading a file."""
-    return _parse(path, text)
+    manifests: list[Manifest] = []
+    problems: list[str] = []
+    try:
+        for line, value in _documents(text):
+            for obj in _items(value):
+                missing = _missing(obj)
+                if missing:
+                    problems.append(f"{path}:{line}: {missing}")
+                else:
+                    manifests.append(Manifest(path, line, obj))
+    except yaml.MarkedYAMLError as error:
+        problems.append(f"{path}:{_line(error)}: {_reason(error)}")
+    except yaml.YAMLError as error:
+        problems.append(f"{path}: {error}")
+    if problems:
+        raise ManifestError(problems)
+    return manifests
 
 
 def load_file(path: Path) -> Any:
@@ -143,26 +159,6 @@ def _bounded(path: str, file: TextIO, problems: list[str]) -> Iterator[tuple[str
         problems.append(f"{path}: is longer than {MOST_BYTES >> 20} MiB")
     else:
         yield path, text
-
-
-def _parse(path: str, text: str) -> list[Manifest]:
-    manifests: list[Manifest] = []
-    problems: list[str] = []
-    try:
-        for line, value in _documents(text):
-            for obj in _items(value):
-                missing = _missing(obj)
-                if missing:
-                    problems.append(f"{path}:{line}: {missing}")
-                else:
-                    manifests.append(Manifest(path, line, obj))
-    except yaml.MarkedYAMLError as error:
-        problems.append(f"{path}:{_line(error)}: {_reason(error)}")
-    except yaml.YAMLError as error:
-        problems.append(f"{path}: {error}")
-    if problems:
-        raise ManifestError(problems)
-    return manifests
 
 
 def _documents(text: str) -> Iterator[tuple[int, Any]]:

@@ -226,7 +226,9 @@ class Resolution:
         given = self._answers.config_maps.get(f"{name}/{key}")
         if given is not None:
             return given
-        found = self._objects.get((GroupKind("", "ConfigMap"), _key(namespace, name)))
+        found = self._objects.get(
+            (GroupKind("", "ConfigMap"), ObjectKey(namespace, name))
+        )
         data = None if found is None else {**(found.get("data") or {})}
         return _member("ConfigMap", "configMaps", name, key, data)
 
@@ -238,7 +240,7 @@ class Resolution:
         group_kind = version.owner or GroupKind(
             str(owner.get("group") or ""), str(owner.get("kind") or "")
         )
-        key = _key(key_of(obj).namespace, str(owner.get("name") or ""))
+        key = ObjectKey(key_of(obj).namespace, str(owner.get("name") or ""))
         # The given owner is for manifests whose own is not among them.
         if self._answers.owner and (group_kind, key) not in self._objects:
             return self._answers.owner
@@ -262,7 +264,7 @@ class Resolution:
             self._resolving.pop()
 
     def _secret(self, name: str, namespace: str) -> dict[str, str] | None:
-        found = self._objects.get((GroupKind("", "Secret"), _key(namespace, name)))
+        found = self._objects.get((GroupKind("", "Secret"), ObjectKey(namespace, name)))
         if found is None:
             return None
         data = {k: _decoded(name, k, v) for k, v in (found.get("data") or {}).items()}
@@ -323,7 +325,7 @@ class NamespacedInputs:
             str(reference.get("group") or ""), str(reference.get("kind") or "")
         )
         name = str(reference.get("name") or "")
-        return self._resolution.reference(group_kind, _key(self._namespace, name))
+        return self._resolution.reference(group_kind, ObjectKey(self._namespace, name))
 
     def secret(self, reference: JsonObject | str) -> str:
         """Return the Secret's value, or `***` if secrets are hidden. The Secret must
@@ -370,10 +372,6 @@ def _decoded(name: str, key: str, value: Any) -> str:
             f"Secret {name!r}, key {key!r}: the value is no base64 text;"
             " write it under stringData instead"
         ) from None
-
-
-def _key(namespace: str, name: str) -> ObjectKey:
-    return ObjectKey(namespace, name)
 
 
 def _answer_key(group_kind: GroupKind, name: str) -> str:

@@ -170,9 +170,6 @@ class DirectoryObjects:
         """Drop the memory of an object's members and owners."""
         self._attempts.forget(key)
 
-    def close(self) -> None:
-        """Do nothing: the connections belong to the credentials."""
-
 
 def _found(scope: ReconcileScope) -> tuple[JsonObject, bool]:
     """Return the entry, and whether it was just created with everything in the

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
+from asoreconcile.azure.catalogue.payload import Inputs
 from asoreconcile.azure.entra.decisions import (
     Ask,
     Create,
@@ -16,7 +17,7 @@ from asoreconcile.azure.entra.desired import changes_of
 from asoreconcile.azure.entra.kinds import kind_of
 from asoreconcile.azure.entra.links import link_changes, object_ids
 from asoreconcile.azure.entra.questions import asked, facts_of
-from asoreconcile.azure.entra.rendering import ConfigMapReader, described_object
+from asoreconcile.azure.entra.rendering import described_object
 from asoreconcile.azure.graph.client import GraphClient, GroupLink
 from asoreconcile.azure.reconcile.model.existence import (
     listed,
@@ -45,7 +46,7 @@ class EntraPlanner:
     clock: Clock
 
     def __call__(
-        self, plan: PlannedChange, obj: JsonObject, inputs: ConfigMapReader
+        self, plan: PlannedChange, obj: JsonObject, inputs: Inputs
     ) -> PlannedChange:
         """Return the plan with the changes. Blocking: a few reads.
 
@@ -72,7 +73,7 @@ class EntraPlanner:
         self,
         plan: PlannedChange,
         obj: JsonObject,
-        inputs: ConfigMapReader,
+        inputs: Inputs,
         entry: JsonObject,
     ) -> PlannedChange:
         kind, entry_id = kind_of(obj), str(entry["id"])

@@ -1,21 +1,13 @@
 """Render the request of a kind of Entra from its manifest alone. Pure."""
 
-from typing import Protocol
-
+from asoreconcile.azure.catalogue.payload import Inputs
 from asoreconcile.azure.entra.desired import creation_body, mark_of
 from asoreconcile.azure.entra.kinds import kind_of
 from asoreconcile.azure.entra.links import creation_links, object_ids
 from asoreconcile.base.objects import JsonObject, spec, uid_of
 
 
-class ConfigMapReader(Protocol):
-    """Looks up values (`catalogue.payload.Inputs`)."""
-
-    def config_map(self, ref: JsonObject) -> str:
-        """Return the value of one key of a ConfigMap."""
-
-
-def described_object(obj: JsonObject, inputs: ConfigMapReader) -> JsonObject:
+def described_object(obj: JsonObject, inputs: Inputs) -> JsonObject:
     """Return the request that creates the entry of a manifest, and the entry that would
     be adopted instead.
 

@@ -9,7 +9,7 @@ its point fails, so that nothing is written (`ExtensionFailedError`).
 import inspect
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
@@ -32,6 +32,9 @@ from asoreconcile.azure.middleware.extension_set import (
 from asoreconcile.base.errors import AsoreconcileError
 from asoreconcile.base.log import Logger
 from asoreconcile.base.objects import GroupKind
+
+if TYPE_CHECKING:
+    from asoreconcile.azure.middleware.metrics import ExtensionMetrics
 
 _log = Logger(__name__)
 
@@ -60,19 +63,6 @@ class ExtensionFailedError(AsoreconcileError):
             "defined": link.defined,
             "point": link.point.name,
         }
-
-
-class LinkMetrics(Protocol):
-    """Counts and times the runs of links (`middleware.metrics`). Thread-safe."""
-
-    def observe(
-        self, link: Extension, set_name: str, /, *, outcome: str, seconds: float
-    ) -> None:
-        """Count one run.
-
-        outcome: one of a fixed set of words.
-        seconds: duration without that of the inner links.
-        """
 
 
 @attrs.frozen
@@ -118,7 +108,7 @@ class Extensions:
         kinds: Collection[GroupKind],
         without_arm: Collection[GroupKind] = (),
         ends: Ends = _OWN,
-        metrics: LinkMetrics | None = None,
+        metrics: "ExtensionMetrics | None" = None,
     ) -> "Extensions":
         """Compose the sets to one function per point and kind.
 
@@ -153,7 +143,7 @@ class Extensions:
         catalogue: Catalogue,
         *,
         ends: Ends = _OWN,
-        metrics: LinkMetrics | None = None,
+        metrics: "ExtensionMetrics | None" = None,
     ) -> "Extensions":
         """Compose the sets for all kinds of a catalogue. Raises as `compose`."""
         kinds = list(catalogue.kinds())
@@ -255,7 +245,7 @@ def linked(
     link: Extension,
     set_name: str,
     inner: NextCall,
-    metrics: LinkMetrics | None = None,
+    metrics: "ExtensionMetrics | None" = None,
 ) -> NextCall:
     """Return one link wrapped with its checks, log line and measurements.
 

@@ -13,7 +13,7 @@ _BUCKETS_SECONDS = (0.0001, 0.001, 0.01, 0.1, 0.5, 1.0, 5.0, 30.0)
 
 
 class ExtensionMetrics:
-    """`chain.LinkMetrics` as Prometheus families. Thread-safe.
+    """Counts and times the runs of links, as Prometheus families. Thread-safe.
 
     The label `extension` is `<set>/<function>`; outcomes are `ok`, `proceed`, `block`,
     `postpone`, `ready`, `not-ready`, `deleted`, `in-progress`, `pending` and `error`.

@@ -38,6 +38,3 @@ class ExternalResource(Protocol):
 
     def forget(self, key: ObjectKey) -> None:
         """Remove the state of an object that is gone. Must not block."""
-
-    def close(self) -> None:
-        """Release all resources after the last reconcile has ended."""

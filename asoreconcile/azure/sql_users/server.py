@@ -1,7 +1,7 @@
 """A database server, the sign-in to it, and its errors."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 import attrs
@@ -96,11 +96,5 @@ class Session(Protocol):
         """Close the connection; never raises."""
 
 
-class OpenSession(Protocol):
-    """Opens a session. Raises ServerError.
-
-    Blocks for CONNECT_SECONDS, and for as long or STATEMENT_SECONDS for each response
-    to the sign-in.
-    """
-
-    def __call__(self, server: DatabaseServer, sign_in: SignIn, /) -> Session: ...
+OpenSession = Callable[[DatabaseServer, SignIn], Session]
+"""Connects and signs in; blocking. Raises ServerError."""

@@ -131,7 +131,9 @@ def connections(cluster, made, clock):
         cluster,
         connect=connect,
         rules=SecretRules(),
-        settings=GlobalConnection("global", subscription_id="g", source="ops/settings"),
+        settings=lambda: GlobalConnection(
+            "global", subscription_id="g", source="ops/settings"
+        ),
         seen=lambda group_kind: cluster.seen.get(group_kind.kind, ""),
         clock=clock,
         namespace="ops",
@@ -282,7 +284,7 @@ def test_no_global_credential_is_an_error_of_who_needs_it(cluster, made):
         cluster,
         connect=lambda source, name, **_: Connection("c", source.subscription_id, name),
         rules=SecretRules(),
-        settings=GlobalConnection(None),
+        settings=lambda: GlobalConnection(None),
         seen=lambda _group_kind: "",
         clock=FakeClock(),
     )
