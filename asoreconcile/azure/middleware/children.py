@@ -10,8 +10,7 @@ from typing import Any
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.middleware.declared import names_at
-from asoreconcile.azure.middleware.extension_points import Middleware
-from asoreconcile.azure.middleware.preconditions import named
+from asoreconcile.azure.middleware.extension_points import Middleware, named
 from asoreconcile.azure.middleware.requests import ModifyPayload
 from asoreconcile.base.objects import JsonObject, dig
 

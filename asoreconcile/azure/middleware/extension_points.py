@@ -41,6 +41,7 @@ from asoreconcile.base.objects import JsonObject
 
 Req = TypeVar("Req")
 Res = TypeVar("Res")
+_Extension = TypeVar("_Extension", bound=Callable[..., object])
 
 
 class Middleware(Protocol[Req, Res]):
@@ -50,6 +51,12 @@ class Middleware(Protocol[Req, Res]):
     """
 
     def __call__(self, req: Req, call_next: Callable[[Req], Res], /) -> Res: ...
+
+
+def named(run: _Extension, name: str) -> _Extension:
+    """Return the same function with the name that lists, logs and metrics show."""
+    run.__qualname__ = name
+    return run
 
 
 @attrs.frozen(eq=False)

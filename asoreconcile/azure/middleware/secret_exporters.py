@@ -13,8 +13,7 @@ import attrs
 
 from asoreconcile.azure.arm.condition_error import ConditionError
 from asoreconcile.azure.middleware.context import KeptAs
-from asoreconcile.azure.middleware.extension_points import Middleware
-from asoreconcile.azure.middleware.preconditions import named
+from asoreconcile.azure.middleware.extension_points import Middleware, named
 from asoreconcile.azure.middleware.requests import Export, ExportSecrets, SecretExport
 from asoreconcile.base.objects import JsonObject, dig
 
