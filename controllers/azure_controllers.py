@@ -12,8 +12,8 @@ from asoreconcile.azure.controllers.azure_connections import AzureConnections
 from asoreconcile.azure.controllers.credential_hold import CredentialHold
 from asoreconcile.azure.controllers.credential_watcher import CredentialWatcher
 from asoreconcile.azure.controllers.event_mapping import EventMapping
-from asoreconcile.azure.controllers.kind_builder import KindBuilder, controller_options
-from asoreconcile.azure.controllers.kind_registry import KindRegistry
+from asoreconcile.azure.controllers.kind_builder import KindBuilder
+from asoreconcile.azure.controllers.kind_registry import KindRegistry, throttle_for
 from asoreconcile.azure.controllers.lifecycle import Lifecycle
 from asoreconcile.azure.controllers.protected_objects import VanishedObjects
 from asoreconcile.azure.controllers.settings import Settings
@@ -83,9 +83,6 @@ def azure_controllers(
             expressions=expressions,
         )
 
-    def external() -> "Mapping[GroupKind, ExternalResource]":
-        return external_resources(app)
-
     def inherited(namespace: str) -> Mapping[str, str]:
         return shared().namespace_annotations(namespace)
 
@@ -94,9 +91,8 @@ def azure_controllers(
         shared()  # an unusable extension set ends the start
     builder = KindBuilder(
         app=app,
-        sync_period_seconds=settings.sync_period_seconds,
-        sync_periods=settings.sync_periods,
-        options=controller_options(settings, app.clock),
+        settings=settings,
+        throttle=throttle_for(settings.rate_limit, app.clock),
         catalogue=catalogue,
         operator=shared,
         wakeups=mapping,
@@ -109,7 +105,7 @@ def azure_controllers(
             default_policy=settings.default_policy,
             leads=lambda: app.leads,
         ),
-        external=Lazy(external),
+        external=Lazy(lambda: external_resources(app)),
     )
     lifecycle = Lifecycle(
         kinds, builder.build, builder.forget, clock=app.clock, threads=app.threads

@@ -17,7 +17,6 @@ from asoreconcile.azure.controllers.kind_registry import (
     index_azure_ids,
     needs_reconcile,
     resource_of,
-    throttle_for,
 )
 from asoreconcile.azure.controllers.protected_objects import (
     VanishedObjects,
@@ -29,7 +28,6 @@ from asoreconcile.azure.controllers.webhooks import Webhooks
 from asoreconcile.azure.reconcile.state.memory import ObjectMemories
 from asoreconcile.azure.reconcile.state.read_set import InFlightReads
 from asoreconcile.azure.reconcile.state.requeue_backoff import RequeueBackoff
-from asoreconcile.base.clock import Clock
 from asoreconcile.base.lazy import Lazy
 from asoreconcile.base.objects import GroupKind, ObjectKey
 from asoreconcile.cache.events import Event
@@ -38,6 +36,7 @@ from asoreconcile.runtime.application import Application
 from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.runtime.reconciler import Reconciler, Request, Result
 from asoreconcile.runtime.sources import Watch
+from asoreconcile.runtime.worker import Throttle
 
 if TYPE_CHECKING:
     from asoreconcile.azure.non_arm.resource import ExternalResource
@@ -54,9 +53,7 @@ _RECONCILE_SECONDS = 300.0
 class KindBuilder:
     """Builds kinds from shared parts (`lifecycle.Lifecycle` runs them).
 
-    sync_period_seconds: period of the kinds that are not among sync_periods.
-    options: of each kind's controller, except the rate limiter, which is created for
-    each kind (`controller_options`).
+    throttle: that of all reconciles of the process, or None.
     operator: called with the first object of any kind.
     vanished: is told of objects that were removed.
     external: returns the resources of the kinds without ARM. on_event: called with the
@@ -64,9 +61,8 @@ class KindBuilder:
     """
 
     app: Application
-    sync_period_seconds: float | None
-    sync_periods: Mapping[GroupKind, float | None]
-    options: ControllerOptions
+    settings: Settings
+    throttle: Throttle | None
     catalogue: Catalogue
     operator: "Callable[[], SharedDependencies]"
     wakeups: EventMapping
@@ -109,14 +105,16 @@ class KindBuilder:
         def reconcile(request: Request) -> Result:
             return reconciler().reconcile(request)
 
-        controller = self.app.controller(
-            controller_name(version),
-            reconcile,
+        options = ControllerOptions(
+            max_concurrent_reconciles=self.settings.max_concurrent_reconciles,
+            deadline_seconds=_RECONCILE_SECONDS,
+            throttle=self.throttle,
             # A limiter counts failures by key, and objects of two kinds may have the
             # same key.
-            attrs.evolve(self.options, limiter=failure_limiter(self.app.clock)),
-            kind=str(version.group_kind),
+            limiter=failure_limiter(self.app.clock),
         )
+        name, kind = controller_name(version), str(version.group_kind)
+        controller = self.app.controller(name, reconcile, options, kind=kind)
         # The dependency index first, then the queue: when a worker finds an owner
         # missing, the index already contains its object.
         informer.add_handler(lambda event: self.wakeups.on_azure_object(form, event))
@@ -150,8 +148,8 @@ class KindBuilder:
             cache=informer,
             form=form,
             requeue_backoff=RequeueBackoff(
-                sync_period_seconds=self.sync_periods.get(
-                    version.group_kind, self.sync_period_seconds
+                sync_period_seconds=self.settings.sync_periods.get(
+                    version.group_kind, self.settings.sync_period_seconds
                 ),
                 uniform=random.uniform,
             ),
@@ -176,14 +174,3 @@ class KindBuilder:
         self.app.release(informer)
         self.wakeups.forget(version.group_kind)
         self.app.metrics.forget(controller_name(version))
-
-
-def controller_options(settings: Settings, clock: Clock) -> ControllerOptions:
-    """Return the options that the controllers of all kinds share, such as the rate
-    limit.
-    """
-    return ControllerOptions(
-        max_concurrent_reconciles=settings.max_concurrent_reconciles,
-        deadline_seconds=_RECONCILE_SECONDS,
-        throttle=throttle_for(settings.rate_limit, clock),
-    )

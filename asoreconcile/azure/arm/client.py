@@ -249,13 +249,20 @@ class ArmClient:
         read (L21).
         """
         progress = _identified(progress)
+        request_id = progress.client_request_id
         # The URL comes from an annotation, and the request would carry the bearer
         # token.
         if not self.endpoint.serves(token.url):
             deleting = token.verb == "DELETE"
             return ReadResource("monitor on a foreign host", deleting=deleting)
         try:
-            outcome = self._polled(token, progress)
+            answer = self._exchanger.send(
+                "GET", token.url, client_request_id=request_id
+            )
+            now = self._clock.now()
+            outcome = polled(
+                token, answer, endpoint=self.endpoint, progress=progress, now=now
+            )
         except ThrottledError as closed:
             return Pending(token, closed.after_seconds, progress)
         except ArmTransportError as error:
@@ -263,7 +270,7 @@ class ArmClient:
             outcome = unanswered(token, error, progress=progress)
         if isinstance(outcome, Pending) and outcome.read_error is not None:
             self._pace.report(token, outcome)
-        return self._pace.spread(outcome, token.url, progress.client_request_id)
+        return self._pace.spread(outcome, token.url, request_id)
 
     def judge(
         self,
@@ -358,17 +365,6 @@ class ArmClient:
         if isinstance(outcome, Failed):
             self._register_if_needed(outcome.error)
         return _unless_refused(self._pace.spread(outcome, url, request_id), answer)
-
-    def _polled(self, token: Token, progress: Progress) -> ArmOutcome:
-        request_id = progress.client_request_id
-        answer = self._exchanger.send("GET", token.url, client_request_id=request_id)
-        return polled(
-            token,
-            answer,
-            endpoint=self.endpoint,
-            progress=progress,
-            now=self._clock.now(),
-        )
 
     def _register_if_needed(self, error: ArmError) -> None:
         if self._registrations is not None:

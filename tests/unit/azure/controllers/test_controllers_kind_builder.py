@@ -12,7 +12,6 @@ from asoreconcile.azure.reconcile.state.dependency_index import DependencyIndex
 from asoreconcile.base.objects import GroupKind, GroupVersionKind, ObjectKey
 from asoreconcile.cache.entry import Entry
 from asoreconcile.cache.events import Added
-from asoreconcile.runtime.options import ControllerOptions
 from asoreconcile.testing.clock import FakeClock
 
 GROUP = GroupKind("resources.azure.com", "ResourceGroup")
@@ -28,9 +27,8 @@ CHILD = {
 def builder_of(app, wakeups):
     return KindBuilder(
         app=app,
-        sync_period_seconds=None,
-        sync_periods={},
-        options=ControllerOptions(),
+        settings=SimpleNamespace(max_concurrent_reconciles=1),
+        throttle=None,
         catalogue=builtin(),
         operator=None,
         wakeups=wakeups,
